@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+// Plain JavaScript that any Node can parse: hands over to the Node.js that this project pins.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+/** Set for a process that was handed over to; descriptor 3 then ends when its parent does, however that ends. */
+const HANDED_OVER = 'POLAR_CLI_HANDED_OVER';
+
+if (Number.parseInt(process.versions.node, 10) >= 24) {
+  if (process.env[HANDED_OVER] !== undefined) endWithParent();
+  await import('../clients/cli/main.ts');
+} else {
+  const node = pinnedNode();
+  if (node === undefined) {
+    process.stderr.write(`polar needs Node.js 24; this is ${process.version}. Run: npm ci\n`);
+    process.exitCode = 1;
+  } else handOver(node);
+}
+
+function handOver(node) {
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: { ...process.env, [HANDED_OVER]: '1' },
+  });
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // A terminal signals the whole group, so that the child has it already.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
+  child.once('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + constants.signals[signal];
+    child.stdio[3].destroy();
+  });
+}
+
+function endWithParent() {
+  delete process.env[HANDED_OVER];
+  const lifeline = new Socket({ fd: 3 });
+  lifeline.once('close', () => process.kill(process.pid, 'SIGTERM'));
+  lifeline
+    .on('error', () => {})
+    .resume()
+    .unref();
+}
+
+function pinnedNode() {
+  try {
+    return createRequire(import.meta.url).resolve('node/bin/node');
+  } catch {
+    return undefined;
+  }
+}

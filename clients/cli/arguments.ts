@@ -1,0 +1,91 @@
+// Reading a command's flags and operands.
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+
+/** Wrong use of a command. */
+export class UsageError extends Error {}
+
+export interface Flag {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  /** May be given more than once. */
+  readonly multiple?: true;
+  /** Name of the value in help, for strings. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+export interface Command {
+  readonly name: string;
+  /** One line for the overview. */
+  readonly summary: string;
+  /** Operands in order, as shown: `FILE`, `[SESSION]`. */
+  readonly operands: readonly string[];
+  readonly flags: Readonly<Record<string, Flag>>;
+  readonly examples: readonly string[];
+  /** Resolves to the exit code. */
+  run(args: Arguments): Promise<number>;
+}
+
+export interface Arguments {
+  readonly operands: readonly string[];
+  readonly flags: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+}
+
+/** What every command takes. */
+export const COMMON_FLAGS = {
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'FILE',
+    help: 'topology file; default: $POLAR_TOPOLOGY, else built-in defaults',
+  },
+  json: { type: 'boolean', help: 'print JSON lines instead of text' },
+  help: { type: 'boolean', short: 'h', help: 'show this help' },
+} as const satisfies Record<string, Flag>;
+
+/** For commands that call a running mesh. */
+export const URL_FLAGS = {
+  'rollout-url': {
+    type: 'string',
+    value: 'URL',
+    help: "the scheduler; default: the topology file's, else $POLAR_ROLLOUT_URL",
+  },
+} as const satisfies Record<string, Flag>;
+
+export function readArguments(command: Command, argv: readonly string[]): Arguments {
+  const known: Record<string, Flag> = { ...command.flags, ...COMMON_FLAGS };
+  const options: ParseArgsOptionsConfig = {};
+  for (const [name, { type, short, multiple = false }] of Object.entries(known)) {
+    options[name] = { type, multiple, ...(short !== undefined && { short }) };
+  }
+  const { values, positionals } = parsed(argv, options);
+  const flags = values as Arguments['flags'];
+  if (flags['help'] !== true) checkOperands(command, positionals);
+  return { operands: positionals, flags };
+}
+
+function parsed(argv: readonly string[], options: ParseArgsOptionsConfig): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('. ')[0]);
+  }
+}
+
+function checkOperands({ operands }: Command, given: readonly string[]): void {
+  const needed = operands.filter((operand) => !operand.startsWith('['));
+  if (given.length < needed.length) throw new UsageError(`${needed[given.length]} is missing`);
+  if (given.length > operands.length) throw new UsageError(`unexpected ${given[operands.length]}`);
+}
+
+/** The values of a string flag that may be given more than once. */
+export const textFlags = (args: Arguments, name: string): string[] => {
+  const values = args.flags[name];
+  return Array.isArray(values) ? values.filter((value) => typeof value === 'string') : [];
+};
+
+/** The value of a string flag. */
+export const textFlag = (args: Arguments, name: string): string | undefined => {
+  const value = args.flags[name];
+  return typeof value === 'string' ? value : undefined;
+};

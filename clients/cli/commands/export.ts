@@ -1,0 +1,62 @@
+// polar export SESSION --calls|--traces
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import process from 'node:process';
+import { pipeline } from 'node:stream/promises';
+import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { type Command, textFlag, UsageError } from '../arguments.ts';
+import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
+
+export const exportSession: Command = {
+  name: 'export',
+  summary: 'write the recorded calls or the traces of a session as JSON lines',
+  operands: ['SESSION'],
+  flags: {
+    'trajectory-url': {
+      type: 'string',
+      value: 'URL',
+      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
+    },
+    calls: { type: 'boolean', help: 'recorded model calls' },
+    traces: { type: 'boolean', help: 'built traces' },
+    attempt: { type: 'string', value: 'N', help: 'this attempt instead of the one that counts' },
+    out: { type: 'string', short: 'o', value: 'FILE', help: 'write there instead of to standard output' },
+  },
+  examples: [
+    'polar export s0123456789ab-0 --calls -o calls.jsonl',
+    'polar export s0123456789ab-0 --traces -o traces.jsonl && python3 test/vectors/laws.py calls.jsonl traces.jsonl',
+  ],
+  async run(args) {
+    const { calls, traces } = args.flags;
+    if (calls === traces) throw new UsageError('one of --calls and --traces is needed');
+    const attempt = Number(textFlag(args, 'attempt') ?? 0);
+    if (!Number.isSafeInteger(attempt) || attempt < 0)
+      throw new UsageError('--attempt must be a number from 1');
+    const kind = calls === true ? ExportKind.CALLS : ExportKind.TRACES;
+    const url = trajectoryUrl(args);
+    const stream = trajectoryClient(url).exportSession({ sessionId: args.operands[0] ?? '', kind, attempt });
+    await at(url, writeLines(stream, textFlag(args, 'out')));
+    return 0;
+  },
+};
+
+/** A file is there when all of it is. */
+async function writeLines(stream: AsyncIterable<{ readonly line: string }>, file?: string): Promise<void> {
+  const lines = (async function* () {
+    for await (const { line } of stream) yield `${line}\n`;
+  })();
+  if (file === undefined) {
+    // Standard output stays open, it is not ours to end; that its reader has enough is no failure.
+    return await pipeline(lines, process.stdout, { end: false }).catch((error) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+    });
+  }
+  const part = `${file}.part`;
+  try {
+    await pipeline(lines, createWriteStream(part));
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}

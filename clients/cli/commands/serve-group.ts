@@ -1,0 +1,56 @@
+// polar serve_rollout and polar serve_gateway: the services of one machine in the foreground.
+import process from 'node:process';
+import { type Arguments, type Command, textFlag, UsageError } from '../arguments.ts';
+import { inherited } from '../config.ts';
+import { EXIT } from '../exit-codes.ts';
+import { startChild } from '../mesh/child.ts';
+import { topologyOf } from '../mesh-clients.ts';
+import { mainOf, NODE_FLAGS, NODE_SERVICES, type ServiceName } from '../services.ts';
+
+export const serveRollout: Command = {
+  name: 'serve_rollout',
+  summary: 'run scheduler and reconstructor in the foreground',
+  operands: [],
+  flags: {},
+  examples: ['polar serve_rollout -c topology.yaml'],
+  run: (args) => serveAll(['scheduler', 'reconstructor'], args, undefined),
+};
+
+export const serveGateway: Command = {
+  name: 'serve_gateway',
+  summary: "run a node's services in the foreground",
+  operands: [],
+  flags: {
+    'node-id': { type: 'string', value: 'ID', help: 'the node of the topology; needed where it has several' },
+  },
+  examples: ['polar serve_gateway -c topology.yaml --node-id node-1'],
+  run: (args) => serveAll(NODE_SERVICES, args, textFlag(args, 'node-id')),
+};
+
+/** Run services with their output on this terminal until a signal comes or one of them ends; then end the others. */
+export async function serveAll(
+  names: readonly ServiceName[],
+  args: Arguments,
+  nodeId: string | undefined,
+): Promise<number> {
+  const { nodes } = topologyOf(args).gateway;
+  if (nodeId === undefined && nodes.length > 1 && names.some((name) => NODE_SERVICES.includes(name))) {
+    throw new UsageError(`--node-id is needed: the topology has ${nodes.map(({ id }) => id).join(', ')}`);
+  }
+  const topology = textFlag(args, 'config');
+  const env = {
+    ...inherited,
+    ...(topology !== undefined && { POLAR_TOPOLOGY: topology }),
+    ...(nodeId !== undefined && { POLAR_GATEWAY_NODE_ID: nodeId }),
+    POLAR_LIFELINE: 'stdin',
+  };
+  const children = names.map((name) =>
+    startChild({ command: process.execPath, args: [...NODE_FLAGS, mainOf(name)], env, output: 'inherit' }),
+  );
+  const asked = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined));
+  });
+  const first = await Promise.race([asked, ...children.map(({ ended }) => ended)]);
+  await Promise.all(children.map((child) => child.stop()));
+  return first === undefined || first === 0 ? EXIT.ok : EXIT.failed;
+}

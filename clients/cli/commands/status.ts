@@ -1,0 +1,68 @@
+// polar status [TASK or SESSION]
+import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import {
+  ListNodesResponseSchema,
+  ListTasksResponseSchema,
+  type Task,
+} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { asPolarError } from '../../../services/common/errors.ts';
+import { type Command, URL_FLAGS } from '../arguments.ts';
+import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
+import { say, sayJson } from '../output/say.ts';
+import { table, timeOf } from '../output/table.ts';
+import { allSessions } from '../watching.ts';
+import { printSessions } from './watch.ts';
+
+export const status: Command = {
+  name: 'status',
+  summary: 'show nodes and tasks, or the sessions of a task, or one session',
+  operands: ['[TASK-OR-SESSION]'],
+  flags: { ...URL_FLAGS },
+  examples: ['polar status', 'polar status calculator', 'polar status s0123456789ab-0 --json'],
+  async run(args) {
+    const url = rolloutUrl(args);
+    const json = args.flags['json'] === true;
+    const [id] = args.operands;
+    await at(url, id === undefined ? showMesh(url, json) : showOne(url, id, json));
+    return 0;
+  },
+};
+
+async function showMesh(url: string, json: boolean): Promise<void> {
+  const client = rolloutClient(url);
+  const [nodes, tasks] = await Promise.all([client.listNodes({}), client.listTasks({ pageSize: 50 })]);
+  if (json) {
+    const [a, b] = [toJson(ListNodesResponseSchema, nodes), toJson(ListTasksResponseSchema, tasks)];
+    return sayJson({ ...(a as object), ...(b as object) });
+  }
+  const nodeRows = nodes.nodes.map((node) => [
+    ...[node.nodeId, node.healthy ? 'up' : 'down', node.backends.join(' ')],
+    ...[node.preparing, node.ready, node.running, node.finishing].map(String),
+    `${node.prepareSlots}/${node.runSlots}/${node.evaluateSlots}`,
+  ]);
+  say(table(['node', 'state', 'runtimes', 'preparing', 'ready', 'running', 'finishing', 'slots'], nodeRows));
+  say('');
+  say(table(['task', 'submitted', 'sessions', 'ended', 'mean reward'], tasks.tasks.map(taskRow)));
+}
+
+function taskRow(task: Task): string[] {
+  const counts = Object.values(task.sessionsByState).reduce((sum, count) => sum + count, 0);
+  const ended = Object.entries(task.sessionsByOutcome).map(([name, count]) => `${count} ${name}`);
+  return [
+    ...[task.spec?.taskId ?? '', timeOf(task.createTime), String(counts)],
+    ...[ended.join(', ') || '–', task.meanReward?.toFixed(3) ?? '–'],
+  ];
+}
+
+/** A task by its id, else a session by its own. */
+async function showOne(url: string, id: string, json: boolean): Promise<void> {
+  const sessions = await allSessions(url, id).catch(async (error) => {
+    if (asPolarError(error).reason !== 'NOT_FOUND') throw error;
+    const { session } = await rolloutClient(url).getSession({ sessionId: id });
+    return session === undefined ? [] : [session];
+  });
+  if (!json) return printSessions(sessions);
+  const values: JsonValue[] = sessions.map((session) => toJson(SessionSchema, session));
+  sayJson({ sessions: values });
+}

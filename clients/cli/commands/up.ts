@@ -1,0 +1,117 @@
+// polar up: a whole mesh on this machine.
+import process from 'node:process';
+import { type Arguments, type Command, textFlag, textFlags, UsageError } from '../arguments.ts';
+import { runExample } from '../example.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
+import { complain, progress, say, sayJson } from '../output/say.ts';
+
+export const up: Command = {
+  name: 'up',
+  summary: 'run a whole mesh on this machine until Ctrl-C',
+  operands: [],
+  flags: {
+    example: { type: 'boolean', help: 'run the calculator example when the mesh is ready' },
+    task: { type: 'string', value: 'FILE', help: 'run this task file when the mesh is ready' },
+    once: { type: 'boolean', help: 'stop after it; exit 1 if a session has no trajectory' },
+    'data-dir': { type: 'string', value: 'DIR', help: "state of the mesh; default the topology's, .polar" },
+    engine: { type: 'string', value: 'KIND', help: "of every node: sglang or vllm; default the topology's" },
+    'engine-url': {
+      type: 'string',
+      value: 'URL',
+      help: 'inference server of every node; for a node without one, a scripted engine is started',
+    },
+    script: {
+      type: 'string',
+      multiple: true,
+      value: 'FILE',
+      help: 'what the scripted engine plays; may be given often',
+    },
+  },
+  examples: [
+    'polar up',
+    'polar up --example --once',
+    'polar up --task task.yaml --script script.yaml',
+    'polar up -c topology.yaml --engine vllm --engine-url http://127.0.0.1:8000',
+  ],
+  async run(args) {
+    const task =
+      textFlag(args, 'task') ??
+      (args.flags['example'] === true ? 'examples/calculator/task.yaml' : undefined);
+    const once = args.flags['once'] === true;
+    if (once && task === undefined) throw new UsageError('--once needs --example or --task');
+    const stop = new AbortController();
+    const asked = new Promise<'asked'>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+        process.on(signal, () => {
+          stop.abort();
+          resolve('asked');
+        });
+      }
+    });
+    return await runUp(args, task, once, stop.signal, asked);
+  },
+};
+
+async function runUp(
+  args: Arguments,
+  task: string | undefined,
+  once: boolean,
+  signal: AbortSignal,
+  asked: Promise<'asked'>,
+): Promise<number> {
+  const started = performance.now();
+  const mesh = await startLocalMesh(
+    {
+      config: textFlag(args, 'config'),
+      dataDir: textFlag(args, 'data-dir'),
+      engine: textFlag(args, 'engine'),
+      engineUrl: textFlag(args, 'engine-url'),
+      scripts: textFlags(args, 'script'),
+    },
+    signal,
+  ).catch((error) => {
+    if (signal.aborted) return undefined;
+    throw error;
+  });
+  if (mesh === undefined) return EXIT.ok;
+  try {
+    announce(mesh, performance.now() - started, args.flags['json'] === true);
+    const code =
+      task === undefined
+        ? EXIT.ok
+        : await runExample(mesh, task, { json: args.flags['json'] === true, signal });
+    if (once) return code;
+    if (args.flags['json'] !== true && !signal.aborted) progress('The mesh is up. Ctrl-C ends it.');
+    await Promise.race([asked, mesh.supervisor.failed]);
+    return EXIT.ok;
+  } finally {
+    await mesh.stop();
+  }
+}
+
+function announce(mesh: LocalMesh, readyMs: number, json: boolean): void {
+  const { addresses, supervisor, local, logs } = mesh;
+  for (const note of local.moved) complain(note);
+  if (json) {
+    sayJson({
+      ready: true,
+      ready_ms: Math.round(readyMs),
+      addresses,
+      pids: supervisor.pids,
+      topology: local.file,
+    });
+    return;
+  }
+  say(`mesh ready in ${(readyMs / 1000).toFixed(2)} s`);
+  const width = Math.max(...Object.keys(addresses).map((name) => name.length));
+  for (const [name, address] of Object.entries(addresses)) say(`  ${name.padEnd(width)}  ${address}`);
+  say(`  ${'logs'.padEnd(width)}  ${logs}`);
+  say(`  ${'topology'.padEnd(width)}  ${local.file}`);
+  if (local.embedded.length > 0) {
+    say(
+      'The engine is scripted: real tokenizer, chat template, ids and logprobs, replies from a script, no GPU.',
+    );
+    say('For a real one: polar up --engine sglang|vllm --engine-url http://HOST:PORT');
+  }
+}

@@ -1,0 +1,53 @@
+// polar watch TASK
+import process from 'node:process';
+import { toJson } from '@bufbuild/protobuf';
+import { type Session, SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { type Arguments, type Command, URL_FLAGS } from '../arguments.ts';
+import { EXIT } from '../exit-codes.ts';
+import { at, rolloutUrl } from '../mesh-clients.ts';
+import { progress, say, sayJson } from '../output/say.ts';
+import { failureLines, sessionTable, stateName } from '../output/table.ts';
+import { followTask, hasTrajectory } from '../watching.ts';
+
+export const watch: Command = {
+  name: 'watch',
+  summary: 'follow a task to its end, then print its sessions',
+  operands: ['TASK'],
+  flags: { ...URL_FLAGS },
+  examples: ['polar watch calculator', 'polar watch calculator --json | jq .state'],
+  run: runWatch,
+};
+
+/** Exit code 0 when every session ended with a trajectory. */
+export async function runWatch(args: Arguments): Promise<number> {
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  try {
+    const url = rolloutUrl(args);
+    const json = args.flags['json'] === true;
+    const show = json ? (one: Session) => sayJson(toJson(SessionSchema, one)) : progressLines();
+    const sessions = await at(url, followTask(url, args.operands[0] ?? '', show, stop.signal));
+    if (!json) printSessions(sessions);
+    return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  }
+}
+
+/** One line a change, with the time since the first. */
+export function progressLines(): (session: Session) => void {
+  const started = performance.now();
+  return (session) => {
+    const at = ((performance.now() - started) / 1000).toFixed(1).padStart(6);
+    const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : '';
+    const reward = session.reward === undefined ? '' : `, reward ${session.reward}`;
+    progress(`${at} s  ${session.sessionId}  ${stateName(session)}${attempt}${reward}`);
+  };
+}
+
+export function printSessions(sessions: readonly Session[]): void {
+  say(sessionTable(sessions));
+  const failures = failureLines(sessions);
+  if (failures.length > 0) say(`failures:\n${failures.join('\n')}`);
+}

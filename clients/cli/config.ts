@@ -1,0 +1,16 @@
+// The only reader of the environment in the command line.
+import { join } from 'node:path';
+import process from 'node:process';
+import { ROOT } from './services.ts';
+
+/** Handed on to child processes. */
+export const inherited: Readonly<NodeJS.ProcessEnv> = process.env;
+
+export const environment = {
+  topology: process.env['POLAR_TOPOLOGY'],
+  rolloutUrl: process.env['POLAR_ROLLOUT_URL'],
+  trajectoryUrl: process.env['POLAR_TRAJECTORY_URL'],
+  natsUrl: process.env['POLAR_NATS_URL'],
+  /** Installed harnesses, nats-server, compiled code. */
+  cacheDir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
+} as const;

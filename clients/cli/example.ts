@@ -1,0 +1,52 @@
+// Running a task file on a local mesh that was just brought up, with live progress.
+import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { create, toJson } from '@bufbuild/protobuf';
+import { SessionSchema } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createPlainClient } from '../../services/common/client.ts';
+import { readTaskFile } from '../../services/common/specs/task-file.ts';
+import { printSessions, progressLines } from './commands/watch.ts';
+import { EXIT } from './exit-codes.ts';
+import type { LocalMesh } from './mesh/local-mesh.ts';
+import { rolloutClient } from './mesh-clients.ts';
+import { complain, progress, say, sayJson } from './output/say.ts';
+import { addressOf, ROOT } from './services.ts';
+import { followTask, hasTrajectory } from './watching.ts';
+
+/** Submit under a fresh id, follow, print. Exit code 1 if a session has no trajectory. */
+export async function runExample(
+  mesh: LocalMesh,
+  task: string,
+  { json, signal }: { json: boolean; signal: AbortSignal },
+): Promise<number> {
+  const spec = readTaskFile(isAbsolute(task) || existsSync(task) ? task : join(ROOT, task));
+  spec.taskId = `${spec.taskId}-${Date.now().toString(36)}`;
+  if (!(await bubblewrapWorks(mesh)) && (spec.runtime?.backend ?? '') === '') {
+    complain(
+      'WARNING: bubblewrap cannot be used here, so this example runs with runtime `process`, which isolates NOTHING:',
+    );
+    complain(
+      'WARNING: the harness sees the files, processes and network of this machine. Install bubblewrap to change that.',
+    );
+    spec.runtime ??= create(RuntimeSpecSchema);
+    spec.runtime.backend = 'process';
+  }
+  const url = addressOf(mesh.local.topology, 'scheduler');
+  await rolloutClient(url).submitTask({ spec }, { signal });
+  (json ? progress : say)(
+    `task ${spec.taskId}: ${spec.numSamples} sessions of harness ${spec.harness?.name}`,
+  );
+  const following = followTask(url, spec.taskId, progressLines(), signal);
+  const sessions = await Promise.race([following, mesh.supervisor.failed]);
+  if (json) sayJson({ task_id: spec.taskId, sessions: sessions.map((one) => toJson(SessionSchema, one)) });
+  else printSessions(sessions);
+  return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
+}
+
+async function bubblewrapWorks(mesh: LocalMesh): Promise<boolean> {
+  const client = createPlainClient(RuntimeService, addressOf(mesh.local.topology, 'runtime-prewarm'));
+  const { backends } = await client.listRuntimes({});
+  return backends.some(({ name, unavailable }) => name === 'bubblewrap' && unavailable === undefined);
+}

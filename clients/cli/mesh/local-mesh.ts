@@ -1,0 +1,163 @@
+// A whole mesh on this machine: nats-server, the embedded engine, six services.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { sleep } from '../../../services/common/clock.ts';
+import { PolarError } from '../../../services/common/errors.ts';
+import { environment, inherited } from '../config.ts';
+import { addressOf, mainOf, NODE_FLAGS, NODE_SERVICES, SERVICES, type ServiceName } from '../services.ts';
+import { startChild } from './child.ts';
+import { startEngine } from './engine.ts';
+import { lockDataDir } from './lock.ts';
+import { awaitEarlier, createLifeline, type Lifeline, startNatsServer } from './nats-server.ts';
+import { Supervisor } from './supervisor.ts';
+import { type LocalOptions, type LocalTopology, localTopology, wantedTopology } from './topology.ts';
+
+/** From the first process to the last answer that it is ready. */
+const READY_MS = 30_000;
+const READY_CHECK_MS = 25;
+
+export interface MeshOptions extends LocalOptions {
+  /** Of the embedded engine. */
+  readonly scripts: readonly string[];
+}
+
+export interface LocalMesh {
+  readonly local: LocalTopology;
+  /** Where everything is, by name. */
+  readonly addresses: Readonly<Record<string, string>>;
+  readonly logs: string;
+  readonly supervisor: Supervisor;
+  stop(): Promise<void>;
+}
+
+/** Bring a local mesh up; resolves when all is ready. */
+export async function startLocalMesh(options: MeshOptions, signal: AbortSignal): Promise<LocalMesh> {
+  const wanted = wantedTopology(options);
+  const { data_dir: dataDir } = wanted.topology;
+  const logs = join(dataDir, 'logs');
+  for (const folder of [logs, join(dataDir, 'run')]) mkdirSync(folder, { recursive: true });
+  const unlock = lockDataDir(dataDir);
+  const supervisor = new Supervisor();
+  let lifeline: Lifeline | undefined;
+  const givenUp = new AbortController();
+  const stop = async (): Promise<void> => {
+    await supervisor.stop();
+    lifeline?.[Symbol.dispose]();
+    unlock();
+  };
+  try {
+    awaitEarlier(dataDir);
+    const local = await localTopology(wanted);
+    if (local.ownNats) lifeline = createLifeline(dataDir);
+    const parts = partsOf(local, { logs, lifeline, scripts: options.scripts });
+    for (const part of parts) await supervisor.add(part);
+    const ready = allReady(parts, AbortSignal.any([signal, givenUp.signal]));
+    await Promise.race([ready, supervisor.failed]);
+    supervisor.settled();
+    return { local, addresses: addressesOf(local), logs, supervisor, stop };
+  } catch (error) {
+    givenUp.abort();
+    await stop();
+    throw error;
+  }
+}
+
+interface Part {
+  readonly name: string;
+  readonly logFile: string;
+  readonly start: () => ReturnType<typeof startChild>;
+  /** Answers with 200 when the part is ready; none: others tell by not being ready. */
+  readonly readyUrl?: string;
+}
+
+interface Surroundings {
+  readonly logs: string;
+  readonly lifeline: Lifeline | undefined;
+  readonly scripts: readonly string[];
+}
+
+/** Everything that runs; what others need comes first, and is stopped last. */
+function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings): Part[] {
+  const logOf = (name: string): string => join(logs, `${name}.log`);
+  const compileCache = join(environment.cacheDir, 'compiled');
+  const nats = lifeline && {
+    name: 'nats-server',
+    logFile: logOf('nats-server'),
+    start: () => startNatsServer(local.topology, lifeline, logOf('nats-server')),
+  };
+  const engines = local.embedded.map((embedded): Part => {
+    const name = local.embedded.length === 1 ? 'engine' : `engine-${embedded.dialect}`;
+    const logFile = logOf(name);
+    const start = () => startEngine({ ...embedded, scripts, logFile, compileCache });
+    return { name, logFile, start, readyUrl: `http://127.0.0.1:${embedded.port}/health` };
+  });
+  const env = {
+    ...inherited,
+    POLAR_TOPOLOGY: local.file,
+    POLAR_NATS_URL: local.natsUrl,
+    POLAR_LIFELINE: 'stdin',
+    NODE_COMPILE_CACHE: compileCache,
+  };
+  const services = servicesOf(local).map(({ name, nodeId, label }): Part => {
+    const logFile = logOf(label);
+    const start = () =>
+      startChild({
+        command: process.execPath,
+        args: [...NODE_FLAGS, mainOf(name)],
+        env: nodeId === undefined ? env : { ...env, POLAR_GATEWAY_NODE_ID: nodeId },
+        output: { file: logFile },
+        ...(lifeline && { third: lifeline.users }),
+      });
+    return { name: label, logFile, start, readyUrl: `${addressOf(local.topology, name, nodeId)}/readyz` };
+  });
+  return [...(nats ? [nats] : []), ...engines, ...services];
+}
+
+interface ServiceOf {
+  readonly name: ServiceName;
+  readonly nodeId: string | undefined;
+  /** The service, and the node where there are several. */
+  readonly label: string;
+}
+
+function servicesOf({ topology }: LocalTopology): ServiceOf[] {
+  const { nodes } = topology.gateway;
+  return SERVICES.flatMap((name): ServiceOf[] => {
+    if (!NODE_SERVICES.includes(name)) return [{ name, nodeId: undefined, label: name }];
+    return nodes.map(({ id }) => ({ name, nodeId: id, label: nodes.length === 1 ? name : `${name}-${id}` }));
+  });
+}
+
+async function allReady(parts: readonly Part[], signal: AbortSignal): Promise<void> {
+  const until = performance.now() + READY_MS;
+  const waits = parts.map(async ({ name, logFile, readyUrl }) => {
+    while (readyUrl !== undefined && !(await answersOk(readyUrl))) {
+      signal.throwIfAborted();
+      if (performance.now() > until) {
+        throw new PolarError('STAGE_TIMEOUT', `${name} was not ready within ${READY_MS} ms; see ${logFile}`);
+      }
+      await sleep(READY_CHECK_MS, signal);
+    }
+  });
+  await Promise.all(waits);
+}
+
+const answersOk = (url: string): Promise<boolean> =>
+  fetch(url, { signal: AbortSignal.timeout(1_000) }).then(
+    (response) => response.ok,
+    () => false,
+  );
+
+function addressesOf({ topology, natsUrl }: LocalTopology): Record<string, string> {
+  const { nodes } = topology.gateway;
+  const proxies = nodes.map(({ id }) => [`llm-proxy of ${id}`, addressOf(topology, 'llm-proxy', id)]);
+  const engines = new Set(nodes.map(({ inference }) => inference.base_url));
+  return {
+    'tasks (RolloutService)': addressOf(topology, 'scheduler'),
+    'trajectories (TrajectoryService)': addressOf(topology, 'reconstructor'),
+    ...(Object.fromEntries(proxies) as Record<string, string>),
+    engine: [...engines].join(', '),
+    nats: natsUrl,
+  };
+}

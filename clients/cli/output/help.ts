@@ -1,0 +1,40 @@
+// Help texts, made from the commands themselves.
+import { COMMON_FLAGS, type Command, type Flag } from '../arguments.ts';
+
+const EXIT_CODES =
+  'exit codes: 0 done, 1 failed, 2 wrong arguments or a faulty file, 3 the mesh cannot be reached';
+
+export function overview(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    'polar: rollouts for reinforcement learning on unmodified agent harnesses',
+    '',
+    'usage: polar COMMAND [arguments]',
+    '',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'polar COMMAND --help says more.',
+    EXIT_CODES,
+  ].join('\n');
+}
+
+export function helpOf(command: Command): string {
+  const flags = Object.entries<Flag>({ ...command.flags, ...COMMON_FLAGS });
+  const shown = flags.map(([name, flag]) => [head(name, flag), flag.help] as const);
+  const width = Math.max(...shown.map(([text]) => text.length));
+  return [
+    `polar ${command.name}: ${command.summary}`,
+    '',
+    `usage: ${['polar', command.name, ...command.operands, '[flags]'].join(' ')}`,
+    '',
+    ...shown.map(([text, help]) => `  ${text.padEnd(width)}  ${help}`),
+    '',
+    'examples:',
+    ...command.examples.map((example) => `  ${example}`),
+    '',
+    EXIT_CODES,
+  ].join('\n');
+}
+
+const head = (name: string, { short, value }: Flag): string =>
+  `${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`;

@@ -1,0 +1,58 @@
+// Sessions and tasks as text.
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { Outcome, type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
+
+/** Columns padded to the widest cell; numbers to the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) =>
+        /^[\d.\-–]+$/.test(cell) ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0),
+      )
+      .join('  ')
+      .trimEnd();
+  return [line(head), ...rows.map(line)].join('\n');
+}
+
+export const stateName = (session: Session): string =>
+  session.state === SessionState.ENDED ? Outcome[session.outcome] : SessionState[session.state];
+
+const seconds = (ms: bigint | undefined): string => (Number(ms ?? 0n) / 1000).toFixed(2);
+
+/** One row a session: what came out and what it took. */
+export function sessionTable(sessions: readonly Session[]): string {
+  const head = [
+    ...['session', 'harness', 'status', 'reward', 'calls', 'traces', 'trained', 'masked'],
+    ...['prepare s', 'ready s', 'run s', 'build s', 'evaluate s', 'total s', 'attempt'],
+  ];
+  const rows = sessions.map((session) => {
+    const { stats, times } = session;
+    const masked = Object.values(stats?.maskedTokens ?? {}).reduce((sum, count) => sum + count, 0n);
+    return [
+      ...[session.sessionId, session.harness, stateName(session), session.reward?.toFixed(2) ?? '–'],
+      ...[stats?.calls, stats?.traces, stats?.trainedTokens, stats && masked].map((count) =>
+        String(count ?? '–'),
+      ),
+      ...[
+        times?.prepareMs,
+        times?.readyMs,
+        times?.runMs,
+        times?.buildMs,
+        times?.evaluateMs,
+        times?.totalMs,
+      ].map(seconds),
+      String(session.attempt),
+    ];
+  });
+  return table(head, rows);
+}
+
+/** Why sessions failed, one line each. */
+export const failureLines = (sessions: readonly Session[]): string[] =>
+  sessions
+    .filter(({ failure }) => failure !== undefined)
+    .map(({ sessionId, failure }) => `  ${sessionId}: ${failure?.reason}: ${failure?.message}`);
+
+export const timeOf = (time: Parameters<typeof timestampDate>[0] | undefined): string =>
+  time === undefined ? '–' : timestampDate(time).toISOString();

@@ -1,0 +1,49 @@
+// The six services as processes: where each starts and where it says that it is ready.
+import { join } from 'node:path';
+import type { Topology } from '../../services/common/config/topology.ts';
+
+export const ROOT = join(import.meta.dirname, '..', '..');
+
+export const SERVICES = [
+  'scheduler',
+  'reconstructor',
+  'runtime-prewarm',
+  'harness-executor',
+  'llm-proxy',
+  'evaluator',
+] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
+/** Services that a node has; the others are there once. */
+export const NODE_SERVICES: readonly ServiceName[] = [
+  'runtime-prewarm',
+  'harness-executor',
+  'llm-proxy',
+  'evaluator',
+];
+
+/** Young generation and heap kept small: a mesh is many processes on one machine. */
+export const NODE_FLAGS = ['--max-semi-space-size=2'];
+
+export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name, 'main.ts');
+
+/** host:port where a service listens, as seen from this machine. */
+export function addressOf(topology: Topology, name: ServiceName, nodeId?: string): string {
+  const node = topology.gateway.nodes.find((one) => one.id === nodeId) ?? topology.gateway.nodes[0];
+  const local = (host: string, port: number): string =>
+    `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
+  switch (name) {
+    case 'scheduler':
+      return local(topology.rollout.host, topology.rollout.port);
+    case 'reconstructor':
+      return local(topology.reconstructor.host, topology.reconstructor.port);
+    case 'llm-proxy':
+      return local(node?.host ?? '', node?.port ?? 0);
+    case 'runtime-prewarm':
+      return local('127.0.0.1', node?.runtime_prewarm_port ?? 0);
+    case 'harness-executor':
+      return local('127.0.0.1', node?.harness_executor_port ?? 0);
+    case 'evaluator':
+      return local('127.0.0.1', node?.evaluator_port ?? 0);
+  }
+}

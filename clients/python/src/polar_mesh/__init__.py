@@ -1,0 +1,29 @@
+"""Trainer's client of polar-mesh.
+
+    with polar_mesh.Client("http://127.0.0.1:8080", "http://127.0.0.1:8070") as client:
+        client.submit({"task_id": "t-1", "instruction": "...", "num_samples": 8, "harness": {"name": "pi"}})
+        for batch in client.stream(consumer="trainer"):
+            train(batch.trajectories)
+            batch.ack()
+"""
+
+from .batches import Batch, CallSpan, Drift, Failure, Stats, Trace, Trajectory
+from .client import Client
+from .errors import FieldFault, PolarError
+from .specs import task_spec
+from .stream import TrajectoryStream
+
+__all__ = [
+    "Batch",
+    "CallSpan",
+    "Client",
+    "Drift",
+    "Failure",
+    "FieldFault",
+    "PolarError",
+    "Stats",
+    "Trace",
+    "Trajectory",
+    "TrajectoryStream",
+    "task_spec",
+]

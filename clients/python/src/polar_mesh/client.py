@@ -1,0 +1,240 @@
+"""The client: tasks toward the scheduler, trajectories from the reconstructor."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import grpc
+
+from . import limits
+from .batches import Trajectory, read_trajectory
+from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError
+from .gen.polar.common.v1.session_pb2 import Session
+from .gen.polar.common.v1.task_pb2 import TaskSpec
+from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
+from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
+from .gen.polar.scheduler.v1.scheduler_service_pb2_grpc import RolloutServiceStub
+from .reader import Ended, Reader
+from .retry import Backoff, call
+from .specs import task_spec
+from .stream import TrajectoryStream
+
+T = TypeVar("T")
+
+# A batch is as large as its group; the server bounds it. Reconnecting is quick, as the client paces its own tries.
+# A link that went away without a word is found by pings within 30 s.
+_CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_retries", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
+
+
+class Client:
+    """A trainer's way to the mesh. Thread-safe; one a process is enough. Use it in ``with``, or close it.
+
+    Every method takes ``timeout_s``, the seconds for the call with all its retries, and raises a
+    ``polar_mesh.errors.PolarError`` otherwise. All calls are safe to repeat, and the client does so itself when a
+    connection breaks or the server asks for it.
+
+    Args:
+        rollout_url: ``http://host:port`` of the scheduler; ``https://`` for TLS.
+        trajectory_url: the same of the reconstructor.
+        timeout_s: Default for all calls but ``wait``, ``watch`` and ``stream``.
+        reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
+        credentials: For TLS with other than the system's certificates.
+    """
+
+    def __init__(
+        self,
+        rollout_url: str = "http://127.0.0.1:8080",
+        trajectory_url: str = "http://127.0.0.1:8070",
+        *,
+        timeout_s: float = limits.CALL_S,
+        reconnect_s: float = limits.RECONNECT_S,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._reconnect_s = reconnect_s
+        self._closed = threading.Event()
+        self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
+        self._channels = [_channel(url, credentials) for url in (rollout_url, trajectory_url)]
+        self._rollout = RolloutServiceStub(self._channels[0])
+        self._trajectories = TrajectoryServiceStub(self._channels[1])
+
+    def submit(
+        self, task: Mapping[str, Any] | TaskSpec, *, request_id: str = "", timeout_s: float | None = None
+    ) -> rollout.SubmitTaskResponse:
+        """Submit a task; answers when it is durable, with the task and its session ids by sample index.
+
+        ``task`` is a TaskSpec or a mapping with its field names (see ``polar_mesh.specs.task_spec``). A retry with
+        the same ``request_id`` (default: the task id) and content returns the first answer.
+
+        Raises:
+            InvalidArgument: all faults in ``fields``.
+            AlreadyExists, ResourceExhausted, FailedPrecondition: see the proto.
+        """
+        spec = task if isinstance(task, TaskSpec) else task_spec(task)
+        request = rollout.SubmitTaskRequest(spec=spec, request_id=request_id)
+        return self._call(self._rollout.SubmitTask, request, timeout_s)
+
+    def get_task(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
+        """One task and its progress. Raises NotFound."""
+        request = rollout.GetTaskRequest(task_id=task_id)
+        return self._call(self._rollout.GetTask, request, timeout_s).task
+
+    def list_sessions(self, task_id: str, *, timeout_s: float | None = None) -> list[Session]:
+        """All sessions of a task by sample index. Raises NotFound."""
+        sessions: list[Session] = []
+        token = ""
+        while True:
+            request = rollout.ListSessionsRequest(
+                task_id=task_id, page_size=limits.PAGE_SIZE, page_token=token
+            )
+            page = self._call(self._rollout.ListSessions, request, timeout_s)
+            sessions.extend(page.sessions)
+            token = page.next_page_token
+            if not token:
+                return sessions
+
+    def cancel(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
+        """End all sessions of a task that have not ended; answers when that is committed. Raises NotFound."""
+        request = rollout.CancelTaskRequest(task_id=task_id)
+        return self._call(self._rollout.CancelTask, request, timeout_s).task
+
+    def watch(self, task_id: str, *, timeout_s: float | None = None) -> Iterator[rollout.WatchTaskResponse]:
+        """Every change of a task's sessions, first their present state; ends when all have ended.
+
+        Goes on by itself when the connection breaks; a state that was given out already is not repeated.
+
+        Raises:
+            NotFound: no such task.
+            DeadlineExceeded: ``timeout_s`` seconds are over (default: no limit).
+            Unavailable: the server could not be reached for ``reconnect_s`` seconds.
+        """
+        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        seen: dict[str, Session] = {}
+        for change in self._changes(task_id, end):
+            session = change.session
+            if change.HasField("session") and seen.get(session.session_id) != session:
+                seen[session.session_id] = session
+                yield change
+
+    def wait(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
+        """Wait until all sessions of a task have ended. Errors as ``watch``."""
+        for _ in self.watch(task_id, timeout_s=timeout_s):
+            pass
+        return self.get_task(task_id)
+
+    def stream(
+        self, consumer: str, *, max_unacked: int = 16, task_id: str | None = None
+    ) -> TrajectoryStream:
+        """The batches that the consumer has not acknowledged, oldest first, then new ones as they come.
+
+        Args:
+            consumer: Name of the durable cursor, 1 to 32 of ``[a-z0-9-]``; made at first use.
+            max_unacked: Batches sent and not yet acknowledged, 1 to 1000; when reached, no more come.
+            task_id: Only batches of this task; fixed at the consumer's first use.
+        """
+        self._check_open()
+        request = trajectories.StreamTrajectoriesRequest(
+            consumer=consumer, max_unacked=max_unacked, task_id=task_id or ""
+        )
+        stream = TrajectoryStream(
+            self._trajectories.StreamTrajectories, self.ack, request, reconnect_s=self._reconnect_s
+        )
+        self._streams.add(stream)
+        return stream
+
+    def ack(self, consumer: str, batch_ids: Sequence[int], *, timeout_s: float | None = None) -> int:
+        """Acknowledge batches by id, at most 1000; ``Batch.ack`` is the usual way.
+
+        Returns the id up to which all batches are acknowledged.
+        """
+        request = trajectories.AckTrajectoriesRequest(consumer=consumer, batch_ids=batch_ids)
+        return self._call(self._trajectories.AckTrajectories, request, timeout_s).floor
+
+    def get_trajectory(self, session_id: str, *, timeout_s: float | None = None) -> Trajectory:
+        """The trajectory of an ended session. Raises NotFound, FailedPrecondition (not ended)."""
+        request = trajectories.GetTrajectoryRequest(session_id=session_id)
+        return read_trajectory(self._call(self._trajectories.GetTrajectory, request, timeout_s).trajectory)
+
+    def close(self) -> None:
+        """End all streams and connections; calls in flight raise Cancelled."""
+        self._closed.set()
+        for stream in list(self._streams):
+            stream.close()
+        for channel in self._channels:
+            channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _call(self, method: Callable[..., T], request: object, timeout_s: float | None) -> T:
+        self._check_open()
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        return call(lambda left_s: method(request, timeout=left_s), limit_s, self._closed)
+
+    def _changes(self, task_id: str, end: float) -> Iterator[rollout.WatchTaskResponse]:
+        """The messages of a watch, over as many connections as it takes."""
+        backoff = Backoff(self._reconnect_s, self._closed)
+        while True:
+            self._check_open()
+            reader = Reader(
+                self._rollout.WatchTask(rollout.WatchTaskRequest(task_id=task_id)), limits.STREAM_SILENCE_S
+            )
+            try:
+                while (left_s := end - time.monotonic()) > 0:
+                    change = reader.get(left_s)
+                    backoff.reset()
+                    if change is not None:
+                        yield change
+            except Ended:
+                return
+            except PolarError as error:
+                # The server drops a watcher that is too slow; what it missed is in the next watch's first messages.
+                error.retryable |= isinstance(error, Aborted)
+                backoff.pause(error)
+            finally:
+                reader.cut()
+            if time.monotonic() >= end:
+                message = f"task {task_id} has not ended in the time given"
+                raise DeadlineExceeded(message, code="DEADLINE_EXCEEDED")
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise Cancelled("the client is closed", code="CANCELLED")
+
+
+def _channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+        raise ValueError(f"{url!r} is not http://host:port or https://host:port")
+    if parts.scheme == "http":
+        target = parts.netloc if parts.port else f"{parts.netloc}:80"
+        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
+    target = parts.netloc if parts.port else f"{parts.netloc}:443"
+    tls = credentials or grpc.ssl_channel_credentials()
+    return grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS)

@@ -1,0 +1,14 @@
+"""Every limit of the client, in seconds. What happens at each is said beside it."""
+
+#: One call with all its retries, where the caller gives no time; then DeadlineExceeded or Unavailable.
+CALL_S = 30.0
+#: Trying to reach the server again after a stream broke; then Unavailable.
+RECONNECT_S = 600.0
+#: Silence on a stream, three of the server's progress messages; then it is taken as broken and opened again.
+STREAM_SILENCE_S = 35.0
+#: Pause before the first retry; doubles with each one up to the next limit, with a random part.
+RETRY_PAUSE_S = 0.1
+#: Longest pause between two tries.
+RETRY_PAUSE_MAX_S = 5.0
+#: Sessions asked for in one page.
+PAGE_SIZE = 1000

@@ -1,0 +1,76 @@
+"""Reading a server stream in a thread, so that waiting for a message can have a limit without cutting the stream."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from .errors import Internal, Unavailable, from_rpc_error
+
+M = TypeVar("M")
+
+
+class Ended(Exception):
+    """The stream is over: the server ended it with OK, or ``cut`` was called."""
+
+
+class Reader(Generic[M]):
+    """Reads one call, one message ahead; what is further is held back by the connection's flow control.
+
+    The server sends something, progress at least, in ``silence_s`` seconds; if not, the call is taken as broken.
+    """
+
+    def __init__(self, call: Any, silence_s: float) -> None:
+        self._call = call
+        self._silence_s = silence_s
+        self._changed = threading.Condition()
+        self._item: M | Exception | None = None
+        self._cut = False
+        self._heard = time.monotonic()
+        threading.Thread(target=self._run, name="polar-reader", daemon=True).start()
+
+    def get(self, timeout_s: float) -> M | None:
+        """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
+        silent_at = self._heard + self._silence_s
+        wait_s = max(min(timeout_s, silent_at - time.monotonic()), 0.0)
+        with self._changed:
+            self._changed.wait_for(lambda: self._item is not None or self._cut, wait_s)
+            if self._cut:
+                raise Ended
+            item, self._item = self._item, None
+            self._changed.notify_all()
+        if item is None:
+            if time.monotonic() < silent_at:
+                return None
+            silent = f"nothing came for {self._silence_s:g} s"
+            raise Unavailable(silent, code="UNAVAILABLE", retryable=True)
+        self._heard = time.monotonic()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def cut(self) -> None:
+        """End the call; the thread ends with it."""
+        with self._changed:
+            self._cut = True
+            self._changed.notify_all()
+        self._call.cancel()
+
+    def _run(self) -> None:
+        try:
+            for message in self._call:
+                self._put(message)
+            self._put(Ended())
+        except grpc.RpcError as error:
+            self._put(from_rpc_error(error))
+        except Exception as error:  # A thread that ends without a word would look like silence.
+            self._put(Internal(f"the stream could not be read: {error}", code="INTERNAL"))
+
+    def _put(self, item: M | Exception) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._item is None or self._cut)
+            self._item = item
+            self._changed.notify_all()

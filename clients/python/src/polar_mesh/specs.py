@@ -1,0 +1,89 @@
+"""A task from plain Python values, with all faults at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
+
+from .errors import FieldFault, InvalidArgument
+from .gen.polar.common.v1.task_pb2 import TaskSpec
+
+
+def task_spec(task: Mapping[str, Any]) -> TaskSpec:
+    """A TaskSpec from a mapping with the proto's field names.
+
+    Spans of time are seconds (int or float) or timedelta; file contents are bytes, or str for UTF-8 text; free-form
+    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values.
+
+    Raises:
+        InvalidArgument: reason INVALID_TASK, with every key that there is not and every value that does not fit.
+    """
+    spec = TaskSpec()
+    faults: list[FieldFault] = []
+    _fill(spec, task, "", faults)
+    if faults:
+        raise InvalidArgument(
+            "the task is not valid",
+            code="INVALID_ARGUMENT",
+            reason="INVALID_TASK",
+            boundary="task",
+            fields=tuple(faults),
+        )
+    return spec
+
+
+def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) -> None:
+    if not isinstance(values, Mapping):
+        faults.append(FieldFault(path, f"must be a mapping, not {type(values).__name__}"))
+        return
+    for key, value in values.items():
+        field_path = f"{path}.{key}" if path else str(key)
+        field = message.DESCRIPTOR.fields_by_name.get(key)
+        if field is None:
+            faults.append(FieldFault(field_path, _unknown(message.DESCRIPTOR, str(key))))
+        elif value is not None:
+            _set(message, field, value, field_path, faults)
+
+
+def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults: list[FieldFault]) -> None:
+    target = getattr(message, field.name)
+    try:
+        if field.message_type is None:
+            setattr(message, field.name, _scalar(field, value))
+        elif field.message_type.GetOptions().map_entry:
+            target.update(value)
+        elif isinstance(target, Struct):
+            target.update(value)
+            target.SetInParent()
+        elif isinstance(target, Duration):
+            target.FromTimedelta(value if isinstance(value, timedelta) else timedelta(seconds=value))
+            target.SetInParent()
+        elif isinstance(target, Message):
+            target.SetInParent()
+            _fill(target, value, path, faults)
+        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            for index, item in enumerate(value):
+                _fill(target.add(), item, f"{path}[{index}]", faults)
+        else:
+            raise TypeError("it must be a list")
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        faults.append(FieldFault(path, f"does not take this {type(value).__name__}: {error}"))
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> Any:
+    if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
+        return value.encode()
+    return value
+
+
+def _unknown(descriptor: Descriptor, key: str) -> str:
+    close = difflib.get_close_matches(key, descriptor.fields_by_name, n=1)
+    hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(descriptor.fields_by_name)}"
+    return f"there is no such field{hint}"

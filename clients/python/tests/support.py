@@ -1,0 +1,207 @@
+"""Real gRPC servers for the tests, and a link to them that can be cut."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+
+import grpc
+import numpy as np
+from google.protobuf.any_pb2 import Any
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2_grpc as pb_grpc
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import Trace, Trajectory, TrajectoryBatch
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A gRPC server on one port that can be stopped and started again."""
+
+    def __init__(self, register: Callable[[grpc.Server], None]) -> None:
+        self.port = free_port()
+        self._register = register
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        options = [("grpc.so_reuseport", 0)]
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16), options=options)
+        self._register(self._server)
+        self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(None).wait()
+
+
+class Trajectories(pb_grpc.TrajectoryServiceServicer):
+    """The contract of TrajectoryService for one consumer: unacknowledged batches come again on each new stream."""
+
+    def __init__(self, batches: Sequence[TrajectoryBatch], progress_s: float = 0.2) -> None:
+        self.batches = list(batches)
+        self.progress_s = progress_s
+        self.streams = 0
+        self.delivered: list[int] = []
+        self.acked: set[int] = set()
+        self.ack_failures: list[tuple[grpc.StatusCode, Sequence[Message]]] = []
+        self.muted = threading.Event()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+
+    def add(self, batch: TrajectoryBatch) -> None:
+        with self._changed:
+            self.batches.append(batch)
+            self._changed.notify_all()
+
+    def StreamTrajectories(self, request, context) -> Iterator[pb.StreamTrajectoriesResponse]:
+        sent: set[int] = set()
+        with self._lock:
+            self.streams += 1
+            mine = self.streams
+        # Woken when the client leaves, so that no thread stays.
+        context.add_callback(lambda: self._wake())
+        while context.is_active():
+            with self._changed:
+                if mine != self.streams:
+                    abort(context, grpc.StatusCode.ABORTED, "replaced", "STREAM_REPLACED")
+                ready = self._ready(request, sent)
+                if not ready:
+                    self._changed.wait(self.progress_s)
+                    ready = self._ready(request, sent)
+            if self.muted.is_set():
+                continue
+            if not ready:
+                yield pb.StreamTrajectoriesResponse()
+            for batch in ready:
+                sent.add(batch.batch_id)
+                marked = TrajectoryBatch()
+                marked.CopyFrom(batch)
+                marked.redelivered = batch.batch_id in self.delivered
+                self.delivered.append(batch.batch_id)
+                yield pb.StreamTrajectoriesResponse(batch=marked)
+
+    def AckTrajectories(self, request, context) -> pb.AckTrajectoriesResponse:
+        if self.ack_failures:
+            code, details = self.ack_failures.pop(0)
+            abort(context, code, "not now", "NATS_UNAVAILABLE", *details)
+        with self._changed:
+            self.acked.update(request.batch_ids)
+            self._changed.notify_all()
+            open_ids = [batch.batch_id for batch in self.batches if batch.batch_id not in self.acked]
+            last = max(batch.batch_id for batch in self.batches)
+            return pb.AckTrajectoriesResponse(floor=min(open_ids) - 1 if open_ids else last)
+
+    def _ready(self, request, sent: set[int]) -> list[TrajectoryBatch]:
+        open_batches = [batch for batch in self.batches if batch.batch_id not in self.acked]
+        free = request.max_unacked - sum(batch.batch_id in sent for batch in open_batches)
+        return [batch for batch in open_batches if batch.batch_id not in sent][: max(free, 0)]
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def register(self, server: grpc.Server) -> None:
+        pb_grpc.add_TrajectoryServiceServicer_to_server(self, server)
+
+
+def abort(context, code: grpc.StatusCode, message: str, reason: str, *details: Message) -> None:
+    """End a call as the mesh does: google.rpc.Status with ErrorInfo in the trailers."""
+    info = error_details_pb2.ErrorInfo(reason=reason, domain="polar", metadata={"boundary": "mesh"})
+    status = status_pb2.Status(code=code.value[0], message=message)
+    for detail in (info, *details):
+        packed = Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(code, message)
+
+
+def batch(batch_id: int, tokens: int = 8, samples: int = 2) -> TrajectoryBatch:
+    """A batch whose ids tell where they are from."""
+    trajectories = []
+    for index in range(samples):
+        ids = np.arange(tokens, dtype="<i4") + batch_id * 1000 + index * 100
+        trace = Trace(
+            prompt_ids=ids[: tokens // 2].tobytes(),
+            response_ids=ids.tobytes(),
+            loss_mask=(ids % 2).astype("u1").tobytes(),
+            logprobs=(-ids / 7).astype("<f4").tobytes(),
+        )
+        trajectories.append(
+            Trajectory(session_id=f"s-{batch_id}-{index}", sample_index=index, reward=index, traces=[trace])
+        )
+    return TrajectoryBatch(
+        batch_id=batch_id, task_id=f"t-{batch_id}", group_id="g0", trajectories=trajectories
+    )
+
+
+class Link:
+    """A TCP relay to a port: the network between client and server."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def cut(self) -> None:
+        """Every connection ends in the middle of what it carries; new ones are taken."""
+        sockets, self._sockets = self._sockets, []
+        for one in sockets:
+            # Both ends get a reset; a thread that reads it ends.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            one.close()
+
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                near.close()
+                continue
+            self._sockets += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+    except OSError:
+        pass
+    for one in (source, sink):
+        try:
+            one.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass

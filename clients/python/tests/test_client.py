@@ -1,0 +1,268 @@
+"""Tasks: submit, get, wait, cancel; typed errors; retries and deadlines."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import BadRequest
+from support import Link, Server, abort, free_port
+
+import polar_mesh
+from polar_mesh import Client, errors
+from polar_mesh.gen.polar.common.v1.session_pb2 import (
+    SESSION_STATE_ENDED,
+    SESSION_STATE_QUEUED,
+    SESSION_STATE_RUNNING,
+    Session,
+)
+from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as pb
+from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2_grpc as pb_grpc
+
+
+class Rollout(pb_grpc.RolloutServiceServicer):
+    """One task `t` with three sessions, whose states the test sets; submits are kept by request id."""
+
+    def __init__(self) -> None:
+        self.failures: list[grpc.StatusCode] = []
+        self.submits: dict[str, pb.SubmitTaskRequest] = {}
+        self.calls = 0
+        self.watches = 0
+        self.states = {"t-0": SESSION_STATE_QUEUED, "t-1": SESSION_STATE_QUEUED, "t-2": SESSION_STATE_QUEUED}
+        self.hold_s = 0.0
+        self._changed = threading.Condition()
+
+    def register(self, server: grpc.Server) -> None:
+        pb_grpc.add_RolloutServiceServicer_to_server(self, server)
+
+    def set(self, session_id: str, state: int) -> None:
+        with self._changed:
+            self.states[session_id] = state
+            self._changed.notify_all()
+
+    def SubmitTask(self, request, context):
+        self.calls += 1
+        if self.hold_s:
+            time.sleep(self.hold_s)
+        if self.failures:
+            context.abort(self.failures.pop(0), "broken")
+        if request.spec.instruction == "":
+            violations = BadRequest()
+            violations.field_violations.add(field="instruction", description="must not be empty")
+            violations.field_violations.add(field="harness.name", description="must be one of pi, shell")
+            abort(context, grpc.StatusCode.INVALID_ARGUMENT, "the task is not valid", "INVALID_TASK", violations)
+        self.submits[request.request_id or request.spec.task_id] = request
+        return pb.SubmitTaskResponse(task=pb.Task(spec=request.spec), session_ids=sorted(self.states))
+
+    def GetTask(self, request, context):
+        if request.task_id != "t":
+            abort(context, grpc.StatusCode.NOT_FOUND, f"no task {request.task_id}", "NOT_FOUND")
+        task = pb.Task()
+        task.spec.task_id = request.task_id
+        if self._ended():
+            task.end_time.GetCurrentTime()
+        return pb.GetTaskResponse(task=task)
+
+    def ListSessions(self, request, context):
+        names = sorted(self.states)
+        index = int(request.page_token or 0)
+        token = str(index + 1) if index + 1 < len(names) else ""
+        return pb.ListSessionsResponse(sessions=[Session(session_id=names[index])], next_page_token=token)
+
+    def CancelTask(self, request, context):
+        for name in self.states:
+            self.set(name, SESSION_STATE_ENDED)
+        return pb.CancelTaskResponse(task=self.GetTask(request, context).task)
+
+    def WatchTask(self, request, context):
+        self.watches += 1
+        told: dict[str, int] = {}
+        context.add_callback(lambda: self.set("t-0", self.states["t-0"]))
+        while context.is_active():
+            with self._changed:
+                news = {name: state for name, state in self.states.items() if told.get(name) != state}
+                if not news and not self._ended():
+                    self._changed.wait(0.2)
+            for name, state in news.items():
+                told[name] = state
+                yield pb.WatchTaskResponse(session=Session(session_id=name, state=state))
+            if not news and self._ended():
+                return
+            yield pb.WatchTaskResponse()
+
+    def _ended(self) -> bool:
+        return all(state == SESSION_STATE_ENDED for state in self.states.values())
+
+
+@pytest.fixture
+def mesh(stack):
+    service = Rollout()
+    server = Server(service.register)
+    stack.callback(server.stop)
+    client = Client(server.url)
+    stack.callback(client.close)
+    return service, server, client
+
+
+def test_submit_takes_a_mapping_and_a_message(mesh):
+    service, _, client = mesh
+    task = {
+        "task_id": "t",
+        "instruction": "add",
+        "num_samples": 3,
+        "budgets": {"run": 90, "prepare": timedelta(milliseconds=1500)},
+        "runtime": {
+            "prepare": [{"upload_file": {"target": "/a", "content": "é"}}, {"exec": {"command": "ls"}}],
+            "eval_prepare": {},
+            "env": {"A": "b"},
+        },
+        "harness": {"name": "shell", "command": {"command": "true"}, "settings": {"n": [1, None]}},
+        "sampling": {"temperature": 0.0},
+        "metadata": {},
+    }
+    answer = client.submit(task, request_id="r-1")
+    assert list(answer.session_ids) == ["t-0", "t-1", "t-2"]
+    spec = service.submits["r-1"].spec
+    assert spec.budgets.run.ToTimedelta() == timedelta(seconds=90)
+    assert spec.budgets.prepare.ToMilliseconds() == 1500
+    assert spec.runtime.prepare[0].upload_file.content == "é".encode()
+    assert spec.runtime.prepare[1].exec.command == "ls"
+    assert spec.runtime.HasField("eval_prepare")
+    assert spec.harness.settings["n"][0] == 1
+    assert spec.sampling.HasField("temperature")
+    assert not spec.sampling.HasField("top_p")
+    client.submit(spec)
+    assert service.submits["t"].spec == spec
+
+
+def test_a_mapping_with_faults_names_them_all_before_any_call(mesh):
+    service, _, client = mesh
+    task = {"task_id": 5, "num_sample": 1, "budgets": {"run": "x"}, "runtime": {"prepare": [{"exec": []}]}}
+    with pytest.raises(errors.InvalidArgument) as caught:
+        client.submit(task)
+    assert [fault.field for fault in caught.value.fields] == [
+        "task_id",
+        "num_sample",
+        "budgets.run",
+        "runtime.prepare[0].exec",
+    ]
+    assert "num_samples" in caught.value.fields[1].description
+    assert caught.value.reason == "INVALID_TASK"
+    assert service.calls == 0
+
+
+def test_faults_of_the_server_come_with_reason_boundary_and_fields(mesh):
+    service, _, client = mesh
+    with pytest.raises(errors.InvalidArgument) as caught:
+        client.submit({"task_id": "t"})
+    error = caught.value
+    assert isinstance(error, polar_mesh.PolarError)
+    assert (error.code, error.reason, error.boundary) == ("INVALID_ARGUMENT", "INVALID_TASK", "mesh")
+    assert [fault.field for fault in error.fields] == ["instruction", "harness.name"]
+    assert "must be one of pi, shell" in str(error)
+    assert not error.retryable
+    assert service.calls == 1
+
+
+def test_unknown_tasks_are_not_found(mesh):
+    _, _, client = mesh
+    with pytest.raises(errors.NotFound) as caught:
+        client.get_task("other")
+    assert caught.value.reason == "NOT_FOUND"
+
+
+def test_a_broken_call_is_made_again(mesh):
+    service, _, client = mesh
+    service.failures = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.INTERNAL]
+    client.submit({"task_id": "t", "instruction": "add"})
+    assert service.calls == 4
+
+
+def test_a_refused_call_is_not_made_again(mesh):
+    service, _, client = mesh
+    service.failures = [grpc.StatusCode.UNIMPLEMENTED]
+    with pytest.raises(errors.Internal):
+        client.submit({"task_id": "t", "instruction": "add"})
+    assert service.calls == 1
+
+
+def test_a_deadline_holds_for_all_tries_together(mesh):
+    service, _, client = mesh
+    service.hold_s = 1.0
+    began = time.monotonic()
+    with pytest.raises(errors.DeadlineExceeded):
+        client.submit({"task_id": "t", "instruction": "add"}, timeout_s=0.3)
+    assert time.monotonic() - began < 0.9
+
+
+def test_nothing_there_is_unavailable_in_time():
+    with Client(f"http://127.0.0.1:{free_port()}", timeout_s=0.5) as client:
+        began = time.monotonic()
+        with pytest.raises(errors.Unavailable) as caught:
+            client.get_task("t")
+        assert 0.3 < time.monotonic() - began < 3
+        assert caught.value.retryable
+
+
+def test_a_server_that_comes_late_is_found(mesh):
+    _, server, client = mesh
+    server.stop()
+    threading.Timer(0.5, server.start).start()
+    assert client.get_task("t").spec.task_id == "t"
+
+
+def test_sessions_of_all_pages_are_listed(mesh):
+    _, _, client = mesh
+    assert [one.session_id for one in client.list_sessions("t")] == ["t-0", "t-1", "t-2"]
+
+
+def test_wait_ends_with_the_task_and_watch_tells_each_change_once(mesh, stack):
+    service, server, _ = mesh
+    link = Link(server.port)
+    stack.callback(link.close)
+    client = Client(link.url)
+    stack.callback(client.close)
+    seen = []
+    for change in client.watch("t"):
+        seen.append((change.session.session_id, change.session.state))
+        if len(seen) == 3:
+            link.cut()
+            service.set("t-1", SESSION_STATE_RUNNING)
+        if len(seen) == 4:
+            link.cut()
+            for name in service.states:
+                service.set(name, SESSION_STATE_ENDED)
+    assert seen[:3] == [(name, SESSION_STATE_QUEUED) for name in ("t-0", "t-1", "t-2")]
+    assert seen[3] == ("t-1", SESSION_STATE_RUNNING)
+    assert sorted(seen[4:]) == [(name, SESSION_STATE_ENDED) for name in ("t-0", "t-1", "t-2")]
+    assert service.watches == 3
+    assert client.wait("t").HasField("end_time")
+
+
+def test_wait_has_a_deadline(mesh):
+    _, _, client = mesh
+    with pytest.raises(errors.DeadlineExceeded):
+        client.wait("t", timeout_s=0.4)
+
+
+def test_cancel_ends_the_task(mesh):
+    _, _, client = mesh
+    assert client.cancel("t").HasField("end_time")
+    assert client.wait("t", timeout_s=5).HasField("end_time")
+
+
+def test_a_closed_client_says_so(mesh):
+    _, _, client = mesh
+    client.close()
+    for call in (lambda: client.get_task("t"), lambda: next(client.watch("t")), lambda: client.stream("c")):
+        with pytest.raises(errors.Cancelled):
+            call()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:80", "ftp://a", "http://", "http://a/b"])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ValueError, match="http"):
+        Client(url)

@@ -1,0 +1,198 @@
+"""Streaming: each batch once, whatever happens to the connection."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from support import Link, Server, Trajectories, batch
+
+from polar_mesh import Client, errors
+
+
+def serve(stack, batches, **options):
+    service = Trajectories(batches, **options)
+    server = Server(service.register)
+    stack.callback(server.stop)
+    return service, server
+
+
+def connect(stack, url, **options) -> Client:
+    client = Client(trajectory_url=url, **options)
+    stack.callback(client.close)
+    return client
+
+
+def take(stream, count):
+    return [stream.next(timeout_s=20) for _ in range(count)]
+
+
+def ids(batches):
+    return [one.batch_id for one in batches]
+
+
+def test_batches_come_in_order_and_acks_are_recorded(stack):
+    service, server = serve(stack, [batch(3), batch(5), batch(9)])
+    stream = connect(stack, server.url).stream("trainer")
+    got = take(stream, 3)
+    assert ids(got) == [3, 5, 9]
+    assert not any(one.redelivered for one in got)
+    got[0].ack()
+    got[0].ack()
+    stream.ack(got[1:])
+    assert service.acked == {3, 5, 9}
+
+
+def test_new_batches_come_as_they_are_made(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    assert next(stream).batch_id == 1
+    threading.Timer(0.3, service.add, [batch(2)]).start()
+    assert next(stream).batch_id == 2
+
+
+def test_no_more_than_max_unacked_are_given_out(stack):
+    service, server = serve(stack, [batch(n) for n in range(1, 6)])
+    stream = connect(stack, server.url).stream("trainer", max_unacked=2)
+    first = take(stream, 2)
+    with pytest.raises(errors.DeadlineExceeded):
+        stream.next(timeout_s=0.5)
+    first[0].ack()
+    assert stream.next(timeout_s=5).batch_id == 3
+    assert service.streams == 1, "a wait that timed out must not cost the stream"
+
+
+def test_a_restarted_server_neither_loses_nor_repeats_what_the_trainer_holds(stack):
+    service, server = serve(stack, [batch(1), batch(2), batch(3)])
+    stream = connect(stack, server.url).stream("trainer", max_unacked=2)
+    held = take(stream, 2)
+    server.stop()
+    threading.Timer(1.0, server.start).start()
+    held[1].ack()
+    assert service.acked == {2}, "an ack waits for the server to come back"
+    assert stream.next(timeout_s=20).batch_id == 3
+    held[0].ack()
+    with pytest.raises(errors.DeadlineExceeded):
+        stream.next(timeout_s=0.5)
+    assert service.acked == {1, 2}
+    assert service.streams == 2
+
+
+def test_a_cut_network_neither_loses_nor_repeats(stack):
+    service, server = serve(stack, [batch(n, tokens=200_000) for n in range(1, 31)], progress_s=0.05)
+    link = Link(server.port)
+    stack.callback(link.close)
+    stream = connect(stack, link.url).stream("trainer", max_unacked=4)
+    got = []
+    for turn in range(30):
+        got.append(stream.next(timeout_s=20))
+        if turn % 4 == 1:
+            link.cut()
+        got[-1].ack()
+    assert ids(got) == list(range(1, 31))
+    assert service.acked == set(range(1, 31))
+    assert service.streams > 3, "the link was cut for nothing"
+
+
+def test_what_an_earlier_stream_did_not_acknowledge_comes_again_and_is_marked(stack):
+    _, server = serve(stack, [batch(1), batch(2)])
+    with connect(stack, server.url).stream("trainer") as first:
+        take(first, 2)[0].ack()
+    again = take(connect(stack, server.url).stream("trainer"), 1)
+    assert ids(again) == [2]
+    assert again[0].redelivered
+
+
+def test_a_silent_server_is_left_for_a_new_stream(stack):
+    service, server = serve(stack, [batch(1)])
+    service.muted.set()
+    client = connect(stack, server.url)
+    stream = client.stream("trainer")
+    stream._silence_s = 0.5
+    threading.Timer(0.7, service.muted.clear).start()
+    assert stream.next(timeout_s=20).batch_id == 1
+    assert service.streams >= 2
+
+
+def test_a_replaced_stream_ends_with_its_reason(stack):
+    service, server = serve(stack, [])
+    old = connect(stack, server.url).stream("trainer")
+    with pytest.raises(errors.DeadlineExceeded):
+        old.next(timeout_s=0.3)
+    new = connect(stack, server.url).stream("trainer")
+    with pytest.raises(errors.DeadlineExceeded):
+        new.next(timeout_s=0.3)
+    with pytest.raises(errors.Aborted) as caught:
+        old.next(timeout_s=5)
+    assert caught.value.reason == "STREAM_REPLACED"
+    assert not caught.value.retryable
+    assert service.streams == 2, "a replaced stream must not fight for its place"
+
+
+def test_an_unreachable_server_is_unavailable_after_the_reconnect_time(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url, reconnect_s=1.0).stream("trainer")
+    assert next(stream).batch_id == 1
+    server.stop()
+    began = time.monotonic()
+    with pytest.raises(errors.Unavailable) as caught:
+        next(stream)
+    assert 0.9 < time.monotonic() - began < 10
+    assert caught.value.reason == "UNAVAILABLE"
+    server.start()
+    service.add(batch(2))
+    assert stream.next(timeout_s=20).batch_id == 2, "the stream can be used on"
+
+
+def test_acks_are_repeated_when_the_server_asks_for_it(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    retry = RetryInfo()
+    retry.retry_delay.FromMilliseconds(200)
+    service.ack_failures = [(grpc.StatusCode.UNAVAILABLE, [retry])] * 2
+    began = time.monotonic()
+    next(stream).ack()
+    assert time.monotonic() - began >= 0.4
+    assert service.acked == {1}
+
+
+def test_a_failed_ack_is_an_error_and_can_be_repeated(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    got = next(stream)
+    service.ack_failures = [(grpc.StatusCode.NOT_FOUND, [])]
+    with pytest.raises(errors.NotFound) as caught:
+        got.ack()
+    assert (caught.value.reason, caught.value.boundary) == ("NATS_UNAVAILABLE", "mesh")
+    assert service.acked == set()
+    got.ack()
+    assert service.acked == {1}
+
+
+def test_closing_from_another_thread_ends_the_iteration(stack):
+    _, server = serve(stack, [batch(1)])
+    client = connect(stack, server.url)
+    stream = client.stream("trainer")
+    threading.Timer(0.5, client.close).start()
+    began = time.monotonic()
+    assert ids(stream) == [1]
+    assert time.monotonic() - began < 10
+    with pytest.raises(errors.Cancelled):
+        client.stream("trainer")
+
+
+def test_a_dropped_stream_is_closed(stack):
+    service, server = serve(stack, [batch(1), batch(2)])
+    client = connect(stack, server.url)
+    for got in client.stream("trainer"):
+        assert got.batch_id == 1
+        break
+    deadline = time.monotonic() + 5
+    while any(thread.name == "polar-reader" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the reader of a dropped stream is left"
+        time.sleep(0.05)
+    got.ack()
+    assert service.acked == {1}

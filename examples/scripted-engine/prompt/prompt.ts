@@ -1,0 +1,58 @@
+// Prompt ids of a request, in text mode: the whole conversation is rendered and encoded each time.
+import { Template } from '@huggingface/jinja';
+import type { ChatRequest } from '../request.ts';
+import type { Switches } from '../switches.ts';
+import type { Model, Tokenizer } from '../tokenizer/tokenizer.ts';
+import { toTemplate } from './messages.ts';
+
+/** One token in so many of an earlier turn is split by `retokenise_history`. */
+const SPLIT_EVERY = 8;
+
+export class Prompts {
+  readonly #tokenizer: Tokenizer;
+  readonly #template: Template;
+  readonly #turnStart: readonly number[];
+  readonly #turnEnd: number;
+
+  constructor(model: Model) {
+    this.#tokenizer = model.tokenizer;
+    this.#template = new Template(model.chatTemplate);
+    this.#turnStart = model.tokenizer.encode('<|im_start|>assistant\n');
+    this.#turnEnd = model.tokenizer.idOf('<|im_end|>');
+  }
+
+  text(request: ChatRequest, switches: Switches): string {
+    return this.#template.render({
+      messages: toTemplate(request.messages, switches),
+      ...(request.tools != null && request.tools.length > 0 ? { tools: request.tools } : {}),
+      add_generation_prompt: request.add_generation_prompt ?? true,
+      ...request.chat_template_kwargs,
+    });
+  }
+
+  ids(request: ChatRequest, switches: Switches): number[] {
+    const ids = this.#tokenizer.encode(this.text(request, switches));
+    return switches.retokenise_history ? this.#splitTurns(ids) : ids;
+  }
+
+  /** The same text, but of each finished assistant turn some tokens are the two that they were merged from. */
+  #splitTurns(ids: readonly number[]): number[] {
+    const out: number[] = [];
+    for (let at = 0; at < ids.length; ) {
+      const end = this.#turnStart.every((id, i) => ids[at + i] === id) ? ids.indexOf(this.#turnEnd, at) : -1;
+      if (end < 0) {
+        out.push(ids[at++] as number);
+        continue;
+      }
+      const turn = at + this.#turnStart.length;
+      out.push(...this.#turnStart);
+      for (let i = turn, due = turn; i < end; i++) {
+        const parts = i >= due ? this.#tokenizer.partsOf(ids[i] as number) : undefined;
+        if (parts !== undefined) due = i + SPLIT_EVERY;
+        out.push(...(parts ?? [ids[i] as number]));
+      }
+      at = end;
+    }
+    return out;
+  }
+}

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import type { Call } from '../reply/format.ts';
+import type { ChatMessage, ToolDefinition } from '../request.ts';
+import { BASH, user } from '../testing.ts';
+import { chooseScript, nextStep } from './play.ts';
+import { DEFAULT_SCRIPT, parseScript, type ScriptCall } from './schema.ts';
+import { toTurn } from './turn.ts';
+
+const SCRIPT = `
+when: calculator
+variants:
+  - { name: a, share: 3, steps: [{ text: a0 }, { text: a1 }] }
+  - { name: b, steps: [{ text: b0 }] }
+after: { text: over }
+`;
+const tool = (
+  name: string,
+  properties: Record<string, unknown>,
+  required: string[] = [],
+): ToolDefinition => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties, required } },
+});
+const string = { type: 'string' };
+const bind = (wanted: ScriptCall, tools: ToolDefinition[]): Call =>
+  toTurn({ think: '', text: '', calls: [wanted] }, tools).calls[0]!;
+
+describe('a script', () => {
+  const script = parseScript(SCRIPT, 'x.yaml');
+  const turns = (count: number): ChatMessage[] => [
+    user('Go.'),
+    ...Array.from({ length: count }, (): ChatMessage[] => [
+      { role: 'assistant', content: 'x' },
+      user('y'),
+    ]).flat(),
+  ];
+
+  it('goes on with each assistant turn, to its end', () => {
+    const texts = [0, 1, 2, 3].map((count) => nextStep(script, turns(count), 0).text);
+    expect(texts).to.deep.equal(['a0', 'a1', 'over', 'over']);
+  });
+
+  it('chooses its variant by the seed', () => {
+    const texts = [0, 1, 2, 3, 4, 7, -1].map((seed) => nextStep(script, turns(0), seed).text);
+    expect(texts).to.deep.equal(['a0', 'a0', 'a0', 'b0', 'a0', 'b0', 'b0']);
+  });
+
+  it('is played where it fits the first user message, else the default one', () => {
+    expect(chooseScript([script], [user('Mend the Calculator.')])).to.equal(script);
+    expect(chooseScript([script], [user('Something else.'), user('calculator')])).to.equal(DEFAULT_SCRIPT);
+    const everywhere = parseScript('variants: [{ name: x, steps: [{ text: y }] }]', 'y.yaml');
+    expect(chooseScript([script, everywhere], [user('Something else.')])).to.equal(everywhere);
+  });
+
+  it('is refused with every fault and where it is', () => {
+    const broken =
+      'sed: 1\nvariants: [{ name: x, steps: [{}, { text: a, calls: [{ fly: b }] }] }]\nwhen: "("';
+    expect(() => parseScript(broken, 'z.yaml'))
+      .to.throw(/z\.yaml/)
+      .with.property('message')
+      .that.matches(/sed/)
+      .and.matches(/steps\[0\]/)
+      .and.matches(/calls\[0\]/)
+      .and.matches(/when/);
+    expect(() => parseScript('a: [', 'z.yaml')).to.throw('z.yaml');
+  });
+});
+
+describe('a scripted call', () => {
+  const pi = [
+    tool('read', { path: string }, ['path']),
+    BASH,
+    tool('edit', {
+      path: string,
+      edits: { type: 'array', items: { type: 'object', properties: { oldText: string, newText: string } } },
+    }),
+    tool('write', { path: string, content: string }),
+  ];
+  const edit = { edit: { path: 'f', old: 'a', new: 'b' } };
+
+  it('uses the tools of pi', () => {
+    expect(bind({ shell: 'ls' }, pi)).to.deep.equal({ name: 'bash', arguments: { command: 'ls' } });
+    expect(bind({ read: 'f' }, pi)).to.deep.equal({ name: 'read', arguments: { path: 'f' } });
+    expect(bind(edit, pi)).to.deep.equal({
+      name: 'edit',
+      arguments: { path: 'f', edits: [{ oldText: 'a', newText: 'b' }] },
+    });
+  });
+
+  it('uses tools and arguments of other names, and fills what they require', () => {
+    const argv = tool('shell', { command: { type: 'array' }, timeout: { type: 'integer' } }, [
+      'command',
+      'timeout',
+    ]);
+    expect(bind({ shell: 'ls' }, [argv]).arguments).to.deep.equal({
+      command: ['bash', '-lc', 'ls'],
+      timeout: 1,
+    });
+    const replace = tool(
+      'replace',
+      { file_path: string, old_string: string, new_string: string, instruction: string },
+      ['instruction'],
+    );
+    expect(bind(edit, [replace]).arguments).to.deep.equal({
+      file_path: 'f',
+      old_string: 'a',
+      new_string: 'b',
+      instruction: 'as planned',
+    });
+    const exec = tool('exec_command', { cmd: string });
+    expect(bind({ shell: 'ls' }, [exec])).to.deep.equal({ name: 'exec_command', arguments: { cmd: 'ls' } });
+  });
+
+  it('goes through the shell where there is no tool for it, and into the text where there is no shell', () => {
+    expect(bind({ read: "it's" }, [BASH]).arguments).to.deep.equal({ command: `cat 'it'\\''s'` });
+    const turn = toTurn({ think: '', text: 'Look.', calls: [{ read: 'f' }] }, []);
+    expect(turn).to.deep.equal({ think: '', text: "Look.\n\n```bash\ncat 'f'\n```", calls: [] });
+  });
+
+  it('stands as it is when it names its tool', () => {
+    const wanted = { tool: 'fly', arguments: { to: 'moon' } };
+    expect(bind(wanted, [])).to.deep.equal({ name: 'fly', arguments: { to: 'moon' } });
+  });
+});

@@ -1,0 +1,97 @@
+from polar_mesh.gen.polar.common.v1 import blob_pb2 as _blob_pb2
+from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
+from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
+from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import work_pb2 as _work_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Commit(_message.Message):
+    __slots__ = ("epoch", "changes")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    changes: _containers.RepeatedCompositeFieldContainer[Change]
+    def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
+
+class Change(_message.Message):
+    __slots__ = ("epoch_began", "task", "session", "group_announced")
+    EPOCH_BEGAN_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ANNOUNCED_FIELD_NUMBER: _ClassVar[int]
+    epoch_began: EpochBegan
+    task: TaskRecord
+    session: SessionRecord
+    group_announced: GroupAnnounced
+    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ...) -> None: ...
+
+class EpochBegan(_message.Message):
+    __slots__ = ("holder",)
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    holder: str
+    def __init__(self, holder: _Optional[str] = ...) -> None: ...
+
+class TaskRecord(_message.Message):
+    __slots__ = ("task_id", "request_id", "spec_sha256", "inline_spec", "spec_ref", "create_ms", "session_prefix", "num_samples", "outline")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    SPEC_SHA256_FIELD_NUMBER: _ClassVar[int]
+    INLINE_SPEC_FIELD_NUMBER: _ClassVar[int]
+    SPEC_REF_FIELD_NUMBER: _ClassVar[int]
+    CREATE_MS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    NUM_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    OUTLINE_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    request_id: str
+    spec_sha256: str
+    inline_spec: _task_pb2.TaskSpec
+    spec_ref: _blob_pb2.BlobRef
+    create_ms: int
+    session_prefix: str
+    num_samples: int
+    outline: _task_pb2.TaskSpec
+    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., spec_sha256: _Optional[str] = ..., inline_spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., spec_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., create_ms: _Optional[int] = ..., session_prefix: _Optional[str] = ..., num_samples: _Optional[int] = ..., outline: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
+
+class SessionRecord(_message.Message):
+    __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    BOOT_ID_FIELD_NUMBER: _ClassVar[int]
+    RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
+    RAN_FIELD_NUMBER: _ClassVar[int]
+    BUILT_FIELD_NUMBER: _ClassVar[int]
+    EVALUATED_FIELD_NUMBER: _ClassVar[int]
+    STATE_MS_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_MS_FIELD_NUMBER: _ClassVar[int]
+    EVALUATE_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    session: _session_pb2.Session
+    boot_id: str
+    runtime_id: str
+    ran: _work_pb2.Ran
+    built: _work_pb2.Built
+    evaluated: _work_pb2.Evaluated
+    state_ms: int
+    not_before_ms: int
+    evaluate_failure: _failure_pb2.Failure
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
+
+class GroupAnnounced(_message.Message):
+    __slots__ = ("task_id", "group_id")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    group_id: str
+    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ...) -> None: ...
+
+class SnapshotManifest(_message.Message):
+    __slots__ = ("seq", "state")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    state: _blob_pb2.BlobRef
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,70 @@
+// Waiting, always with a signal.
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Resolves after `ms`, or at once when the signal aborts; never rejects. */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+}
+
+/** A signal that fires when one of the given does or the time is over. */
+export function withTimeout(ms: number, ...signals: (AbortSignal | undefined)[]): AbortSignal {
+  const given = signals.filter((signal) => signal !== undefined);
+  return AbortSignal.any([AbortSignal.timeout(ms), ...given]);
+}
+
+/** Waits for a promise to settle, but no longer than `ms`; leaves no timer behind and never rejects. */
+export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([promise.catch(() => {}), sleep(ms, done.signal)]);
+  done.abort();
+}
+
+/** Rejects with the signal's reason when it aborts before the promise settles. */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Takes at most `limit` at a time; more wait in order. */
+export class Semaphore {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(limit: number) {
+    this.#free = limit;
+  }
+
+  async run<T>(task: () => Promise<T>): Promise<T> {
+    await this.acquire();
+    try {
+      return await task();
+    } finally {
+      this.release();
+    }
+  }
+
+  /** Take one if it is free now. */
+  tryAcquire(): boolean {
+    if (this.#free === 0) return false;
+    this.#free--;
+    return true;
+  }
+
+  async acquire(): Promise<void> {
+    if (this.tryAcquire()) return;
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  release(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
+  }
+}

@@ -1,0 +1,47 @@
+// What every service reads from the environment; a service's config.ts hands `process.env` in and adds its own.
+import { faulty } from './faults.ts';
+import { type NodeTopology, parseTopology, readTopology, type Topology } from './topology.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface CommonConfig {
+  readonly topology: Topology;
+  readonly natsUrl: string;
+  readonly logLevel: string;
+  /** End when standard input ends. */
+  readonly lifeline: boolean;
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** POLAR_TOPOLOGY, POLAR_NATS_URL, POLAR_LOG_LEVEL, POLAR_LIFELINE. */
+export function readCommonConfig(env: Environment): CommonConfig {
+  const file = env['POLAR_TOPOLOGY'];
+  const topology = file === undefined ? parseTopology('{}', 'the default topology') : readTopology(file);
+  const logLevel = env['POLAR_LOG_LEVEL'] ?? 'info';
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw faulty('INVALID_CONFIG', 'the environment', [
+      { field: 'POLAR_LOG_LEVEL', description: `must be one of ${LOG_LEVELS.join(', ')}` },
+    ]);
+  }
+  return {
+    topology,
+    natsUrl: env['POLAR_NATS_URL'] ?? topology.nats.url ?? `nats://127.0.0.1:${topology.nats.port}`,
+    logLevel,
+    lifeline: env['POLAR_LIFELINE'] === 'stdin',
+  };
+}
+
+/** The node that this process belongs to: POLAR_GATEWAY_NODE_ID, or the only one there is. */
+export function nodeOf(topology: Topology, env: Environment): NodeTopology {
+  const { nodes } = topology.gateway;
+  const id = env['POLAR_GATEWAY_NODE_ID'];
+  const node = id === undefined && nodes.length === 1 ? nodes[0] : nodes.find((one) => one.id === id);
+  if (node !== undefined) return node;
+  throw faulty('INVALID_CONFIG', 'the environment', [
+    {
+      field: 'POLAR_GATEWAY_NODE_ID',
+      description: `must be one of ${nodes.map((one) => one.id).join(', ')}${id === undefined ? '' : `, not ${id}`}`,
+    },
+  ]);
+}

@@ -1,0 +1,74 @@
+// Reading strict YAML or JSON: all faults at once, each with its path in the file.
+import { readFileSync } from 'node:fs';
+import { LineCounter, parseDocument } from 'yaml';
+import type { ZodType, z } from 'zod';
+import { type FieldFault, PolarError, type Reason } from '../errors.ts';
+
+/** Parse and check; throws a PolarError with one fault for each wrong field. */
+export function parseStrict<T extends ZodType>(
+  schema: T,
+  text: string,
+  file: string,
+  reason: Reason,
+): z.output<T> {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length > 0) {
+    throw faulty(
+      reason,
+      file,
+      document.errors.map((error) => {
+        const { line, col } = lines.linePos(error.pos[0]);
+        return { field: `line ${line}, column ${col}`, description: error.message };
+      }),
+    );
+  }
+  return checkStrict(schema, document.toJS(), file, reason);
+}
+
+/** Check a value that is already parsed. */
+export function checkStrict<T extends ZodType>(
+  schema: T,
+  value: unknown,
+  what: string,
+  reason: Reason,
+): z.output<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw faulty(reason, what, result.error.issues.flatMap(faultsOf));
+}
+
+/** The text of a file, or an error that names it. */
+export function readText(file: string, reason: Reason): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw faulty(reason, file, [{ field: '(file)', description: (error as Error).message }]);
+  }
+}
+
+/** One error that lists every fault. */
+export function faulty(reason: Reason, what: string, fields: readonly FieldFault[]): PolarError {
+  const list = fields.map(({ field, description }) => `  ${field}: ${description}`).join('\n');
+  return new PolarError(reason, `${what} has ${fields.length} fault(s):\n${list}`, { fields });
+}
+
+type Issue = z.core.$ZodIssue;
+
+function faultsOf(issue: Issue): FieldFault[] {
+  const path = pathOf(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: pathOf([...issue.path, key]),
+      description: 'unknown key',
+    }));
+  }
+  return [{ field: path === '' ? '(document)' : path, description: issue.message }];
+}
+
+/** `gateway.nodes[0].port` */
+export function pathOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i === 0 ? '' : '.'}${String(part)}`))
+    .join('');
+}

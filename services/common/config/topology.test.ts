@@ -1,0 +1,173 @@
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { PolarError } from '../errors.ts';
+import { nodeOf, readCommonConfig } from './environment.ts';
+import { parseTopology, readTopology, topologySchema } from './topology.ts';
+
+const EXAMPLE = join(import.meta.dirname, '../../../examples/topology.yaml');
+
+/** Paths of all faults. */
+function faultsIn(text: string): string[] {
+  try {
+    parseTopology(text, 'topology.yaml');
+  } catch (error) {
+    if (!(error instanceof PolarError)) throw error;
+    expect(error.reason).to.equal('INVALID_CONFIG');
+    expect(error.message).to.contain('topology.yaml');
+    return error.fields.map(({ field }) => field);
+  }
+  return [];
+}
+const node = (more: object): object => ({ gateway: { nodes: [more] } });
+
+describe('a topology file', () => {
+  it('may be empty: every default is that of the reference system', () => {
+    const { rollout, gateway, reconstructor } = parseTopology('{}', 'topology.yaml');
+    expect(rollout).to.include({ host: '0.0.0.0', port: 8080, public_url: 'http://127.0.0.1:8080' });
+    expect(rollout).to.include({ dispatch_poll_interval_seconds: 1, callback_grace_seconds: 120 });
+    expect(gateway.heartbeat_interval_seconds).to.equal(30);
+    expect(gateway.completion_persistence).to.include({ max_field_bytes: 1_048_576, queue_size: 16_384 });
+    expect(gateway.nodes[0]).to.deep.include({
+      id: hostname(),
+      port: 8081,
+      model_served: '',
+      inference: { engine: 'sglang', base_url: 'http://127.0.0.1:8000', scheduler: 'none' },
+      max_init_workers: 4,
+      max_run_workers: 2,
+      max_postrun_workers: 4,
+      runtime_prewarm_port: 8082,
+      harness_executor_port: 8083,
+      evaluator_port: 8084,
+      max_ready: 2,
+      cache_dir: resolve('.polar/cache'),
+    });
+    expect(reconstructor.public_url).to.equal('http://127.0.0.1:8070');
+  });
+
+  it('drops the last slash of a URL, and takes a blank one as none', () => {
+    const { rollout, gateway } = parseTopology(
+      stringify({
+        rollout: { public_url: 'https://mesh.example/polar/' },
+        gateway: { nodes: [{ host: '10.0.0.1', public_url: '' }] },
+      }),
+      'topology.yaml',
+    );
+    expect(rollout.public_url).to.equal('https://mesh.example/polar');
+    expect(gateway.nodes[0]?.public_url).to.equal('http://10.0.0.1:8081');
+  });
+
+  it('reads the documented example', () => {
+    const { gateway } = readTopology(EXAMPLE);
+    expect(gateway.nodes.map(({ id }) => id)).to.deep.equal(['node-1']);
+  });
+});
+
+describe('faults of a topology file', () => {
+  const persistence = (more: object): object => ({
+    gateway: { nodes: [{}], completion_persistence: more },
+  });
+  const WRONG: readonly (readonly [string, object])[] = [
+    ['rollout', { rollout: 8080 }],
+    ['rollout.host', { rollout: { host: '' } }],
+    ['rollout.port', { rollout: { port: 0 } }],
+    ['rollout.port', { rollout: { port: '8080' } }],
+    ['rollout.public_url', { rollout: { public_url: 'mesh:8080' } }],
+    ['rollout.save_dir', { rollout: { save_dir: '' } }],
+    ['rollout.dispatch_poll_interval_seconds', { rollout: { dispatch_poll_interval_seconds: 0 } }],
+    ['rollout.callback_grace_seconds', { rollout: { callback_grace_seconds: -1 } }],
+    ['rollout.http_max_connections', { rollout: { http_max_connections: 0 } }],
+    ['rollout.http_max_keepalive_connections', { rollout: { http_max_keepalive_connections: 1.5 } }],
+    ['rollout.cleanup_max_concurrency', { rollout: { cleanup_max_concurrency: 0 } }],
+    ['rollout.cleanup_max_attempts', { rollout: { cleanup_max_attempts: 11 } }],
+    ['rollout.cleanup_retry_backoff_seconds', { rollout: { cleanup_retry_backoff_seconds: -1 } }],
+    ['rollout.nonsense', { rollout: { nonsense: 1 } }],
+    ['gateway.nodes', { gateway: {} }],
+    ['gateway.nodes', { gateway: { nodes: [] } }],
+    ['gateway.heartbeat_interval_seconds', { gateway: { nodes: [{}], heartbeat_interval_seconds: 0 } }],
+    ['gateway.rollout_server_url', { gateway: { nodes: [{}], rollout_server_url: 'x' } }],
+    ['gateway.completion_persistence.enabled', persistence({ enabled: false })],
+    ['gateway.completion_persistence.write_workers', persistence({ write_workers: 65 })],
+    ['gateway.completion_persistence.batch_size', persistence({ batch_size: 0 })],
+    ['gateway.completion_persistence.nonsense', persistence({ nonsense: 1 })],
+    ['gateway.nodes[0].id', node({ id: 'a b' })],
+    ['gateway.nodes[1].id', { gateway: { nodes: [{ id: 'a' }, { id: 'a' }] } }],
+    ['gateway.nodes[0].port', node({ port: 70_000 })],
+    ['gateway.nodes[0].public_url', node({ public_url: 'ftp://x' })],
+    ['gateway.nodes[0].model_served', node({ model_served: 1 })],
+    ['gateway.nodes[0].inference.engine', node({ inference: { engine: 'llama' } })],
+    ['gateway.nodes[0].inference.base_url', node({ inference: { base_url: '127.0.0.1:8000' } })],
+    ['gateway.nodes[0].inference.scheduler', node({ inference: { scheduler: 'thunderagent' } })],
+    ['gateway.nodes[0].sglang', node({ sglang: {} })],
+    ['gateway.nodes[0].max_init_workers', node({ max_init_workers: 0 })],
+    ['gateway.nodes[0].max_run_workers', node({ max_run_workers: 0.5 })],
+    ['gateway.nodes[0].max_postrun_workers', node({ max_postrun_workers: '4' })],
+    ['gateway.nodes[0].max_ready', node({ max_ready: 0 })],
+    ['gateway.nodes[0].default_runtime.gpus', node({ default_runtime: { gpus: -1 } })],
+    ['gateway.nodes[0].default_runtime.prepare[0].command', node({ default_runtime: { prepare: [{}] } })],
+    ['gateway.nodes[0].runtime_prewarm_port', node({ runtime_prewarm_port: -1 })],
+    ['gateway.nodes[0].harness_executor_port', node({ harness_executor_port: 0 })],
+    ['gateway.nodes[0].evaluator_port', node({ evaluator_port: 1e6 })],
+    ['gateway.nodes[0].images_dir', node({ images_dir: '' })],
+    ['gateway.nodes[0].cache_dir', node({ cache_dir: 3 })],
+    ['nats.url', { nats: { url: 'http://127.0.0.1:4222' } }],
+    ['nats.port', { nats: { port: 0 } }],
+    ['reconstructor.port', { reconstructor: { port: 0 } }],
+    ['data_dir', { data_dir: '' }],
+    ['nonsense', { nonsense: 1 }],
+  ];
+  for (const [field, file] of WRONG) {
+    it(`${field}: ${JSON.stringify(file)}`, () => {
+      expect(faultsIn(stringify(file))).to.deep.equal([field]);
+    });
+  }
+
+  it('has a case for every part', () => {
+    expect(WRONG.map(([field]) => field.replace(/\..*/, ''))).to.include.members(
+      Object.keys(topologySchema.shape),
+    );
+  });
+
+  it('come all at once', () => {
+    const file = { rollout: { port: 0, x: 1, y: 1 }, gateway: { nodes: [{ port: 0 }, { id: '' }] }, z: 1 };
+    expect(faultsIn(stringify(file))).to.have.members([
+      'rollout.port',
+      'rollout.x',
+      'rollout.y',
+      'gateway.nodes[0].port',
+      'gateway.nodes[1].id',
+      'z',
+    ]);
+  });
+
+  it('name the line where the text is not YAML, a key that is there twice included', () => {
+    expect(faultsIn('rollout: {port: 1\n')[0]).to.match(/^line \d+, column \d+$/);
+    expect(faultsIn('data_dir: a\ndata_dir: b\n')).to.deep.equal(['line 2, column 1']);
+  });
+
+  it('name a file that is not there', () => {
+    expect(() => readTopology('not-there.yaml')).to.throw(PolarError, /not-there\.yaml/);
+  });
+});
+
+describe('the environment of a service', () => {
+  const { topology } = readCommonConfig({});
+  const two = parseTopology(stringify({ gateway: { nodes: [{ id: 'a' }, { id: 'b' }] } }), 'two');
+
+  it('chooses NATS: the environment, the topology, the local server', () => {
+    expect(readCommonConfig({}).natsUrl).to.equal('nats://127.0.0.1:4222');
+    expect(readCommonConfig({ POLAR_NATS_URL: 'nats://a:1,b:2' }).natsUrl).to.equal('nats://a:1,b:2');
+  });
+
+  it('refuses a log level that there is not', () => {
+    expect(() => readCommonConfig({ POLAR_LOG_LEVEL: 'loud' })).to.throw(PolarError, /POLAR_LOG_LEVEL/);
+  });
+
+  it('needs a node id where there are several nodes', () => {
+    expect(nodeOf(topology, {}).id).to.equal(hostname());
+    expect(nodeOf(two, { POLAR_GATEWAY_NODE_ID: 'b' }).id).to.equal('b');
+    expect(() => nodeOf(two, {})).to.throw(PolarError, /one of a, b/);
+    expect(() => nodeOf(two, { POLAR_GATEWAY_NODE_ID: 'c' })).to.throw(PolarError, /not c/);
+  });
+});

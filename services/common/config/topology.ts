@@ -1,0 +1,179 @@
+// topology.yaml: one file configures the mesh. Keys that the reference system has keep their names, meaning and
+// defaults; what is ours is marked [mesh]. See docs/topology.md.
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { runtimeSchema } from '../specs/runtime.ts';
+import { parseStrict, readText } from './faults.ts';
+
+const port = z.int().min(1).max(65_535);
+const host = z.string().min(1);
+const positive = z.number().positive();
+const count = z.int().positive();
+
+const url = z
+  .string()
+  .regex(/^https?:\/\/[^/\s]+/, 'must be an http(s) URL with a host')
+  .transform((value) => value.replace(/\/+$/, ''));
+const optionalUrl = z
+  .union([z.literal('').transform(() => undefined), z.null().transform(() => undefined), url])
+  .optional();
+
+const listener = (defaultPort: number) =>
+  z.strictObject({
+    host: host.default('0.0.0.0'),
+    port: port.default(defaultPort),
+    public_url: optionalUrl,
+  });
+
+const nats = z.strictObject({
+  /** Server or cluster, comma separated; POLAR_NATS_URL wins. Null: `polar up` starts its own. */
+  url: z
+    .string()
+    .regex(/^(nats|tls|ws|wss):\/\//, 'must start with nats:// or tls://')
+    .nullable()
+    .default(null),
+  /** Port of the server that `polar up` starts. */
+  port: port.default(4222),
+});
+
+const rollout = z.strictObject({
+  host: host.default('0.0.0.0'),
+  port: port.default(8080),
+  public_url: optionalUrl,
+  save_dir: z.string().min(1).nullable().default(null),
+  dispatch_poll_interval_seconds: positive.default(1),
+  callback_grace_seconds: z.number().min(0).default(120),
+  http_max_connections: count.default(1024),
+  http_max_keepalive_connections: count.default(256),
+  cleanup_max_concurrency: count.default(128),
+  cleanup_max_attempts: z.int().min(1).max(10).default(3),
+  cleanup_retry_backoff_seconds: z.number().min(0).default(0.1),
+});
+
+const persistence = z.strictObject({
+  enabled: z
+    .literal(true, 'records are always kept: they are in JetStream before the reply ends')
+    .default(true),
+  max_field_bytes: count.default(1_048_576),
+  queue_size: count.default(16_384),
+  write_workers: z.int().min(1).max(64).default(8),
+  batch_size: z.int().min(1).max(1024).default(16),
+  write_max_attempts: z.int().min(1).max(10).default(3),
+  retry_backoff_seconds: z.number().min(0).max(60).default(0.1),
+});
+
+const inference = z.strictObject({
+  engine: z.enum(['sglang', 'vllm']).default('sglang'),
+  base_url: url.default('http://127.0.0.1:8000'),
+  scheduler: z.enum(['none']).default('none'),
+});
+
+const node = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of [A-Za-z0-9._-]')
+    .default(() => hostname()),
+  /** Of the LLM proxy: what harnesses reach. */
+  host: host.default('0.0.0.0'),
+  port: port.default(8081),
+  public_url: optionalUrl,
+  model_served: z.string().default(''),
+  inference: inference.prefault({}),
+  max_init_workers: count.default(4),
+  max_run_workers: count.default(2),
+  max_postrun_workers: count.default(4),
+  default_runtime: runtimeSchema.nullable().default(null),
+  /** [mesh] Ports of the node's other services, on 127.0.0.1; default port + 1, + 2, + 3. */
+  runtime_prewarm_port: port.optional(),
+  harness_executor_port: port.optional(),
+  evaluator_port: port.optional(),
+  /** [mesh] Most sandboxes in READY; default max_run_workers. */
+  max_ready: count.optional(),
+  /** [mesh] Root file systems for `image`, one folder each. */
+  images_dir: z.string().min(1).optional(),
+  /** [mesh] Installed harnesses; default <data_dir>/cache. */
+  cache_dir: z.string().min(1).optional(),
+});
+
+const gateway = z.strictObject({
+  heartbeat_interval_seconds: positive.default(30),
+  rollout_server_url: optionalUrl,
+  nodes: z
+    .array(node)
+    .min(1, 'at least one node')
+    .superRefine((nodes, ctx) => {
+      const seen = new Set<string>();
+      for (const [i, { id }] of nodes.entries()) {
+        if (seen.has(id)) ctx.addIssue({ code: 'custom', path: [i, 'id'], message: `${id} is there twice` });
+        seen.add(id);
+      }
+    }),
+  completion_persistence: persistence.prefault({}),
+});
+
+export const topologySchema = z.strictObject({
+  rollout: rollout.prefault({}),
+  gateway: gateway.prefault({ nodes: [{}] }),
+  /** [mesh] */
+  nats: nats.prefault({}),
+  /** [mesh] TrajectoryService. */
+  reconstructor: listener(8070).prefault({}),
+  /** [mesh] State of the local mesh: JetStream's files, sandboxes, logs, caches. */
+  data_dir: z.string().min(1).default('.polar'),
+});
+
+type Parsed = z.output<typeof topologySchema>;
+export type NodeTopology = Omit<Parsed['gateway']['nodes'][number], 'public_url'> & {
+  readonly public_url: string;
+  readonly runtime_prewarm_port: number;
+  readonly harness_executor_port: number;
+  readonly evaluator_port: number;
+  readonly max_ready: number;
+  readonly images_dir: string;
+  readonly cache_dir: string;
+};
+export interface Topology extends Omit<Parsed, 'gateway' | 'rollout' | 'reconstructor'> {
+  readonly rollout: Parsed['rollout'] & { readonly public_url: string };
+  readonly reconstructor: Parsed['reconstructor'] & { readonly public_url: string };
+  readonly gateway: Omit<Parsed['gateway'], 'nodes'> & { readonly nodes: readonly NodeTopology[] };
+}
+
+/** Read, check and complete a topology file. `base` is the folder that relative paths in it are below. */
+export function readTopology(file: string): Topology {
+  return parseTopology(readText(file, 'INVALID_CONFIG'), file);
+}
+
+/** The same from text. */
+export function parseTopology(text: string, file: string): Topology {
+  return complete(parseStrict(topologySchema, text, file, 'INVALID_CONFIG'));
+}
+
+function complete(parsed: Parsed): Topology {
+  const dataDir = resolve(parsed.data_dir);
+  return {
+    ...parsed,
+    data_dir: dataDir,
+    rollout: { ...parsed.rollout, public_url: publicUrl(parsed.rollout) },
+    reconstructor: { ...parsed.reconstructor, public_url: publicUrl(parsed.reconstructor) },
+    gateway: { ...parsed.gateway, nodes: parsed.gateway.nodes.map((one) => completeNode(one, dataDir)) },
+  };
+}
+
+function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string): NodeTopology {
+  return {
+    ...one,
+    public_url: publicUrl(one),
+    runtime_prewarm_port: one.runtime_prewarm_port ?? one.port + 1,
+    harness_executor_port: one.harness_executor_port ?? one.port + 2,
+    evaluator_port: one.evaluator_port ?? one.port + 3,
+    max_ready: one.max_ready ?? one.max_run_workers,
+    images_dir: resolve(one.images_dir ?? `${dataDir}/images`),
+    cache_dir: resolve(one.cache_dir ?? `${dataDir}/cache`),
+  };
+}
+
+function publicUrl(at: { host: string; port: number; public_url?: string | undefined }): string {
+  const name = at.host === '0.0.0.0' || at.host === '::' ? '127.0.0.1' : at.host;
+  return at.public_url ?? `http://${name}:${at.port}`;
+}

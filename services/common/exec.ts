@@ -1,0 +1,97 @@
+// One command in a sandbox of this node: output as it comes, the result at the end.
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import type { Client } from '@connectrpc/connect';
+import type {
+  ExecResult,
+  RuntimeService,
+} from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { asPolarError, PolarError } from './errors.ts';
+import { EXEC_REPLY_GRACE_MS } from './limits.ts';
+
+export type Runtimes = Client<typeof RuntimeService>;
+
+export interface ExecInput {
+  readonly runtimeId: string;
+  readonly argv: readonly string[];
+  readonly timeoutMs: number;
+  /** Default: the runtime's workdir. */
+  readonly cwd?: string;
+  /** Added to the runtime's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: Uint8Array;
+  readonly mounts?: readonly { readonly source: string; readonly target: string }[];
+  /** The command can reach the LLM proxy. */
+  readonly proxyAccess?: boolean;
+}
+
+export interface ExecSinks {
+  readonly stdout: (bytes: Uint8Array) => void;
+  readonly stderr: (bytes: Uint8Array) => void;
+}
+
+export interface ExecOutput {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly result: ExecResult;
+}
+
+/**
+ * Run a command and wait for its end; the process tree is killed when the signal aborts. A command that fails is a
+ * result. Throws the signal's reason, RUNTIME_LOST when the sandbox or its manager went away, or what the manager said.
+ */
+export async function execStreamed(
+  runtimes: Runtimes,
+  request: ExecInput,
+  sinks: ExecSinks,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  signal.throwIfAborted();
+  const leave = new AbortController();
+  const { timeoutMs, ...command } = request;
+  const silent = AbortSignal.timeout(timeoutMs + EXEC_REPLY_GRACE_MS);
+  try {
+    const events = runtimes.exec(
+      {
+        ...command,
+        argv: [...command.argv],
+        env: { ...command.env },
+        mounts: [...(command.mounts ?? [])],
+        timeout: durationFromMs(timeoutMs),
+      },
+      { signal: AbortSignal.any([leave.signal, silent, signal]) },
+    );
+    for await (const { event } of events) {
+      if (event.case === 'result') return event.value;
+      if (event.case !== undefined) sinks[event.case](event.value);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!silent.aborted) throw sandboxError(error);
+    const message = 'the sandbox did not answer within the limit of its command';
+    throw new PolarError('RUNTIME_LOST', message, { cause: error });
+  } finally {
+    leave.abort();
+  }
+  throw new PolarError('RUNTIME_LOST', 'the sandbox gave no result for its command');
+}
+
+/** The same with its output in memory: each stream has EXEC_OUTPUT_BYTES_MAX, the result counts what was dropped. */
+export async function execCollected(
+  runtimes: Runtimes,
+  request: ExecInput,
+  signal: AbortSignal,
+): Promise<ExecOutput> {
+  const out: Uint8Array[] = [];
+  const err: Uint8Array[] = [];
+  const sinks: ExecSinks = { stdout: (bytes) => out.push(bytes), stderr: (bytes) => err.push(bytes) };
+  const result = await execStreamed(runtimes, request, sinks, signal);
+  return { stdout: Buffer.concat(out), stderr: Buffer.concat(err), result };
+}
+
+/** What a call to the manager of sandboxes threw, as what it means to a lease: a manager takes its sandboxes with it. */
+export function sandboxError(thrown: unknown): PolarError {
+  const error = asPolarError(thrown);
+  const { reason, message } = error;
+  const gone = reason === 'NODE_LOST' || reason === 'NOT_FOUND';
+  return gone ? new PolarError('RUNTIME_LOST', message, { cause: error }) : error;
+}

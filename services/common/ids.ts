@@ -1,0 +1,21 @@
+// Identifiers and digests.
+import { createHash, randomBytes } from 'node:crypto';
+
+/** A random id: prefix, dash, 96 bits as lower-case hex. */
+export const newId = (prefix: string): string => `${prefix}-${randomBytes(12).toString('hex')}`;
+
+/** An unguessable credential: 256 bits, URL-safe. */
+export const newSecret = (): string => randomBytes(32).toString('base64url');
+
+/** Lower-case hex SHA-256. */
+export const sha256 = (bytes: Uint8Array | string): string =>
+  createHash('sha256').update(bytes).digest('hex');
+
+/** Ids that become NATS subject tokens, file names and URL parts. */
+export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+
+/** Task ids may hold dots, as the reference system's do; `subjectToken` makes them one token. */
+export const TASK_ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** An id as one NATS subject token: dots become `=2e`, which no id holds. */
+export const subjectToken = (id: string): string => id.replaceAll('.', '=2e');

@@ -1,0 +1,240 @@
+// Every limit of the mesh that is not in the topology file. What happens at each is said beside it.
+
+/** Largest message body over Connect; above: RESOURCE_EXHAUSTED. */
+export const RPC_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Largest task spec, uploads included; above: INVALID_ARGUMENT at submit. */
+export const TASK_SPEC_BYTES_MAX = 16 * 1024 * 1024;
+/** Files of one upload_dir step; above: INVALID_TASK. */
+export const UPLOAD_FILES_MAX = 10_000;
+/** Largest body in a NATS message; above it goes to the blob store with a claim check. */
+export const INLINE_BYTES_MAX = 256 * 1024;
+/** Size of one chunk of a blob. */
+export const BLOB_CHUNK_BYTES = 512 * 1024;
+/** Largest blob; above: RESOURCE_EXHAUSTED. */
+export const BLOB_BYTES_MAX = 256 * 1024 * 1024;
+/** Blobs that one process moves at once; more wait. */
+export const BLOBS_IN_FLIGHT_MAX = 4;
+/** Wait for one publish to be acknowledged before it is sent again under the same id. */
+export const PUBLISH_ACK_MS = 500;
+/** All tries of one publish together; then NATS_UNAVAILABLE. Longer than an R3 election. */
+export const PUBLISH_TOTAL_MS = 30_000;
+/** Wait between two tries of a publish. */
+export const PUBLISH_PAUSE_MS = 100;
+/** Wait for NATS at the start of a service; then the boot fails with NATS_UNAVAILABLE. */
+export const NATS_BOOT_MS = 10_000;
+/** What a closing connection gives its last messages to go out. */
+export const NATS_FLUSH_MS = 1_000;
+/** Work not confirmed within this comes again; `working()` is sent at a third of it. */
+export const WORK_ACK_WAIT_MS = 10_000;
+/** Messages asked for in one pull. */
+export const PULL_MESSAGES_MAX = 256;
+/** One pull for work; then it is asked for again. */
+export const WORK_PULL_MS = 5_000;
+/** Deliveries of one work message; then it is dead-lettered and its attempt fails. */
+export const WORK_DELIVERIES_MAX = 5;
+/** Pause before a failed work message comes again, times the delivery count. */
+export const WORK_RETRY_PAUSE_MS = 500;
+/** Heartbeats missed for this long: the node is lost. */
+export const NODE_LOST_MS = 5_000;
+/** A node that has had no answer to its heartbeat for this long removes its sandboxes itself. */
+export const NODE_FENCE_MS = 4_000;
+/** Time between an attempt that failed for infrastructure and the next, times the attempt. */
+export const ATTEMPT_BACKOFF_MS = 500;
+/** What a stage may take beyond its budget before the scheduler gives the attempt up. */
+export const STAGE_GRACE_MS = 30_000;
+/** Sessions that have not ended; above: RESOURCE_EXHAUSTED at submit. */
+export const LIVE_SESSIONS_MAX = 200_000;
+/** Changes waiting for the state log; above, RPCs are refused with RESOURCE_EXHAUSTED. */
+export const STATE_QUEUE_MAX = 10_000;
+/** Size of one commit. */
+export const COMMIT_BYTES_MAX = 512 * 1024;
+/** Commits between two snapshots of the scheduler's state. */
+export const COMMITS_PER_SNAPSHOT = 5_000;
+/** Bytes of commits between two snapshots, whichever comes first; well below what POLAR_STATE holds. */
+export const COMMIT_BYTES_PER_SNAPSHOT = 128 * 1024 * 1024;
+/** Commits read at once when a scheduler takes over: with COMMIT_BYTES_MAX each, what the server may have to hold. */
+export const COMMITS_READ_AT_ONCE_MAX = 32;
+/** Tries to take over the state log from a scheduler that still writes, and to read it while that one purges. */
+export const TAKE_OVER_TRIES_MAX = 100;
+/** Time between two looks whether another scheduler has taken over. */
+export const EPOCH_CHECK_MS = 1_000;
+/** Work whose commit is at most this much older than the log's last one may not be sent; a take-over sends it again. */
+export const WORK_RESEND_MS = 60_000;
+/** Longest wait of a take-over for the facts that came before it; only then is work sent again. */
+export const FACTS_BACKLOG_MS = 15_000;
+/** Facts handled at once; the stream holds the rest. */
+export const FACTS_AT_ONCE_MAX = 256;
+/** Work messages, stop signals and announcements being published at once; more wait. */
+export const SIDE_EFFECTS_AT_ONCE_MAX = 256;
+/** Pause before a side effect that failed is tried again, while the session still needs it. */
+export const SIDE_EFFECT_PAUSE_MS = 1_000;
+/** Time between two looks at stage deadlines and lost nodes, and at attempts that may go again. */
+export const SCHEDULER_TICK_MS = 100;
+/** A node without heartbeats for this long is forgotten. */
+export const NODE_FORGET_MS = 3_600_000;
+/** Sessions of one task; above: INVALID_TASK. */
+export const SAMPLES_PER_TASK_MAX = 4_096;
+/** A task spec without its file contents: what the scheduler keeps in memory; above: INVALID_TASK. */
+export const TASK_OUTLINE_BYTES_MAX = 384 * 1024;
+/** Specs of tasks with live sessions in the scheduler's memory; above: RESOURCE_EXHAUSTED at submit. */
+export const LIVE_SPECS_BYTES_MAX = 96 * 1024 * 1024;
+/** Specs of ended tasks in the scheduler's memory; above, the task that ended first is forgotten. */
+export const ENDED_SPECS_BYTES_MAX = 32 * 1024 * 1024;
+/** Ended sessions in the scheduler's memory; above, the task that ended first is forgotten. */
+export const ENDED_SESSIONS_KEPT_MAX = 50_000;
+/** Specs with uploads that are kept from one work message to the next. */
+export const SPECS_CACHED_MAX = 4;
+/** Length of a failure's message on a session; longer ones are cut. */
+export const FAILURE_MESSAGE_CHARS_MAX = 4_096;
+/** Length of a client's request_id. */
+export const REQUEST_ID_CHARS_MAX = 128;
+/** Length of a page where the request does not say. */
+export const PAGE_SIZE_DEFAULT = 100;
+/** Longest page; above: INVALID_REQUEST. */
+export const PAGE_SIZE_MAX = 1_000;
+/** Progress message on a quiet stream. */
+export const STREAM_PROGRESS_MS = 10_000;
+/** Changes that a slow watcher may have waiting; above, its stream ends with ABORTED and it calls again. */
+export const WATCH_QUEUE_MAX = 10_000;
+/** A call to another service of the node that answers at once. */
+export const RPC_TIMEOUT_MS = 30_000;
+/** What a stopping service gives its calls in flight; then they are cut. */
+export const STOP_GRACE_MS = 5_000;
+/** After this a stopping process ends whatever is left. */
+export const STOP_FORCE_MS = 10_000;
+/** What an exec may take to tell its result beyond its command's limit; then RUNTIME_LOST. */
+export const EXEC_REPLY_GRACE_MS = 15_000;
+/** Output of one exec that is kept, a stream; more is dropped and counted. */
+export const EXEC_OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
+/** Standard input of one exec. */
+export const EXEC_STDIN_BYTES_MAX = 1024 * 1024;
+/** A file read from a sandbox. */
+export const SANDBOX_FILE_BYTES_MAX = 8 * 1024 * 1024;
+/** Body of a harness's model call; above: 413. */
+export const PROXY_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** A model call from its first byte to its last. */
+export const ENGINE_CALL_MS = 900_000;
+/** Connecting to an engine. */
+export const ENGINE_CONNECT_MS = 10_000;
+/** Calls in flight of one session; above: 429. */
+export const CALLS_IN_FLIGHT_PER_SESSION_MAX = 32;
+/** Reply of an engine held in memory. */
+export const ENGINE_REPLY_BYTES_MAX = 64 * 1024 * 1024;
+/** Calls recorded for one attempt; above: 429 with reason. */
+export const CALLS_PER_ATTEMPT_MAX = 10_000;
+/** Calls in flight in one proxy, and its connections to one engine; above: 429. */
+export const CALLS_IN_FLIGHT_MAX = 1_024;
+/** All tries of one model call before its first sampled token; then 503 with retry-after. */
+export const ENGINE_RETRY_TOTAL_MS = 10_000;
+/** Pause between two tries of a model call; doubles from one try to the next. */
+export const ENGINE_RETRY_PAUSE_MS = 100;
+/** Longest pause between two tries of a model call. */
+export const ENGINE_RETRY_PAUSE_MAX_MS = 2_000;
+/** An engine that has not answered a probe within this is not healthy. */
+export const ENGINE_PROBE_MS = 2_000;
+/** Silence on a streamed reply before a comment is sent to keep the connection. */
+export const REPLY_SILENCE_MS = 15_000;
+/** Wait for a capability that is not known yet; then 401. */
+export const CAPABILITY_WAIT_MS = 250;
+/** Time between two looks for capabilities that the watch has missed. */
+export const CAPABILITY_CATCH_UP_MS = 1_000;
+/** Closed attempts whose counts are kept in memory; older ones are read from their records again. */
+export const CLOSED_ATTEMPTS_KEPT_MAX = 10_000;
+/** Times a record is written anew behind another that came first; then RECORD_NOT_WRITTEN. */
+export const RECORD_TRIES_MAX = 5;
+/** Batches sent to one consumer and not acknowledged. */
+export const UNACKED_BATCHES_MAX = 1_000;
+/** The same, where the request does not say. */
+export const UNACKED_BATCHES_DEFAULT = 16;
+/** Size of one TrajectoryBatch; a larger group is refused with a typed failure, never cut. */
+export const BATCH_BYTES_MAX = 512 * 1024 * 1024;
+/** What a reader of trajectories must take as one message: a batch, and what is said beside its traces. */
+export const TRAJECTORY_READ_BYTES_MAX = BATCH_BYTES_MAX + RPC_BODY_BYTES_MAX;
+/** A stream resolves the next batch ahead only if the present one is smaller. */
+export const BATCH_AHEAD_BYTES_MAX = 64 * 1024 * 1024;
+/** A waiting trajectory stream looks at its cursor and at the log this often, if nothing wakes it before. */
+export const STREAM_POLL_MS = 1_000;
+/** What a stream that ends gives the note of it in its cursor; then it shows as connected for a while. */
+export const STREAM_CLOSE_MS = 1_000;
+/** Named consumers; above: RESOURCE_EXHAUSTED for a new name. */
+export const CONSUMERS_MAX = 1_000;
+/** Times that a cursor is read and written anew because another process wrote it first; then NATS_UNAVAILABLE. */
+export const CURSOR_TRIES_MAX = 100;
+/** Trajectories that one process builds at once; more wait in the work stream. */
+export const BUILDS_AT_ONCE_MAX = 4;
+/** Completion records read one by one; more are read through a consumer that is deleted afterwards. */
+export const RECORDS_DIRECT_MAX = 10;
+/** Records asked for at once: with INLINE_BYTES_MAX each, what the server may have to hold for a reader. */
+export const RECORDS_FETCH_MAX = 32;
+/** Wait for one fetch of records; then RECORDS_MISSING. */
+export const RECORDS_FETCH_MS = 5_000;
+/** Output of one harness that is kept: this much of its beginning and of its end, each stream. */
+export const HARNESS_LOG_EDGE_BYTES = 2 * 1024 * 1024;
+/** Attempts whose harness output a node keeps; the oldest goes first. */
+export const HARNESS_LOGS_KEPT_MAX = 2_000;
+/** All harness output that a node keeps; the oldest goes first. */
+export const HARNESS_LOGS_BYTES_MAX = 512 * 1024 * 1024;
+/** Pieces of work that a process remembers as done, so that a late delivery is not taken for a lost one. */
+export const ENDED_WORK_KEPT_MAX = 10_000;
+/** An instruction in a variable or a command on a command line, under Linux's 128 KiB for one string; above, a file. */
+export const COMMAND_LINE_BYTES_MAX = 96 * 1024;
+/** All tries to close a session at a proxy that restarts; then PROXY_CLOSE_FAILED. */
+export const PROXY_CLOSE_TOTAL_MS = 20_000;
+/** Pause between two of them. */
+export const PROXY_CLOSE_PAUSE_MS = 200;
+/** Installing one harness; then HARNESS_INSTALL_FAILED. */
+export const HARNESS_INSTALL_MS = 600_000;
+/** An install lock that its owner has not touched for this long is nobody's; it is touched at a third of it. */
+export const INSTALL_LOCK_STALE_MS = 15_000;
+/** What a stage asks for its sandbox's lease beyond its own limit, for the stages behind it. */
+export const LEASE_MARGIN_MS = 3_600_000;
+/** Longest lease. */
+export const LEASE_MAX_MS = 86_400_000;
+/** What an evaluation may take beyond its budget to end what it began; then EVALUATION_TIMEOUT. */
+export const EVALUATE_GRACE_MS = 10_000;
+/** Commits of the evaluation sandbox in which the one that the session began with is looked for. */
+export const BASE_COMMITS_MAX = 50;
+/** What an evaluator tells beside the reward, as JSON; longer parts are cut. */
+export const EVALUATION_BYTES_MAX = 64 * 1024;
+/** Time between two heartbeats of a node. */
+export const HEARTBEAT_MS = 1_000;
+/** Wait for the answer to one heartbeat; below HEARTBEAT_MS, so that two never overlap. */
+export const HEARTBEAT_REPLY_MS = 900;
+/** Shortest lease. */
+export const LEASE_MIN_MS = 1_000;
+/** Time between two looks for leases that ended. */
+export const LEASE_CHECK_MS = 500;
+/** Sandboxes of one node; above: RUNTIME_LIMIT. */
+export const RUNTIMES_MAX = 1_000;
+/** Making and preparing a sandbox where the request sets no limit; then PREPARE_TIMEOUT. */
+export const PREPARE_DEFAULT_MS = 300_000;
+/** Output of a failed preparation step that its failure shows, from the end. */
+export const PREPARE_TAIL_BYTES = 2_048;
+/** Memory of one sandbox where neither task nor node sets it. */
+export const SANDBOX_MEMORY_MB_DEFAULT = 4_096;
+/** Processes and threads of one sandbox; above, fork is refused inside. */
+export const SANDBOX_PIDS_MAX = 1_024;
+/** From spawning a sandbox to its command; then SANDBOX_FAILED. */
+export const SANDBOX_START_MS = 20_000;
+/** Until a killed sandbox is proved empty; then its result says that it is not. */
+export const SANDBOX_END_MS = 5_000;
+/** Time between two looks at a sandbox's memory limit: what the kernel killed ends the whole exec. */
+export const SANDBOX_MEMORY_CHECK_MS = 250;
+/** A command without a limit of its own. */
+export const EXEC_DEFAULT_MS = 600_000;
+/** Longest limit of a command. */
+export const EXEC_TIMEOUT_MAX_MS = 86_400_000;
+/** Read-only folders of one exec; above: INVALID_REQUEST. */
+export const EXEC_MOUNTS_MAX = 16;
+/** Links followed inside a sandbox on the way to one file; above: UNSAFE_PATH. */
+export const PATH_LINKS_MAX = 40;
+/** All tries of one connection from a sandbox to an LLM proxy that restarts; then it is counted as failed. */
+export const PROXY_CONNECT_MS = 5_000;
+/** Pause between two of them. */
+export const PROXY_CONNECT_PAUSE_MS = 100;
+/** Connections of one exec to the LLM proxy at once; more are refused. */
+export const PROXY_CONNECTIONS_MAX = 256;
+/** Wait for an earlier manager of the same data to finish its clean-up; then the boot fails. */
+export const GUARDIAN_LOCK_MS = 10_000;
+/** From the end of a manager to the end of its guardian's clean-up. */
+export const GUARDIAN_END_MS = 8_000;

@@ -1,0 +1,147 @@
+// The connection to NATS: everything JetStream goes through here, so that the client library is one folder's matter.
+import {
+  connect,
+  type JetStreamClient,
+  type JetStreamManager,
+  type KV,
+  type MsgHdrs,
+  type NatsConnection,
+  type StreamConfig,
+} from 'nats';
+import { settledWithin, sleep } from '../clock.ts';
+import { asPolarError, PolarError } from '../errors.ts';
+import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
+import { BUCKETS, STREAMS } from './streams.ts';
+
+/** Reads of single messages that need no consumer. */
+export interface DirectReads {
+  getMessage(
+    stream: string,
+    query: { seq: number } | { last_by_subj: string } | { next_by_subj: string; seq: number },
+  ): Promise<{
+    readonly data: Uint8Array;
+    readonly seq: number;
+    readonly subject: string;
+    readonly header: MsgHdrs;
+  }>;
+}
+
+export interface Bus {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  readonly direct: DirectReads;
+  readonly kv: (bucket: keyof typeof BUCKETS) => Promise<KV>;
+  /** Sends what is buffered and closes. */
+  close(): Promise<void>;
+}
+
+export interface BusOptions {
+  /** One or more servers, comma separated. */
+  readonly url: string;
+  /** Shown by the server. */
+  readonly name: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Connect, and declare streams and buckets. Reconnects for ever afterwards; waits then show as failed publishes. */
+export async function openBus(options: BusOptions): Promise<Bus> {
+  const nc = await connectWithin(options);
+  try {
+    const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
+    const jsm = await nc.jetstreamManager({ timeout: 5_000 });
+    await ensureStreams(jsm);
+    const buckets = new Map<string, Promise<KV>>();
+    const kv = (bucket: keyof typeof BUCKETS): Promise<KV> => {
+      const { name, ttlMs } = { ttlMs: 0, ...BUCKETS[bucket] };
+      let opened = buckets.get(name);
+      opened ??= js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
+      buckets.set(name, opened);
+      return opened;
+    };
+    // The client has it; its published type does not say so.
+    const { direct } = jsm as JetStreamManager & { direct: DirectReads };
+    return { nc, js, jsm, direct, kv, close: () => closeQuietly(nc) };
+  } catch (error) {
+    await closeQuietly(nc);
+    throw error;
+  }
+}
+
+async function connectWithin({ url, name, signal }: BusOptions): Promise<NatsConnection> {
+  const servers = url.split(',').map((server) => server.trim());
+  const until = performance.now() + NATS_BOOT_MS;
+  for (;;) {
+    try {
+      return await connect({
+        servers,
+        name,
+        timeout: 2_000,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 100,
+        reconnectJitter: 50,
+        pingInterval: 10_000,
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (performance.now() > until) {
+        throw new PolarError(
+          'NATS_UNAVAILABLE',
+          `no NATS server answers at ${url}: start one, or set POLAR_NATS_URL or nats.url to one that runs (JetStream on)`,
+          { cause: error },
+        );
+      }
+      await sleep(100, signal);
+    }
+  }
+}
+
+/** What was published goes out; a subscription that waits for messages, as of a watched bucket, is not waited for. */
+async function closeQuietly(nc: NatsConnection): Promise<void> {
+  if (nc.isClosed()) return;
+  await settledWithin(nc.flush(), NATS_FLUSH_MS);
+  await nc.close().catch(() => {});
+}
+
+/** Create what is missing; refuse what is there with other settings. */
+async function ensureStreams(jsm: JetStreamManager): Promise<void> {
+  const results = await Promise.allSettled(Object.values(STREAMS).map((spec) => ensureStream(jsm, spec)));
+  for (const result of results) if (result.status === 'rejected') throw declared(result.reason);
+}
+
+function declared(error: unknown): PolarError {
+  const { message } = asPolarError(error);
+  if (!/insufficient storage/.test(message)) return asPolarError(error);
+  return new PolarError(
+    'NATS_STORE_FULL',
+    'the NATS server cannot reserve 20 GiB for the streams: raise max_file_store in its configuration, or point nats.url at another server',
+    { cause: error },
+  );
+}
+
+async function ensureStream(
+  jsm: JetStreamManager,
+  spec: Partial<StreamConfig> & { name: string },
+): Promise<void> {
+  const found = await jsm.streams.info(spec.name).catch((error: Error) => {
+    if (/stream not found/.test(error.message)) return undefined;
+    throw error;
+  });
+  if (found === undefined) {
+    // Two services may boot at once: an equal stream is answered with success.
+    await jsm.streams.add(spec);
+    return;
+  }
+  const config = found.config as unknown as Record<string, unknown>;
+  const other = Object.entries(spec).filter(
+    ([key, value]) => JSON.stringify(config[key]) !== JSON.stringify(value),
+  );
+  if (other.length > 0) {
+    throw new PolarError(
+      'STREAM_DIFFERS',
+      `stream ${spec.name} exists with other settings: ${other
+        .map(([key, value]) => `${key} is ${JSON.stringify(config[key])}, declared ${JSON.stringify(value)}`)
+        .join('; ')}. Change it with the nats tool, or point nats.url at another server`,
+    );
+  }
+}

@@ -1,0 +1,147 @@
+// Pull consumers: bounded handlers, `working()` while they run, an explicit dead letter at the delivery limit.
+import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from 'nats';
+import { Semaphore, sleep } from '../clock.ts';
+import { asPolarError, type PolarError } from '../errors.ts';
+import {
+  PULL_MESSAGES_MAX,
+  WORK_ACK_WAIT_MS,
+  WORK_DELIVERIES_MAX,
+  WORK_PULL_MS,
+  WORK_RETRY_PAUSE_MS,
+} from '../limits.ts';
+import type { Logger } from '../logger.ts';
+import type { BlobStore } from './blobs.ts';
+import type { Bus } from './bus.ts';
+import { checkOut, publish, withRetry } from './publish.ts';
+import { subjects } from './subjects.ts';
+
+export interface Delivery {
+  readonly bytes: Uint8Array;
+  readonly subject: string;
+  readonly seq: number;
+  /** Starting at 1. */
+  readonly deliveryCount: number;
+}
+
+export interface ConsumeOptions {
+  readonly bus: Bus;
+  readonly blobs: BlobStore;
+  readonly log: Logger;
+  readonly stream: string;
+  readonly consumer: Partial<ConsumerConfig>;
+  /** Handlers at once; what else there is waits in the stream. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+  /**
+   * Done: acknowledged. A retryable PolarError: comes again after a pause. Anything else, or the last delivery:
+   * `onDead` runs (publish the fact that ends the attempt there), then the message goes to POLAR_DEAD.
+   */
+  readonly handle: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
+  readonly onDead?: (delivery: Delivery, error: PolarError) => Promise<void>;
+  /** Deliveries before the dead letter; default WORK_DELIVERIES_MAX. */
+  readonly deliveriesMax?: number;
+}
+
+/** Pull until the signal aborts. Resolves when all handlers have ended. */
+export async function consume(options: ConsumeOptions): Promise<void> {
+  const { signal, log, stream } = options;
+  const slots = new Semaphore(options.concurrency);
+  const running = new Set<Promise<void>>();
+  while (!signal.aborted) {
+    try {
+      const consumer = await open(options);
+      while (!signal.aborted) await pull(consumer, options, slots, running);
+    } catch (error) {
+      if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
+    }
+    await sleep(WORK_RETRY_PAUSE_MS, signal);
+  }
+  await Promise.allSettled(running);
+}
+
+/** Messages are asked for only for handlers that are free: one that waited here would be delivered again meanwhile. */
+async function pull(
+  consumer: Consumer,
+  options: ConsumeOptions,
+  slots: Semaphore,
+  running: Set<Promise<void>>,
+): Promise<void> {
+  const { signal } = options;
+  await slots.acquire();
+  let free = 1;
+  while (free < PULL_MESSAGES_MAX && slots.tryAcquire()) free++;
+  let messages: ConsumerMessages | undefined;
+  const stop = (): void => messages?.stop();
+  try {
+    if (signal.aborted) return;
+    messages = await consumer.fetch({ max_messages: free, expires: WORK_PULL_MS });
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) return;
+    for await (const message of messages) {
+      free--;
+      const task = settle(message, options).finally(() => {
+        running.delete(task);
+        slots.release();
+      });
+      running.add(task);
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
+    for (; free > 0; free--) slots.release();
+  }
+}
+
+async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Consumer> {
+  const durable = consumer.durable_name as string;
+  await withRetry(`consumer ${durable}`, signal, () => bus.jsm.consumers.add(stream, consumer));
+  return await bus.js.consumers.get(stream, durable);
+}
+
+async function settle(message: JsMsg, options: ConsumeOptions): Promise<void> {
+  const { log, signal, stream } = options;
+  const tick = setInterval(() => message.working(), WORK_ACK_WAIT_MS / 3);
+  try {
+    const bytes = await checkOut(options.blobs, message, signal);
+    const delivery: Delivery = {
+      bytes,
+      subject: message.subject,
+      seq: message.seq,
+      deliveryCount: message.info.deliveryCount,
+    };
+    try {
+      await options.handle(delivery, signal);
+      message.ack();
+    } catch (error) {
+      await failed(message, delivery, asPolarError(error), options);
+    }
+  } catch (error) {
+    // The server or the blob store is away: the message comes again by itself.
+    log.warn({ stream, err: error }, 'delivery left for redelivery');
+  } finally {
+    clearInterval(tick);
+  }
+}
+
+async function failed(
+  message: JsMsg,
+  delivery: Delivery,
+  error: PolarError,
+  options: ConsumeOptions,
+): Promise<void> {
+  const { bus, blobs, log, stream, signal } = options;
+  // A stopping service leaves its work to be delivered to the next one.
+  if (signal.aborted) return message.nak(WORK_RETRY_PAUSE_MS);
+  const last = delivery.deliveryCount >= (options.deliveriesMax ?? WORK_DELIVERIES_MAX);
+  if (error.retryable && !last) {
+    log.warn(
+      { stream, reason: error.reason, delivery: delivery.deliveryCount, err: error },
+      'work failed, will retry',
+    );
+    return message.nak(WORK_RETRY_PAUSE_MS * delivery.deliveryCount);
+  }
+  log.error({ stream, reason: error.reason, err: error }, 'work dead-lettered');
+  await options.onDead?.(delivery, error);
+  await publish(bus, blobs, subjects.dead(stream), delivery.bytes, { signal });
+  message.term();
+}

@@ -1,0 +1,103 @@
+// Acknowledged publishes with retry under one id, and claim checks above the inline limit.
+import { headers, type JetStreamPublishOptions, type MsgHdrs } from 'nats';
+import { sleep } from '../clock.ts';
+import { PolarError } from '../errors.ts';
+import { INLINE_BYTES_MAX, PUBLISH_ACK_MS, PUBLISH_PAUSE_MS, PUBLISH_TOTAL_MS } from '../limits.ts';
+import type { BlobStore } from './blobs.ts';
+import type { Bus } from './bus.ts';
+
+/** JetStream's code for a failed expectation. */
+const WRONG_LAST_SEQUENCE = 10071;
+const HEADER_SHA256 = 'Polar-Blob-Sha256';
+const HEADER_SIZE = 'Polar-Blob-Size';
+
+export interface PublishOptions {
+  /** A retry under the same id is stored once (two minutes). */
+  readonly msgId?: string;
+  /** Store only if the subject has no message yet; a second publish is success. */
+  readonly createOnce?: boolean;
+  /** Store only behind this sequence, the subject's last one (0: none); else STATE_FENCED. Not with `createOnce`. */
+  readonly behind?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Publish and wait until it is stored. Returns its stream sequence, 0 when `createOnce` found it there. */
+export async function publish(
+  bus: Bus,
+  blobs: BlobStore,
+  subject: string,
+  bytes: Uint8Array,
+  options: PublishOptions = {},
+): Promise<number> {
+  const [body, hdrs] = await checkIn(blobs, bytes, options.signal);
+  const publishOptions: Partial<JetStreamPublishOptions> = {
+    timeout: PUBLISH_ACK_MS,
+    ...(hdrs && { headers: hdrs }),
+    ...(options.msgId !== undefined && { msgID: options.msgId }),
+    ...(options.createOnce && { expect: { lastSubjectSequence: 0 } }),
+    ...(options.behind !== undefined && { expect: { lastSubjectSequence: options.behind } }),
+  };
+  return await withRetry(subject, options.signal, async () => {
+    try {
+      return (await bus.js.publish(subject, body, publishOptions)).seq;
+    } catch (error) {
+      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      if (options.createOnce) return 0;
+      throw new PolarError('STATE_FENCED', `${subject}: another message came first`, { cause: error });
+    }
+  });
+}
+
+/** The error code of JetStream's API, if it answered. */
+export const jetstreamCode = (error: unknown): number | undefined =>
+  (error as { api_error?: { err_code?: number } }).api_error?.err_code;
+
+/** Run `attempt` until it succeeds, the budget is over, or the server refuses for good. */
+export async function withRetry<T>(
+  what: string,
+  signal: AbortSignal | undefined,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const until = performance.now() + PUBLISH_TOTAL_MS;
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof PolarError) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      if (/maximum (messages|bytes)|insufficient storage|no space/.test(message)) {
+        throw new PolarError('NATS_STORE_FULL', `${what}: ${message}`, { cause: error });
+      }
+      if (performance.now() > until) {
+        throw new PolarError('NATS_UNAVAILABLE', `${what}: ${message}`, { cause: error });
+      }
+    }
+    await sleep(PUBLISH_PAUSE_MS, signal);
+  }
+}
+
+async function checkIn(
+  blobs: BlobStore,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<[Uint8Array, MsgHdrs | undefined]> {
+  if (bytes.byteLength <= INLINE_BYTES_MAX) return [bytes, undefined];
+  const ref = await blobs.put(bytes, signal);
+  const hdrs = headers();
+  hdrs.set(HEADER_SHA256, ref.sha256);
+  hdrs.set(HEADER_SIZE, String(ref.sizeBytes));
+  return [new Uint8Array(), hdrs];
+}
+
+/** The body of a message, fetched from the blob store where the message is a claim check. */
+export async function checkOut(
+  blobs: BlobStore,
+  message: { readonly data: Uint8Array; readonly headers?: MsgHdrs | undefined },
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const sha256 = message.headers?.get(HEADER_SHA256) ?? '';
+  if (sha256 === '') return message.data;
+  const sizeBytes = BigInt(message.headers?.get(HEADER_SIZE) ?? '0');
+  return await blobs.get({ sha256, sizeBytes }, signal);
+}

@@ -1,0 +1,31 @@
+// Every subject of the mesh. The streams that hold them are in streams.ts.
+import { subjectToken } from '../ids.ts';
+
+export type WorkKind = 'prepare' | 'run' | 'build' | 'evaluate';
+export type FactKind = 'ready' | 'ran' | 'built' | 'evaluated' | 'failed';
+
+const ROOT = 'polar.v1';
+
+export const subjects = {
+  state: `${ROOT}.state.log`,
+  snapshot: `${ROOT}.snapshot.manifest`,
+  /** Work for one node; `build` belongs to no node. */
+  work: (kind: WorkKind, node: string): string =>
+    kind === 'build' ? `${ROOT}.work.build` : `${ROOT}.work.${kind}.${subjectToken(node)}`,
+  fact: (kind: FactKind, node: string): string => `${ROOT}.fact.${kind}.${subjectToken(node)}`,
+  completion: (session: string, attempt: number): string =>
+    `${ROOT}.completion.${subjectToken(session)}.${attempt}`,
+  trajectory: (task: string, group: string): string =>
+    `${ROOT}.trajectory.${subjectToken(task)}.${subjectToken(group)}`,
+  trajectoriesOf: (task: string): string =>
+    task === '' ? `${ROOT}.trajectory.>` : `${ROOT}.trajectory.${subjectToken(task)}.>`,
+  blobChunk: (sha256: string, index: number): string => `${ROOT}.blob.${sha256}.${index}`,
+  blobManifest: (sha256: string): string => `${ROOT}.blob.${sha256}.manifest`,
+  /** All messages of a blob. */
+  blobParts: (sha256: string): string => `${ROOT}.blob.${sha256}.*`,
+  dead: (stream: string): string => `${ROOT}.dead.${stream}`,
+  /** Not stored. */
+  heartbeat: (node: string): string => `${ROOT}.hb.${subjectToken(node)}`,
+  anyHeartbeat: `${ROOT}.hb.*`,
+  control: (node: string): string => `${ROOT}.ctl.${subjectToken(node)}`,
+} as const;

@@ -1,0 +1,73 @@
+// Collecting the faults of one input: a field path, a rule, a description. Nothing is thrown, so that all come at once.
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { ZodType } from 'zod';
+import { checkStrict } from '../config/faults.ts';
+import { type FieldFault, PolarError } from '../errors.ts';
+
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export class Faults {
+  readonly found: FieldFault[] = [];
+
+  /** A fault unless `ok`; answers whether it was. */
+  require(ok: boolean, field: string, description: string): boolean {
+    if (!ok) this.found.push({ field, description });
+    return ok;
+  }
+
+  range(value: number, min: number, max: number, field: string): void {
+    this.require(
+      value >= min && value <= max,
+      field,
+      `must be from ${min} to ${max}, not ${Number.isFinite(value) ? value : 'no number'}`,
+    );
+  }
+
+  /** A path inside a sandbox that cannot leave the folder it names. */
+  absolutePath(path: string, field: string): void {
+    if (!this.require(path.startsWith('/'), field, 'must be an absolute path in the sandbox')) return;
+    this.#cleanPath(path, field);
+  }
+
+  relativePath(path: string, field: string): void {
+    if (!this.require(path !== '' && !path.startsWith('/'), field, 'must be a path relative to target')) {
+      return;
+    }
+    this.#cleanPath(path, field);
+  }
+
+  environment(env: Readonly<Record<string, string>>, field: string): void {
+    for (const [name, value] of Object.entries(env)) {
+      this.require(
+        ENV_NAME.test(name),
+        `${field}.${name}`,
+        'must be a variable name: [A-Za-z_][A-Za-z0-9_]*',
+      );
+      this.require(!value.includes('\0'), `${field}.${name}`, 'must not hold a NUL character');
+    }
+  }
+
+  /** Text that becomes an argument of a process. */
+  text(value: string, field: string): void {
+    if (!this.require(value.trim() !== '', field, 'must not be empty')) return;
+    this.require(!value.includes('\0'), field, 'must not hold a NUL character');
+  }
+
+  /** A configuration by its schema; unset is the empty one. */
+  config(schema: ZodType, value: JsonObject | undefined, field: string): void {
+    try {
+      checkStrict(schema, value ?? {}, field, 'INVALID_TASK');
+    } catch (error) {
+      if (!(error instanceof PolarError)) throw error;
+      for (const fault of error.fields) {
+        const below = fault.field === '(document)' ? field : `${field}.${fault.field}`;
+        this.found.push({ field: below, description: fault.description });
+      }
+    }
+  }
+
+  #cleanPath(path: string, field: string): void {
+    this.require(!path.split('/').includes('..'), field, 'must not hold ..');
+    this.require(!path.includes('\0'), field, 'must not hold a NUL character');
+  }
+}

@@ -1,0 +1,100 @@
+// The sandbox of a TaskSpec: defaults and faults.
+import type {
+  ExecStep,
+  PrepareStep,
+  RuntimeSpec,
+  UploadFile,
+} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { BACKENDS, DEFAULT_WORKDIR, listed } from './catalogue.ts';
+import type { Faults } from './faults-of.ts';
+
+const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const FILE_MODE = 0o644;
+const FILE_MODE_MAX = 0o7777;
+const STEP_TRIES_MAX = 10;
+
+/** Fills in what is unset; changes `runtime` itself. */
+export function completeRuntime(runtime: RuntimeSpec): void {
+  if (runtime.workdir === '') runtime.workdir = DEFAULT_WORKDIR;
+  for (const { step } of stepsOf(runtime)) {
+    if (step.case === 'exec') completeExec(step.value);
+    if (step.case === 'uploadFile') completeFile(step.value);
+    if (step.case === 'uploadDir') step.value.files.forEach(completeFile);
+  }
+}
+
+/** Fills in what is unset; changes `step` itself. */
+export function completeExec(step: ExecStep): void {
+  if (step.maxAttempts === 0) step.maxAttempts = 1;
+}
+
+function completeFile(file: UploadFile): void {
+  if (file.mode === 0) file.mode = FILE_MODE;
+}
+
+/** All steps, those for the evaluator's sandbox too. */
+export const stepsOf = (runtime: RuntimeSpec): PrepareStep[] => [
+  ...runtime.prepare,
+  ...(runtime.evalPrepare?.steps ?? []),
+];
+
+/** The files that a step carries. */
+export function filesOf({ step }: PrepareStep): UploadFile[] {
+  if (step.case === 'uploadFile') return [step.value];
+  return step.case === 'uploadDir' ? step.value.files : [];
+}
+
+export function checkRuntime(runtime: RuntimeSpec, field: string, faults: Faults): void {
+  const { backend, image, workdir, cpus } = runtime;
+  faults.require(
+    backend === '' || (BACKENDS as readonly string[]).includes(backend),
+    `${field}.backend`,
+    `unknown runtime ${backend}; there are ${listed(BACKENDS)}`,
+  );
+  if (backend === 'process') {
+    faults.require(image === '', `${field}.image`, 'the process runtime has no images: leave it out');
+  } else {
+    const named = image === '' || IMAGE_NAME.test(image);
+    faults.require(named, `${field}.image`, "must be host or a folder's name under the node's images folder");
+  }
+  faults.absolutePath(workdir, `${field}.workdir`);
+  faults.environment(runtime.env, `${field}.env`);
+  faults.require(Number.isFinite(cpus) && cpus >= 0, `${field}.cpus`, 'must be 0 (no limit) or above');
+  checkSteps(runtime.prepare, `${field}.prepare`, faults);
+  checkSteps(runtime.evalPrepare?.steps ?? [], `${field}.eval_prepare.steps`, faults);
+}
+
+function checkSteps(steps: readonly PrepareStep[], field: string, faults: Faults): void {
+  for (const [i, { step }] of steps.entries()) {
+    const at = `${field}[${i}]`;
+    switch (step.case) {
+      case 'exec':
+        checkExec(step.value, `${at}.exec`, faults);
+        break;
+      case 'uploadFile':
+        faults.absolutePath(step.value.target, `${at}.upload_file.target`);
+        checkMode(step.value, `${at}.upload_file`, faults);
+        break;
+      case 'uploadDir':
+        faults.absolutePath(step.value.target, `${at}.upload_dir.target`);
+        for (const [n, file] of step.value.files.entries()) {
+          faults.relativePath(file.target, `${at}.upload_dir.files[${n}].target`);
+          checkMode(file, `${at}.upload_dir.files[${n}]`, faults);
+        }
+        break;
+      default:
+        faults.require(false, at, 'must be one of exec, upload_file, upload_dir');
+    }
+  }
+}
+
+export function checkExec(step: ExecStep, field: string, faults: Faults): void {
+  faults.text(step.command, `${field}.command`);
+  if (step.cwd !== '') faults.absolutePath(step.cwd, `${field}.cwd`);
+  faults.environment(step.env, `${field}.env`);
+  faults.range(step.maxAttempts, 1, STEP_TRIES_MAX, `${field}.max_attempts`);
+}
+
+function checkMode(file: UploadFile, field: string, faults: Faults): void {
+  faults.require(file.mode <= FILE_MODE_MAX, `${field}.mode`, 'must be at most 07777');
+}

@@ -1,0 +1,82 @@
+// A runtime as it stands in a task or topology file. Names are those of the reference system's RuntimeSpec.
+import { z } from 'zod';
+import type { FieldFault } from '../errors.ts';
+import { BACKENDS, listed } from './catalogue.ts';
+
+const absolute = z.string().startsWith('/', 'must be an absolute path in the sandbox');
+const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name');
+export const envSchema = z.record(envName, z.string());
+
+export const execSchema = z.strictObject({
+  command: z.string().min(1),
+  cwd: absolute.optional(),
+  env: envSchema.default({}),
+});
+
+const execStep = execSchema.extend({
+  type: z.literal('exec'),
+  max_attempts: z.int().min(1).max(10).default(1),
+  retry_backoff_seconds: z.number().min(0).max(60).default(0),
+});
+const uploadStep = z.strictObject({
+  type: z.enum(['upload_file', 'upload_dir']),
+  /** On the machine of the client, relative to the task file. */
+  source: z.string().min(1),
+  target: absolute,
+});
+/** Told apart by `type`, so that a fault names the wrong field of a step and not the step. */
+export const prepareStepSchema = z.preprocess(
+  withType,
+  z.discriminatedUnion('type', [execStep, uploadStep], 'must be exec, upload_file or upload_dir'),
+);
+export type PrepareStepFile = z.output<typeof prepareStepSchema>;
+
+/** Read, so that a file of the reference system parses; what no backend here can do is refused by its name. */
+export const runtimeSchema = z.strictObject({
+  backend: z.string().optional(),
+  image: z.string().default(''),
+  prepare: z.array(prepareStepSchema).default([]),
+  eval_prepare: z.array(prepareStepSchema).nullable().default(null),
+  env: envSchema.default({}),
+  workdir: absolute.nullish(),
+  cpus: z.number().positive().nullish(),
+  memory_mb: z
+    .int()
+    .positive()
+    .max(2 ** 32 - 1)
+    .nullish(),
+  /** Whatever it says, a sandbox reaches the LLM proxy and nothing else. */
+  network: z.enum(['', 'none', 'host', 'proxy']).nullish(),
+  allow_internet: z.boolean().nullish(),
+  gpus: z.int().min(0).nullish(),
+  storage_mb: z.int().positive().nullish(),
+  import_path: z.string().nullish(),
+  kwargs: z.record(z.string(), z.unknown()).nullish(),
+});
+export type RuntimeFile = z.output<typeof runtimeSchema>;
+
+/** A step without `type` is a command. */
+function withType(step: unknown): unknown {
+  const untyped = typeof step === 'object' && step !== null && !('type' in step);
+  return untyped ? { ...step, type: 'exec' } : step;
+}
+
+/** Why a runtime as read cannot be had here: one fault for each field. */
+export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const refuse = (field: string, present: boolean, description: string): void => {
+    if (present) faults.push({ field, description });
+  };
+  const known = runtime.backend === undefined || (BACKENDS as readonly string[]).includes(runtime.backend);
+  refuse('backend', !known, `unknown runtime ${runtime.backend}; there are ${listed(BACKENDS)}`);
+  refuse(
+    'allow_internet',
+    runtime.allow_internet === true,
+    'a sandbox reaches the LLM proxy alone: leave it out',
+  );
+  refuse('gpus', (runtime.gpus ?? 0) > 0, 'no backend here offers GPUs');
+  refuse('storage_mb', runtime.storage_mb != null, 'no backend here caps storage');
+  refuse('import_path', runtime.import_path != null, 'runtimes are chosen by backend');
+  refuse('kwargs', Object.keys(runtime.kwargs ?? {}).length > 0, 'no backend here takes kwargs');
+  return faults;
+}

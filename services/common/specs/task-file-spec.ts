@@ -1,0 +1,152 @@
+// From a task file as read to the TaskSpec that is submitted, with what is wrong in it by its path in the file.
+import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type PrepareStepSchema,
+  type RuntimeSpecSchema,
+  type TaskSpec,
+  TaskSpecSchema,
+} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { FieldFault } from '../errors.ts';
+import { type PrepareStepFile, type RuntimeFile, unsupportedFields } from './runtime.ts';
+import type { TaskFile } from './task-file.ts';
+import { checkTaskSpec, completeTaskSpec } from './task-spec.ts';
+import { Uploads } from './uploads.ts';
+
+type Step = MessageInitShape<typeof PrepareStepSchema>;
+
+/** Reads the uploads below `folder`. `spec` is what is submitted if there are no faults. */
+export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults: FieldFault[] } {
+  const uploads = new Uploads(folder);
+  const { agent, builder, evaluator } = task;
+  const spec = create(TaskSpecSchema, {
+    taskId: task.task_id,
+    instruction: task.instruction,
+    numSamples: task.num_samples,
+    maxAttempts: task.max_attempts,
+    dispatchPriority: task.dispatch_priority,
+    metadata: task.metadata as JsonObject,
+    budgets: budgetsOf(task),
+    harness: {
+      name: agent.harness ?? '',
+      modelName: agent.model_name,
+      settings: agent.settings as JsonObject,
+      env: agent.env,
+      ...(agent.custom_shell && { command: { ...agent.custom_shell, cwd: agent.custom_shell.cwd ?? '' } }),
+    },
+    builder: { strategy: builder.strategy, config: builder.config as JsonObject },
+    ...(evaluator && {
+      evaluator: { strategy: evaluator.strategy, config: evaluator.config as JsonObject, env: evaluator.env },
+    }),
+    ...(task.runtime && { runtime: runtimeOf(task.runtime, uploads) }),
+    sampling: samplingOf(task),
+  });
+  const checked = checkTaskSpec(completeTaskSpec(spec)).map(({ field, description }) => ({
+    field: filePath(field),
+    description,
+  }));
+  // A step whose source cannot be read is told by its source alone.
+  const lost = uploads.faults.map(({ field }) => field.replace(/\.source$/, ''));
+  const others = checked.filter(({ field }) => !lost.includes(field));
+  return { spec, faults: distinct([...unsupported(task), ...uploads.faults, ...others]) };
+}
+
+function budgetsOf({ timeout_seconds, metadata, budgets }: TaskFile): object {
+  const stage = (name: string, seconds: number | undefined): object =>
+    seconds === undefined ? {} : { [name]: durationFromMs(seconds * 1000) };
+  return {
+    ...stage('run', Math.min(timeout_seconds, metadata.agent_timeout ?? timeout_seconds)),
+    ...stage('prepare', budgets.prepare_seconds),
+    ...stage('build', budgets.build_seconds),
+    ...stage('evaluate', budgets.evaluate_seconds),
+  };
+}
+
+function samplingOf({ sampling, metadata }: TaskFile): object {
+  const values = {
+    temperature: sampling.temperature,
+    topP: sampling.top_p,
+    topK: sampling.top_k,
+    maxTokens: sampling.max_tokens,
+    seedBase: sampling.seed_base ?? metadata.eval_sampling_seed_base,
+  };
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** What the reference system has and this mesh does not offer is refused by its name, not passed over. */
+function unsupported({ agent, runtime, ...task }: TaskFile): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const refuse = (field: string, present: boolean, description: string): void => {
+    if (present) faults.push({ field, description });
+  };
+  refuse('agent.import_path', agent.import_path != null, 'harnesses are chosen by name: set agent.harness');
+  refuse('agent.mcp_servers', (agent.mcp_servers ?? []).length > 0, 'no harness here takes MCP servers');
+  refuse('agent.skills_path', agent.skills_path != null, 'no harness here takes skills');
+  refuse(
+    'callback_url',
+    task.callback_url != null,
+    'not offered: results come by WatchTask and the trajectory stream; leave it out',
+  );
+  refuse(
+    'early_stop_min_usable_sessions',
+    task.early_stop_min_usable_sessions != null,
+    'not offered: a group always waits for all of its sessions; leave it out',
+  );
+  for (const { field, description } of runtime ? unsupportedFields(runtime) : []) {
+    faults.push({ field: `runtime.${field}`, description });
+  }
+  return faults;
+}
+
+function runtimeOf(runtime: RuntimeFile, uploads: Uploads): MessageInitShape<typeof RuntimeSpecSchema> {
+  const steps = (list: readonly PrepareStepFile[], at: string): Step[] =>
+    list.map((step, i) => stepOf(step, `${at}[${i}]`, uploads));
+  return {
+    backend: runtime.backend ?? '',
+    image: runtime.image,
+    prepare: steps(runtime.prepare, 'runtime.prepare'),
+    ...(runtime.eval_prepare && {
+      evalPrepare: { steps: steps(runtime.eval_prepare, 'runtime.eval_prepare') },
+    }),
+    env: runtime.env,
+    workdir: runtime.workdir ?? '',
+    cpus: runtime.cpus ?? 0,
+    memoryMb: runtime.memory_mb ?? 0,
+  };
+}
+
+function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
+  switch (step.type) {
+    case 'exec': {
+      const { command, cwd, env, max_attempts } = step;
+      return { step: { case: 'exec', value: { command, cwd: cwd ?? '', env, maxAttempts: max_attempts } } };
+    }
+    case 'upload_file': {
+      const file = uploads.file(step.source, `${at}.source`);
+      if (file === undefined) return {};
+      return { step: { case: 'uploadFile', value: { ...file, target: step.target } } };
+    }
+    case 'upload_dir': {
+      const files = uploads.folder(step.source, `${at}.source`);
+      if (files === undefined) return {};
+      return { step: { case: 'uploadDir', value: { target: step.target, files } } };
+    }
+  }
+}
+
+/** Where a field of the proto stands in the file. */
+function filePath(field: string): string {
+  return field
+    .replace(/^harness\.name$/, 'agent.harness')
+    .replace(/^harness\.command/, 'agent.custom_shell')
+    .replace(/^harness\./, 'agent.')
+    .replace(/^budgets\.run$/, 'timeout_seconds')
+    .replace(/^budgets\.\w+$/, '$&_seconds')
+    .replace(/^runtime\.eval_prepare\.steps/, 'runtime.eval_prepare')
+    .replace(/(prepare\[\d+\])\.upload_dir\.files\[\d+\]\.\w+$/, '$1.source')
+    .replace(/(prepare\[\d+\])\.(?:exec|upload_file|upload_dir)\./, '$1.');
+}
+
+const distinct = (faults: readonly FieldFault[]): FieldFault[] => [
+  ...new Map(faults.map((fault) => [`${fault.field}\n${fault.description}`, fault])).values(),
+];

@@ -1,0 +1,218 @@
+import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import {
+  type Budgets,
+  type EvaluatorSpec,
+  type ExecStep,
+  ExecStepSchema,
+  type HarnessSpec,
+  type PrepareStep,
+  PrepareStepSchema,
+  type RuntimeSpec,
+  SamplingSchema,
+  type StrategySpec,
+  type TaskSpec,
+  TaskSpecSchema,
+} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
+import { checkTaskSpec, completeTaskSpec, outlineOf } from './task-spec.ts';
+
+const upload = (target: string, content = new Uint8Array([1]), mode = 0) =>
+  create(PrepareStepSchema, { step: { case: 'uploadFile', value: { target, content, mode } } });
+type ExecInit = Exclude<MessageInitShape<typeof ExecStepSchema>, ExecStep>;
+const exec = (over: ExecInit = {}) =>
+  create(PrepareStepSchema, { step: { case: 'exec', value: { command: 'make', maxAttempts: 1, ...over } } });
+const dir = (target: string, ...files: string[]) =>
+  create(PrepareStepSchema, {
+    step: {
+      case: 'uploadDir',
+      value: { target, files: files.map((name) => ({ target: name, content: new Uint8Array([2]) })) },
+    },
+  });
+
+const good = (): TaskSpec =>
+  create(TaskSpecSchema, {
+    taskId: 'calc-1.a_b',
+    instruction: 'make the tests pass',
+    numSamples: 4,
+    runtime: { prepare: [exec(), upload('/data/a'), dir('/data/d', 'x/y', 'z')], env: { A: 'b' } },
+    harness: { name: 'pi', modelName: 'm', settings: { max_tokens: 100 } },
+    builder: { strategy: 'prefix_merging' },
+    evaluator: {
+      strategy: 'test_on_output',
+      config: { test_command: 'make test', expected_output_json: { a: 'PASSED' } },
+    },
+    sampling: { temperature: 1, topP: 0.9, topK: -1, maxTokens: 10, seedBase: 7 },
+    dispatchPriority: 3,
+  });
+
+type Change = (spec: TaskSpec) => void;
+/** Puts fields on a part of the spec. */
+const set =
+  <T extends object>(part: (spec: TaskSpec) => T | undefined, over: Partial<T>): Change =>
+  (spec) => {
+    Object.assign(part(spec) ?? expect.fail('the good task lacks this part'), over);
+  };
+const top = (over: Partial<TaskSpec>): Change => set((spec) => spec, over);
+const budgets = (over: Partial<Budgets>): Change => set((spec) => spec.budgets, over);
+const runtime = (over: Partial<RuntimeSpec>): Change => set((spec) => spec.runtime, over);
+const step = (...prepare: PrepareStep[]): Change => runtime({ prepare });
+const harness = (over: Partial<HarnessSpec>): Change => set((spec) => spec.harness, over);
+const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
+const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
+const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
+  top({ sampling: create(SamplingSchema, over) });
+const command = (over: ExecInit): Change =>
+  harness({
+    name: 'shell',
+    settings: {},
+    command: create(ExecStepSchema, { command: 'run', maxAttempts: 1, ...over }),
+  });
+const without =
+  (field: 'harness' | 'evaluator' | 'runtime'): Change =>
+  (spec) => {
+    delete spec[field];
+  };
+const none = (): PrepareStep => create(PrepareStepSchema);
+
+/** Each field wrong in turn: the fault's field, the change that makes it, what its description says. */
+const WRONG: [string, Change, RegExp?][] = [
+  ['task_id', top({ taskId: '' })],
+  ['task_id', top({ taskId: 'a b' })],
+  ['task_id', top({ taskId: '.a' })],
+  ['task_id', top({ taskId: 'x'.repeat(129) })],
+  ['instruction', top({ instruction: ' \n' })],
+  ['instruction', top({ instruction: 'a\0b' })],
+  ['num_samples', top({ numSamples: 4_097 })],
+  ['dispatch_priority', top({ dispatchPriority: 101 })],
+  ['max_attempts', top({ maxAttempts: 11 })],
+  ['budgets.prepare', budgets({ prepare: durationFromMs(0) })],
+  ['budgets.run', budgets({ run: durationFromMs(-1) })],
+  ['budgets.build', budgets({ build: durationFromMs(86_400_001) })],
+  ['budgets.evaluate', budgets({ evaluate: durationFromMs(0.2) })],
+  ['runtime.backend', runtime({ backend: 'docker' }), /bubblewrap, process/],
+  ['runtime.image', runtime({ backend: 'process', image: 'x' })],
+  ['runtime.image', runtime({ image: '../etc' })],
+  ['runtime.workdir', runtime({ workdir: 'work' })],
+  ['runtime.workdir', runtime({ workdir: '/a/../b' }), /\.\./],
+  ['runtime.env.A-B', runtime({ env: { 'A-B': '' } })],
+  ['runtime.env.A', runtime({ env: { A: '\0' } })],
+  ['runtime.cpus', runtime({ cpus: -1 })],
+  ['runtime.cpus', runtime({ cpus: Number.NaN })],
+  ['runtime.prepare[0]', step(none()), /exec, upload_file, upload_dir/],
+  ['runtime.prepare[1].exec.command', step(exec(), exec({ command: '' }))],
+  ['runtime.prepare[0].exec.cwd', step(exec({ cwd: 'a' }))],
+  ['runtime.prepare[0].exec.env.1', step(exec({ env: { 1: '' } }))],
+  ['runtime.prepare[0].exec.max_attempts', step(exec({ maxAttempts: 11 }))],
+  ['runtime.prepare[0].upload_file.target', step(upload('a'))],
+  ['runtime.prepare[0].upload_file.target', step(upload('/a/../../b')), /\.\./],
+  ['runtime.prepare[0].upload_file.target', step(upload('/a\0'))],
+  ['runtime.prepare[0].upload_file.mode', step(upload('/a', undefined, 0o10000))],
+  ['runtime.prepare[0].upload_dir.target', step(dir('d'))],
+  ['runtime.prepare[0].upload_dir.files[1].target', step(dir('/d', 'a', '../b'))],
+  ['runtime.prepare[0].upload_dir.files[0].target', step(dir('/d', '/a'))],
+  ['runtime.prepare[0].upload_dir.files[0].target', step(dir('/d', ''))],
+  [
+    'runtime.eval_prepare.steps[0].upload_file.target',
+    runtime({ evalPrepare: { $typeName: 'polar.common.v1.PrepareSteps', steps: [upload('a')] } }),
+  ],
+  ['harness.name', without('harness'), /shell, pi/],
+  ['harness.name', harness({ name: '' }), /shell, pi/],
+  ['harness.name', harness({ name: 'vim' }), /unknown harness vim; there are shell, pi/],
+  ['harness.model_name', harness({ modelName: 'x'.repeat(257) })],
+  ['harness.settings.tempo', harness({ settings: { tempo: 1 } }), /unknown key/],
+  ['harness.settings.max_tokens', harness({ settings: { max_tokens: 0 } })],
+  ['harness.env.A=', harness({ env: { 'A=': 'x' } })],
+  ['harness.command', harness({ name: 'shell', settings: {} }), /must be set/],
+  [
+    'harness.command',
+    harness({ command: create(ExecStepSchema, { command: 'x', maxAttempts: 1 }) }),
+    /shell/,
+  ],
+  ['harness.command.command', command({ command: ' ' })],
+  ['harness.command.cwd', command({ cwd: 'x' })],
+  ['harness.command.env.a b', command({ env: { 'a b': '' } })],
+  ['builder.strategy', builder({ strategy: 'x' }), /per_request, prefix_merging/],
+  ['builder.config.x', builder({ config: { x: 1 } }), /unknown key/],
+  ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output/],
+  ['evaluator.strategy', evaluator({ strategy: '' })],
+  ['evaluator.config.test_command', evaluator({ config: { expected_output_json: {} } })],
+  [
+    'evaluator.config.repo_dir',
+    evaluator({ config: { test_command: 'x', expected_output_json: {}, repo_dir: 'relative' } }),
+  ],
+  ['evaluator.env.-', evaluator({ env: { '-': '' } })],
+  ['sampling.temperature', sampling({ temperature: 2.1 })],
+  ['sampling.temperature', sampling({ temperature: Number.NaN })],
+  ['sampling.top_p', sampling({ topP: 0 })],
+  ['sampling.top_p', sampling({ topP: 1.1 })],
+  ['sampling.top_k', sampling({ topK: 0 })],
+  ['sampling.top_k', sampling({ topK: -2 })],
+  ['sampling.max_tokens', sampling({ maxTokens: 0 })],
+  ['sampling.seed_base', sampling({ seedBase: 2 ** 32 - 3 }), /4294967296/],
+  ['(task)', step(upload('/a', new Uint8Array(TASK_SPEC_BYTES_MAX))), /TASK_SPEC_BYTES_MAX/],
+  ['(task)', top({ instruction: 'x'.repeat(TASK_OUTLINE_BYTES_MAX) }), /TASK_OUTLINE_BYTES_MAX/],
+];
+
+describe('task spec', () => {
+  it('takes a good one', () => {
+    expect(checkTaskSpec(completeTaskSpec(good()))).to.deep.equal([]);
+    const shell = good();
+    command({ cwd: '/data' })(shell);
+    without('evaluator')(shell);
+    without('runtime')(shell);
+    expect(checkTaskSpec(completeTaskSpec(shell))).to.deep.equal([]);
+  });
+
+  for (const [i, [field, change, description = /./]] of WRONG.entries()) {
+    it(`refuses a wrong ${field} (${i})`, () => {
+      const spec = completeTaskSpec(good());
+      change(spec);
+      const faults = checkTaskSpec(spec);
+      expect(faults.map((fault) => fault.field)).to.deep.equal([field]);
+      expect(faults[0]?.description).to.match(description);
+    });
+  }
+
+  it('tells all faults at once', () => {
+    const spec = completeTaskSpec(good());
+    for (const [, change] of [WRONG[0]!, WRONG[4]!, WRONG[6]!, WRONG[13]!]) change(spec);
+    const fields = checkTaskSpec(spec).map((fault) => fault.field);
+    expect(fields).to.have.members(['task_id', 'instruction', 'num_samples', 'runtime.backend']);
+  });
+
+  it('fills in every default, and changes nothing that is set', () => {
+    const spec = completeTaskSpec(
+      create(TaskSpecSchema, { taskId: 't', runtime: { prepare: [exec(), upload('/a'), dir('/d', 'x')] } }),
+    );
+    expect(spec).to.include({ numSamples: 1, maxAttempts: 3, dispatchPriority: 0 });
+    const seconds = (['prepare', 'run', 'build', 'evaluate'] as const).map((s) => spec.budgets?.[s]?.seconds);
+    expect(seconds).to.deep.equal([300n, 600n, 120n, 300n]);
+    expect(spec.runtime?.workdir).to.equal('/polar/session/workspace');
+    expect(spec.builder?.strategy).to.equal('per_request');
+    expect(spec.evaluator).to.equal(undefined);
+    const [first, second, third] = spec.runtime?.prepare.map((one) => one.step) ?? [];
+    expect(first?.case === 'exec' && first.value.maxAttempts).to.equal(1);
+    expect(second?.case === 'uploadFile' && second.value.mode).to.equal(0o644);
+    expect(third?.case === 'uploadDir' && third.value.files[0]?.mode).to.equal(0o644);
+
+    const given = good();
+    given.maxAttempts = 5;
+    given.budgets = completeTaskSpec(good()).budgets!;
+    given.budgets.run = durationFromMs(1_000);
+    const copy = clone(TaskSpecSchema, given);
+    const completed = completeTaskSpec(given);
+    expect(given).to.deep.equal(copy);
+    expect(completed).to.include({ numSamples: 4, maxAttempts: 5 });
+    expect(completed.budgets?.run).to.deep.equal(durationFromMs(1_000));
+  });
+
+  it('has an outline without file contents', () => {
+    const outline = outlineOf(good());
+    const [, file, folder] = outline.runtime?.prepare.map((one) => one.step) ?? [];
+    expect(file?.case === 'uploadFile' && file.value).to.include({ target: '/data/a' });
+    expect(file?.case === 'uploadFile' && file.value.content.length).to.equal(0);
+    expect(folder?.case === 'uploadDir' && folder.value.files).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,101 @@
+// `evaluate` work of this node: each becomes one fact, `evaluated` or `failed`.
+import { fromBinary } from '@bufbuild/protobuf';
+import { type AttemptRef, type EvaluateWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { Semaphore, withTimeout } from '../../common/clock.ts';
+import { asPolarError, failureOf, PolarError, type Reason } from '../../common/errors.ts';
+import { EVALUATE_GRACE_MS } from '../../common/limits.ts';
+import { consume, type Delivery } from '../../common/nats/consume.ts';
+import { publishFact } from '../../common/nats/facts.ts';
+import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import type { EvaluatorContext } from '../context.ts';
+import type { Verdict } from '../evaluators/evaluator.ts';
+import { evaluatorOf } from '../evaluators/index.ts';
+import * as events from '../events.ts';
+
+/** What can be otherwise a moment later, here; every other failure ends the attempt's evaluation. */
+const TRIED_AGAIN: readonly Reason[] = ['RUNTIME_LIMIT', 'RUNTIME_BUSY', 'SANDBOX_FAILED'];
+
+/** Pull until the signal aborts; resolves when the evaluations have ended. */
+export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSignal): Promise<void> {
+  const { bus, blobs, log, done } = ctx;
+  const { id, max_postrun_workers: workers } = ctx.config.node;
+  const slots = new Semaphore(workers);
+  const consumer = CONSUMERS.work('evaluate', id, workers);
+  await consume({
+    bus,
+    blobs,
+    log,
+    signal,
+    stream: STREAMS.work.name,
+    consumer,
+    // All that can be delivered is held, so that what waits for a slot here is not delivered again.
+    concurrency: consumer.max_ack_pending ?? workers,
+    handle: async (delivery) => {
+      const { ref, work } = evaluateWorkOf(delivery);
+      const key = `${ref.sessionId}.${ref.attempt}`;
+      await done.run(key, () => slots.run(() => evaluate(ctx, ref, work, signal)));
+    },
+    onDead: async (delivery, error) => {
+      const { ref } = evaluateWorkOf(delivery);
+      await publishFailed(ctx, ref, error, 0, signal);
+    },
+  });
+}
+
+function evaluateWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: EvaluateWork } {
+  const { ref, kind } = fromBinary(WorkSchema, bytes);
+  if (ref === undefined || kind.case !== 'evaluate') {
+    throw new PolarError('INVALID_REQUEST', 'this is no evaluate work');
+  }
+  return { ref, work: kind.value };
+}
+
+async function evaluate(
+  ctx: EvaluatorContext,
+  ref: AttemptRef,
+  work: EvaluateWork,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = performance.now();
+  const verdict = await verdictOf(ctx, ref, work, signal);
+  const durationMs = Math.round(performance.now() - startedAt);
+  // Left to the next evaluator.
+  signal.throwIfAborted();
+  if (verdict instanceof PolarError) {
+    if (TRIED_AGAIN.includes(verdict.reason)) throw verdict;
+    return await publishFailed(ctx, ref, verdict, durationMs, signal);
+  }
+  events.evaluated(ctx.log, ref, { reward: verdict.reward, duration_ms: durationMs });
+  const kind = { case: 'evaluated', value: verdict } as const;
+  await publishFact(ctx.bus, ctx.blobs, { ref, kind, durationMs, signal });
+}
+
+async function verdictOf(
+  ctx: EvaluatorContext,
+  ref: AttemptRef,
+  work: EvaluateWork,
+  signal: AbortSignal,
+): Promise<Verdict | PolarError> {
+  const timeoutMs = Number(work.timeoutMs);
+  const until = performance.now() + timeoutMs;
+  const limited = withTimeout(timeoutMs + EVALUATE_GRACE_MS, signal);
+  try {
+    const evaluation = { ref, work, remainingMs: () => until - performance.now() };
+    return await evaluatorOf(work.evaluator?.strategy ?? '').evaluate(ctx, evaluation, limited);
+  } catch (error) {
+    if (!limited.aborted) return asPolarError(error);
+    return new PolarError('EVALUATION_TIMEOUT', 'the evaluate budget was spent', { cause: error });
+  }
+}
+
+async function publishFailed(
+  { bus, blobs, log }: EvaluatorContext,
+  ref: AttemptRef,
+  error: PolarError,
+  durationMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  events.evaluationFailed(log, ref, error.reason, error.message);
+  const kind = { case: 'failed', value: { failure: failureOf(error), stage: 'evaluate' } } as const;
+  await publishFact(bus, blobs, { ref, kind, durationMs, signal });
+}

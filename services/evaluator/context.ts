@@ -1,0 +1,37 @@
+// Composition root: what routes and consumers get.
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createServiceClient } from '../common/client.ts';
+import type { Runtimes } from '../common/exec.ts';
+import type { Logger } from '../common/logger.ts';
+import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
+import { type Bus, openBus } from '../common/nats/bus.ts';
+import { Once } from '../common/once.ts';
+import type { EvaluatorConfig } from './config.ts';
+
+export interface EvaluatorContext extends AsyncDisposable {
+  readonly config: EvaluatorConfig;
+  readonly log: Logger;
+  readonly bus: Bus;
+  readonly blobs: BlobStore;
+  /** Sandboxes of this node. */
+  readonly runtimes: Runtimes;
+  /** Evaluations that this process holds or has ended. */
+  readonly done: Once;
+}
+
+export async function createContext(
+  config: EvaluatorConfig,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<EvaluatorContext> {
+  const bus = await openBus({ url: config.natsUrl, name: `evaluator-${config.node.id}`, signal });
+  return {
+    config,
+    log,
+    bus,
+    blobs: createBlobStore(bus),
+    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
+    done: new Once(),
+    [Symbol.asyncDispose]: () => bus.close(),
+  };
+}

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { matchesPath } from './glob.ts';
+
+const CASES: [pattern: string, yes: string[], no: string[]][] = [
+  ['*.pyc', ['a.pyc', 'x/y/b.pyc'], ['a.py', 'a.pyc.txt', 'pyc']],
+  ['__pycache__', ['__pycache__/a.pyc', 'x/__pycache__/y/z'], ['x/__pycache__s/a', 'a__pycache__']],
+  ['__pycache__/', ['x/__pycache__/y'], ['x/pycache']],
+  ['tests/*', ['tests/a.py', 'tests/a/b.py'], ['src/tests/a.py', 'tests']],
+  ['/tests', ['tests/a.py'], ['x/tests/a.py']],
+  ['./tests/a.py', ['tests/a.py'], ['tests/b.py']],
+  ['src/**/gen', ['src/a/b/gen/x'], ['src/gen', 'lib/a/gen/x']],
+  ['*/__pycache__/*', ['a/b/__pycache__/c.pyc'], ['__pycache__/c.pyc']],
+  ['a?c', ['abc', 'x/abc'], ['ac', 'abbc']],
+  ['[a-c]x', ['ax', 'cx'], ['dx', '-x']],
+  ['[!a-c]x', ['dx'], ['ax']],
+  ['[]]x', [']x'], ['x']],
+  ['[x', ['[x'], ['x']],
+  ['*', ['a', 'b/c'], []],
+  ['a*b*c', ['abc', 'aXXbYYc', 'abbbc'], ['ab', 'acb']],
+  ['a.c', ['a.c'], ['abc']],
+  ['ünï*', ['ünïcode.py'], ['unicode.py']],
+];
+
+describe('globs', () => {
+  for (const [pattern, yes, no] of CASES) {
+    it(pattern, () => {
+      for (const path of yes) expect(matchesPath(pattern, path), path).to.equal(true);
+      for (const path of no) expect(matchesPath(pattern, path), path).to.equal(false);
+    });
+  }
+
+  it('is fast on a pattern made to be slow', () => {
+    const startedAt = performance.now();
+    expect(matchesPath(`${'a*'.repeat(50)}b`, 'a'.repeat(4_000))).to.equal(false);
+    expect(performance.now() - startedAt).to.be.lessThan(2_000);
+  });
+});

@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { normaliseName, parseResults, sameResults, stripAnsi } from './test-results.ts';
+
+const parsed = (output: string): object => Object.fromEntries(parseResults(output));
+
+describe('test results', () => {
+  it('are read from a pytest summary', () => {
+    const output = [
+      '============ short test summary info ============',
+      'PASSED tests/test_a.py::test_one',
+      'PASSED tests/test_a.py::TestB::test_two',
+      'FAILED tests/test_a.py::TestB::test_three - AssertionError: 1 - 2 != 3',
+      'ERROR tests/test_b.py - ImportError: no x',
+      'SKIPPED [1] tests/test_a.py:10: not here',
+      '===== 1 failed, 2 passed in 0.1s =====',
+    ].join('\n');
+    expect(parsed(output)).to.deep.equal({
+      test_one: 'PASSED',
+      'TestB.test_two': 'PASSED',
+      'TestB.test_three': 'FAILED',
+      'tests/test_b.py': 'ERROR',
+      '[1] tests/test_a.py:10: not here': 'SKIPPED',
+    });
+  });
+
+  it('are read from plain lines, with colours and Windows ends', () => {
+    expect(parsed('\x1b[32mPASSED\x1b[0m add\r\n\x1b[1;31mFAILED\x1b[0m\tsub\n')).to.deep.equal({
+      add: 'PASSED',
+      sub: 'FAILED',
+    });
+  });
+
+  it('begin a line, with a space behind', () => {
+    const output =
+      ' PASSED a\nx PASSED b\nPASSEDc\nFAILED: d\nPASSED\nPASSED   \ntests/x.py::y PASSED\npassed z';
+    expect(parsed(output)).to.deep.equal({});
+  });
+
+  it('keep parameters whole', () => {
+    expect(parsed('FAILED a.py::T::test_x[1 - 2::3] - assert 1 - 2\nPASSED a.py::test_y[a b]')).to.deep.equal(
+      {
+        'T.test_x[1 - 2::3]': 'FAILED',
+        'test_y[a b]': 'PASSED',
+      },
+    );
+    expect(parsed('PASSED a.py::test_z[x - y')).to.deep.equal({ 'test_z[x - y': 'PASSED' });
+    expect(parsed('FAILED a.py::test_w - assert [1] == [2]')).to.deep.equal({ test_w: 'FAILED' });
+  });
+
+  it('count the last of two', () => {
+    expect(parsed('PASSED a\nFAILED a')).to.deep.equal({ a: 'FAILED' });
+  });
+});
+
+describe('names', () => {
+  for (const [name, normal] of [
+    ['a/b.py::C::d', 'C.d'],
+    ['a/b.py::d', 'd'],
+    ['a/b.py::C::D::e', 'D.e'],
+    ['C.d', 'C.d'],
+    ['d', 'd'],
+    ['a/b.py', 'a/b.py'],
+  ] as const) {
+    it(`${name} is ${normal}`, () => expect(normaliseName(name)).to.equal(normal));
+  }
+});
+
+describe('the same results', () => {
+  const results = new Map([
+    ['T.a', 'PASSED'],
+    ['b', 'FAILED'],
+  ]);
+
+  it('are equal name by name, whatever their file', () => {
+    expect(sameResults(results, { 'T.a': 'PASSED', b: 'FAILED' })).to.equal(true);
+    expect(sameResults(results, { 'x.py::b': 'FAILED', 'x.py::T::a': 'PASSED' })).to.equal(true);
+  });
+
+  it('differ by one status, one name more or one less', () => {
+    expect(sameResults(results, { 'T.a': 'PASSED', b: 'PASSED' })).to.equal(false);
+    expect(sameResults(results, { 'T.a': 'PASSED' })).to.equal(false);
+    expect(sameResults(results, { 'T.a': 'PASSED', b: 'FAILED', c: 'PASSED' })).to.equal(false);
+    expect(sameResults(results, { 'T.a': 'PASSED', c: 'FAILED' })).to.equal(false);
+  });
+
+  it('are never nothing', () => {
+    expect(sameResults(new Map(), {})).to.equal(false);
+  });
+});
+
+describe('ANSI codes', () => {
+  it('go, and nothing else does', () => {
+    expect(stripAnsi('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b(plain [31m')).to.equal(
+      'red link \x1b(plain [31m',
+    );
+  });
+});

@@ -1,0 +1,26 @@
+// What the mesh has to know about an evaluator. One file each.
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { AttemptRef, EvaluateWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { EvaluatorName } from '../../common/specs/catalogue.ts';
+import type { EvaluatorContext } from '../context.ts';
+
+export interface Evaluation {
+  readonly ref: AttemptRef;
+  readonly work: EvaluateWork;
+  /** What is left of the evaluate budget. */
+  readonly remainingMs: () => number;
+}
+
+export interface Verdict {
+  readonly reward: number;
+  /** Told beside it. */
+  readonly evaluation: JsonObject;
+}
+
+export interface Evaluator {
+  readonly name: EvaluatorName;
+  /** One sentence. */
+  readonly summary: string;
+  /** Throws a PolarError where infrastructure or the task itself leaves no verdict: never a reward then. */
+  evaluate(ctx: EvaluatorContext, evaluation: Evaluation, signal: AbortSignal): Promise<Verdict>;
+}

@@ -1,0 +1,84 @@
+// A patch put into a fresh sandbox and tested there.
+import type { JsonObject } from '@bufbuild/protobuf';
+import { PolarError } from '../../common/errors.ts';
+import type { ExecOutput } from '../../common/exec.ts';
+import type { TestOnOutputConfig } from '../../common/specs/strategies.ts';
+import { resultsJson, tailOf } from '../domain/evaluation.ts';
+import type { FilteredPatch } from '../domain/patch.ts';
+import { parseResults, sameResults } from '../domain/test-results.ts';
+import { applyPatch, execIn } from '../sandboxes/repository.ts';
+import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
+import type { Evaluation } from './evaluator.ts';
+
+export const TAIL_CHARS = 8_000;
+const PATCH_HEAD_CHARS = 4_000;
+/** Tests that had at least this part of the evaluate budget and did not end are the agent's, not the machine's, doing. */
+const FAIR_SHARE = 0.5;
+
+export interface PatchJob {
+  readonly config: TestOnOutputConfig;
+  readonly evaluation: Evaluation;
+}
+
+export interface Grade {
+  readonly reward: number;
+  readonly told: JsonObject;
+}
+
+export const zero = (told: JsonObject): Grade => ({ reward: 0, told });
+
+/** A limit of the configuration within what is left of the budget. Throws EVALUATION_TIMEOUT where nothing is. */
+export const limitMs = ({ evaluation }: PatchJob, seconds: number): number =>
+  Math.min(Math.ceil(seconds * 1000), leftMs(evaluation.remainingMs));
+
+/** Apply, test, compare. */
+export async function gradePatch(job: PatchJob, fresh: Sandbox, patch: FilteredPatch): Promise<Grade> {
+  const { repo_dir, apply_timeout } = job.config;
+  const about = {
+    patch_bytes: patch.bytes.byteLength,
+    patch_files: [...patch.files],
+    excluded_files: [...patch.excluded],
+  };
+  const { appliedBy, output } = await applyPatch(fresh, repo_dir, patch.bytes, limitMs(job, apply_timeout));
+  if (output.result.timedOut) {
+    throw new PolarError('EVALUATION_TIMEOUT', 'the patch was not applied within apply_timeout');
+  }
+  if (appliedBy === undefined) {
+    return zero({
+      ...about,
+      failed_apply_patch: true,
+      apply_output_tail: tailOf(bothOf(output), TAIL_CHARS),
+      patch_head: tailOf(patch.bytes.subarray(0, PATCH_HEAD_CHARS), PATCH_HEAD_CHARS),
+    });
+  }
+  const { reward, told } = await gradeTests(job, fresh);
+  return { reward, told: { ...about, applied_by: appliedBy, ...told } };
+}
+
+async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
+  const { repo_dir, test_command, test_timeout, expected_output_json: expected } = job.config;
+  const testMs = limitMs(job, test_timeout);
+  const output = await execIn(fresh, repo_dir, test_command, testMs);
+  const { timedOut, exitCode, droppedOutputBytes } = output.result;
+  const budgetMs = Number(job.evaluation.work.timeoutMs);
+  if (timedOut && testMs < test_timeout * 1000 && testMs < budgetMs * FAIR_SHARE) {
+    throw new PolarError('EVALUATION_TIMEOUT', 'little of the evaluate budget was left for the tests');
+  }
+  const results = parseResults(Buffer.from(bothOf(output)).toString('utf8'));
+  return {
+    reward: !timedOut && sameResults(results, expected) ? 1 : 0,
+    told: {
+      test_timeout: timedOut,
+      test_exit_code: exitCode,
+      tests_expected: Object.keys(expected).length,
+      tests_parsed: results.size,
+      results: resultsJson(results, expected),
+      test_output_tail: tailOf(bothOf(output), TAIL_CHARS),
+      ...(droppedOutputBytes > 0n && { test_output_cut: true }),
+    },
+  };
+}
+
+/** Standard error first: what a summary on standard output says counts last. */
+const bothOf = ({ stdout, stderr }: ExecOutput): Uint8Array =>
+  Buffer.concat(stderr.byteLength > 0 ? [stderr, Buffer.from('\n'), stdout] : [stdout]);

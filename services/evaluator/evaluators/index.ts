@@ -1,0 +1,20 @@
+// The evaluators, one for each name of the catalogue.
+import { PolarError } from '../../common/errors.ts';
+import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catalogue.ts';
+import type { Evaluator } from './evaluator.ts';
+import { sessionCompleted } from './session-completed.ts';
+import { testOnOutput } from './test-on-output.ts';
+
+const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
+  session_completed: sessionCompleted,
+  test_on_output: testOnOutput,
+};
+
+export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);
+
+/** Throws UNKNOWN_EVALUATOR. */
+export function evaluatorOf(name: string): Evaluator {
+  const known = EVALUATORS.find((one) => one === name);
+  if (known !== undefined) return IMPLEMENTED[known];
+  throw new PolarError('UNKNOWN_EVALUATOR', `unknown evaluator ${name}; there are ${listed(EVALUATORS)}`);
+}

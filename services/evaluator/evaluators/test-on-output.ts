@@ -1,0 +1,80 @@
+// Tests run on the agent's changes in a fresh sandbox: 1.0 where their results are exactly the expected ones.
+import { checkStrict } from '../../common/config/faults.ts';
+import { PolarError } from '../../common/errors.ts';
+import type { ExecOutput } from '../../common/exec.ts';
+import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
+import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
+import { bounded, tailOf } from '../domain/evaluation.ts';
+import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
+import { baseTrees, execIn, extractChanges } from '../sandboxes/repository.ts';
+import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
+import type { Evaluation, Evaluator } from './evaluator.ts';
+import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
+
+export const testOnOutput: Evaluator = {
+  name: 'test_on_output',
+  summary:
+    'Runs tests on the changes in a fresh sandbox: 1.0 if their results are the expected ones, else 0.0.',
+  async evaluate(ctx, evaluation, signal) {
+    const config = configOf(evaluation);
+    const job: PatchJob = { config, evaluation };
+    const live = await liveSandbox(ctx, evaluation, signal);
+    const inFresh: InFresh = (use) => withFreshSandbox(ctx, evaluation, signal, use);
+    const command = config.patch_command;
+    const grade =
+      command === undefined
+        ? await inFresh((fresh) => gradeRepository(job, live, fresh))
+        : await gradeCommand(job, live, command, inFresh);
+    const told = { resolved: grade.reward === 1, ...FLAGS, ...grade.told };
+    return { reward: grade.reward, evaluation: bounded(told, EVALUATION_BYTES_MAX) };
+  },
+};
+
+type InFresh = (use: (fresh: Sandbox) => Promise<Grade>) => Promise<Grade>;
+
+const FLAGS = { empty_generation: false, failed_apply_patch: false, test_timeout: false };
+
+const configOf = ({ work }: Evaluation): TestOnOutputConfig =>
+  checkStrict(testOnOutputConfig, work.evaluator?.config ?? {}, 'evaluator.config', 'INVALID_TASK');
+
+/** The changes since the commit that both sandboxes began with. */
+async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox): Promise<Grade> {
+  const { repo_dir, apply_timeout } = job.config;
+  const trees = await baseTrees(fresh, repo_dir, limitMs(job, apply_timeout));
+  const extracted = await extractChanges(live, repo_dir, trees, limitMs(job, apply_timeout));
+  const patch = readPatch(job, extracted);
+  return 'reward' in patch ? patch : await gradePatch(job, fresh, patch);
+}
+
+/** What the task's own command prints; a fresh sandbox is made only where there is something to apply. */
+async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFresh: InFresh): Promise<Grade> {
+  const { repo_dir, apply_timeout } = job.config;
+  const run = (sandbox: Sandbox): Promise<ExecOutput> =>
+    execIn(sandbox, repo_dir, command, limitMs(job, apply_timeout));
+  const extracted = await run(live);
+  const patch = readPatch(job, extracted);
+  if (!('reward' in patch)) return await inFresh((fresh) => gradePatch(job, fresh, patch));
+  if (extracted.result.exitCode !== 0) {
+    await inFresh(async (fresh) => {
+      const { result } = await run(fresh);
+      if (result.exitCode === 0) return patch;
+      const message = `evaluator.config.patch_command: fails before any change, with exit code ${result.exitCode}`;
+      throw new PolarError('INVALID_TASK', message);
+    });
+  }
+  return patch;
+}
+
+/** The patch, or the grade where there is none to apply. */
+function readPatch({ config }: PatchJob, { stdout, stderr, result }: ExecOutput): FilteredPatch | Grade {
+  if (result.timedOut) {
+    throw new PolarError('EVALUATION_TIMEOUT', 'the changes could not be read within apply_timeout');
+  }
+  if (result.exitCode !== 0) {
+    return zero({ patch_exit_code: result.exitCode, patch_error_tail: tailOf(stderr, TAIL_CHARS) });
+  }
+  if (result.droppedOutputBytes > 0n) return zero({ patch_too_large: true, failed_apply_patch: true });
+  const patch = filterPatch(stdout, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
+  if (!isEmptyPatch(patch.bytes)) return patch;
+  return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
+}

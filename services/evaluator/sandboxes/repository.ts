@@ -1,0 +1,94 @@
+// The changes that an agent made to a repository, taken from its sandbox and put into a fresh one.
+import { PolarError } from '../../common/errors.ts';
+import type { ExecOutput } from '../../common/exec.ts';
+import { BASE_COMMITS_MAX } from '../../common/limits.ts';
+import type { Sandbox } from './sandbox.ts';
+
+const PATCH_FILE = '/polar/session/evaluation.patch';
+/** Ownership differs between users of a sandbox; what else a repository's or a user's settings say must not matter. */
+const GIT = 'git -c safe.directory="*" -c core.fsmonitor=false -c core.quotepath=true -c core.autocrlf=false';
+const DIFF =
+  '--binary --full-index --no-renames --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/';
+
+/**
+ * Trees of the commits of a repository as `prepare` leaves it, newest first: equal trees have equal ids wherever and
+ * whenever they were committed. Throws INVALID_TASK where there is none.
+ */
+export async function baseTrees(fresh: Sandbox, repoDir: string, timeoutMs: number): Promise<string[]> {
+  const script = `cd -- "$1" && ${GIT} log -n ${BASE_COMMITS_MAX} --format=%T HEAD`;
+  const { stdout, stderr, result } = await fresh.exec(['sh', '-c', script, 'sh', repoDir], timeoutMs);
+  const trees = text(stdout)
+    .split('\n')
+    .filter((line) => line !== '');
+  if (result.exitCode === 0 && trees.length > 0) return trees;
+  const why = text(stderr).trim().slice(-500);
+  throw new PolarError(
+    'INVALID_TASK',
+    `evaluator.config.repo_dir: ${repoDir} is no git repository with a commit after \`prepare\` (${why}). Commit it in \`prepare\`, or set patch_command`,
+  );
+}
+
+/**
+ * All changes since the newest of `trees` that the repository knows, committed or not, new files too. Where it knows none
+ * of them, since its last commit. The agent's own index is not used: it may say anything.
+ */
+const EXTRACT = [
+  'cd -- "$1" || exit',
+  'shift',
+  `top=$(${GIT} rev-parse --show-toplevel) && cd -- "$top" || exit`,
+  'base=',
+  `for tree; do if ${GIT} cat-file -e "$tree^{tree}" 2>/dev/null; then base=$tree; break; fi; done`,
+  `[ -n "$base" ] || base=$(${GIT} rev-parse --verify "HEAD^{tree}") || exit`,
+  'temp=$(mktemp -d) || exit',
+  'trap \'rm -rf "$temp"\' EXIT',
+  'export GIT_INDEX_FILE="$temp/index"',
+  `${GIT} read-tree "$base" && ${GIT} add -A >&2 && ${GIT} diff-index --cached -p ${DIFF} "$base"`,
+].join('\n');
+
+export const extractChanges = (
+  live: Sandbox,
+  repoDir: string,
+  trees: readonly string[],
+  timeoutMs: number,
+): Promise<ExecOutput> => live.exec(['sh', '-c', EXTRACT, 'sh', repoDir, ...trees], timeoutMs);
+
+/** A shell command of the task, in the folder that it is about. */
+export const execIn = (
+  sandbox: Sandbox,
+  folder: string,
+  command: string,
+  timeoutMs: number,
+): Promise<ExecOutput> =>
+  sandbox.exec(['sh', '-c', 'cd -- "$1" && exec sh -c "$2"', 'sh', folder, command], timeoutMs);
+
+const APPLIED_BY_GIT = 0;
+const APPLIED_BY_PATCH = 10;
+const APPLY = [
+  'cd -- "$1" || exit 1',
+  `top=$(${GIT} rev-parse --show-toplevel 2>/dev/null) && cd -- "$top"`,
+  `${GIT} apply -v --whitespace=nowarn "$2" && exit ${APPLIED_BY_GIT}`,
+  `patch --batch --fuzz=5 -p1 -i "$2" && exit ${APPLIED_BY_PATCH}`,
+  'exit 1',
+].join('\n');
+
+export interface Application {
+  /** `git`, `patch`, or undefined where neither could. */
+  readonly appliedBy: 'git' | 'patch' | undefined;
+  readonly output: ExecOutput;
+}
+
+/** Apply a patch in a fresh sandbox. */
+export async function applyPatch(
+  fresh: Sandbox,
+  repoDir: string,
+  patch: Uint8Array,
+  timeoutMs: number,
+): Promise<Application> {
+  await fresh.putFile(PATCH_FILE, patch);
+  const output = await fresh.exec(['sh', '-c', APPLY, 'sh', repoDir, PATCH_FILE], timeoutMs);
+  const { exitCode } = output.result;
+  const how = exitCode === APPLIED_BY_GIT ? 'git' : exitCode === APPLIED_BY_PATCH ? 'patch' : undefined;
+  return { appliedBy: how, output };
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');

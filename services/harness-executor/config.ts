@@ -1,0 +1,30 @@
+// Configuration of the harness executor: the topology file and the environment, nothing else.
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import type { CommonConfig, Environment } from '../common/config/environment.ts';
+import { nodeOf, readCommonConfig } from '../common/config/environment.ts';
+import type { NodeTopology } from '../common/config/topology.ts';
+
+export interface HarnessExecutorConfig extends CommonConfig {
+  readonly node: NodeTopology;
+  /** The node's LLM proxy as reached from this process. */
+  readonly proxyUrl: string;
+  /** Output of harnesses. */
+  readonly logsDir: string;
+  /** Folder whose bin/node runs this process, and harnesses from npm. */
+  readonly nodeDir: string;
+}
+
+/** Throws INVALID_CONFIG with every fault. */
+export function readConfig(env: Environment): HarnessExecutorConfig {
+  const common = readCommonConfig(env);
+  const node = nodeOf(common.topology, env);
+  const everywhere = node.host === '0.0.0.0' || node.host === '::';
+  return {
+    ...common,
+    node,
+    proxyUrl: `http://${everywhere ? '127.0.0.1' : node.host}:${node.port}`,
+    logsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-logs'),
+    nodeDir: dirname(dirname(process.execPath)),
+  };
+}

@@ -1,0 +1,85 @@
+// `run` work of this node: each becomes one fact, `ran` or `failed`.
+import { fromBinary } from '@bufbuild/protobuf';
+import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { type AttemptRef, type RunWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { Semaphore } from '../../common/clock.ts';
+import { failureOf, PolarError } from '../../common/errors.ts';
+import { STOP_GRACE_MS } from '../../common/limits.ts';
+import { consume, type Delivery } from '../../common/nats/consume.ts';
+import { publishFact } from '../../common/nats/facts.ts';
+import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import type { HarnessExecutorContext } from '../context.ts';
+import * as events from '../events.ts';
+import { keyOf, revokeCapability } from '../runs/capability.ts';
+import { type RunEnd, runHarness } from '../runs/run-harness.ts';
+
+/** Pull until the signal aborts; resolves when the runs have ended. */
+export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
+  const { bus, blobs, log, runs } = ctx;
+  const slots = new Semaphore(ctx.config.node.max_run_workers);
+  const consumer = CONSUMERS.work('run', ctx.config.node.id, ctx.config.node.max_run_workers);
+  await consume({
+    bus,
+    blobs,
+    log,
+    signal,
+    stream: STREAMS.work.name,
+    consumer,
+    // All that can be delivered is held, so that what waits for a slot here is not delivered again.
+    concurrency: consumer.max_ack_pending ?? ctx.config.node.max_run_workers,
+    handle: async (delivery) => {
+      const { ref, work } = runWorkOf(delivery);
+      if (delivery.deliveryCount > 1) events.runRedelivered(log, ref);
+      await runs.run(keyOf(ref), () => slots.run(() => run(ctx, ref, work, signal)));
+    },
+  });
+}
+
+function runWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: RunWork } {
+  const { ref, kind } = fromBinary(WorkSchema, bytes);
+  if (ref === undefined || kind.case !== 'run')
+    throw new PolarError('INVALID_REQUEST', 'this is no run work');
+  return { ref, work: kind.value };
+}
+
+async function run(
+  ctx: HarnessExecutorContext,
+  ref: AttemptRef,
+  work: RunWork,
+  signal: AbortSignal,
+): Promise<void> {
+  // Not begun: the next executor takes it.
+  signal.throwIfAborted();
+  const startedAt = performance.now();
+  const end: RunEnd = await runHarness(ctx, ref, work, signal).catch((error) => ({
+    failed: failureOf(error),
+  }));
+  await publishEnd(ctx, ref, end, performance.now() - startedAt, signal);
+  await revokeCapability(ctx.bus, ref).catch((error) => events.capabilityNotRevoked(ctx.log, ref, error));
+}
+
+async function publishEnd(
+  { bus, blobs, log }: HarnessExecutorContext,
+  ref: AttemptRef,
+  end: RunEnd,
+  durationMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  // A stopping executor still says how its runs ended, so that nobody has to wait for it.
+  const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
+  if ('ran' in end) {
+    const { outcome, exitCode, calls } = end.ran;
+    events.runEnded(log, ref, {
+      outcome: Outcome[outcome],
+      exit_code: exitCode,
+      calls: calls?.calls ?? 0,
+      duration_ms: Math.round(durationMs),
+    });
+    const kind = { case: 'ran', value: end.ran } as const;
+    return await publishFact(bus, blobs, { ref, kind, durationMs, signal: saying });
+  }
+  const { failed: failure } = end;
+  events.runFailed(log, ref, failure.reason, failure.message);
+  const kind = { case: 'failed', value: { failure, stage: 'run' } } as const;
+  await publishFact(bus, blobs, { ref, kind, durationMs, signal: saying });
+}

@@ -1,0 +1,45 @@
+// Composition root: what routes, consumers and runs get.
+import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createServiceClient } from '../common/client.ts';
+import type { Runtimes } from '../common/exec.ts';
+import type { Logger } from '../common/logger.ts';
+import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
+import { type Bus, openBus } from '../common/nats/bus.ts';
+import { Once } from '../common/once.ts';
+import type { HarnessExecutorConfig } from './config.ts';
+import { LogStore } from './logs/log-store.ts';
+import type { ProxyClient } from './runs/close-session.ts';
+
+export interface HarnessExecutorContext extends AsyncDisposable {
+  readonly config: HarnessExecutorConfig;
+  readonly log: Logger;
+  readonly bus: Bus;
+  readonly blobs: BlobStore;
+  /** Sandboxes of this node. */
+  readonly runtimes: Runtimes;
+  /** The node's LLM proxy. */
+  readonly proxy: ProxyClient;
+  readonly logs: LogStore;
+  readonly runs: Once;
+}
+
+export async function createContext(
+  config: HarnessExecutorConfig,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<HarnessExecutorContext> {
+  const logs = await LogStore.open(config.logsDir);
+  const bus = await openBus({ url: config.natsUrl, name: `harness-executor-${config.node.id}`, signal });
+  return {
+    config,
+    log,
+    bus,
+    blobs: createBlobStore(bus),
+    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
+    proxy: createServiceClient(ProxyService, config.proxyUrl),
+    logs,
+    runs: new Once(),
+    [Symbol.asyncDispose]: () => bus.close(),
+  };
+}

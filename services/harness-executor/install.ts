@@ -1,0 +1,36 @@
+// Installs a harness into the node's cache ahead of time: `node services/harness-executor/install.ts NAME [--cache-dir DIR]`.
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { asPolarError } from '../common/errors.ts';
+import { adapterOf } from './adapters/index.ts';
+import { readConfig } from './config.ts';
+import { ensureInstalled } from './installs/install.ts';
+
+const say = (text: string): boolean => process.stderr.write(`${text}\n`);
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
+
+const stop = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+try {
+  const { values, positionals } = parseArgs({
+    options: { 'cache-dir': { type: 'string' } },
+    allowPositionals: true,
+  });
+  const cacheDir = values['cache-dir'] ?? readConfig(process.env).node.cache_dir;
+  for (const name of positionals) {
+    await ensureInstalled(
+      cacheDir,
+      adapterOf(name),
+      {
+        started: (harness, version) => say(`installing harness ${harness} ${version} …`),
+        progress: (harness, elapsedMs) => say(`installing harness ${harness}: ${seconds(elapsedMs)}`),
+        done: (harness, elapsedMs) => say(`installed harness ${harness} in ${seconds(elapsedMs)}`),
+      },
+      stop.signal,
+    );
+  }
+} catch (error) {
+  const { reason, message } = asPolarError(error);
+  say(`polar: ${reason}: ${message}`);
+  process.exitCode = 1;
+}

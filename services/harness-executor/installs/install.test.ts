@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect } from 'chai';
+import { sleep } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import type { Adapter } from '../adapters/adapter.ts';
+import { pi } from '../adapters/pi.ts';
+import { ensureInstalled, installFolder, isInstalled } from './install.ts';
+
+const ENTRY = 'node_modules/polar-test-harness/cli.js';
+const { signal } = new AbortController();
+
+describe('harness installation', () => {
+  let folder: string;
+  let cache: string;
+  let adapter: Adapter;
+  let started: string[];
+  const events = {
+    started: (harness: string, version: string) => started.push(`${harness} ${version}`),
+    progress: () => {},
+    done: () => {},
+  };
+  const parentOf = (one: Adapter): string => join(installFolder(cache, one.name, one.version), '..');
+
+  /** A package of this machine; `npm install` is the real one. */
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-install-'));
+    cache = join(folder, 'cache');
+    started = [];
+    const source = join(folder, 'source');
+    mkdirSync(source);
+    writeFileSync(join(source, 'package.json'), '{"name":"polar-test-harness","version":"1.0.0"}');
+    writeFileSync(join(source, 'cli.js'), '');
+    const version = `file:${source}`;
+    adapter = { ...pi, version, install: { name: 'polar-test-harness', version, entry: ENTRY } };
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('happens once, whoever asks at the same time and later', async () => {
+    expect(await isInstalled(cache, adapter)).to.equal(false);
+    const asked = [1, 2, 3].map(() => ensureInstalled(cache, adapter, events, signal));
+    const [one, ...others] = await Promise.all(asked);
+    expect(others).to.deep.equal([one, one]);
+    expect(await ensureInstalled(cache, adapter, events, signal)).to.equal(one);
+    expect(started).to.deep.equal([`pi ${adapter.version}`]);
+    expect(existsSync(join(one as string, ENTRY))).to.equal(true);
+    expect(await isInstalled(cache, adapter)).to.equal(true);
+    expect(readdirSync(parentOf(adapter))).to.deep.equal(['source']);
+  });
+
+  it('takes over a lock that nobody holds any more', async () => {
+    const lock = `${installFolder(cache, adapter.name, adapter.version)}.lock`;
+    mkdirSync(parentOf(adapter), { recursive: true });
+    writeFileSync(lock, '');
+    utimesSync(lock, 0, 0);
+    await ensureInstalled(cache, adapter, events, signal);
+    expect(existsSync(lock)).to.equal(false);
+  });
+
+  it('is not needed for a command of the task', async () => {
+    const none = { ...adapter, install: undefined };
+    expect(await isInstalled(cache, none)).to.equal(true);
+    expect(await ensureInstalled(cache, none, events, signal)).to.equal(undefined);
+  });
+
+  it('that fails says what to do, and leaves nothing', async () => {
+    const version = `file:${join(folder, 'nowhere')}`;
+    const missing = { ...adapter, version, install: { name: 'polar-test-harness', version, entry: ENTRY } };
+    const error = await ensureInstalled(cache, missing, events, signal).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(PolarError);
+    expect(error).to.include({ reason: 'HARNESS_INSTALL_FAILED', retryable: true });
+    expect(error.message).to.contain('install.ts pi');
+    expect(readdirSync(parentOf(missing))).to.deep.equal([]);
+  });
+
+  it('without the program in it is no installation', async () => {
+    const { install } = adapter;
+    const other = { ...adapter, install: { ...install!, entry: 'node_modules/polar-test-harness/other.js' } };
+    const error = await ensureInstalled(cache, other, events, signal).catch((thrown) => thrown);
+    expect(error.message).to.contain('other.js');
+    expect(await isInstalled(cache, other)).to.equal(false);
+  });
+
+  it('ends with its process, however that ends', async () => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    const npm = join(bin, 'npm');
+    // As slow as an installation can be.
+    writeFileSync(npm, `#!/bin/sh\necho $$ > ${folder}/pid\nexec sleep 60\n`);
+    chmodSync(npm, 0o755);
+    for (const how of ['SIGKILL', 'SIGTERM'] as const) {
+      const script = join(import.meta.dirname, '..', 'install.ts');
+      const child = spawn(process.execPath, [script, 'pi', '--cache-dir', join(folder, how)], {
+        env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` },
+        stdio: 'ignore',
+      });
+      const exited = once(child, 'exit');
+      while (!existsSync(join(folder, 'pid'))) await sleep(10);
+      await sleep(50);
+      const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
+      child.kill(how);
+      await exited;
+      for (let tries = 0; existsSync(`/proc/${pid}/stat`); tries++) {
+        expect(tries, `${how} left npm`).to.be.lessThan(200);
+        await sleep(10);
+      }
+      rmSync(join(folder, 'pid'));
+    }
+  });
+});

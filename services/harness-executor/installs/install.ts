@@ -1,0 +1,116 @@
+// Harness programs in the node's cache, installed once each: into a temporary folder, then renamed to its place.
+import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { withTimeout } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
+import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
+import { withLock } from './lock.ts';
+import { npmInstall } from './npm.ts';
+
+export interface InstallEvents {
+  started(harness: string, version: string): void;
+  /** Every few seconds. */
+  progress(harness: string, elapsedMs: number): void;
+  done(harness: string, elapsedMs: number): void;
+}
+
+const PROGRESS_MS = 3_000;
+const TEMP_PREFIX = '.tmp-';
+
+/** Where an installation lies, whether or not it is there. */
+export const installFolder = (cacheDir: string, name: string, version: string): string =>
+  join(cacheDir, 'harness', name, version);
+
+/** True when nothing is to be installed, or all of it is there. */
+export async function isInstalled(cacheDir: string, { name, install }: Adapter): Promise<boolean> {
+  if (install === undefined) return true;
+  return await exists(join(installFolder(cacheDir, name, install.version), install.entry));
+}
+
+/**
+ * Install what an adapter needs, unless it is there. Returns its folder, undefined where nothing is needed.
+ * Throws HARNESS_INSTALL_FAILED, which says what to do.
+ */
+export async function ensureInstalled(
+  cacheDir: string,
+  adapter: Adapter,
+  events: InstallEvents,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { name, install } = adapter;
+  if (install === undefined) return undefined;
+  const folder = installFolder(cacheDir, name, install.version);
+  if (await isInstalled(cacheDir, adapter)) return folder;
+  const limited = withTimeout(HARNESS_INSTALL_MS, signal);
+  try {
+    await mkdir(join(folder, '..'), { recursive: true });
+    await withLock(`${folder}.lock`, limited, async () => {
+      if (await isInstalled(cacheDir, adapter)) return;
+      const startedAt = performance.now();
+      const elapsedMs = (): number => Math.round(performance.now() - startedAt);
+      events.started(name, install.version);
+      const tick = setInterval(() => events.progress(name, elapsedMs()), PROGRESS_MS);
+      try {
+        await installInto(folder, adapter.name, install, limited);
+      } finally {
+        clearInterval(tick);
+      }
+      events.done(name, elapsedMs());
+    });
+    return folder;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof PolarError) throw error;
+    throw failed(name, install, limited.aborted ? 'it took too long' : (error as Error).message, error);
+  }
+}
+
+async function installInto(
+  folder: string,
+  harness: string,
+  install: HarnessPackage,
+  signal: AbortSignal,
+): Promise<void> {
+  const parent = join(folder, '..');
+  await removeAbandoned(parent);
+  const temp = await mkdtemp(join(parent, TEMP_PREFIX));
+  try {
+    // Commands of a sandbox run under another user.
+    await chmod(temp, 0o755);
+    await writeFile(join(temp, 'package.json'), '{"private":true}\n');
+    const { exitCode, outputTail } = await npmInstall(temp, `${install.name}@${install.version}`, signal);
+    if (exitCode !== 0) throw failed(harness, install, `npm ended with exit code ${exitCode}: ${outputTail}`);
+    if (!(await exists(join(temp, install.entry))))
+      throw failed(harness, install, `it has no ${install.entry}`);
+    // Another process may have come first, where a lock was taken over.
+    if (await exists(join(folder, install.entry))) return;
+    await rm(folder, { recursive: true, force: true });
+    await rename(temp, folder);
+  } finally {
+    await rm(temp, { recursive: true, force: true });
+  }
+}
+
+/** What a killed installation left; one that is at work is never this old. */
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(TEMP_PREFIX)) continue;
+    const path = join(parent, name);
+    const { mtimeMs } = await stat(path);
+    if (Date.now() - mtimeMs > HARNESS_INSTALL_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const failed = (harness: string, install: HarnessPackage, why: string, cause?: unknown): PolarError =>
+  new PolarError(
+    'HARNESS_INSTALL_FAILED',
+    `${install.name}@${install.version} could not be installed: ${why}. Check that npm is on PATH and reaches its registry; \`node services/harness-executor/install.ts ${harness}\` tries it ahead of time`,
+    { cause },
+  );

@@ -1,0 +1,62 @@
+// The session's credential at the proxy, and the mark that an attempt's run has begun.
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  type AttemptRef,
+  type Capability,
+  CapabilitySchema,
+  type RunWork,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import { newSecret, sha256 } from '../../common/ids.ts';
+import { STAGE_GRACE_MS } from '../../common/limits.ts';
+import type { Bus } from '../../common/nats/bus.ts';
+import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
+
+const WRONG_LAST_SEQUENCE = 10071;
+
+export const keyOf = ({ sessionId, attempt }: AttemptRef): string => `${sessionId}.${attempt}`;
+
+/**
+ * Store the digest of a new credential, durable when it returns. Whatever lies under the key of an attempt, a deletion
+ * too, says that its run began before: then EXECUTOR_LOST, as a second run would not start from the same sandbox.
+ */
+export async function grantCapability(
+  bus: Bus,
+  ref: AttemptRef,
+  work: RunWork,
+  signal: AbortSignal,
+): Promise<string> {
+  const bucket = await bus.kv('capabilities');
+  const secret = newSecret();
+  const digest = sha256(secret);
+  const value = toBinary(CapabilitySchema, capabilityOf(ref, work, digest));
+  await withRetry('write capability', signal, async () => {
+    try {
+      await bucket.put(keyOf(ref), value, { previousSeq: 0 });
+    } catch (error) {
+      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      // An earlier try may have been stored and its answer lost.
+      const found = await bucket.get(keyOf(ref));
+      const own = found?.operation === 'PUT' && fromBinary(CapabilitySchema, found.value).digest === digest;
+      if (!own)
+        throw new PolarError('EXECUTOR_LOST', 'an earlier harness executor began this run and is gone');
+    }
+  });
+  return secret;
+}
+
+function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capability {
+  return create(CapabilitySchema, {
+    ref,
+    digest,
+    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(STAGE_GRACE_MS),
+    modelName: work.harness?.modelName ?? '',
+    ...(work.sampling && { sampling: work.sampling }),
+  });
+}
+
+/** The credential opens nothing any more. Left to its expiry where NATS is away. */
+export async function revokeCapability(bus: Bus, ref: AttemptRef): Promise<void> {
+  const bucket = await bus.kv('capabilities');
+  await bucket.delete(keyOf(ref));
+}

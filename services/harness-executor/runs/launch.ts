@@ -1,0 +1,60 @@
+// What is put into the sandbox and started there.
+import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import type { ExecInput } from '../../common/exec.ts';
+import { type Adapter, HARNESS_MOUNT, type HarnessContext, NODE_MOUNT } from '../adapters/adapter.ts';
+import { INSTRUCTION_FILE, injectedEnv, mergedEnv, openaiUrl } from '../domain/environment.ts';
+
+export interface LaunchInput {
+  readonly ref: AttemptRef;
+  readonly work: RunWork;
+  readonly runtime: Runtime;
+  readonly capability: string;
+  /** Folder of the installed harness, if it has one. */
+  readonly installed: string | undefined;
+  readonly nodeDir: string;
+}
+
+export interface Launch {
+  readonly files: { target: string; content: Uint8Array }[];
+  readonly command: Pick<ExecInput, 'argv' | 'env' | 'cwd' | 'stdin' | 'mounts'>;
+}
+
+/** Throws INVALID_TASK for settings or a command that the adapter cannot use. */
+export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
+  const { ref, work, runtime, capability } = input;
+  const endpoint = { proxyUrl: runtime.proxyUrl, capability };
+  const context: HarnessContext = {
+    instruction: work.instruction,
+    modelName: work.harness?.modelName ?? '',
+    settings: work.harness?.settings ?? {},
+    step: work.harness?.command,
+    openaiUrl: openaiUrl(endpoint),
+    capability,
+  };
+  const { argv, env, cwd, stdin } = adapter.command(context);
+  const { sessionId, taskId } = ref;
+  const injected = injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction });
+  const files = [{ path: INSTRUCTION_FILE, content: work.instruction }, ...adapter.files(context)];
+  return {
+    files: files.map(({ path, content }) => ({ target: path, content: Buffer.from(content) })),
+    command: {
+      argv,
+      env: mergedEnv(injected, runtime.env, work.harness?.env ?? {}, env),
+      mounts: mountsOf(adapter, input),
+      ...(cwd !== undefined && { cwd }),
+      ...(stdin !== undefined && { stdin: Buffer.from(stdin) }),
+    },
+  };
+}
+
+function mountsOf(
+  adapter: Adapter,
+  { installed, nodeDir }: LaunchInput,
+): { source: string; target: string }[] {
+  if (installed === undefined) return [];
+  return [
+    { source: nodeDir, target: NODE_MOUNT },
+    { source: installed, target: `${HARNESS_MOUNT}/${adapter.name}` },
+  ];
+}

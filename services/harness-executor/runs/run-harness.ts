@@ -1,0 +1,61 @@
+// One run of a harness in its leased sandbox, from the credential to the count of its model calls.
+import { create } from '@bufbuild/protobuf';
+import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import {
+  type AttemptRef,
+  CallRangeSchema,
+  type Ran,
+  RanSchema,
+  type RunWork,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { ExecResult } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import type { PolarError } from '../../common/errors.ts';
+import type { Adapter } from '../adapters/adapter.ts';
+import { adapterOf } from '../adapters/index.ts';
+import type { HarnessExecutorContext } from '../context.ts';
+import { infrastructureCause } from '../domain/exit.ts';
+import * as events from '../events.ts';
+import { ensureInstalled } from '../installs/install.ts';
+import { grantCapability } from './capability.ts';
+import { closeSession } from './close-session.ts';
+import { launchOf } from './launch.ts';
+import { execHarness, leaseRuntime, putFiles } from './sandbox.ts';
+
+export type RunEnd = { readonly ran: Ran } | { readonly failed: Failure };
+
+/**
+ * Run the harness of a session. A harness that fails by itself or uses up its time is a result; what infrastructure did
+ * to it is a failure. Throws a PolarError with the reason where the run could not be done.
+ */
+export async function runHarness(
+  ctx: HarnessExecutorContext,
+  ref: AttemptRef,
+  work: RunWork,
+  signal: AbortSignal,
+): Promise<RunEnd> {
+  const { config, log } = ctx;
+  const adapter = adapterOf(work.harness?.name ?? '');
+  const installed = await ensureInstalled(config.node.cache_dir, adapter, events.installEvents(log), signal);
+  const capability = await grantCapability(ctx.bus, ref, work, signal);
+  const runtime = await leaseRuntime(ctx, work, signal);
+  const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
+  await putFiles(ctx, work, launch, signal);
+  events.runStarted(log, ref, adapter.name);
+  const result = await execHarness(ctx, ref, work, launch, signal);
+  const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
+  const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
+  return endOf(adapter, result, lastFailure, range);
+}
+
+function endOf(
+  adapter: Adapter,
+  result: ExecResult,
+  lastFailure: Failure | undefined,
+  { calls, firstSeq, lastSeq }: { calls: number; firstSeq: bigint; lastSeq: bigint },
+): RunEnd {
+  const exit = adapter.readExit(result);
+  const cause = infrastructureCause(exit, result, lastFailure);
+  if (cause !== undefined) return { failed: cause };
+  const range = create(CallRangeSchema, { calls, firstSeq, lastSeq });
+  return { ran: create(RanSchema, { ...exit, exitCode: result.exitCode, calls: range }) };
+}

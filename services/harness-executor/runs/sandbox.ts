@@ -1,0 +1,70 @@
+// The leased sandbox of a run: its lease, its files, its one command.
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type {
+  ExecResult,
+  Runtime,
+} from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { withTimeout } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { execStreamed, sandboxError } from '../../common/exec.ts';
+import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS } from '../../common/limits.ts';
+import type { HarnessExecutorContext } from '../context.ts';
+import * as events from '../events.ts';
+import type { Launch } from './launch.ts';
+
+/** Ask for as long as the run can take: a session may have waited in READY for any time. Throws RUNTIME_LOST. */
+export async function leaseRuntime(
+  { runtimes }: HarnessExecutorContext,
+  { runtimeId, timeoutMs }: RunWork,
+  signal: AbortSignal,
+): Promise<Runtime> {
+  const ttl = durationFromMs(Math.min(Number(timeoutMs) + LEASE_MARGIN_MS, LEASE_MAX_MS));
+  const { runtime } = await sandboxCall(runtimes.renewLease({ runtimeId, ttl }, within(signal)));
+  if (runtime === undefined) throw new PolarError('RUNTIME_LOST', `${runtimeId} has no lease`);
+  return runtime;
+}
+
+export async function putFiles(
+  { runtimes }: HarnessExecutorContext,
+  { runtimeId }: RunWork,
+  { files }: Launch,
+  signal: AbortSignal,
+): Promise<void> {
+  await sandboxCall(runtimes.putFiles({ runtimeId, files }, within(signal)));
+}
+
+/** Run the harness to its end, or to its limit; keeps what it writes. Throws RUNTIME_LOST, SANDBOX_FAILED. */
+export async function execHarness(
+  { runtimes, logs, log }: HarnessExecutorContext,
+  ref: AttemptRef,
+  { runtimeId, timeoutMs }: RunWork,
+  { command }: Launch,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  const output = logs.begin(ref.sessionId, ref.attempt);
+  let exitCode = -1;
+  try {
+    const request = { ...command, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true };
+    const result = await sandboxCall(execStreamed(runtimes, request, output, signal));
+    exitCode = result.exitCode;
+    if (!result.empty) throw new PolarError('SANDBOX_FAILED', 'processes of the harness could not be ended');
+    return result;
+  } finally {
+    await output.close(exitCode).catch((error) => events.logNotKept(log, ref, error));
+  }
+}
+
+const within = (signal: AbortSignal): { signal: AbortSignal } => ({
+  signal: withTimeout(RPC_TIMEOUT_MS, signal),
+});
+
+const sandboxCall = <T>(call: Promise<T>): Promise<T> =>
+  call.catch((thrown: unknown) => {
+    const error = sandboxError(thrown);
+    // The lease is ours alone: whoever is at work in there is not known here.
+    if (error.reason === 'RUNTIME_BUSY') {
+      throw new PolarError('SANDBOX_FAILED', error.message, { cause: error });
+    }
+    throw error;
+  });

@@ -1,0 +1,147 @@
+// One attempt at the proxy: its calls in flight, its records one after another, its end.
+
+import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { failureOf, PolarError } from '../../common/errors.ts';
+import { newId } from '../../common/ids.ts';
+import {
+  CALLS_IN_FLIGHT_PER_SESSION_MAX,
+  CALLS_PER_ATTEMPT_MAX,
+  ENGINE_CALL_MS,
+  RECORD_TRIES_MAX,
+} from '../../common/limits.ts';
+import type { AttemptState, Draft } from '../domain/attempt-state.ts';
+import { lastFailureOf } from '../domain/last-failure.ts';
+import type { AttemptKey, RecordLog } from './record-log.ts';
+
+/** A model call in flight. */
+export interface Call {
+  readonly id: string;
+  readonly startSeq: bigint;
+  /** Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over; the reason is a PolarError. */
+  readonly signal: AbortSignal;
+  abort(reason: PolarError): void;
+  /** Exactly once, when everything of the call is done; with the error where it failed. */
+  end(error?: unknown): void;
+}
+
+/** What remains of an attempt that is closed. */
+export interface Closed {
+  readonly calls: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly lastFailure: Failure | undefined;
+}
+
+export class Attempt {
+  readonly key: AttemptKey;
+  readonly #log: RecordLog;
+  readonly #inFlight = new Set<Call>();
+  #state: AttemptState;
+  #order: bigint;
+  #lastFailure: Failure | undefined;
+  #writing: Promise<unknown> = Promise.resolve();
+  #idle: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+
+  constructor(key: AttemptKey, log: RecordLog, state: AttemptState) {
+    this.key = key;
+    this.#log = log;
+    this.#state = state;
+    this.#order = state.nextOrder;
+    this.#lastFailure = lastFailureOf(state.lastErrorReason);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** The next number of the counter that begins and ends of calls share. */
+  order(): bigint {
+    return this.#order++;
+  }
+
+  /** Throws SESSION_CLOSED, CALLS_IN_FLIGHT_LIMIT, CALLS_PER_ATTEMPT_LIMIT. */
+  begin(): Call {
+    if (this.#closed) throw sessionClosed();
+    if (this.#inFlight.size >= CALLS_IN_FLIGHT_PER_SESSION_MAX) {
+      const message = `the session has ${CALLS_IN_FLIGHT_PER_SESSION_MAX} calls in flight`;
+      throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
+    }
+    if (this.#state.calls + this.#inFlight.size >= CALLS_PER_ATTEMPT_MAX) {
+      throw new PolarError('CALLS_PER_ATTEMPT_LIMIT', `the session has made ${CALLS_PER_ATTEMPT_MAX} calls`);
+    }
+    return this.#begin();
+  }
+
+  #begin(): Call {
+    const controller = new AbortController();
+    const late = (): void =>
+      controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
+    const timer = setTimeout(late, ENGINE_CALL_MS);
+    const call: Call = {
+      id: newId('call'),
+      startSeq: this.order(),
+      signal: controller.signal,
+      abort: (reason) => controller.abort(reason),
+      end: (error) => {
+        clearTimeout(timer);
+        this.#inFlight.delete(call);
+        this.#settle(error);
+        if (this.#inFlight.size === 0) this.#idle?.resolve();
+      },
+    };
+    this.#inFlight.add(call);
+    return call;
+  }
+
+  /** A call that ended well clears what went wrong before it; what is not the mesh's fault leaves it as it was. */
+  #settle(error: unknown): void {
+    if (error === undefined) this.#lastFailure = undefined;
+    else {
+      const failure = failureOf(error);
+      if (failure.infrastructure) this.#lastFailure = failure;
+    }
+  }
+
+  /** Write the next record; durable when it returns. Throws RECORD_NOT_WRITTEN. */
+  record(draft: Draft): Promise<Completion> {
+    const written = this.#writing.then(() => this.#write(draft));
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  async #write(draft: Draft): Promise<Completion> {
+    try {
+      for (let tries = 0; tries < RECORD_TRIES_MAX; tries++) {
+        const record = this.#state.encode(draft);
+        const seq = await this.#log.append(this.key, record, this.#state.lastSeq);
+        if (seq !== undefined) {
+          this.#state.apply(record, seq);
+          return record;
+        }
+        // A publish that was given up has arrived after all.
+        this.#state = await this.#log.load(this.key);
+      }
+    } catch (error) {
+      const message = `the record of a model call could not be written: ${(error as Error).message}`;
+      throw new PolarError('RECORD_NOT_WRITTEN', message, { cause: error, retryAfterMs: 1_000 });
+    }
+    throw new PolarError('RECORD_NOT_WRITTEN', `another writer has this attempt's records`);
+  }
+
+  /** No further calls; those in flight are aborted and their records written. */
+  async close(): Promise<Closed> {
+    this.#closed = true;
+    for (const call of this.#inFlight) call.abort(sessionClosed());
+    if (this.#inFlight.size > 0) {
+      this.#idle ??= Promise.withResolvers();
+      await this.#idle.promise;
+    }
+    await this.#writing;
+    const { calls, firstSeq, lastSeq } = this.#state;
+    return { calls, firstSeq, lastSeq, lastFailure: this.#lastFailure };
+  }
+}
+
+const sessionClosed = (): PolarError => new PolarError('SESSION_CLOSED', 'the session is closed');

@@ -1,0 +1,80 @@
+// The attempts that this proxy knows: loaded from their records at the first call, dropped when they end.
+import { abortable } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { CALLS_IN_FLIGHT_MAX, CLOSED_ATTEMPTS_KEPT_MAX } from '../../common/limits.ts';
+import { Attempt, type Closed } from './attempt.ts';
+import type { AttemptKey, RecordLog } from './record-log.ts';
+
+const nameOf = (key: AttemptKey): string => `${key.sessionId}.${key.attempt}`;
+
+export class Attempts {
+  readonly #log: RecordLog;
+  readonly #open = new Map<string, Promise<Attempt>>();
+  /** Oldest first. */
+  readonly #closed = new Map<string, Promise<Closed>>();
+  #callsInFlight = 0;
+
+  constructor(log: RecordLog) {
+    this.#log = log;
+  }
+
+  /** The attempt, its tree rebuilt where this process has not seen it. Throws SESSION_CLOSED, NATS_UNAVAILABLE. */
+  async open(key: AttemptKey): Promise<Attempt> {
+    const name = nameOf(key);
+    if (this.#closed.has(name)) throw new PolarError('SESSION_CLOSED', 'the session is closed');
+    let opened = this.#open.get(name);
+    if (opened === undefined) {
+      opened = this.#log.load(key).then((state) => new Attempt(key, this.#log, state));
+      this.#open.set(name, opened);
+      opened.catch(() => this.#open.delete(name));
+    }
+    return await opened;
+  }
+
+  /** Count a call of any session while it is handled. Throws CALLS_IN_FLIGHT_LIMIT. */
+  enter(): Disposable {
+    if (this.#callsInFlight >= CALLS_IN_FLIGHT_MAX) {
+      const message = `the proxy has ${CALLS_IN_FLIGHT_MAX} calls in flight`;
+      throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
+    }
+    this.#callsInFlight++;
+    return { [Symbol.dispose]: () => void this.#callsInFlight-- };
+  }
+
+  /** End the attempt for good; the same answer again at each repetition. Throws the signal's reason. */
+  async close(key: AttemptKey, signal: AbortSignal): Promise<Closed> {
+    const name = nameOf(key);
+    let closed = this.#closed.get(name);
+    if (closed === undefined) {
+      closed = this.open(key).then((attempt) => attempt.close());
+      this.#keep(name, closed);
+    }
+    return await abortable(closed, signal);
+  }
+
+  #keep(name: string, closed: Promise<Closed>): void {
+    this.#closed.set(name, closed);
+    const forget = (): void => {
+      this.#closed.delete(name);
+    };
+    closed.then(() => this.#open.delete(name), forget);
+    const [oldest] = this.#closed.keys();
+    if (this.#closed.size > CLOSED_ATTEMPTS_KEPT_MAX && oldest !== undefined) this.#closed.delete(oldest);
+  }
+
+  /** The attempt's capability is gone: abort what is in flight and forget it. */
+  async revoke(key: AttemptKey): Promise<void> {
+    const name = nameOf(key);
+    const opened = this.#open.get(name);
+    if (opened === undefined) return;
+    const attempt = await opened.catch(() => undefined);
+    await attempt?.close();
+    if (this.#open.get(name) === opened) this.#open.delete(name);
+  }
+
+  /** Resolves when no call of any attempt is in flight. */
+  async settled(): Promise<void> {
+    const open = await Promise.allSettled(this.#open.values());
+    await Promise.allSettled(open.map((one) => (one.status === 'fulfilled' ? one.value.close() : undefined)));
+  }
+}

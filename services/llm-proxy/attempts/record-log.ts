@@ -1,0 +1,105 @@
+// The records of attempts in POLAR_COMPLETIONS: one subject each, each record behind the one before it.
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { AckPolicy, type Consumer, DeliverPolicy, nanos } from 'nats';
+import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import { newId } from '../../common/ids.ts';
+import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../../common/limits.ts';
+import type { BlobStore } from '../../common/nats/blobs.ts';
+import type { Bus } from '../../common/nats/bus.ts';
+import { checkOut, publish, withRetry } from '../../common/nats/publish.ts';
+import { STREAMS } from '../../common/nats/streams.ts';
+import { subjects } from '../../common/nats/subjects.ts';
+import { AttemptState } from '../domain/attempt-state.ts';
+
+export interface AttemptKey {
+  readonly sessionId: string;
+  readonly attempt: number;
+}
+
+const STREAM = STREAMS.completions.name;
+
+export class RecordLog {
+  readonly #bus: Bus;
+  readonly #blobs: BlobStore;
+  readonly #signal: AbortSignal;
+
+  /** The signal ends all waiting. */
+  constructor(bus: Bus, blobs: BlobStore, signal: AbortSignal) {
+    this.#bus = bus;
+    this.#blobs = blobs;
+    this.#signal = signal;
+  }
+
+  /** Store behind `lastSeq`, durable when it returns. Returns its sequence; undefined when another came first. */
+  async append(key: AttemptKey, record: Completion, lastSeq: number): Promise<number | undefined> {
+    const subject = subjects.completion(key.sessionId, key.attempt);
+    const msgId = `${key.sessionId}:${key.attempt}:${record.callId}`;
+    const bytes = toBinary(CompletionSchema, record);
+    try {
+      return await publish(this.#bus, this.#blobs, subject, bytes, {
+        msgId,
+        behind: lastSeq,
+        signal: this.#signal,
+      });
+    } catch (error) {
+      if (!(error instanceof PolarError) || error.reason !== 'STATE_FENCED') throw error;
+    }
+    // A retry of a publish whose answer was lost is refused by itself (nats-server 2.15).
+    const last = await this.#last(subject);
+    return last?.msgId === msgId ? last.seq : undefined;
+  }
+
+  /** What the stored records of the attempt say. */
+  async load(key: AttemptKey): Promise<AttemptState> {
+    const subject = subjects.completion(key.sessionId, key.attempt);
+    const state = new AttemptState();
+    const last = await this.#last(subject);
+    if (last !== undefined)
+      await withRetry(subject, this.#signal, () => this.#read(subject, last.seq, state));
+    return state;
+  }
+
+  #last(subject: string): Promise<{ seq: number; msgId: string } | undefined> {
+    return withRetry(subject, this.#signal, async () => {
+      try {
+        // From the leader: a direct get may come from a replica that is behind.
+        const message = await this.#bus.jsm.streams.getMessage(STREAM, { last_by_subj: subject });
+        return { seq: message.seq, msgId: message.header.get('Nats-Msg-Id') };
+      } catch (error) {
+        if (/no message|message not found|404/i.test((error as Error).message)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Read on to `lastSeq`; a second try goes on where the first one broke off. */
+  async #read(subject: string, lastSeq: number, state: AttemptState): Promise<void> {
+    const info = await this.#bus.jsm.consumers.add(STREAM, {
+      name: newId('tree'),
+      filter_subject: subject,
+      ack_policy: AckPolicy.None,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: state.lastSeq + 1,
+      mem_storage: true,
+      inactive_threshold: nanos(RECORDS_FETCH_MS * 2),
+    });
+    try {
+      const consumer = await this.#bus.js.consumers.get(STREAM, info.name);
+      while (state.lastSeq < lastSeq) await this.#fetch(consumer, state);
+    } finally {
+      await this.#bus.jsm.consumers.delete(STREAM, info.name).catch(() => {});
+    }
+  }
+
+  async #fetch(consumer: Consumer, state: AttemptState): Promise<void> {
+    const before = state.lastSeq;
+    const messages = await consumer.fetch({ max_messages: RECORDS_FETCH_MAX, expires: RECORDS_FETCH_MS });
+    for await (const message of messages) {
+      const bytes = await checkOut(this.#blobs, message, this.#signal);
+      state.apply(fromBinary(CompletionSchema, bytes), message.seq);
+      if (message.info.pending === 0) break;
+    }
+    if (state.lastSeq === before) throw new Error('no record within RECORDS_FETCH_MS');
+  }
+}

@@ -1,0 +1,163 @@
+// Watches bucket polar_capabilities, so that a call costs no look-up and a deleted capability opens nothing any more.
+import { fromBinary } from '@bufbuild/protobuf';
+import { type Capability, CapabilitySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { abortable, sleep, withTimeout } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { sha256 } from '../../common/ids.ts';
+import { CAPABILITY_CATCH_UP_MS, CAPABILITY_WAIT_MS, NATS_BOOT_MS } from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
+import type { Bus } from '../../common/nats/bus.ts';
+import { BUCKETS } from '../../common/nats/streams.ts';
+import { CapabilityTable } from '../domain/capability-table.ts';
+import { watchInterrupted } from '../events.ts';
+
+const STREAM = `KV_${BUCKETS.capabilities.name}`;
+const PREFIX = `$KV.${BUCKETS.capabilities.name}.`;
+/** Between two looks for a capability that is not known yet. */
+const LOOK_PAUSE_MS = 50;
+/** Before the watch is opened again. */
+const REOPEN_PAUSE_MS = 200;
+
+export interface CapabilitiesOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** An attempt's capability was deleted, replaced or has expired. */
+  readonly onRevoked: (capability: Capability) => void;
+}
+
+export class Capabilities {
+  readonly #options: CapabilitiesOptions;
+  #table = new CapabilityTable();
+  #catchingUp: Promise<void> | undefined;
+  #stopWatch: (() => void) | undefined;
+
+  private constructor(options: CapabilitiesOptions) {
+    this.#options = options;
+  }
+
+  /** Returns when all that is in the bucket is known. */
+  static async watch(options: CapabilitiesOptions): Promise<Capabilities> {
+    const capabilities = new Capabilities(options);
+    const ready = Promise.withResolvers<void>();
+    void capabilities.#run(ready.resolve);
+    const limit = withTimeout(NATS_BOOT_MS, options.signal);
+    await abortable(ready.promise, limit).catch((error) => {
+      if (options.signal.aborted) throw options.signal.reason;
+      throw new PolarError('NATS_UNAVAILABLE', 'the capabilities cannot be watched', { cause: error });
+    });
+    return capabilities;
+  }
+
+  /** The attempt that a credential opens. Throws NATS_UNAVAILABLE where that cannot be known now. */
+  async find(secret: string): Promise<Capability | undefined> {
+    const digest = sha256(secret);
+    const known = this.#table.find(digest, Date.now());
+    if (known !== undefined) return known;
+    const limit = withTimeout(CAPABILITY_WAIT_MS, this.#options.signal);
+    let looked = false;
+    while (!limit.aborted) {
+      looked =
+        (await abortable(this.#catchUp(), limit).then(
+          () => true,
+          () => false,
+        )) || looked;
+      const found = this.#table.find(digest, Date.now());
+      if (found !== undefined) return found;
+      await sleep(LOOK_PAUSE_MS, limit);
+    }
+    if (looked) return undefined;
+    throw new PolarError('NATS_UNAVAILABLE', 'NATS does not answer, so the capability cannot be checked');
+  }
+
+  /** Watch, and again when the watch breaks off. */
+  async #run(ready: () => void): Promise<void> {
+    const { signal, log } = this.#options;
+    const upkeep = setInterval(() => this.#upkeep(), CAPABILITY_CATCH_UP_MS);
+    void this.#watchConnection();
+    while (!signal.aborted) {
+      try {
+        await this.#watchOnce(ready);
+      } catch (error) {
+        watchInterrupted(log, error);
+      }
+      await sleep(REOPEN_PAUSE_MS, signal);
+    }
+    clearInterval(upkeep);
+  }
+
+  /** A server that comes back may have lost its last entries: begin anew. */
+  async #watchConnection(): Promise<void> {
+    for await (const { type } of this.#options.bus.nc.status()) {
+      if (type === 'reconnect') this.#stopWatch?.();
+    }
+  }
+
+  async #watchOnce(ready: () => void): Promise<void> {
+    const { bus, signal } = this.#options;
+    const kv = await bus.kv('capabilities');
+    // Each watch begins with all that is there: a table of its own, so that what went away meanwhile is noticed.
+    const table = new CapabilityTable();
+    const watch = await kv.watch({
+      initializedFn: () => {
+        this.#replace(table);
+        ready();
+      },
+    });
+    const stop = (): void => watch.stop();
+    this.#stopWatch = stop;
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const { key, revision, operation, value } of watch) {
+        this.#apply(table, key, revision, operation === 'PUT' ? value : undefined);
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+      watch.stop();
+    }
+  }
+
+  #replace(table: CapabilityTable): void {
+    const before = this.#table;
+    this.#table = table;
+    for (const capability of before.capabilities) {
+      if (table.find(capability.digest, 0) === undefined) this.#options.onRevoked(capability);
+    }
+  }
+
+  #apply(table: CapabilityTable, key: string, revision: number, value: Uint8Array | undefined): void {
+    const capability = value === undefined ? undefined : fromBinary(CapabilitySchema, value);
+    const revoked = table.apply(key, revision, capability);
+    if (revoked !== undefined && table === this.#table) this.#options.onRevoked(revoked);
+  }
+
+  #upkeep(): void {
+    for (const capability of this.#table.expire(Date.now())) this.#options.onRevoked(capability);
+    void this.#catchUp().catch(() => {});
+  }
+
+  /** Read what the watch has not brought. A look that began before the call does not count. */
+  async #catchUp(): Promise<void> {
+    const earlier = this.#catchingUp;
+    await earlier?.catch(() => {});
+    if (this.#catchingUp === earlier) {
+      this.#catchingUp = this.#readOn();
+    }
+    await this.#catchingUp;
+  }
+
+  async #readOn(): Promise<void> {
+    const table = this.#table;
+    for (;;) {
+      const query = { seq: table.revision + 1, next_by_subj: `${PREFIX}>` };
+      const message = await this.#options.bus.jsm.streams.getMessage(STREAM, query).catch((error: Error) => {
+        if (/no message|message not found|404/i.test(error.message)) return undefined;
+        throw error;
+      });
+      if (message === undefined) return;
+      const deleted = message.header.get('KV-Operation') !== '';
+      const value = deleted ? undefined : message.data;
+      this.#apply(table, message.subject.slice(PREFIX.length), message.seq, value);
+    }
+  }
+}

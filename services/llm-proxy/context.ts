@@ -1,0 +1,58 @@
+// Composition root: what routes and the HTTP side get.
+import type { Capability } from '../../gen/ts/polar/event/v1/work_pb.js';
+import type { Logger } from '../common/logger.ts';
+import { createBlobStore } from '../common/nats/blobs.ts';
+import { openBus } from '../common/nats/bus.ts';
+import { Attempts } from './attempts/attempts.ts';
+import { RecordLog } from './attempts/record-log.ts';
+import type { LlmProxyConfig } from './config.ts';
+import { Capabilities } from './consumers/capabilities.ts';
+import { Engine } from './engines/engine.ts';
+import { capabilityRevoked } from './events.ts';
+
+export interface LlmProxyContext extends AsyncDisposable {
+  readonly config: LlmProxyConfig;
+  readonly log: Logger;
+  /** Aborts when the service stops; calls in flight go on for STOP_GRACE_MS. */
+  readonly stopping: AbortSignal;
+  readonly engine: Engine;
+  readonly capabilities: Capabilities;
+  readonly attempts: Attempts;
+}
+
+export async function createContext(
+  config: LlmProxyConfig,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<LlmProxyContext> {
+  const bus = await openBus({ url: config.natsUrl, name: `llm-proxy-${config.node.id}`, signal });
+  const closed = new AbortController();
+  const engine = new Engine(config.node);
+  const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal));
+  const dispose = async (): Promise<void> => {
+    closed.abort();
+    engine[Symbol.dispose]();
+    await bus.close();
+  };
+  try {
+    const onRevoked = ({ ref }: Capability): void => {
+      if (ref === undefined) return;
+      capabilityRevoked(log, ref);
+      void attempts.revoke(ref);
+    };
+    const watched = AbortSignal.any([signal, closed.signal]);
+    const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
+    return {
+      config,
+      log,
+      stopping: signal,
+      engine,
+      capabilities,
+      attempts,
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}

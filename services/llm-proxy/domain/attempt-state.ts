@@ -1,0 +1,107 @@
+// What the proxy knows of one attempt: its token tree, what its records have said, and the next record.
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { packIds, unpackIds } from '../../common/columns.ts';
+import { Conversations } from '../../common/conversations.ts';
+import { PolarError } from '../../common/errors.ts';
+import type { Digested } from './messages.ts';
+import { TokenTree } from './token-tree.ts';
+
+/** A call to be recorded. What depends on the records before it is filled in by `encode`. */
+export interface Draft {
+  readonly promptIds: Int32Array;
+  readonly sampledIds: Int32Array;
+  readonly messages: readonly Digested[];
+  readonly tools: Digested | undefined;
+  /** Unset: it was not delivered. */
+  readonly reply: Digested | undefined;
+  /** All other fields. */
+  readonly fields: MessageInitShape<typeof CompletionSchema>;
+}
+
+export class AttemptState {
+  readonly #tree = new TokenTree();
+  readonly #conversations = new Conversations();
+  /** Digests whose bodies are in a record. */
+  readonly #bodies = new Set<string>();
+  #firstSeq = 0;
+  #lastSeq = 0;
+  #nextOrder = 0n;
+  #lastErrorReason = '';
+
+  /** Records; the next one gets this index. */
+  get calls(): number {
+    return this.#tree.size;
+  }
+
+  /** Stream sequence of the first record, 0 if none. */
+  get firstSeq(): number {
+    return this.#firstSeq;
+  }
+
+  /** Stream sequence of the last record, 0 if none. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Error reason of the last record, empty where it has none. */
+  get lastErrorReason(): string {
+    return this.#lastErrorReason;
+  }
+
+  /** The counter that begins and ends of calls share, behind the last record. */
+  get nextOrder(): bigint {
+    return this.#nextOrder;
+  }
+
+  /** The draft as the next record. */
+  encode(draft: Draft): Completion {
+    const base = this.#tree.findBase(draft.promptIds);
+    const digests = draft.messages.map(({ digest }) => digest);
+    const baseMessageCount = this.#conversations.shared(base.index, digests);
+    const said = [...draft.messages, ...[draft.tools, draft.reply].filter((one) => one !== undefined)];
+    return create(CompletionSchema, {
+      ...draft.fields,
+      index: this.calls,
+      baseIndex: base.index,
+      baseLength: base.length,
+      promptSuffixIds: packIds(draft.promptIds.subarray(base.length)),
+      promptLength: draft.promptIds.length,
+      sampledIds: packIds(draft.sampledIds),
+      baseMessageCount,
+      messageDigests: digests.slice(baseMessageCount),
+      messageBodies: this.#newBodies(said),
+      toolsDigest: draft.tools?.digest ?? '',
+      replyDigest: draft.reply?.digest ?? '',
+    });
+  }
+
+  /** Each body is stored once, with the first record that names it. */
+  #newBodies(said: readonly Digested[]): Record<string, string> {
+    const bodies: Record<string, string> = {};
+    for (const { digest, value } of said) {
+      if (!this.#bodies.has(digest)) bodies[digest] ??= JSON.stringify(value);
+    }
+    return bodies;
+  }
+
+  /** Take in a record that is stored at `seq`. Throws RECORDS_MISSING when it is not the next one. */
+  apply(record: Completion, seq: number): void {
+    if (record.index !== this.calls) {
+      throw new PolarError('RECORDS_MISSING', `record ${record.index} where ${this.calls} is next`);
+    }
+    const base = { index: record.baseIndex, length: record.baseLength };
+    this.#tree.add(base, unpackIds(record.promptSuffixIds), unpackIds(record.sampledIds));
+    this.#conversations.add({
+      baseIndex: record.baseIndex,
+      baseCount: record.baseMessageCount,
+      fresh: record.messageDigests,
+      reply: record.replyDigest,
+    });
+    for (const digest of Object.keys(record.messageBodies)) this.#bodies.add(digest);
+    if (this.#firstSeq === 0) this.#firstSeq = seq;
+    this.#lastSeq = seq;
+    this.#lastErrorReason = record.errorReason;
+    if (record.endSeq >= this.#nextOrder) this.#nextOrder = record.endSeq + 1n;
+  }
+}

@@ -1,0 +1,64 @@
+// Content digests of messages: equal digest = equal content, however a harness writes it down.
+import { sha256 } from '../../common/ids.ts';
+import { arrayOf, canonicalJson, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+
+/** A message or the tool definitions, with a name for the content. */
+export interface Digested {
+  /** First 128 bits of the SHA-256 of the canonical form, as lower-case hex. */
+  readonly digest: string;
+  /** As sent. */
+  readonly value: JsonValue;
+}
+
+const digestOf = (value: JsonValue): string => sha256(canonicalJson(value)).slice(0, 32);
+
+export const digestMessage = (message: JsonValue): Digested => ({
+  digest: digestOf(contentOf(message)),
+  value: message,
+});
+
+export const digestTools = (tools: JsonValue): Digested => ({ digest: digestOf(tools), value: tools });
+
+/**
+ * What a message says, without what harnesses change when they send it back: an empty content may be null, "" or
+ * absent; tool arguments may be spaced and escaped otherwise; reasoning goes by two names.
+ */
+function contentOf(message: JsonValue): JsonValue {
+  if (!isObject(message)) return message;
+  const { reasoning, reasoning_content, content, tool_calls, ...rest } = message;
+  const said: JsonObject = {};
+  for (const [key, value] of Object.entries(rest)) if (!isEmpty(value)) said[key] = value;
+  const thought = isEmpty(reasoning_content) ? reasoning : reasoning_content;
+  if (!isEmpty(thought)) said['reasoning'] = thought ?? null;
+  const text = textPart(content);
+  if (!isEmpty(text)) said['content'] = text ?? null;
+  if (!isEmpty(tool_calls)) said['tool_calls'] = arrayOf(tool_calls).map(toolCall);
+  return said;
+}
+
+const isEmpty = (value: JsonValue | undefined): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+/** One text part alone is the text. */
+function textPart(content: JsonValue | undefined): JsonValue | undefined {
+  const [part, ...others] = arrayOf(content);
+  if (others.length > 0 || !isObject(part) || part['type'] !== 'text') return content;
+  return Object.keys(part).length === 2 ? part['text'] : content;
+}
+
+function toolCall(call: JsonValue): JsonValue {
+  if (!isObject(call)) return call;
+  const { index: _, function: named, ...rest } = call;
+  const called = objectOf(named);
+  return { ...rest, function: { ...called, arguments: parsed(called['arguments']) } };
+}
+
+/** Arguments as their value; what is no JSON stays text. */
+function parsed(text: JsonValue | undefined): JsonValue {
+  if (typeof text !== 'string') return text ?? null;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}

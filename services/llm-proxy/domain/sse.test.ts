@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import { EventDecoder, eventOf } from './sse.ts';
+
+const STREAM =
+  ': comment\n\ndata: {"a":"ä\u{1F914}"}\r\n\r\nevent: x\ndata: one\ndata: two\n\ndata:[DONE]\n\n';
+const EVENTS = ['{"a":"ä\u{1F914}"}', 'one\ntwo', '[DONE]'];
+
+describe('server-sent events', () => {
+  it('are the same in whatever pieces the bytes come', () => {
+    const bytes = new TextEncoder().encode(STREAM);
+    for (let size = 1; size <= bytes.length; size++) {
+      const decoder = new EventDecoder();
+      const events: string[] = [];
+      for (let at = 0; at < bytes.length; at += size)
+        events.push(...decoder.push(bytes.subarray(at, at + size)));
+      expect(events).to.deep.equal(EVENTS);
+    }
+  });
+
+  it('do not count before they are whole', () => {
+    const decoder = new EventDecoder();
+    expect(decoder.push(new TextEncoder().encode('data: {"a":1}\n'))).to.deep.equal([]);
+    expect(decoder.push(new TextEncoder().encode('\n'))).to.deep.equal(['{"a":1}']);
+  });
+
+  it('are read as they were written', () => {
+    expect(new EventDecoder().push(new TextEncoder().encode(eventOf('{"x":"\\n"}')))).to.deep.equal([
+      '{"x":"\\n"}',
+    ]);
+  });
+});

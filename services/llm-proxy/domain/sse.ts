@@ -1,0 +1,35 @@
+// Server-sent events: bytes in, data of whole events out.
+
+/** Takes bytes as they come, in whatever pieces, and gives the data of each event that they complete. */
+export class EventDecoder {
+  readonly #text = new TextDecoder();
+  #rest = '';
+  #data: string[] = [];
+
+  push(bytes: Uint8Array): string[] {
+    const text = this.#rest + this.#text.decode(bytes, { stream: true });
+    const events: string[] = [];
+    let from = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+      this.#line(text.slice(from, text[end - 1] === '\r' ? end - 1 : end), events);
+      from = end + 1;
+    }
+    this.#rest = text.slice(from);
+    return events;
+  }
+
+  #line(line: string, events: string[]): void {
+    if (line === '') {
+      if (this.#data.length > 0) events.push(this.#data.join('\n'));
+      this.#data = [];
+    } else if (line.startsWith('data:')) {
+      this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
+    }
+  }
+}
+
+/** One event. JSON holds no line break. */
+export const eventOf = (data: string): string => `data: ${data}\n\n`;
+
+/** The data of the event that ends a stream of the OpenAI dialect. */
+export const DONE = '[DONE]';

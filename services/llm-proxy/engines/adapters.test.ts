@@ -1,0 +1,126 @@
+// Samples of real engines (vLLM 0.32, SGLang 0.5.23), shortened.
+import { expect } from 'chai';
+import type { JsonObject } from '../domain/json.ts';
+import { noTokens, type Tokens } from '../domain/tokens.ts';
+import type { EngineAdapter } from './adapter.ts';
+import { sglang } from './sglang.ts';
+import { vllm } from './vllm.ts';
+
+const content = (...logprobs: number[]): JsonObject => ({
+  content: logprobs.map((logprob) => ({ token: 't', logprob, bytes: [84], top_logprobs: [] })),
+});
+
+function read(adapter: EngineAdapter, chunks: JsonObject[]): Tokens {
+  const tokens = noTokens();
+  for (const chunk of chunks) adapter.readChunk(chunk, tokens);
+  return tokens;
+}
+
+const plain = ({ promptIds, sampledIds, ...rest }: Tokens): object => ({
+  promptIds: promptIds && [...promptIds],
+  sampledIds,
+  ...rest,
+});
+
+describe('vllm adapter', () => {
+  it('reads a whole reply', () => {
+    const tokens = noTokens();
+    const choice = {
+      index: 0,
+      logprobs: content(-7.36, -1),
+      finish_reason: 'length',
+      token_ids: [1069, 654],
+    };
+    vllm.readReply({ choices: [choice], prompt_token_ids: [1, 1577, 201], prompt_logprobs: null }, tokens);
+    expect(plain(tokens)).to.deep.equal({
+      promptIds: [1, 1577, 201],
+      sampledIds: [1069, 654],
+      logprobs: [-7.36, -1],
+      weightVersion: '',
+    });
+  });
+
+  it('reads a stream, whose finish chunk has ids beside an empty delta', () => {
+    const delta = (more: JsonObject): JsonObject => ({
+      choices: [{ index: 0, finish_reason: null, ...more }],
+    });
+    const tokens = read(vllm, [
+      {
+        ...delta({ delta: { role: 'assistant', content: '' }, logprobs: null }),
+        prompt_token_ids: [1, 1577],
+      },
+      delta({ delta: { content: 'TE' }, logprobs: content(-1), token_ids: [1069] }),
+      delta({ delta: {}, logprobs: content(-2), finish_reason: 'length', token_ids: [128] }),
+      { choices: [], usage: { completion_tokens: 2 } },
+    ]);
+    expect(plain(tokens)).to.deep.include({
+      promptIds: [1, 1577],
+      sampledIds: [1069, 128],
+      logprobs: [-1, -2],
+    });
+  });
+
+  it('tells ids that are not there from none', () => {
+    const tokens = noTokens();
+    vllm.readReply({ choices: [{ message: {}, logprobs: null }] }, tokens);
+    expect(tokens).to.include({ promptIds: undefined, sampledIds: undefined });
+    vllm.readReply({ choices: [{ token_ids: [] }], prompt_token_ids: [4] }, tokens);
+    expect(tokens.sampledIds).to.deep.equal([]);
+  });
+});
+
+describe('sglang adapter', () => {
+  const choice = {
+    index: 0,
+    logprobs: content(-7.761),
+    prompt_token_ids: [1, 2],
+    response_token_ids: [1600, 1318],
+    meta_info: {
+      weight_version: '9',
+      output_token_logprobs: [
+        [-7.761, 1600, null],
+        [-7.696, 1318, null],
+      ],
+    },
+  };
+
+  it('reads a whole reply, with the pairs of meta_info where logprobs were cut short', () => {
+    const tokens = noTokens();
+    sglang.readReply(
+      { choices: [choice], metadata: { weight_version: '9', weight_versions: [{ version: '8' }] } },
+      tokens,
+    );
+    expect(plain(tokens)).to.deep.equal({
+      promptIds: [1, 2],
+      sampledIds: [1600, 1318],
+      logprobs: [-7.761, -7.696],
+      weightVersion: '8',
+    });
+  });
+
+  it('never lends a logprob to another id', () => {
+    const tokens = noTokens();
+    sglang.readReply({ choices: [{ ...choice, response_token_ids: [1600, 7] }] }, tokens);
+    expect(tokens.logprobs).to.deep.equal([-7.761]);
+  });
+
+  it('takes the ids of the pairs where there are no others', () => {
+    const tokens = noTokens();
+    const { response_token_ids: _, ...older } = choice;
+    sglang.readReply({ choices: [older] }, tokens);
+    expect(tokens.sampledIds).to.deep.equal([1600, 1318]);
+  });
+
+  it('reads a stream, whose last chunk has the ids', () => {
+    const delta = (text: string): JsonObject => ({
+      choices: [{ delta: { content: text }, logprobs: content(-1) }],
+    });
+    const last = { choices: [], sglext: { input_ids: [1, 2], output_ids: [[5, 6]] }, usage: {} };
+    expect(plain(read(sglang, [delta('a'), delta('b'), last]))).to.deep.include({
+      promptIds: [1, 2],
+      sampledIds: [5, 6],
+      logprobs: [-1, -1],
+    });
+    expect(read(sglang, [delta('a')]).promptIds).to.equal(undefined);
+  });
+});

@@ -1,0 +1,53 @@
+// SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
+import { arrayOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
+import { addLogprobs, addSampled, logprobOf, type Tokens, weightVersionOf } from '../domain/tokens.ts';
+import type { EngineAdapter } from './adapter.ts';
+
+export const sglang: EngineAdapter = {
+  kind: 'sglang',
+  // Each form is refused with 400 where the other one belongs.
+  fields: (stream) =>
+    stream
+      ? { logprobs: true, return_input_ids_in_sglext: true, return_output_ids_in_sglext: true }
+      : { logprobs: true, return_prompt_token_ids: true, return_token_ids: true, return_meta_info: true },
+  readReply,
+  readChunk,
+  idsInEachChunk: false,
+  advice:
+    'the server must answer return_token_ids and return_prompt_token_ids, in streams return_input_ids_in_sglext and ' +
+    'return_output_ids_in_sglext (SGLang 0.5.23 does), and no router in front of it may remove the fields',
+};
+
+function readReply(reply: JsonObject, into: Tokens): void {
+  const choice = objectOf(arrayOf(reply['choices'])[0]);
+  const prompt = idsOf(choice['prompt_token_ids']) ?? idsOf(choice['input_token_ids']);
+  if (prompt !== undefined) into.promptIds = prompt;
+  const meta = objectOf(choice['meta_info']);
+  const pairs = arrayOf(meta['output_token_logprobs']);
+  const sampled =
+    idsOf(choice['response_token_ids']) ??
+    idsOf(choice['token_ids']) ??
+    (pairs.length > 0 ? idsOf(pairs.map(idIn)) : undefined);
+  if (sampled !== undefined) addSampled(into, sampled);
+  // Some versions cut logprobs.content short; pairs count only where they name the very ids.
+  const paired = pairs.length === sampled?.length && pairs.every((pair, i) => idIn(pair) === sampled[i]);
+  if (paired) {
+    for (const pair of pairs) into.logprobs.push(logprobOf(arrayOf(pair)[0]));
+  } else {
+    addLogprobs(into, choice);
+  }
+  // meta_info tells the weights at the end, metadata those of each span.
+  into.weightVersion = weightVersionOf(reply['metadata']) ?? weightVersionOf(meta) ?? '';
+}
+
+function readChunk(chunk: JsonObject, into: Tokens): void {
+  const ext = objectOf(chunk['sglext']);
+  const prompt = idsOf(ext['input_ids']);
+  if (prompt !== undefined) into.promptIds = prompt;
+  const sampled = idsOf(arrayOf(ext['output_ids'])[0]);
+  if (sampled !== undefined) addSampled(into, sampled);
+  addLogprobs(into, objectOf(arrayOf(chunk['choices'])[0]));
+  into.weightVersion = weightVersionOf(chunk['metadata']) ?? into.weightVersion;
+}
+
+const idIn = (pair: JsonValue): JsonValue => arrayOf(pair)[1] ?? null;

@@ -1,0 +1,25 @@
+// vLLM: ids at the top of the reply (prompt) and in the choice (sampled); in a stream with the text they belong to.
+import { arrayOf, idsOf, type JsonObject, objectOf } from '../domain/json.ts';
+import { addLogprobs, addSampled, type Tokens } from '../domain/tokens.ts';
+import type { EngineAdapter } from './adapter.ts';
+
+export const vllm: EngineAdapter = {
+  kind: 'vllm',
+  // Without top_logprobs some versions leave logprobs.content empty.
+  fields: () => ({ logprobs: true, top_logprobs: 0, return_token_ids: true }),
+  readReply: read,
+  // The finish chunk may hold ids beside an empty text.
+  readChunk: read,
+  idsInEachChunk: true,
+  advice:
+    'the server must answer return_token_ids (vLLM 0.32 does), and no router in front of it may remove the field',
+};
+
+function read(reply: JsonObject, into: Tokens): void {
+  const choice = objectOf(arrayOf(reply['choices'])[0]);
+  const prompt = idsOf(reply['prompt_token_ids']) ?? idsOf(choice['prompt_token_ids']);
+  if (prompt !== undefined) into.promptIds = prompt;
+  const sampled = idsOf(choice['token_ids']);
+  if (sampled !== undefined) addSampled(into, sampled);
+  addLogprobs(into, choice);
+}

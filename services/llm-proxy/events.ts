@@ -1,0 +1,57 @@
+// One function for each business event: one log line. No prompt, reply, credential or token is ever among the fields.
+
+import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { asPolarError } from '../common/errors.ts';
+import type { Logger } from '../common/logger.ts';
+import type { Closed } from './attempts/attempt.ts';
+import type { AttemptKey } from './attempts/record-log.ts';
+
+const keyFields = ({ sessionId, attempt }: AttemptKey): object => ({ session_id: sessionId, attempt });
+
+export function callRecorded(log: Logger, key: AttemptKey, record: Completion): void {
+  log.info(
+    {
+      ...keyFields(key),
+      call_id: record.callId,
+      index: record.index,
+      base_index: record.baseIndex,
+      prompt_length: record.promptLength,
+      sampled_length: record.sampledIds.byteLength / 4,
+      finish_reason: record.finishReason,
+      total_ms: record.times?.totalMs,
+    },
+    'call recorded',
+  );
+}
+
+/** The engine's count of sampled tokens is not that of the ids it returned. */
+export function usageDiffers(log: Logger, key: AttemptKey, callId: string, usage: number, ids: number): void {
+  const fields = { ...keyFields(key), call_id: callId, usage_tokens: usage, sampled_length: ids };
+  log.warn(fields, 'usage differs from sampled ids');
+}
+
+export function callFailed(log: Logger, key: AttemptKey, callId: string, error: unknown): void {
+  const { reason } = asPolarError(error);
+  // What is not typed is a fault of this program and is told with its stack.
+  const fault = reason === 'INTERNAL' ? { err: error } : {};
+  log.warn({ ...keyFields(key), call_id: callId, reason, ...fault }, 'call failed');
+}
+
+/** A request that did not become a call. */
+export function requestRefused(log: Logger, error: unknown): void {
+  const { reason } = asPolarError(error);
+  if (reason === 'INTERNAL') log.error({ reason, err: error }, 'request refused');
+  else log.info({ reason }, 'request refused');
+}
+
+export function sessionClosed(log: Logger, key: AttemptKey, closed: Closed): void {
+  log.info({ ...keyFields(key), calls: closed.calls, reason: closed.lastFailure?.reason }, 'session closed');
+}
+
+export function capabilityRevoked(log: Logger, key: AttemptKey): void {
+  log.info(keyFields(key), 'capability revoked');
+}
+
+export function watchInterrupted(log: Logger, error: unknown): void {
+  log.warn({ err: error }, 'capability watch interrupted');
+}

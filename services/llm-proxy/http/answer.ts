@@ -1,0 +1,46 @@
+// Answers to harnesses over either HTTP version.
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import { constants } from 'node:http2';
+import type { PolarError } from '../../common/errors.ts';
+import { errorBody, statusOf } from '../dialects/openai-chat-reply.ts';
+import type { JsonObject } from '../domain/json.ts';
+
+/** A whole JSON answer. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: JsonObject,
+  headers: object = {},
+): void {
+  const bytes = Buffer.from(JSON.stringify(body));
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+    ...headers,
+  });
+  response.end(bytes);
+}
+
+/** The error in the dialect's form, unless nobody waits for it any more; where an answer has begun already, the connection is cut: never a clean end. */
+export function sendError(response: ServerResponse, error: PolarError, status = statusOf(error)): void {
+  if (response.destroyed) return;
+  if (response.headersSent) {
+    cut(response);
+    return;
+  }
+  const retryAfterS = Math.ceil((error.retryAfterMs ?? 1_000) / 1_000);
+  const headers = {
+    ...((status === 503 || status === 429) && { 'retry-after': String(retryAfterS) }),
+    // What the client still sends is not wanted.
+    ...(status === 413 && response.req.httpVersionMajor === 1 && { connection: 'close' }),
+  };
+  sendJson(response, status, errorBody(error), headers);
+}
+
+/** End the connection so that no client takes what it has for a whole answer. */
+export function cut(response: ServerResponse): void {
+  const { stream } = response as unknown as Partial<Http2ServerResponse>;
+  if (stream === undefined) response.destroy();
+  else stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+}

@@ -1,0 +1,46 @@
+// CloseSession: no further calls for an attempt, and the count of its records.
+import type { ServiceImpl } from '@connectrpc/connect';
+import type {
+  CloseSessionRequest,
+  ProxyService,
+} from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import { withTimeout } from '../../common/clock.ts';
+import { type FieldFault, PolarError } from '../../common/errors.ts';
+import { TASK_ID_PATTERN } from '../../common/ids.ts';
+import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
+import type { LlmProxyContext } from '../context.ts';
+import { sessionClosed } from '../events.ts';
+
+export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof ProxyService>, 'closeSession'> {
+  return {
+    async closeSession(request, { signal }) {
+      check(request);
+      const key = { sessionId: request.sessionId, attempt: request.attempt };
+      try {
+        const closed = await ctx.attempts.close(key, withTimeout(RPC_TIMEOUT_MS, signal));
+        sessionClosed(ctx.log, key, closed);
+        const { calls, firstSeq, lastSeq, lastFailure } = closed;
+        return {
+          calls,
+          firstSeq: BigInt(firstSeq),
+          lastSeq: BigInt(lastSeq),
+          ...(lastFailure && { lastFailure }),
+        };
+      } catch (error) {
+        const message = `the records of ${request.sessionId} could not be written or read in time; call again`;
+        throw new PolarError('PROXY_CLOSE_FAILED', message, { cause: error });
+      }
+    },
+  };
+}
+
+function check({ sessionId, attempt }: CloseSessionRequest): void {
+  const fields: FieldFault[] = [];
+  if (!TASK_ID_PATTERN.test(sessionId))
+    fields.push({ field: 'session_id', description: 'must be a session id' });
+  if (attempt < 1) fields.push({ field: 'attempt', description: 'must be at least 1' });
+  if (fields.length > 0) {
+    const message = fields.map(({ field, description }) => `${field} ${description}`).join('; ');
+    throw new PolarError('INVALID_REQUEST', message, { fields });
+  }
+}

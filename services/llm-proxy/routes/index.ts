@@ -1,0 +1,10 @@
+// The llm-proxy's RPCs, one file each.
+import type { ConnectRouter } from '@connectrpc/connect';
+import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import type { LlmProxyContext } from '../context.ts';
+import { closeSession } from './close-session.ts';
+import { listEngines } from './list-engines.ts';
+
+export function routes(router: ConnectRouter, ctx: LlmProxyContext): void {
+  router.service(ProxyService, { ...closeSession(ctx), ...listEngines(ctx) });
+}

@@ -1,0 +1,51 @@
+// The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
+import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import { settledWithin } from '../common/clock.ts';
+import type { RunningService } from '../common/lifecycle.ts';
+import { STOP_GRACE_MS } from '../common/limits.ts';
+import type { Logger } from '../common/logger.ts';
+import { type RunningServer, startServer } from '../common/server.ts';
+import type { LlmProxyConfig } from './config.ts';
+import { createContext, type LlmProxyContext } from './context.ts';
+import { harnessHandler } from './http/handler.ts';
+import { routes } from './routes/index.ts';
+
+export class LlmProxyService implements RunningService {
+  /** Nothing that this service needs can fail for good: NATS and the engine come back. */
+  readonly failed = new Promise<never>(() => {});
+  readonly #context: LlmProxyContext;
+  readonly #server: RunningServer;
+
+  private constructor(context: LlmProxyContext, server: RunningServer) {
+    this.#context = context;
+    this.#server = server;
+  }
+
+  /** Knows all capabilities, then listens; ready when it listens. */
+  static async start(config: LlmProxyConfig, log: Logger, signal: AbortSignal): Promise<LlmProxyService> {
+    const context = await createContext(config, log, signal);
+    try {
+      const server = await startServer({
+        host: config.node.host,
+        port: config.node.port,
+        services: [ProxyService.typeName],
+        routes: (router) => routes(router, context),
+        http: harnessHandler(context),
+      });
+      const service = new LlmProxyService(context, server);
+      server.readiness.set(true);
+      log.info({ port: server.port }, 'ready');
+      return service;
+    } catch (error) {
+      await context[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close();
+    // Calls that the server has cut are still to be recorded.
+    await settledWithin(this.#context.attempts.settled(), STOP_GRACE_MS / 2);
+    await this.#context[Symbol.asyncDispose]();
+  }
+}

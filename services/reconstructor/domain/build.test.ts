@@ -1,0 +1,140 @@
+// What the shared vectors do not say. They are in test/vectors, the laws on made-up sessions in test/contract.
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { DriftKind } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { type RecordedCall, recordsOf } from '../../../test/support/records.ts';
+import { packIds } from '../../common/columns.ts';
+import { CALLS_PER_ATTEMPT_MAX } from '../../common/limits.ts';
+import { type Build, build, builderName } from './build.ts';
+import { expand } from './expand.ts';
+
+let seq = 0;
+const call = (
+  call_id: string,
+  prompt: readonly number[],
+  sampled: readonly number[],
+  changes: Partial<RecordedCall> = {},
+): RecordedCall => ({
+  call_id,
+  start_seq: seq++,
+  end_seq: seq++,
+  prompt_ids: prompt,
+  sampled_ids: sampled,
+  logprobs: sampled.map(() => -0.5),
+  finish_reason: 'stop',
+  model: 'policy',
+  policy_version: 7,
+  messages: ['s', 'u'],
+  reply: 'r',
+  ...changes,
+});
+const merged = (...calls: RecordedCall[]): Build => build('prefix_merging', expand(recordsOf(calls)));
+const callsOf = ({ traces }: Build): string[][] =>
+  traces.map(({ spans }) => spans.map(({ callId }) => callId));
+
+describe('build', () => {
+  it('goes on behind a broken call with its retry', () => {
+    const built = merged(
+      call('c1', [1], [2]),
+      call('broken', [1, 2, 3], [4], { finish_reason: 'error', reply: null }),
+      call('retry', [1, 2, 3], [5]),
+    );
+    expect(callsOf(built)).to.deep.equal([['c1', 'retry']]);
+    expect(built.stats.maskedTokens).to.deep.equal({ error: 1n });
+  });
+
+  it('keeps a masked call in the trace when a trained one extends it', () => {
+    const built = merged(
+      call('cut', [1], [2, 3], { finish_reason: 'cancelled', reply: null }),
+      call('next', [1, 2, 3, 4], [5]),
+    );
+    expect(callsOf(built)).to.deep.equal([['cut', 'next']]);
+    expect([...built.traces[0]!.lossMask]).to.deep.equal([0, 0, 0, 1]);
+    expect(built.traces[0]!.spans.map(({ maskedReason }) => maskedReason)).to.deep.equal(['cancelled', '']);
+  });
+
+  it('does not take a call that got no tokens for the start of a conversation', () => {
+    const failed = { finish_reason: 'error', reply: null, logprobs: null };
+    const built = merged(
+      call('refused', [], [], failed),
+      call('down', [1, 2], [], failed),
+      call('c1', [1, 2], [3]),
+      call('c2', [8, 9], [3]),
+    );
+    expect(callsOf(built)).to.deep.equal([['c1'], ['c2']]);
+    expect(built.drift).to.deep.equal([]);
+  });
+
+  it('goes on from the trained one of two calls with the same ids', () => {
+    const built = merged(
+      call('cut', [1], [2], { finish_reason: 'cancelled', reply: null }),
+      call('whole', [1], [2]),
+      call('next', [1, 2, 3], [4]),
+    );
+    expect(callsOf(built)).to.deep.equal([['whole', 'next']]);
+  });
+
+  it('counts from the policy versions of trained calls only', () => {
+    const built = merged(
+      call('side', [9], [1], { role: 'side', policy_version: 1 }),
+      call('c1', [1], [2], { policy_version: 5 }),
+      call('c2', [1, 2, 3], [4], { policy_version: 6 }),
+    );
+    expect(built.policyVersionMin).to.equal(5n);
+    expect(built.policyVersionMax).to.equal(6n);
+    expect(merged(call('none', [9], [1], { role: 'side' })).policyVersionMin).to.equal(0n);
+  });
+
+  it('counts context once for each trace that it is in', () => {
+    const { stats } = merged(call('c1', [1, 2], [3]), call('c2', [1, 2, 3, 4, 5], [6]), call('c3', [7], [8]));
+    expect(stats).to.include({
+      calls: 3,
+      traces: 2,
+      contextTokens: 5n,
+      trainedTokens: 3n,
+      sampledTokens: 3n,
+    });
+  });
+
+  it('finds drift behind a system message that changes, but not in another conversation with an equal reply', () => {
+    const built = merged(
+      call('c1', [1, 2], [3], { messages: ['s at noon', 'u'], reply: 'ok' }),
+      call('c2', [9, 2, 3, 4], [5], { messages: ['s at one', 'u', 'ok', 'u2'] }),
+      call('c3', [7, 7, 3, 7], [5], { messages: ['z', 'w', 'ok', 'v'] }),
+    );
+    expect(
+      built.drift.map(({ callId, kind, firstDifference }) => [callId, kind, firstDifference]),
+    ).to.deep.equal([['c2', DriftKind.REWRITTEN, 0]]);
+  });
+
+  it('knows the builders of the catalogue, and per_request where none is named', () => {
+    expect(builderName('')).to.equal('per_request');
+    expect(builderName('prefix_merging')).to.equal('prefix_merging');
+    expect(() => builderName('router_policy')).to.throw('per_request, prefix_merging');
+  });
+
+  it('builds the most calls that an attempt may have in time for what is new in each', () => {
+    const column = (start: number): Uint8Array => packIds(Array.from({ length: 20 }, (_, i) => start + i));
+    const records = Array.from({ length: CALLS_PER_ATTEMPT_MAX }, (_, index) =>
+      create(CompletionSchema, {
+        callId: `c${index}`,
+        index,
+        startSeq: BigInt(index),
+        baseIndex: index - 1,
+        baseLength: index * 40,
+        promptSuffixIds: column(index),
+        promptLength: index * 40 + 20,
+        sampledIds: column(index + 7),
+        logprobs: new Uint8Array(80),
+        trainable: true,
+      }),
+    );
+    const startedAt = performance.now();
+    const { traces, stats } = build('prefix_merging', expand(records));
+    // The prompts together would be eight gigabytes.
+    expect(performance.now() - startedAt).to.be.lessThan(5_000);
+    expect(traces.length).to.equal(1);
+    expect(stats.trainedTokens).to.equal(BigInt(CALLS_PER_ATTEMPT_MAX * 20));
+  });
+});

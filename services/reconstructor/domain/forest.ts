@@ -1,0 +1,106 @@
+// Which call goes on from which, and the branches that come of it.
+import { byStart, type Call, isDead } from './call.ts';
+import type { TokenNode } from './token-tree.ts';
+
+/** Calls of one trace, each extending the one before it. */
+export type Branch = [...Call[], Call];
+
+/** A call with what it attaches to, and the empty replies that lie between the two. */
+interface Step {
+  readonly call: Call;
+  readonly parent: Call | undefined;
+  readonly calls: Branch;
+}
+
+/**
+ * The branches of a session, by start of their first call. A call attaches to the longest call that started before it
+ * and that it extends. A call of which nothing is trained is in a branch only if a trained one comes after it there.
+ * The first such call (by start) that attaches to a call continues its branch; every further one begins its own.
+ */
+export function branches(calls: readonly Call[]): Branch[] {
+  const found: Branch[] = [];
+  const open = new Map<Call, Branch>();
+  for (const { call, parent, calls: added } of stepsOf(calls.toSorted(byStart))) {
+    let branch = parent && open.get(parent);
+    if (parent === undefined || branch === undefined) {
+      branch = added;
+      found.push(branch);
+    } else {
+      open.delete(parent);
+      branch.push(...added);
+    }
+    open.set(call, branch);
+  }
+  return found;
+}
+
+function stepsOf(ordered: readonly Call[]): Step[] {
+  const parents = attach(ordered.filter((call) => call.sampledIds.length > 0));
+  const kept = keep(ordered, parents);
+  const empty = Map.groupBy(ordered.filter(isEmptyReply), (call) => call.end);
+  const steps = ordered
+    .filter((call) => kept.has(call))
+    .map((call): Step => {
+      const parent = parents.get(call);
+      return { call, parent, calls: [...between(empty, parent, call), call] };
+    });
+  const first = (step: Step): Call => step.calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
+  return steps.sort((a, b) => byStart(first(a), first(b)));
+}
+
+function attach(ordered: readonly Call[]): Map<Call, Call> {
+  const endsAt = new Map<TokenNode, Call>();
+  const parents = new Map<Call, Call>();
+  for (const call of ordered) {
+    const parent = nearest(endsAt, call.prompt);
+    if (parent !== undefined) parents.set(call, parent);
+    // Of calls with the same ids the first one counts, but a trained one before one that is not.
+    const same = endsAt.get(call.end);
+    if (same === undefined || (same.trainedTokens === 0 && call.trainedTokens > 0))
+      endsAt.set(call.end, call);
+  }
+  return parents;
+}
+
+function nearest(endsAt: ReadonlyMap<TokenNode, Call>, from: TokenNode): Call | undefined {
+  for (let node: TokenNode | undefined = from; node !== undefined; node = node.parent) {
+    const call = endsAt.get(node);
+    if (call !== undefined) return call;
+  }
+  return undefined;
+}
+
+function keep(ordered: readonly Call[], parents: ReadonlyMap<Call, Call>): Set<Call> {
+  const kept = new Set<Call>();
+  for (const call of ordered.toReversed()) {
+    if (call.trainedTokens > 0) kept.add(call);
+    const parent = parents.get(call);
+    if (parent !== undefined && kept.has(call)) kept.add(parent);
+  }
+  return kept;
+}
+
+/** Nothing was sampled, but the harness got the reply: a step of the conversation. */
+const isEmptyReply = (call: Call): boolean =>
+  call.sampledIds.length === 0 &&
+  call.prompt.depth > 0 &&
+  call.trainable &&
+  call.role !== 'side' &&
+  !isDead(call);
+
+/** Takes out the empty replies that the call extends and its parent does not, shortest first: each goes with one call. */
+function between(empty: Map<TokenNode, Call[]>, parent: Call | undefined, call: Call): Call[] {
+  const found: Call[] = [];
+  for (let node: TokenNode | undefined = call.prompt; node !== undefined; node = node.parent) {
+    if (parent !== undefined && node.depth < parent.end.depth) break;
+    const here = empty.get(node);
+    if (here === undefined) continue;
+    const taken = here.filter((one) => byStart(one, call) < 0 && (!parent || byStart(parent, one) < 0));
+    found.unshift(...taken);
+    empty.set(
+      node,
+      here.filter((one) => !taken.includes(one)),
+    );
+  }
+  return found;
+}

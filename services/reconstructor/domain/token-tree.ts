@@ -1,0 +1,86 @@
+// A radix tree of token ids. Calls that share a beginning share its memory, so that a session costs what is new in
+// each call, not what each prompt is long; that one call's prompt begins with another's is then a walk to the root.
+
+const NOTHING = new Int32Array();
+
+/** A place in the tree: the ids from the root to here. Stays valid whatever is added later. */
+export class TokenNode {
+  /** Ids from the root to here. */
+  readonly depth: number;
+  parent: TokenNode | undefined;
+  /** Ids from the parent to here. */
+  label: Int32Array;
+  readonly children = new Map<number, TokenNode>();
+
+  constructor(parent: TokenNode | undefined, label: Int32Array) {
+    this.parent = parent;
+    this.label = label;
+    this.depth = (parent?.depth ?? 0) + label.length;
+    parent?.children.set(label[0] as number, this);
+  }
+}
+
+export class TokenTree {
+  readonly root = new TokenNode(undefined, NOTHING);
+
+  /** The place after `ids` behind `from`. Keeps views of `ids`. */
+  extend(from: TokenNode, ids: Int32Array): TokenNode {
+    let node = from;
+    let at = 0;
+    while (at < ids.length) {
+      const child = node.children.get(ids[at] as number);
+      if (child === undefined) return new TokenNode(node, ids.subarray(at));
+      const length = commonLength(child.label, ids, at);
+      node = length < child.label.length ? split(child, length) : child;
+      at += length;
+    }
+    return node;
+  }
+
+  /** The place `depth` ids below the root on the way to `node`; 0 to `node.depth`. */
+  ancestor(node: TokenNode, depth: number): TokenNode {
+    let below = node;
+    while (below.parent !== undefined && below.parent.depth >= depth) below = below.parent;
+    return below.depth === depth ? below : split(below, depth - (below.parent?.depth ?? 0));
+  }
+}
+
+/** Ids on the way to `node` from position `from` on, copied. */
+export function idsOf(node: TokenNode, from = 0): Int32Array {
+  const ids = new Int32Array(node.depth - from);
+  for (let at: TokenNode | undefined = node; at !== undefined && at.depth > from; at = at.parent) {
+    const start = at.depth - at.label.length - from;
+    if (start >= 0) ids.set(at.label, start);
+    else ids.set(at.label.subarray(-start), 0);
+  }
+  return ids;
+}
+
+/** Length of what the ways to both have in common. */
+export function commonDepth(a: TokenNode, b: TokenNode): number {
+  let [left, right] = [a, b];
+  while (left !== right) {
+    if (left.depth >= right.depth) left = left.parent as TokenNode;
+    else right = right.parent as TokenNode;
+  }
+  return left.depth;
+}
+
+/** True when the ids of `b` begin with those of `a`. */
+export const isPrefix = (a: TokenNode, b: TokenNode): boolean => commonDepth(a, b) === a.depth;
+
+function commonLength(label: Int32Array, ids: Int32Array, at: number): number {
+  const most = Math.min(label.length, ids.length - at);
+  let length = 1; // The child was found by its first id.
+  while (length < most && label[length] === ids[at + length]) length++;
+  return length;
+}
+
+/** A new node in the middle of the way to `node`, `length` ids behind its parent. */
+function split(node: TokenNode, length: number): TokenNode {
+  const upper = new TokenNode(node.parent, node.label.subarray(0, length));
+  node.label = node.label.subarray(length);
+  node.parent = upper;
+  upper.children.set(node.label[0] as number, node);
+  return upper;
+}

@@ -1,0 +1,55 @@
+// Branches to training sequences.
+import { create } from '@bufbuild/protobuf';
+import {
+  type CallSpan,
+  CallSpanSchema,
+  type Trace,
+  TraceSchema,
+} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { packFloats, packIds } from '../../common/columns.ts';
+import type { Call } from './call.ts';
+import type { Branch } from './forest.ts';
+import { idsOf } from './token-tree.ts';
+
+/**
+ * The trace of a branch: the first call's prompt, then all that follows to the last call's last sampled id. Every call
+ * of the branch lies on the way to the last one, so what precedes each is what was served for it.
+ */
+export function traceOf(branch: Readonly<Branch>): Trace {
+  const offset = branch[0].prompt.depth;
+  const last = branch.at(-1) as Call;
+  const responseIds = idsOf(last.end, offset);
+  const lossMask = new Uint8Array(responseIds.length);
+  const logprobs = new Float32Array(responseIds.length);
+  const spans: CallSpan[] = [];
+  for (const call of branch) {
+    const start = call.prompt.depth - offset;
+    lossMask.set(call.mask, start);
+    copyTrained(call, logprobs, start);
+    spans.push(spanOf(call, start));
+  }
+  return create(TraceSchema, {
+    promptIds: packIds(idsOf(branch[0].prompt)),
+    responseIds: packIds(responseIds),
+    lossMask,
+    logprobs: packFloats(logprobs),
+    spans,
+  });
+}
+
+function copyTrained(call: Call, into: Float32Array, start: number): void {
+  if (call.logprobs === undefined) return;
+  for (let i = 0; i < call.mask.length; i++) {
+    if (call.mask[i] === 1) into[start + i] = call.logprobs[i] as number;
+  }
+}
+
+const spanOf = (call: Call, start: number): CallSpan =>
+  create(CallSpanSchema, {
+    callId: call.callId,
+    start,
+    length: call.sampledIds.length,
+    finishReason: call.finishReason,
+    policyVersion: call.policyVersion,
+    maskedReason: call.maskedReason ?? '',
+  });

@@ -1,0 +1,55 @@
+// What happens in the reconstructor, one log line each.
+import type { SessionStats } from '../../gen/ts/polar/common/v1/session_pb.js';
+import type { AttemptRef, Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
+import type { PolarError } from '../common/errors.ts';
+import type { Logger } from '../common/logger.ts';
+import { floorOf } from './domain/cursor.ts';
+
+const attemptOf = (ref: AttemptRef): object => ({
+  task_id: ref.taskId,
+  session_id: ref.sessionId,
+  attempt: ref.attempt,
+});
+
+export function trajectoryBuilt(log: Logger, ref: AttemptRef, stats: SessionStats, durationMs: number): void {
+  const { calls, traces, trainedTokens, sampledTokens } = stats;
+  const tokens = { trained_tokens: Number(trainedTokens), sampled_tokens: Number(sampledTokens) };
+  log.info({ ...attemptOf(ref), calls, traces, ...tokens, duration_ms: durationMs }, 'trajectory built');
+}
+
+/** Tokens are not conserved between engine and records. */
+export function usageDiffers(log: Logger, ref: AttemptRef, mismatches: number): void {
+  log.warn({ ...attemptOf(ref), calls: mismatches }, 'sampled ids differ from engine usage');
+}
+
+export function buildFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
+  log.error({ ...attemptOf(ref), reason: error.reason, err: error }, 'trajectory not built');
+}
+
+/** A trajectory that was announced is gone; `what` is a session or the subject of a group. */
+export function trajectoryLost(log: Logger, what: string, error: PolarError): void {
+  log.error({ what, reason: error.reason, err: error }, 'trajectory lost');
+}
+
+export function streamOpened(log: Logger, consumer: string, cursor: Cursor): void {
+  const floor = Number(floorOf(cursor));
+  log.info({ consumer, floor, unacked: cursor.unacked.length }, 'trajectory stream opened');
+}
+
+/** Ended by its caller, or with an error. */
+export function streamEnded(log: Logger, consumer: string, error: PolarError | undefined): void {
+  log.info({ consumer, reason: error?.reason }, 'trajectory stream ended');
+}
+
+export function batchRemoved(log: Logger, consumer: string, batchId: number): void {
+  log.warn({ consumer, batch_id: batchId }, 'batch was removed before it was acknowledged');
+}
+
+export function streamInterrupted(log: Logger, error: PolarError): void {
+  log.warn({ reason: error.reason, err: error }, 'trajectory stream waits');
+}
+
+/** The trajectory stream has lost what this consumer was sent: a loss of power, or an older copy of the store. */
+export function cursorClamped(log: Logger, consumer: string, sent: bigint, last: bigint): void {
+  log.error({ consumer, sent: Number(sent), last: Number(last) }, 'cursor is ahead of the trajectory stream');
+}

@@ -1,0 +1,19 @@
+// The reconstructor's RPCs, one file each.
+import type { ConnectRouter } from '@connectrpc/connect';
+import { TrajectoryService } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import type { ReconstructorContext } from '../context.ts';
+import { ackTrajectories } from './ack-trajectories.ts';
+import { exportSession } from './export-session.ts';
+import { getTrajectory } from './get-trajectory.ts';
+import { listConsumers } from './list-consumers.ts';
+import { streamTrajectories } from './stream-trajectories.ts';
+
+export function routes(router: ConnectRouter, ctx: ReconstructorContext): void {
+  router.service(TrajectoryService, {
+    ...streamTrajectories(ctx),
+    ...ackTrajectories(ctx),
+    ...getTrajectory(ctx),
+    ...exportSession(ctx),
+    ...listConsumers(ctx),
+  });
+}

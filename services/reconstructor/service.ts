@@ -1,0 +1,55 @@
+// The reconstructor: pulls `build` work, publishes `built` facts, streams finished groups to trainers.
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import type { RunningService } from '../common/lifecycle.ts';
+import type { Logger } from '../common/logger.ts';
+import { type RunningServer, startServer } from '../common/server.ts';
+import type { ReconstructorConfig } from './config.ts';
+import { consumeBuildWork } from './consumers/build.ts';
+import { createContext, type ReconstructorContext } from './context.ts';
+import { routes } from './routes/index.ts';
+
+export class ReconstructorService implements RunningService {
+  readonly failed: Promise<never>;
+  readonly #context: ReconstructorContext;
+  readonly #server: RunningServer;
+  readonly #consuming: Promise<void>;
+
+  private constructor(context: ReconstructorContext, server: RunningServer, signal: AbortSignal) {
+    this.#context = context;
+    this.#server = server;
+    this.#consuming = consumeBuildWork(context, signal);
+    this.failed = this.#consuming.then(() => new Promise<never>(() => {}));
+    this.failed.catch(() => {});
+  }
+
+  /** Connects, then listens, then consumes; ready when it consumes. */
+  static async start(
+    config: ReconstructorConfig,
+    log: Logger,
+    signal: AbortSignal,
+  ): Promise<ReconstructorService> {
+    const context = await createContext(config, log, signal);
+    const { host, port } = config.topology.reconstructor;
+    try {
+      const server = await startServer({
+        host,
+        port,
+        services: [TrajectoryService.typeName],
+        routes: (router) => routes(router, context),
+      });
+      const service = new ReconstructorService(context, server, signal);
+      server.readiness.set(true);
+      log.info({ port: server.port }, 'ready');
+      return service;
+    } catch (error) {
+      await context[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close();
+    await this.#consuming.catch(() => {});
+    await this.#context[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,49 @@
+// What every backend offers. One exec owns one process tree: when it has ended, nothing of it is left, and that is proved.
+import type { PolarError } from '../../common/errors.ts';
+import type { BackendName } from '../../common/specs/catalogue.ts';
+import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
+import type { FileWrite } from '../domain/paths.ts';
+import type { SandboxLimits } from '../domain/plan.ts';
+
+/** One sandbox. */
+export interface Box {
+  /** Address of the LLM proxy as seen from inside. */
+  readonly proxyUrl: string;
+  /** Files can be moved only while no command runs. */
+  readonly filesNeedIdle: boolean;
+  /**
+   * Run one command; the caller sees to it that there is one at a time. Throws SANDBOX_FAILED when the sandbox could not
+   * start, and the signal's reason when it aborts; the process tree is dead either way.
+   */
+  exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult>;
+  /** Make a folder with its parents. Throws UNSAFE_PATH. */
+  makeFolder(path: string): Promise<void>;
+  /** Throws UNSAFE_PATH; replaces what is there, a link too, and never follows the last one. */
+  putFiles(files: readonly FileWrite[]): Promise<void>;
+  /** One regular file. Throws NOT_FOUND, FILE_TOO_LARGE, UNSAFE_PATH. */
+  getFile(path: string): Promise<Uint8Array>;
+  /** Delete it. No exec runs. */
+  remove(): Promise<void>;
+}
+
+export interface BoxSpec {
+  /** Unique; a file name. */
+  readonly id: string;
+  readonly image: string;
+  readonly limits: SandboxLimits;
+}
+
+export interface Backend {
+  readonly name: BackendName;
+  /** False: commands see the host's files, processes and network. */
+  readonly isolates: boolean;
+  /** Names that an image may have. */
+  images(): string[];
+  /** Throws IMAGE_NOT_FOUND, SANDBOX_FAILED. */
+  create(spec: BoxSpec): Promise<Box>;
+}
+
+/** A backend that works here, or why it does not. */
+export type BackendState =
+  | { readonly name: BackendName; readonly isolates: boolean; readonly backend: Backend }
+  | { readonly name: BackendName; readonly isolates: boolean; readonly unavailable: PolarError };

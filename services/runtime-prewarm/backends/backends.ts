@@ -1,0 +1,49 @@
+// The backends of this node, and which one is used where a task names none.
+import type { RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import type { BackendName } from '../../common/specs/catalogue.ts';
+import type { PlanDefaults } from '../domain/plan.ts';
+import { proxyAddress } from '../host/forward.ts';
+import type { Host } from '../host/host.ts';
+import type { Backend, BackendState } from './backend.ts';
+import { openBubblewrap } from './bubblewrap/backend.ts';
+import { openProcess } from './process/backend.ts';
+
+export interface BackendsOptions {
+  readonly host: Host;
+  readonly dataDir: string;
+  /** Of the node's LLM proxy. */
+  readonly proxyUrl: string;
+  readonly defaultRuntime: RuntimeSpec | undefined;
+}
+
+export interface Backends extends AsyncDisposable {
+  readonly states: readonly BackendState[];
+  readonly defaults: PlanDefaults;
+  /** Throws BACKEND_UNAVAILABLE with the reason found at the start. */
+  get(name: BackendName): Backend;
+}
+
+/** `process` is never a default by itself: who wants no isolation says so. */
+export async function openBackends(options: BackendsOptions): Promise<Backends> {
+  const { host, dataDir, proxyUrl, defaultRuntime } = options;
+  const [bubblewrap, processes] = await Promise.all([
+    openBubblewrap(host, dataDir, proxyAddress(proxyUrl)),
+    openProcess(host, proxyUrl),
+  ]);
+  const states: BackendState[] = [bubblewrap, processes];
+  return {
+    states,
+    defaults: {
+      runtime: defaultRuntime,
+      backend: 'backend' in bubblewrap ? 'bubblewrap' : undefined,
+    },
+    get(name) {
+      const state = states.find((one) => one.name === name);
+      if (state === undefined) throw new PolarError('BACKEND_UNAVAILABLE', `unknown runtime ${name}`);
+      if ('unavailable' in state) throw state.unavailable;
+      return state.backend;
+    },
+    [Symbol.asyncDispose]: () => bubblewrap[Symbol.asyncDispose](),
+  };
+}

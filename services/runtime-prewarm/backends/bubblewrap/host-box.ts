@@ -1,0 +1,72 @@
+// A sandbox with image `host`: a small root of its own, the host's programs laid over it read-only.
+import { lstatSync, readlinkSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from '../../domain/command.ts';
+import {
+  COVERED_FOLDERS,
+  HOST_ETC,
+  PROGRAM_FOLDERS,
+  SESSION_FOLDERS,
+  SKELETON_FILES,
+  SKELETON_FOLDERS,
+} from '../../domain/skeleton.ts';
+import { makeAllOwned, makeOwned, removeTree, writeOwned } from '../../host/box-folders.ts';
+import { placeOutputs } from '../../host/output.ts';
+import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
+import type { Box, BoxSpec } from '../backend.ts';
+import { type BubblewrapParts, proxyUrl } from './parts.ts';
+
+export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Promise<Box> {
+  const { host } = parts;
+  const folder = join(host.boxes, spec.id);
+  const root = join(folder, 'root');
+  makeOwned(folder, undefined);
+  makeOwned(root, host.uid);
+  makeSkeleton(root, host.uid);
+  await placeOutputs(host.fifos, folder);
+  const files: RootedOptions = { root, uid: host.uid, covered: COVERED_FOLDERS };
+  const seen = join(host.boxSeen(spec.id), 'root');
+  const launchOptions = (command: Command) => ({
+    root: seen,
+    readOnly: [
+      ...PROGRAMS.readOnly,
+      ...command.mounts.map((one) => [host.mountSeen(one), one.target] as const),
+    ],
+    readOnlyTry: HOST_ETC.map((path) => [path, path] as const),
+  });
+  const prefix = [...host.enterAsSandbox(), parts.bwrap];
+  return {
+    proxyUrl,
+    filesNeedIdle: false,
+    exec: (command, sink, signal) =>
+      parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
+    makeFolder: async (path) => makeFolder(files, path),
+    putFiles: (list) => putFiles(files, list),
+    getFile: async (path) => getFile(files, path),
+    remove: () => removeTree(folder),
+  };
+}
+
+function makeSkeleton(root: string, uid: number | undefined): void {
+  for (const [path, mode] of SKELETON_FOLDERS) makeOwned(join(root, path), uid, mode);
+  makeAllOwned(root, SESSION_FOLDERS, uid);
+  for (const [path, content] of SKELETON_FILES) writeOwned(join(root, path), content, uid);
+  for (const [name, target] of PROGRAMS.links) symlinkSync(target, join(root, name));
+}
+
+/** How the host's programs appear in its root. */
+const PROGRAMS = hostPrograms();
+
+function hostPrograms(): {
+  readonly links: readonly (readonly [name: string, target: string])[];
+  readonly readOnly: readonly (readonly [source: string, target: string])[];
+} {
+  const links: [string, string][] = [];
+  const readOnly: [string, string][] = [['/usr', '/usr']];
+  for (const name of PROGRAM_FOLDERS) {
+    const stat = lstatSync(`/${name}`, { throwIfNoEntry: false });
+    if (stat?.isSymbolicLink()) links.push([name, readlinkSync(`/${name}`)]);
+    else if (stat?.isDirectory()) readOnly.push([`/${name}`, `/${name}`]);
+  }
+  return { links, readOnly };
+}

@@ -1,0 +1,82 @@
+// Root file systems for sandboxes: folders below the images folder.
+import { chmodSync, lchownSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { PolarError } from '../../../common/errors.ts';
+import { type Host, SANDBOX_UID } from '../../host/host.ts';
+
+/** The image that every host has. */
+export const HOST_IMAGE = 'host';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const SET_ID_BITS = 0o6000;
+
+export interface Images {
+  names(): string[];
+  /** Resolves when the image can be used. Throws IMAGE_NOT_FOUND. */
+  prepare(name: string): Promise<void>;
+}
+
+/** Images other than `host` need overlays, and so a manager that is host root. */
+export function imagesOf(host: Host): Images {
+  const shifting = new Map<string, Promise<void>>();
+  const names = (): string[] => [HOST_IMAGE, ...(host.stage === undefined ? [] : foldersOf(host.imagesDir))];
+  return {
+    names,
+    async prepare(name) {
+      if (name === HOST_IMAGE) return;
+      if (!names().includes(name)) throw missing(name, host);
+      let shifted = shifting.get(name);
+      if (shifted === undefined) {
+        shifted = shiftOwners(join(host.imagesDir, name));
+        shifting.set(name, shifted);
+        shifted.catch(() => shifting.delete(name));
+      }
+      await shifted;
+    },
+  };
+}
+
+function foldersOf(imagesDir: string): string[] {
+  return readdirSync(imagesDir, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== HOST_IMAGE && NAME.test(entry.name))
+    .map((entry) => entry.name)
+    .sort();
+}
+
+/**
+ * Move the owners of an image to the sandboxes' users, once: user u becomes SANDBOX_UID + u. What is shifted is left
+ * alone, so that an interrupted shift goes on and two managers do not disturb each other; the root comes last and is the
+ * mark of completeness. Set-user and set-group bits go, as they do with any change of owner.
+ */
+async function shiftOwners(root: string): Promise<void> {
+  if (lstatSync(root).uid >= SANDBOX_UID) return;
+  const folders = [root];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      shiftOwner(path);
+    }
+    await nextTurn();
+  }
+  shiftOwner(root);
+}
+
+function shiftOwner(path: string): void {
+  const { uid, gid, mode } = lstatSync(path);
+  if (uid >= SANDBOX_UID) return;
+  lchownSync(path, SANDBOX_UID + uid, SANDBOX_UID + gid);
+  const isLink = (mode & 0o170000) === 0o120000;
+  if (!isLink) chmodSync(path, mode & 0o7777 & ~SET_ID_BITS);
+}
+
+function missing(name: string, { imagesDir, isRoot }: Host): PolarError {
+  const advice = isRoot
+    ? `put a root file system at ${join(imagesDir, name)}, or use image "${HOST_IMAGE}"`
+    : `this node's runtime-prewarm is not root, so it offers "${HOST_IMAGE}" alone`;
+  return new PolarError(
+    'IMAGE_NOT_FOUND',
+    `there is no image ${JSON.stringify(name)} on this node: ${advice}`,
+  );
+}

@@ -1,0 +1,133 @@
+// One command in bubblewrap: descriptors, the hand-shake while it waits, and what its end means.
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { PolarError } from '../../../common/errors.ts';
+import type { Cell } from '../../containment/containment.ts';
+import { type BwrapOptions, bwrapArgs } from '../../domain/bwrap-args.ts';
+import { type BwrapStatus, readStatus, unstartedExitCode } from '../../domain/bwrap-status.ts';
+import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import { type Forwarding, forwardConnections, type ProxyAddress } from '../../host/forward.ts';
+import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
+import type { NetnsBroker } from '../../host/netns-broker.ts';
+import { type Ended, run } from '../../host/run.ts';
+
+/** Port of the LLM proxy on the sandbox's own loopback. */
+export const PROXY_PORT = 4141;
+
+const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
+
+export interface BwrapLaunch {
+  readonly cell: Cell;
+  /** See Launch. */
+  readonly folder: string;
+  /** Everything before bwrap's own arguments. */
+  readonly prefix: readonly string[];
+  readonly options: Omit<BwrapOptions, 'fds'>;
+  readonly command: Command;
+  /** File with the seccomp program. */
+  readonly seccompFile: string;
+  readonly broker: NetnsBroker;
+  readonly proxy: ProxyAddress;
+  /** Called with pid 1 of the sandbox while the command runs, and with undefined after it. */
+  readonly onPid: (pid: number | undefined) => void;
+}
+
+/** See Box.exec. */
+export async function launchBwrap(
+  launch: BwrapLaunch,
+  sink: OutputSink,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const { cell, command, options } = launch;
+  const seccomp = openSync(launch.seccompFile, 'r');
+  const unread = openSync('/dev/null', 'w');
+  const status = new StatusReader();
+  let forwarding: Forwarding | undefined;
+  const started = async (child: ChildProcess): Promise<boolean> => {
+    const pipe = (fd: number): Writable => child.stdio[fd] as Writable;
+    pipe(FDS.args).end(
+      bwrapArgs({ ...options, fds: FDS })
+        .map((arg) => `${arg}\0`)
+        .join(''),
+    );
+    const pid = await status.pid(child.stdio[FDS.status] as Readable);
+    if (pid === undefined) return false;
+    if (options.idMap === 'outside') writeIdMaps(pid);
+    // Before anything runs inside, so that the first connection finds it.
+    if (command.proxyAccess) {
+      forwarding = forwardConnections(await launch.broker.open(pid, PROXY_PORT), launch.proxy);
+    }
+    launch.onPid(pid);
+    pipe(FDS.block).end('1');
+    return true;
+  };
+  try {
+    const argv = [...launch.prefix, '--args', String(FDS.args), '--', ...command.argv];
+    const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
+    const { stdin, timeoutMs } = command;
+    const ended = await run(
+      cell,
+      { argv, folder: launch.folder, stdin, timeoutMs, fds, started },
+      sink,
+      signal,
+    );
+    const proxyConnectFailures = forwarding?.failures ?? 0;
+    return { ...resultOf(ended, status.last), proxyConnectFailures };
+  } finally {
+    closeSync(seccomp);
+    closeSync(unread);
+    launch.onPid(undefined);
+    forwarding?.close();
+  }
+}
+
+function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, 'proxyConnectFailures'> {
+  const { timedOut, empty, usage, wallMs, droppedOutputBytes, complaint } = ended;
+  const outOfMemory = usage.oomKills > 0;
+  const killedHere = timedOut || outOfMemory;
+  const exitCode =
+    status.exitCode ??
+    (killedHere ? ended.code : undefined) ??
+    (ended.started ? unstartedExitCode(complaint) : undefined);
+  if (exitCode === undefined) {
+    throw new PolarError('SANDBOX_FAILED', `bubblewrap failed with ${ended.code}: ${complaint.trim()}`);
+  }
+  return {
+    exitCode,
+    timedOut,
+    outOfMemory,
+    empty,
+    peakMemoryBytes: usage.peakMemoryBytes,
+    cpuMs: usage.cpuMs,
+    wallMs: Math.round(wallMs),
+    droppedOutputBytes,
+  };
+}
+
+/** The host's root gives the sandbox its users: root inside is SANDBOX_UID outside. */
+function writeIdMaps(pid: number): void {
+  const map = `0 ${SANDBOX_UID} ${SANDBOX_UID_COUNT}\n`;
+  for (const name of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${name}`, map);
+}
+
+class StatusReader {
+  #text = '';
+
+  get last(): BwrapStatus {
+    return readStatus(this.#text);
+  }
+
+  /** Pid 1 of the sandbox; undefined when bwrap ends before it has one. */
+  pid(stream: Readable): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      stream.setEncoding('utf8');
+      stream.on('data', (chunk: string) => {
+        this.#text += chunk;
+        const { childPid } = this.last;
+        if (childPid !== undefined) resolve(childPid);
+      });
+      stream.once('close', () => resolve(undefined));
+    });
+  }
+}

@@ -1,0 +1,61 @@
+// What all bubblewrap sandboxes of a manager share.
+import type { BwrapOptions } from '../../domain/bwrap-args.ts';
+import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import type { ProxyAddress } from '../../host/forward.ts';
+import type { Host } from '../../host/host.ts';
+import type { NetnsBroker } from '../../host/netns-broker.ts';
+import type { BoxSpec } from '../backend.ts';
+import { launchBwrap, PROXY_PORT } from './launch.ts';
+
+/** The LLM proxy as every sandbox sees it. */
+export const proxyUrl = `http://127.0.0.1:${PROXY_PORT}`;
+
+export interface BoxLaunch {
+  readonly spec: BoxSpec;
+  /** The sandbox's own folder. */
+  readonly folder: string;
+  /** Everything before bwrap's arguments. */
+  readonly prefix: readonly string[];
+  readonly command: Command;
+  readonly options: Pick<BwrapOptions, 'root' | 'readOnly' | 'readOnlyTry'>;
+  readonly onPid?: (pid: number | undefined) => void;
+}
+
+export interface BubblewrapParts {
+  readonly host: Host;
+  /** Path of the program. */
+  readonly bwrap: string;
+  launch(launch: BoxLaunch, sink: OutputSink, signal: AbortSignal): Promise<CommandResult>;
+}
+
+const BASE_ENV = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/root',
+  USER: 'root',
+  LANG: 'C.UTF-8',
+};
+
+export function bubblewrapParts(
+  host: Host,
+  bwrap: string,
+  seccompFile: string,
+  broker: NetnsBroker,
+  proxy: ProxyAddress,
+): BubblewrapParts {
+  let launches = 0;
+  return {
+    host,
+    bwrap,
+    async launch({ spec, folder, prefix, command, options, onPid = () => {} }, sink, signal) {
+      const cell = host.containment.open(`${spec.id}.${++launches}`, spec.limits);
+      const env = { ...BASE_ENV, ...command.env };
+      const idMap = host.isRoot ? 'outside' : 'own';
+      const all = { ...options, cwd: command.cwd, env, idMap } as const;
+      return await launchBwrap(
+        { cell, folder, prefix, options: all, command, seccompFile, broker, proxy, onPid },
+        sink,
+        signal,
+      );
+    },
+  };
+}

@@ -1,0 +1,101 @@
+// Configuration of runtime-prewarm: the topology file and the environment, nothing else.
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { create } from '@bufbuild/protobuf';
+import { type RuntimeSpec, RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  type CommonConfig,
+  type Environment,
+  nodeOf,
+  readCommonConfig,
+} from '../common/config/environment.ts';
+import { faulty } from '../common/config/faults.ts';
+import type { NodeTopology } from '../common/config/topology.ts';
+import type { FieldFault } from '../common/errors.ts';
+import { type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
+import type { MountRoot } from './domain/mounts.ts';
+
+export interface RuntimePrewarmConfig extends CommonConfig {
+  readonly node: NodeTopology;
+  /** Everything of this node's sandboxes lies here. */
+  readonly dataDir: string;
+  /** Host folders below which a command's mounts may lie. */
+  readonly mountRoots: readonly MountRoot[];
+  readonly defaultRuntime: RuntimeSpec | undefined;
+  /** Search path for bwrap and python3. */
+  readonly path: string;
+}
+
+/** Throws INVALID_CONFIG with every fault. */
+export function readConfig(env: Environment): RuntimePrewarmConfig {
+  const common = readCommonConfig(env);
+  const node = nodeOf(common.topology, env);
+  return {
+    ...common,
+    node,
+    dataDir: join(common.topology.data_dir, 'nodes', node.id),
+    mountRoots: mountRootsOf(node),
+    defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime),
+    path: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
+  };
+}
+
+/** The rule: installed harnesses (cache), and the Node.js that runs this service (node). Nothing else of the host. */
+function mountRootsOf(node: NodeTopology): MountRoot[] {
+  mkdirSync(node.cache_dir, { recursive: true });
+  const packaged = join(import.meta.dirname, '../../node_modules/node');
+  const nodeDir = existsSync(packaged) ? packaged : dirname(process.execPath);
+  return [
+    { name: 'cache', path: realpathSync(node.cache_dir) },
+    { name: 'node', path: realpathSync(nodeDir) },
+  ];
+}
+
+function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
+  const faults: FieldFault[] = [...unsupportedFields(runtime)];
+  const steps = [...runtime.prepare, ...(runtime.eval_prepare ?? [])];
+  if (steps.some((step) => 'source' in step)) {
+    faults.push({
+      field: 'prepare',
+      description: 'uploads belong to a task; a default runtime has exec steps only',
+    });
+  }
+  if (faults.length > 0) {
+    const named = faults.map(({ field, description }) => ({
+      field: `default_runtime.${field}`,
+      description,
+    }));
+    throw faulty('INVALID_CONFIG', 'the topology', named);
+  }
+  return create(RuntimeSpecSchema, {
+    backend: runtime.backend ?? '',
+    image: runtime.image,
+    prepare: stepsOf(runtime.prepare),
+    ...(runtime.eval_prepare !== null && { evalPrepare: { steps: stepsOf(runtime.eval_prepare) } }),
+    env: runtime.env,
+    workdir: runtime.workdir ?? '',
+    cpus: runtime.cpus ?? 0,
+    memoryMb: runtime.memory_mb ?? 0,
+  });
+}
+
+function stepsOf(steps: RuntimeFile['prepare']) {
+  return steps.flatMap((step) =>
+    'source' in step
+      ? []
+      : [
+          {
+            step: {
+              case: 'exec' as const,
+              value: {
+                command: step.command,
+                cwd: step.cwd ?? '',
+                env: step.env,
+                maxAttempts: step.max_attempts,
+              },
+            },
+          },
+        ],
+  );
+}

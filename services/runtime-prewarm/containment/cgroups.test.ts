@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, rmdirSync } from 'node:fs';
+import process from 'node:process';
+import { expect } from 'chai';
+import { sleep } from '../../common/clock.ts';
+import { cgroupContainment } from './cgroups.ts';
+import { findHierarchies } from './hierarchies.ts';
+
+const limits = { memoryBytes: 256 << 20, cpus: 1 };
+
+for (const ignoreV2 of [false, true]) {
+  describe(`control groups, ${ignoreV2 ? 'with the freezer' : 'with cgroup.kill where it is'}`, () => {
+    const base = `polar-test-${process.pid}-${ignoreV2}`;
+    const hierarchies = findHierarchies(ignoreV2);
+    const containment = cgroupContainment(base, hierarchies);
+    after(() => {
+      for (const folder of containment?.bases ?? []) rmdirSync(folder);
+      expect(globSync(`/sys/fs/cgroup/{,*/}${base}`)).to.eql([]);
+    });
+    if (containment === undefined) {
+      it('says where groups cannot be made', () =>
+        expect(cgroupContainment(base, hierarchies)).to.equal(undefined));
+      return;
+    }
+
+    it('kills what fled into sessions of its own, and proves it', async () => {
+      const cell = containment.open('fled', limits);
+      const script = 'for i in 1 2 3 4 5; do setsid sleep 100 & done; wait';
+      const [file = '', ...args] = cell.wrap(['sh', '-c', script], 3);
+      const child = spawn(file, args, { stdio: 'ignore', detached: true });
+      cell.attach(child, 3);
+      const exited = once(child, 'exit');
+      await sleep(200);
+      cell.kill();
+      await exited;
+      expect(await cell.end()).to.equal(true);
+      await cell.close();
+      expect(globSync(`/sys/fs/cgroup/{,*/}${base}/fled`)).to.eql([]);
+    });
+
+    it('fences launchers that come late', async () => {
+      const cell = containment.open('late', limits);
+      const [file = '', ...args] = cell.wrap(['true'], 3);
+      await cell.close();
+      const child = spawn(file, args, { stdio: 'ignore' });
+      const [code] = await once(child, 'exit');
+      expect(code).to.not.equal(0);
+    });
+  });
+}

@@ -1,0 +1,56 @@
+// Composition root: what routes and consumers get.
+
+import { newId } from '../common/ids.ts';
+import type { Logger } from '../common/logger.ts';
+import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
+import { type Bus, openBus } from '../common/nats/bus.ts';
+import { type Backends, openBackends } from './backends/backends.ts';
+import type { RuntimePrewarmConfig } from './config.ts';
+import * as events from './events.ts';
+import { type Host, openHost } from './host/host.ts';
+import { RuntimeTable } from './runtimes/table.ts';
+
+export type { Runtime } from './runtimes/runtime.ts';
+
+export interface RuntimePrewarmContext extends AsyncDisposable {
+  readonly config: RuntimePrewarmConfig;
+  readonly log: Logger;
+  readonly bus: Bus;
+  readonly blobs: BlobStore;
+  readonly host: Host;
+  readonly backends: Backends;
+  readonly runtimes: RuntimeTable;
+  /** New at each start and after a fence: what was here before counts as lost. */
+  bootId: string;
+}
+
+export async function createContext(
+  config: RuntimePrewarmConfig,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<RuntimePrewarmContext> {
+  const { node, dataDir, mountRoots, path, defaultRuntime } = config;
+  await using opened = new AsyncDisposableStack();
+  const bus = await openBus({ url: config.natsUrl, name: `runtime-prewarm-${node.id}`, signal });
+  opened.defer(() => bus.close());
+  const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path });
+  opened.use(host);
+  events.hostOpened(log, host);
+  const backends = await openBackends({ host, dataDir, proxyUrl: node.public_url, defaultRuntime });
+  opened.use(backends);
+  for (const state of backends.states) events.backendProbed(log, state);
+  const runtimes = new RuntimeTable(backends, log);
+  opened.defer(() => runtimes.close());
+  const all = opened.move();
+  return {
+    config,
+    log,
+    bus,
+    blobs: createBlobStore(bus),
+    host,
+    backends,
+    runtimes,
+    bootId: newId('boot'),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}

@@ -1,0 +1,39 @@
+// Arguments of bwrap for one command. They go through a descriptor: pid 1 inside shows its command line to everybody there.
+
+export interface BwrapOptions {
+  /** Folder that becomes `/`, as the launcher sees it. */
+  readonly root: string;
+  /** Shown read-only, source to target. */
+  readonly readOnly: readonly (readonly [source: string, target: string])[];
+  /** The same where the source may be missing. */
+  readonly readOnlyTry: readonly (readonly [source: string, target: string])[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** `outside`: the manager writes the id map, as host root; `own`: bwrap maps root inside to the present user. */
+  readonly idMap: 'outside' | 'own';
+  readonly fds: {
+    readonly status: number;
+    readonly block: number;
+    readonly seccomp: number;
+    readonly unread: number;
+  };
+}
+
+const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((name) => `--unshare-${name}`);
+
+export function bwrapArgs({ root, readOnly, readOnlyTry, cwd, env, idMap, fds }: BwrapOptions): string[] {
+  return [
+    ...NAMESPACES,
+    ...['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--bind', root, '/'],
+    ...readOnly.flatMap(([source, target]) => ['--ro-bind', source, target]),
+    ...readOnlyTry.flatMap(([source, target]) => ['--ro-bind-try', source, target]),
+    ...['--dev', '/dev', '--proc', '/proc', '--chdir', cwd, '--clearenv'],
+    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--json-status-fd', String(fds.status), '--seccomp', String(fds.seccomp)],
+    // Both kinds of waiting: bwrap closes the descriptor in the command's own process only for the second.
+    ...['--block-fd', String(fds.block)],
+    // It insists on a second status descriptor where it waits for the id map, and closes it in every case.
+    ...['--info-fd', String(fds.unread)],
+    ...(idMap === 'own' ? ['--uid', '0', '--gid', '0'] : ['--userns-block-fd', String(fds.block)]),
+  ];
+}

@@ -1,0 +1,22 @@
+import { expect } from 'chai';
+import { readStatus, unstartedExitCode } from './bwrap-status.ts';
+
+describe('bwrap status', () => {
+  it('reads documents as they become complete', () => {
+    expect(readStatus('{ "child-pid": 1')).to.eql({ childPid: undefined, exitCode: undefined });
+    const first = '{\n "child-pid": 123, "net-namespace": 4026532182\n}\n';
+    expect(readStatus(first)).to.eql({ childPid: 123, exitCode: undefined });
+    expect(readStatus(`${first}{ "exit-code": 0 }\n`)).to.eql({ childPid: 123, exitCode: 0 });
+  });
+
+  it("tells a command's own failure to start from the sandbox's", () => {
+    expect(unstartedExitCode('bwrap: execvp /nope: No such file or directory\n')).to.equal(127);
+    expect(unstartedExitCode('bwrap: execvp /etc: Permission denied\n')).to.equal(126);
+    expect(unstartedExitCode("bwrap: Can't chdir to /x: No such file or directory\n")).to.equal(126);
+    expect(unstartedExitCode("bwrap: Can't mount proc on /newroot/proc: Operation not permitted\n")).to.equal(
+      undefined,
+    );
+    expect(unstartedExitCode('mount: wrong fs type\n')).to.equal(undefined);
+    expect(unstartedExitCode('')).to.equal(undefined);
+  });
+});

@@ -1,0 +1,31 @@
+// A command of a sandbox, and how it ended.
+import type { ResolvedMount } from './mounts.ts';
+
+export interface Command {
+  /** Program and arguments; no shell is added. */
+  readonly argv: readonly string[];
+  /** Absolute in the sandbox. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: Uint8Array;
+  readonly timeoutMs: number;
+  readonly mounts: readonly ResolvedMount[];
+  readonly proxyAccess: boolean;
+}
+
+export interface CommandResult {
+  /** 128 + N when signal N ended it. */
+  readonly exitCode: number;
+  readonly timedOut: boolean;
+  readonly outOfMemory: boolean;
+  /** Proved: no process of the command is left. */
+  readonly empty: boolean;
+  readonly peakMemoryBytes: number;
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  readonly proxyConnectFailures: number;
+  readonly droppedOutputBytes: number;
+}
+
+export type OutputStream = 'stdout' | 'stderr';
+export type OutputSink = (stream: OutputStream, bytes: Uint8Array) => void;

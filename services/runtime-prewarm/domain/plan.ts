@@ -1,0 +1,65 @@
+// What a sandbox is to be, from a task's runtime and the node's default.
+import type { PrepareStep, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import { SANDBOX_MEMORY_MB_DEFAULT } from '../../common/limits.ts';
+import { BACKENDS, type BackendName, DEFAULT_WORKDIR, listed } from '../../common/specs/catalogue.ts';
+import { partsOf } from './paths.ts';
+
+export interface SandboxPlan {
+  readonly backend: BackendName;
+  /** Empty: the backend's own default. */
+  readonly image: string;
+  readonly steps: readonly PrepareStep[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir: string;
+  readonly limits: SandboxLimits;
+}
+
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  /** 0: no limit. */
+  readonly cpus: number;
+}
+
+export interface PlanDefaults {
+  /** Used whole where a task has no runtime; its backend and image where a runtime names none. */
+  readonly runtime: RuntimeSpec | undefined;
+  /** Where nobody names a backend; undefined: there is none. */
+  readonly backend: BackendName | undefined;
+}
+
+const MIB = 1024 * 1024;
+
+/** Throws BACKEND_UNAVAILABLE where no backend is named and the node has no default, and for unknown names. */
+export function planOf(
+  given: RuntimeSpec | undefined,
+  defaults: PlanDefaults,
+  forEvaluation: boolean,
+): SandboxPlan {
+  const spec = given ?? defaults.runtime;
+  const backend = backendOf(spec?.backend ?? '', defaults);
+  const ownDefault = defaults.runtime?.backend === backend || defaults.runtime?.backend === '';
+  const memoryMb = spec?.memoryMb || defaults.runtime?.memoryMb || SANDBOX_MEMORY_MB_DEFAULT;
+  const evaluation = forEvaluation ? spec?.evalPrepare : undefined;
+  return {
+    backend,
+    image: spec?.image || (ownDefault ? (defaults.runtime?.image ?? '') : ''),
+    steps: evaluation?.steps ?? spec?.prepare ?? [],
+    env: { ...spec?.env },
+    workdir: `/${partsOf(spec?.workdir || DEFAULT_WORKDIR).join('/')}`,
+    limits: { memoryBytes: memoryMb * MIB, cpus: spec?.cpus ?? 0 },
+  };
+}
+
+function backendOf(named: string, { runtime, backend }: PlanDefaults): BackendName {
+  const name = named || runtime?.backend || backend;
+  if (name === undefined) {
+    throw new PolarError(
+      'BACKEND_UNAVAILABLE',
+      'the task names no runtime backend and this node has no default: install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set runtime.backend to process, which isolates nothing',
+    );
+  }
+  const known = BACKENDS.find((one) => one === name);
+  if (known !== undefined) return known;
+  throw new PolarError('BACKEND_UNAVAILABLE', `unknown runtime ${name}; there are ${listed(BACKENDS)}`);
+}

@@ -1,0 +1,63 @@
+// Business events of runtime-prewarm: one function each, one log line each.
+import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { asPolarError, type PolarError } from '../common/errors.ts';
+import type { Logger } from '../common/logger.ts';
+import type { BackendState } from './backends/backend.ts';
+import type { Host } from './host/host.ts';
+import type { Runtime } from './runtimes/runtime.ts';
+
+export type RemovalCause = 'released' | 'expired' | 'revoked' | 'fenced' | 'stopped' | 'failed';
+
+export function hostOpened(log: Logger, { containment, isRoot }: Host): void {
+  log.info(
+    { containment: containment.kind, limits_enforced: containment.enforced, host_root: isRoot },
+    'sandboxes can be made',
+  );
+}
+
+export function backendProbed(log: Logger, state: BackendState): void {
+  if ('unavailable' in state) {
+    const { reason, message } = state.unavailable;
+    log.warn({ backend: state.name, reason, why: message }, 'runtime backend unavailable');
+  } else {
+    log.info({ backend: state.name, isolates: state.isolates }, 'runtime backend ready');
+  }
+}
+
+export function runtimePrepared(log: Logger, runtime: Runtime): void {
+  if (runtime.isolated) log.info(bindings(runtime), 'runtime prepared');
+  else log.warn(bindings(runtime), 'runtime prepared, and nothing isolates it from the host');
+}
+
+export function runtimeRemoved(log: Logger, runtime: Runtime, cause: RemovalCause): void {
+  log.info({ ...bindings(runtime), cause }, 'runtime removed');
+}
+
+export function removalFailed(log: Logger, runtime: Runtime, error: unknown): void {
+  log.error({ ...bindings(runtime), err: error }, 'runtime left behind, its guardian will clear it');
+}
+
+export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
+  const { reason, message } = error;
+  log.warn({ session_id: ref.sessionId, attempt: ref.attempt, reason, why: message }, 'prepare failed');
+}
+
+export function workDropped(log: Logger, ref: AttemptRef | undefined, why: string): void {
+  log.info({ session_id: ref?.sessionId, attempt: ref?.attempt, why }, 'work dropped');
+}
+
+export function heartbeatMissed(log: Logger, error: unknown): void {
+  log.debug({ why: asPolarError(error).message }, 'heartbeat not answered');
+}
+
+export function fenced(log: Logger, silentMs: number, bootId: string): void {
+  log.error(
+    { silent_ms: Math.round(silentMs), boot_id: bootId },
+    'no scheduler answers: sandboxes of sessions removed, the node counts as started anew',
+  );
+}
+
+function bindings({ id, plan, options }: Runtime): object {
+  const { sessionId, attempt, purpose } = options.owner;
+  return { runtime_id: id, backend: plan.backend, session_id: sessionId, attempt, purpose };
+}

@@ -1,0 +1,115 @@
+// What this machine allows, found out once: who we are, how processes are held together, how launchers start.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { PolarError } from '../../common/errors.ts';
+import { sha256 } from '../../common/ids.ts';
+import { cgroupContainment } from '../containment/cgroups.ts';
+import type { Containment } from '../containment/containment.ts';
+import { supervisorContainment } from '../containment/supervisor.ts';
+import type { MountRoot, ResolvedMount } from '../domain/mounts.ts';
+import { FifoPool } from './fifos.ts';
+import { type Guardian, startGuardian } from './guardian.ts';
+import { findPython, publicPath, SYSTEM_PATH } from './tools.ts';
+
+/** Commands of a manager that is host root run as this user: far above any real one, with no right on the host. */
+export const SANDBOX_UID = 200_000;
+/** Users of an image lie at SANDBOX_UID and above. */
+export const SANDBOX_UID_COUNT = 65_536;
+
+export interface HostOptions {
+  /** Folder of this node's data. */
+  readonly dataDir: string;
+  readonly imagesDir: string;
+  readonly mountRoots: readonly MountRoot[];
+  /** Search path for programs. */
+  readonly path: string;
+}
+
+export interface Host extends AsyncDisposable {
+  readonly isRoot: boolean;
+  /** Owner of what a sandbox writes; undefined: this process. */
+  readonly uid: number | undefined;
+  readonly containment: Containment;
+  readonly guardian: Guardian;
+  readonly boxes: string;
+  readonly fifos: FifoPool;
+  readonly imagesDir: string;
+  readonly mountRoots: readonly MountRoot[];
+  /** Search path for programs of the host. */
+  readonly path: string;
+  /** The same for commands that are no manager's own. */
+  readonly commandPath: string;
+  readonly python: string;
+  /** Where launchers find boxes, images and mounts; undefined: at their host paths. */
+  readonly stage: string | undefined;
+  /** A box's folder as launchers see it. */
+  boxSeen(id: string): string;
+  /** A mount's source as launchers see it. */
+  mountSeen(mount: ResolvedMount): string;
+  /** Launch in the stage's mount namespace, as this user. */
+  enterStage(): string[];
+  /** The same as the user of sandboxes. */
+  enterAsSandbox(): string[];
+}
+
+/** Takes the lock of the data and clears what an earlier manager left. Throws INVALID_CONFIG, SANDBOX_FAILED. */
+export async function openHost(options: HostOptions): Promise<Host> {
+  const { dataDir, imagesDir, path } = options;
+  const python = findPython(path);
+  if (python === undefined) {
+    throw new PolarError('SANDBOX_FAILED', 'no python3 on PATH: sandboxes need Python 3.9 or newer');
+  }
+  const isRoot = process.getuid?.() === 0;
+  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(imagesDir, { recursive: true });
+  const instance = `polar-${sha256(realpathSync(dataDir)).slice(0, 12)}`;
+  const stage = isRoot && canMount() ? `/run/${instance}` : undefined;
+  const containment = cgroupContainment(instance) ?? supervisorContainment(python);
+  const boxes = join(realpathSync(dataDir), 'boxes');
+  const guardian = await startGuardian({
+    lock: join(dataDir, 'runtime-prewarm.lock'),
+    boxes,
+    stage,
+    shown: new Map([
+      ['boxes', boxes],
+      ['images', realpathSync(imagesDir)],
+      ...options.mountRoots.map(({ name, path }) => [name, path] as const),
+    ]),
+    groupBases: containment.bases,
+  });
+  const uid = isRoot ? SANDBOX_UID : undefined;
+  const fifos = new FifoPool(join(boxes, '.fifos'), uid);
+  const nsenter = ['nsenter', `--mount=/proc/${guardian.pid}/ns/mnt`];
+  const drop = ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--'];
+  return {
+    ...options,
+    isRoot,
+    uid,
+    containment,
+    guardian,
+    boxes,
+    fifos,
+    python,
+    commandPath: isRoot ? publicPath(path) : path,
+    stage,
+    boxSeen: (id) => (stage === undefined ? join(boxes, id) : join(stage, 'boxes', id)),
+    mountSeen: ({ root, below, source }) => (stage === undefined ? source : join(stage, root, below)),
+    enterStage: () => (stage === undefined ? [] : [...nsenter, '--']),
+    enterAsSandbox() {
+      if (stage !== undefined) return [...nsenter, '-S', `${uid}`, '-G', `${uid}`, '--'];
+      return isRoot ? drop : [];
+    },
+    async [Symbol.asyncDispose]() {
+      await fifos.close();
+      await guardian.close();
+    },
+  };
+}
+
+/** Root of a container may lack the right to mount. */
+function canMount(): boolean {
+  const args = ['--mount', '--propagation', 'slave', 'mount', '-t', 'tmpfs', 'probe', '/run'];
+  return spawnSync('unshare', args, { env: { PATH: SYSTEM_PATH }, stdio: 'ignore' }).status === 0;
+}

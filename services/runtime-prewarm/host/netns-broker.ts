@@ -1,0 +1,89 @@
+// Listening sockets inside a sandbox's network namespace, accepted by this process: no shim inside, no route, no address.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import { PolarError } from '../../common/errors.ts';
+import { SYSTEM_PATH } from './tools.ts';
+
+const SCRIPT = join(import.meta.dirname, 'netns_broker.py');
+
+interface Waiting {
+  readonly resolve: (server: Server) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One helper process for all sandboxes; a new one is started when it has ended. */
+export class NetnsBroker implements AsyncDisposable {
+  readonly #python: string;
+  /** Enter the owning user namespace first: this process is not host root. */
+  readonly #userns: boolean;
+  readonly #waiting = new Map<number, Waiting>();
+  #child: ChildProcess | undefined;
+  #lastId = 0;
+
+  constructor(python: string, userns: boolean) {
+    this.#python = python;
+    this.#userns = userns;
+  }
+
+  /** A server that listens on 127.0.0.1:port inside the namespace of `pid`; add a `connection` listener. Throws SANDBOX_FAILED. */
+  open(pid: number, port: number): Promise<Server> {
+    const child = this.#running();
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<Server>();
+    this.#waiting.set(id, { resolve, reject });
+    child.send({ id, pid, port, userns: this.#userns }, (error) => {
+      if (error !== null) this.#fail(id, error.message);
+    });
+    return promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  #running(): ChildProcess {
+    if (this.#child !== undefined) return this.#child;
+    const child = spawn(this.#python, ['-ISu', SCRIPT], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: { PATH: SYSTEM_PATH },
+      detached: true,
+      cwd: '/',
+    });
+    child.on('message', (message, handle) =>
+      this.#answered(message as { id: number; error?: string }, handle),
+    );
+    const ended = (): void => {
+      if (this.#child === child) this.#child = undefined;
+      for (const id of [...this.#waiting.keys()]) this.#fail(id, 'the helper process ended');
+    };
+    child.once('error', ended);
+    child.once('exit', ended);
+    this.#child = child;
+    return child;
+  }
+
+  #answered({ id, error }: { id: number; error?: string }, handle: unknown): void {
+    if (error !== undefined) {
+      this.#fail(id, error);
+      return;
+    }
+    const server = handle as Server;
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (waiting === undefined) server.close();
+    else waiting.resolve(server);
+  }
+
+  #fail(id: number, why: string): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.reject(new PolarError('SANDBOX_FAILED', `no listener in the sandbox's network: ${why}`));
+  }
+}

@@ -1,0 +1,27 @@
+// AcquireRuntime: a sandbox, prepared and leased.
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { RuntimeService } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { LEASE_MAX_MS, PREPARE_DEFAULT_MS } from '../../common/limits.ts';
+import type { RuntimePrewarmContext } from '../context.ts';
+import { durationBetween, leaseOf, runtimeMessage } from '../domain/messages.ts';
+
+export function acquireRuntime(
+  ctx: RuntimePrewarmContext,
+): Pick<ServiceImpl<typeof RuntimeService>, 'acquireRuntime'> {
+  return {
+    async acquireRuntime({ spec, owner, ttl, forEvaluation, prepareTimeout }, { signal }) {
+      const { sessionId = '', attempt = 0, purpose = '' } = owner ?? {};
+      const runtime = await ctx.runtimes.acquire(
+        {
+          spec,
+          owner: { sessionId, attempt, purpose },
+          leaseMs: leaseOf(ttl),
+          timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
+          forEvaluation,
+        },
+        signal,
+      );
+      return { runtime: runtimeMessage(runtime) };
+    },
+  };
+}

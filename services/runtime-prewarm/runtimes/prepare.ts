@@ -1,0 +1,76 @@
+// The steps of a preparation, in order.
+import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
+import { filesOf } from '../domain/paths.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Throws PREPARE_FAILED naming the step, PREPARE_TIMEOUT by the signal's reason, UNSAFE_PATH, SANDBOX_FAILED. */
+export async function runPrepareSteps(
+  runtime: Runtime,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await runtime.makeFolder(runtime.plan.workdir);
+  for (const [index, { step }] of runtime.plan.steps.entries()) {
+    signal.throwIfAborted();
+    const name = `prepare[${index}]`;
+    if (step.case === 'exec') await runExecStep(runtime, name, step.value, timeoutMs, signal);
+    else await upload(runtime, name, step);
+  }
+}
+
+async function upload(runtime: Runtime, name: string, step: PrepareStep['step']): Promise<void> {
+  const files = filesOf(step);
+  if (step.case === 'uploadDir') await runtime.makeFolder(step.value.target);
+  if (step.case === undefined) throw new PolarError('PREPARE_FAILED', `${name} says nothing to do`);
+  await runtime.putFiles(files);
+}
+
+async function runExecStep(
+  runtime: Runtime,
+  name: string,
+  { command, cwd, env, maxAttempts }: ExecStep,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const tail = new Tail();
+    const { exitCode, outOfMemory } = await runtime.exec(
+      {
+        argv: ['sh', '-c', command],
+        cwd: cwd || runtime.plan.workdir,
+        env,
+        stdin: new Uint8Array(),
+        // The signal ends the preparation as a whole, and says why.
+        timeoutMs: timeoutMs + SANDBOX_END_MS,
+        mounts: [],
+        proxyAccess: false,
+      },
+      (_stream, bytes) => tail.add(bytes),
+      signal,
+    );
+    signal.throwIfAborted();
+    if (exitCode === 0) return;
+    if (attempt >= Math.max(1, maxAttempts)) {
+      const memory = outOfMemory ? ', out of memory' : '';
+      throw new PolarError(
+        'PREPARE_FAILED',
+        `${name}: the command ended with exit code ${exitCode}${memory}: ${tail.text()}`,
+      );
+    }
+  }
+}
+
+/** The last PREPARE_TAIL_BYTES of an output. */
+class Tail {
+  #bytes = Buffer.alloc(0);
+
+  add(bytes: Uint8Array): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes]).subarray(-PREPARE_TAIL_BYTES);
+  }
+
+  text(): string {
+    return this.#bytes.toString().trim();
+  }
+}

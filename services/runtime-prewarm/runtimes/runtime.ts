@@ -1,0 +1,79 @@
+// One leased sandbox.
+import { PolarError } from '../../common/errors.ts';
+import type { Box } from '../backends/backend.ts';
+import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
+import type { AcquireOptions } from '../domain/lease.ts';
+import type { FileWrite } from '../domain/paths.ts';
+import type { SandboxPlan } from '../domain/plan.ts';
+
+export class Runtime {
+  readonly id: string;
+  readonly plan: SandboxPlan;
+  readonly options: AcquireOptions;
+  /** Unix time in milliseconds. */
+  expireMs = Number.POSITIVE_INFINITY;
+  /** False: its commands see the host's files, processes and network. */
+  readonly isolated: boolean;
+  readonly #box: Box;
+  readonly #gone = new AbortController();
+  #running: Promise<unknown> | undefined;
+
+  constructor(id: string, plan: SandboxPlan, options: AcquireOptions, box: Box, isolated: boolean) {
+    this.id = id;
+    this.plan = plan;
+    this.options = options;
+    this.#box = box;
+    this.isolated = isolated;
+  }
+
+  get proxyUrl(): string {
+    return this.#box.proxyUrl;
+  }
+
+  /** Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile. */
+  async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
+    const env = { ...this.plan.env, ...command.env };
+    return await this.#alone((gone) =>
+      this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone])),
+    );
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await this.#files(() => this.#box.makeFolder(path));
+  }
+
+  async putFiles(files: readonly FileWrite[]): Promise<void> {
+    await this.#files(() => this.#box.putFiles(files));
+  }
+
+  async getFile(path: string): Promise<Uint8Array> {
+    return await this.#files(() => this.#box.getFile(path));
+  }
+
+  /** End what runs, then delete the sandbox. */
+  async remove(why: PolarError): Promise<void> {
+    this.#gone.abort(why);
+    await this.#running?.catch(() => {});
+    await this.#box.remove();
+  }
+
+  async #files<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#box.filesNeedIdle) return await this.#alone(work);
+    this.#gone.signal.throwIfAborted();
+    return await work();
+  }
+
+  async #alone<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+    this.#gone.signal.throwIfAborted();
+    if (this.#running !== undefined) {
+      throw new PolarError('RUNTIME_BUSY', `runtime ${this.id} is busy with another command: one at a time`);
+    }
+    const running = work(this.#gone.signal);
+    this.#running = running;
+    try {
+      return await running;
+    } finally {
+      this.#running = undefined;
+    }
+  }
+}

@@ -1,0 +1,165 @@
+// All sandboxes of this node: made, leased, and removed by release, expiry, revocation or fence.
+import type { AttemptRef } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { withTimeout } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { newId } from '../../common/ids.ts';
+import { RUNTIMES_MAX } from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
+import type { Backends } from '../backends/backends.ts';
+import type { AcquireOptions } from '../domain/lease.ts';
+import { planOf } from '../domain/plan.ts';
+import * as events from '../events.ts';
+import { runPrepareSteps } from './prepare.ts';
+import { Runtime } from './runtime.ts';
+
+/** An attempt by its session and number. */
+export type AttemptKey = Pick<AttemptRef, 'sessionId' | 'attempt'>;
+
+interface Preparing {
+  readonly options: AcquireOptions;
+  readonly stop: AbortController;
+  readonly done: Promise<unknown>;
+}
+
+export class RuntimeTable {
+  readonly #backends: Backends;
+  readonly #log: Logger;
+  readonly #leased = new Map<string, Runtime>();
+  readonly #preparing = new Set<Preparing>();
+  readonly #removing = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(backends: Backends, log: Logger) {
+    this.#backends = backends;
+    this.#log = log;
+  }
+
+  /**
+   * Make and prepare a sandbox; its lease begins when it is prepared. Throws RUNTIME_LIMIT, BACKEND_UNAVAILABLE,
+   * IMAGE_NOT_FOUND, PREPARE_FAILED, PREPARE_TIMEOUT, SANDBOX_FAILED, RUNTIME_LOST when it is revoked meanwhile.
+   */
+  async acquire(options: AcquireOptions, signal: AbortSignal): Promise<Runtime> {
+    if (this.#closed) throw new PolarError('SHUTTING_DOWN', 'the node is stopping');
+    if (this.#leased.size + this.#preparing.size >= RUNTIMES_MAX) {
+      throw new PolarError('RUNTIME_LIMIT', `this node has ${RUNTIMES_MAX} sandboxes already`);
+    }
+    const stop = new AbortController();
+    const done = this.#make(options, stop, signal);
+    const entry: Preparing = { options, stop, done };
+    this.#preparing.add(entry);
+    try {
+      return await done;
+    } finally {
+      this.#preparing.delete(entry);
+    }
+  }
+
+  /** Throws NOT_FOUND. */
+  get(id: string): Runtime {
+    const runtime = this.#leased.get(id);
+    if (runtime === undefined) throw new PolarError('NOT_FOUND', `there is no runtime ${id} on this node`);
+    return runtime;
+  }
+
+  /** The sandbox that an attempt runs in, if it is prepared. */
+  ofAttempt({ sessionId, attempt }: AttemptKey): Runtime | undefined {
+    return this.list().find(
+      ({ options }) =>
+        options.ref !== undefined && options.ref.sessionId === sessionId && options.ref.attempt === attempt,
+    );
+  }
+
+  list(): Runtime[] {
+    return [...this.#leased.values()];
+  }
+
+  /** One for each attempt that has, or is getting, a sandbox. */
+  owners(): AcquireOptions[] {
+    const all = [...this.list(), ...this.#preparing].map(({ options }) => options);
+    return [...new Map(all.map((one) => [`${one.owner.sessionId}.${one.owner.attempt}`, one])).values()];
+  }
+
+  renew(runtime: Runtime, leaseMs: number): void {
+    runtime.expireMs = Date.now() + leaseMs;
+  }
+
+  async release(id: string): Promise<void> {
+    const runtime = this.#leased.get(id);
+    if (runtime === undefined) return;
+    await this.#remove(runtime, 'released');
+  }
+
+  /** Remove every sandbox whose lease has ended. */
+  removeExpired(): void {
+    const now = Date.now();
+    for (const runtime of this.list()) if (runtime.expireMs <= now) void this.#remove(runtime, 'expired');
+  }
+
+  /** Remove every sandbox of these attempts, those in the making too. */
+  revoke(attempts: readonly AttemptKey[]): void {
+    const keys = new Set(attempts.map(({ sessionId, attempt }) => `${sessionId}.${attempt}`));
+    this.#removeWhere(({ owner }) => keys.has(`${owner.sessionId}.${owner.attempt}`), 'revoked');
+  }
+
+  /** Remove every sandbox of a session. */
+  removeSessions(): void {
+    this.#removeWhere(({ owner }) => owner.sessionId !== '', 'fenced');
+  }
+
+  /** Remove everything and wait for it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#removeWhere(() => true, 'stopped');
+    await Promise.allSettled([...this.#preparing].map(({ done }) => done));
+    this.#removeWhere(() => true, 'stopped');
+    await Promise.allSettled(this.#removing);
+  }
+
+  #removeWhere(wanted: (options: AcquireOptions) => boolean, cause: events.RemovalCause): void {
+    for (const { options, stop } of this.#preparing) if (wanted(options)) stop.abort(lost(cause));
+    for (const runtime of this.list()) if (wanted(runtime.options)) void this.#remove(runtime, cause);
+  }
+
+  async #make(options: AcquireOptions, stop: AbortController, signal: AbortSignal): Promise<Runtime> {
+    const { timeoutMs } = options;
+    const late = withTimeout(timeoutMs);
+    const all = AbortSignal.any([signal, stop.signal, late]);
+    const plan = planOf(options.spec, this.#backends.defaults, options.forEvaluation);
+    const backend = this.#backends.get(plan.backend);
+    const id = newId('rt');
+    const box = await backend.create({ id, image: plan.image, limits: plan.limits });
+    const runtime = new Runtime(id, plan, options, box, backend.isolates);
+    try {
+      await runPrepareSteps(runtime, timeoutMs, all);
+      all.throwIfAborted();
+    } catch (error) {
+      await this.#discard(runtime, lost('failed'));
+      stop.signal.throwIfAborted();
+      signal.throwIfAborted();
+      if (!late.aborted) throw error;
+      throw new PolarError('PREPARE_TIMEOUT', `the sandbox was not prepared within ${timeoutMs} ms`, {
+        cause: error,
+      });
+    }
+    this.renew(runtime, options.leaseMs);
+    this.#leased.set(id, runtime);
+    events.runtimePrepared(this.#log, runtime);
+    return runtime;
+  }
+
+  async #remove(runtime: Runtime, cause: events.RemovalCause): Promise<void> {
+    if (!this.#leased.delete(runtime.id)) return;
+    await this.#discard(runtime, lost(cause));
+    events.runtimeRemoved(this.#log, runtime, cause);
+  }
+
+  async #discard(runtime: Runtime, why: PolarError): Promise<void> {
+    const removal = runtime.remove(why).catch((error) => events.removalFailed(this.#log, runtime, error));
+    this.#removing.add(removal);
+    await removal;
+    this.#removing.delete(removal);
+  }
+}
+
+const lost = (cause: events.RemovalCause): PolarError =>
+  new PolarError('RUNTIME_LOST', `the sandbox was removed: ${cause}`);

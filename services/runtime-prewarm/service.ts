@@ -1,0 +1,61 @@
+// runtime-prewarm: makes, leases and reaps the sandboxes of one node; pulls `prepare` work, publishes `ready` facts.
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import type { RunningService } from '../common/lifecycle.ts';
+import type { Logger } from '../common/logger.ts';
+import { type RunningServer, startServer } from '../common/server.ts';
+import type { RuntimePrewarmConfig } from './config.ts';
+import { consumeControl } from './consumers/control.ts';
+import { sendHeartbeats } from './consumers/heartbeat.ts';
+import { watchLeases } from './consumers/leases.ts';
+import { consumePrepareWork } from './consumers/prepare.ts';
+import { createContext, type RuntimePrewarmContext } from './context.ts';
+import { routes } from './routes/index.ts';
+
+export class RuntimePrewarmService implements RunningService {
+  readonly failed: Promise<never>;
+  readonly #context: RuntimePrewarmContext;
+  readonly #server: RunningServer;
+  readonly #running: Promise<unknown>;
+
+  private constructor(context: RuntimePrewarmContext, server: RunningServer, signal: AbortSignal) {
+    this.#context = context;
+    this.#server = server;
+    const tasks = [consumePrepareWork, consumeControl, sendHeartbeats, watchLeases];
+    this.#running = Promise.all(tasks.map((task) => task(context, signal)));
+    const never = this.#running.then(() => new Promise<never>(() => {}));
+    this.failed = Promise.race([context.host.guardian.failed, never]);
+    this.failed.catch(() => {});
+  }
+
+  /** Clears what an earlier start left, probes backends, then listens and consumes. */
+  static async start(
+    config: RuntimePrewarmConfig,
+    log: Logger,
+    signal: AbortSignal,
+  ): Promise<RuntimePrewarmService> {
+    const context = await createContext(config, log, signal);
+    try {
+      const server = await startServer({
+        host: '127.0.0.1',
+        port: config.node.runtime_prewarm_port,
+        services: [RuntimeService.typeName],
+        routes: (router) => routes(router, context),
+      });
+      const service = new RuntimePrewarmService(context, server, signal);
+      server.readiness.set(true);
+      log.info({ port: server.port, boot_id: context.bootId }, 'ready');
+      return service;
+    } catch (error) {
+      await context[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Commands in flight end first: their callers get the reason before the port closes. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#context.runtimes.close();
+    await this.#server.close();
+    await this.#running.catch(() => {});
+    await this.#context[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,49 @@
+// Announces a group when the last of its sessions has ended: published create-once, then committed.
+import { toBinary } from '@bufbuild/protobuf';
+import { GroupReadySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Logger } from '../../common/logger.ts';
+import type { BlobStore } from '../../common/nats/blobs.ts';
+import type { Bus } from '../../common/nats/bus.ts';
+import { publish } from '../../common/nats/publish.ts';
+import { subjects } from '../../common/nats/subjects.ts';
+import { groupReady } from '../domain/group.ts';
+import { GROUP_ID } from '../domain/session.ts';
+import { allEnded, announcedChange, type TaskState } from '../domain/state.ts';
+import * as events from '../events.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Effects } from './effects.ts';
+
+export interface AnnouncerOptions {
+  readonly bus: Bus;
+  readonly blobs: BlobStore;
+  readonly journal: Journal;
+  readonly effects: Effects;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export class Announcer {
+  readonly #options: AnnouncerOptions;
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when a session of the task has ended, durably, and at a take-over. */
+  check(task: TaskState): void {
+    if (!allEnded(task) || task.announced) return;
+    const { bus, blobs, journal, effects, log, signal } = this.#options;
+    const { taskId } = task.record;
+    // Made now: once it is announced, the state lets go of what only the announcement needs.
+    const bytes = toBinary(GroupReadySchema, groupReady(task, Date.now()));
+    const subject = subjects.trajectory(taskId, GROUP_ID);
+    effects.start({
+      wanted: () => !task.announced,
+      run: async () => {
+        await publish(bus, blobs, subject, bytes, { createOnce: true, signal });
+        await journal.propose(announcedChange(taskId));
+        events.groupAnnounced(log, task);
+      },
+    });
+  }
+}

@@ -1,0 +1,86 @@
+// Where every session stands by what is proposed: the queue, and the slots taken on each node. Decisions are made here, so
+// that no slot and no session is given twice; what a decision causes waits for its commit, see outbox.ts.
+import { create } from '@bufbuild/protobuf';
+import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { Nodes } from '../domain/nodes.ts';
+import type { DispatchQueue } from '../domain/queue.ts';
+import { attemptLost, isEnded, SessionState, sessionOf } from '../domain/session.ts';
+import type { State, TaskState } from '../domain/state.ts';
+import { needOf } from '../domain/task.ts';
+import type { Journal } from '../journal/journal.ts';
+
+/** A session and its record by what is proposed. */
+export interface Found {
+  readonly task: TaskState;
+  readonly record: SessionRecord;
+}
+
+export class Board {
+  readonly state: State;
+  readonly journal: Journal;
+  readonly nodes: Nodes;
+  readonly queue: DispatchQueue;
+  /** Called when a slot may have become free or a session may have come to wait for one. */
+  onMoved: () => void = () => {};
+
+  constructor(state: State, journal: Journal, nodes: Nodes, queue: DispatchQueue) {
+    this.state = state;
+    this.journal = journal;
+    this.nodes = nodes;
+    this.queue = queue;
+  }
+
+  find(sessionId: string): Found | undefined {
+    const found = this.state.find(sessionId);
+    if (found === undefined) return undefined;
+    const { task, sampleIndex } = found;
+    return { task, record: this.journal.latest(task, sampleIndex) };
+  }
+
+  /** Puts a task's waiting sessions in the queue and what holds a slot on its node. */
+  place(task: TaskState): void {
+    for (let i = 0; i < task.record.numSamples; i++) {
+      const record = this.journal.latest(task, i);
+      if (!isEnded(record)) this.#move(task, record, record);
+    }
+    this.onMoved();
+  }
+
+  /** Resolves when the next record of a session is committed. */
+  async change({ task, record }: Found, next: SessionRecord): Promise<void> {
+    const committed = this.journal.propose(create(ChangeSchema, { kind: { case: 'session', value: next } }));
+    this.#move(task, record, next);
+    this.onMoved();
+    await committed;
+  }
+
+  /** Gives the present attempt of a session up for an infrastructure reason. Its commit is not waited for. */
+  lose(found: Found, why: Failure): void {
+    const next = attemptLost(found.record, why, found.task.spec.maxAttempts, Date.now());
+    this.decide(found, next);
+  }
+
+  /** Changes a session without waiting for the commit: when the log is closed, the whole process ends. */
+  decide(found: Found, next: SessionRecord): void {
+    this.change(found, next).catch(() => {});
+  }
+
+  #move(task: TaskState, before: SessionRecord, after: SessionRecord): void {
+    this.nodes.move(before, after, performance.now());
+    const { sessionId, state, sampleIndex } = sessionOf(after);
+    if (state !== SessionState.QUEUED) {
+      this.queue.drop(sessionId);
+      return;
+    }
+    this.queue.push({
+      sessionId,
+      taskId: task.record.taskId,
+      sampleIndex,
+      priority: task.spec.dispatchPriority,
+      order: task.order,
+      need: needOf(task.spec),
+      notBeforeMs: Number(after.notBeforeMs),
+    });
+  }
+}

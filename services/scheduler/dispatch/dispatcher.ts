@@ -1,0 +1,143 @@
+// Gives slots: queued sessions to nodes that can prepare them, ready ones to free run slots. And takes attempts back:
+// those of lost nodes, of nodes that began anew, and those past a stage's deadline.
+import type { AttemptRef, Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { sleep } from '../../common/clock.ts';
+import { failure } from '../../common/errors.ts';
+import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
+import { budgetMs, deadlineMs, stagesOf } from '../domain/budgets.ts';
+import { canPrepare, canRun, loadOf, type NodeState, offers, sessionsOn } from '../domain/nodes.ts';
+import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
+import * as events from '../events.ts';
+import type { Board, Found } from './board.ts';
+
+export class Dispatcher {
+  readonly #board: Board;
+  readonly #log: Logger;
+  readonly #graceMs: number;
+  readonly #startMs = Date.now();
+  #scheduled = false;
+
+  constructor(board: Board, log: Logger, graceMs: number) {
+    this.#board = board;
+    this.#log = log;
+    this.#graceMs = graceMs;
+    board.onMoved = () => this.#soon();
+  }
+
+  /** Looks at time until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(SCHEDULER_TICK_MS, signal);
+      if (signal.aborted) return;
+      for (const node of this.#board.nodes.overdue(performance.now())) this.#nodeLost(node);
+      this.#checkDeadlines(Date.now());
+      this.#dispatch();
+    }
+  }
+
+  /** A heartbeat came. Returns those of its attempts that are nobody's any more, by committed state. */
+  beat(heartbeat: Heartbeat): AttemptRef[] {
+    const { node, news } = this.#board.nodes.beat(heartbeat, performance.now(), Date.now());
+    if (news !== 'none') events.nodeSeen(this.#log, heartbeat, news);
+    if (news === 'joined' || news === 'rebooted') this.#takeFromOlderBoots(node, heartbeat);
+    this.#soon();
+    return heartbeat.attempts.filter((ref) => !this.#isLive(ref, heartbeat));
+  }
+
+  #isLive(ref: AttemptRef, { nodeId, bootId }: Heartbeat): boolean {
+    const found = this.#board.state.find(ref.sessionId);
+    if (found === undefined) return false;
+    const record = this.#board.state.session(found.task, found.sampleIndex);
+    const { attempt, nodeId: itsNode } = sessionOf(record);
+    return (
+      attempt === ref.attempt &&
+      itsNode === nodeId &&
+      record.bootId === bootId &&
+      needsSandbox(record, found.task.spec)
+    );
+  }
+
+  #takeFromOlderBoots(node: NodeState, { bootId, nodeId }: Heartbeat): void {
+    for (const found of this.#withSandboxOn(node)) {
+      if (found.record.bootId === bootId) continue;
+      const why = failure('RUNTIME_LOST', `node ${nodeId} began anew and has removed its sandboxes`);
+      this.#board.lose(found, why);
+    }
+  }
+
+  #nodeLost(node: NodeState): void {
+    const lost = this.#withSandboxOn(node);
+    events.nodeLost(this.#log, node.id, lost.length);
+    const why = failure('NODE_LOST', `node ${node.id} sends no heartbeats: is its runtime-prewarm running?`);
+    for (const found of lost) this.#board.lose(found, why);
+  }
+
+  #withSandboxOn(node: NodeState): Found[] {
+    return sessionsOn(node)
+      .map((id) => this.#board.find(id))
+      .filter((found) => found !== undefined)
+      .filter(({ record, task }) => needsSandbox(record, task.spec));
+  }
+
+  #checkDeadlines(nowMs: number): void {
+    const spentMs = nowMs - this.#graceMs;
+    // Facts of the time before the start may still come.
+    if (spentMs < this.#startMs) return;
+    for (const node of this.#board.nodes.all) {
+      for (const id of sessionsOn(node)) {
+        const found = this.#board.find(id);
+        if (found === undefined) continue;
+        const { record, task } = found;
+        const late = stagesOf(record, task.spec).find(
+          (stage) => spentMs > deadlineMs(record, task.spec, stage),
+        );
+        if (late === undefined) continue;
+        const limitMs = budgetMs(task.spec, late) + this.#graceMs;
+        const why = failure('STAGE_TIMEOUT', `no word of the ${late} stage within ${limitMs} ms`);
+        this.#board.lose(found, why);
+      }
+    }
+  }
+
+  /** Once for all that happens in this turn of the event loop. */
+  #soon(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#dispatch();
+    });
+  }
+
+  #dispatch(): void {
+    const { nodes, queue, journal } = this.#board;
+    const healthy = nodes.healthy;
+    for (const node of healthy) while (canRun(node)) if (!this.#startRun(node)) break;
+    let able = healthy.filter(canPrepare);
+    while (able.length > 0 && queue.size > 0 && !journal.full) {
+      able.sort((a, b) => loadOf(a) - loadOf(b));
+      able = able.filter((node) => this.#startPrepare(node) && canPrepare(node));
+    }
+  }
+
+  #startRun(node: NodeState): boolean {
+    const [sessionId = ''] = node.ready;
+    const found = this.#board.find(sessionId);
+    if (found === undefined || this.#board.journal.full) return false;
+    this.#board.decide(found, running(found.record, Date.now()));
+    return true;
+  }
+
+  #startPrepare(node: NodeState): boolean {
+    const { queue } = this.#board;
+    const item = queue.take(Date.now(), (need) => offers(node, need));
+    const bootId = node.heartbeat?.bootId;
+    if (item === undefined || bootId === undefined) return false;
+    const found = this.#board.find(item.sessionId);
+    if (found !== undefined && sessionOf(found.record).state === SessionState.QUEUED) {
+      this.#board.decide(found, dispatched(found.record, { nodeId: node.id, bootId }, Date.now()));
+    }
+    return true;
+  }
+}

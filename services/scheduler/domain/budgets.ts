@@ -1,0 +1,48 @@
+// How long the stages of a task may take.
+import { durationMs } from '@bufbuild/protobuf/wkt';
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
+import { needsEvaluation, SessionState, sessionOf } from './session.ts';
+
+export type Stage = 'prepare' | 'run' | 'build' | 'evaluate';
+
+/** Budget of a stage; a completed spec has all four. */
+export function budgetMs(spec: TaskSpec, stage: Stage): number {
+  const budget = spec.budgets?.[stage];
+  return budget === undefined ? 0 : Math.ceil(durationMs(budget));
+}
+
+/** Lease of the run's sandbox: every stage that uses it, and the wait between them. */
+export const leaseMs = (spec: TaskSpec): number =>
+  Math.min(
+    LEASE_MAX_MS,
+    budgetMs(spec, 'prepare') + budgetMs(spec, 'run') + budgetMs(spec, 'evaluate') + LEASE_MARGIN_MS,
+  );
+
+/** The stages that an attempt is in; waiting in QUEUED or READY is none. */
+export function stagesOf(record: SessionRecord, spec: TaskSpec): Stage[] {
+  switch (sessionOf(record).state) {
+    case SessionState.PREPARING:
+      return ['prepare'];
+    case SessionState.RUNNING:
+      return ['run'];
+    case SessionState.FINISHING: {
+      const stages: Stage[] = record.built === undefined ? ['build'] : [];
+      return needsEvaluation(record, spec) ? [...stages, 'evaluate'] : stages;
+    }
+    default:
+      return [];
+  }
+}
+
+/** Unix time in milliseconds at which the budget of a record's stage is spent. */
+export const deadlineMs = (record: SessionRecord, spec: TaskSpec, stage: Stage): number =>
+  Number(record.stateMs) + budgetMs(spec, stage);
+
+/** Stages that the later record is in and the earlier one is not. */
+export function newStages(before: SessionRecord, after: SessionRecord, spec: TaskSpec): Stage[] {
+  const sameAttempt = sessionOf(before).attempt === sessionOf(after).attempt;
+  const old = sameAttempt ? stagesOf(before, spec) : [];
+  return stagesOf(after, spec).filter((stage) => !old.includes(stage));
+}

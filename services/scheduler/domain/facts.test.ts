@@ -1,0 +1,269 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { FactSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { failure } from '../../common/errors.ts';
+import { ATTEMPT_BACKOFF_MS, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+import { stagesOf } from './budgets.ts';
+import { applyFact } from './facts.ts';
+import {
+  attemptLost,
+  cancelled,
+  dispatched,
+  needsSandbox,
+  Outcome,
+  queuedSession,
+  refOf,
+  running,
+  SessionState,
+  sessionOf,
+} from './session.ts';
+
+type Kind = Exclude<MessageInitShape<typeof FactSchema>['kind'], undefined>;
+
+const spec = create(TaskSpecSchema, {
+  taskId: 't',
+  maxAttempts: 2,
+  harness: { name: 'shell' },
+  evaluator: { strategy: 'session_completed' },
+});
+const ungraded = create(TaskSpecSchema, { taskId: 't', maxAttempts: 2, harness: { name: 'shell' } });
+const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamples: 1, createMs: 1_000n });
+const place = { nodeId: 'n', bootId: 'b' };
+
+const ready: Kind = { case: 'ready', value: { runtimeId: 'rt' } };
+const ran: Kind = { case: 'ran', value: { outcome: Outcome.COMPLETED } };
+const built: Kind = {
+  case: 'built',
+  value: { trajectory: { sha256: 'x', sizeBytes: 1n }, stats: { calls: 3 } },
+};
+const evaluated: Kind = { case: 'evaluated', value: { reward: 1 } };
+const lost = (stage: string): Kind => ({
+  case: 'failed',
+  value: { stage, failure: failure('SANDBOX_FAILED', 'away') },
+});
+const wrong = (stage: string): Kind => ({
+  case: 'failed',
+  value: { stage, failure: failure('PREPARE_FAILED', 'exit 1') },
+});
+
+function apply(record: SessionRecord, kind: Kind, nowMs = 5_000, of = spec): SessionRecord | undefined {
+  return applyFact(record, of, create(FactSchema, { ref: refOf(record), durationMs: 9n, kind }), nowMs);
+}
+function withFacts(record: SessionRecord, ...kinds: Kind[]): SessionRecord {
+  return kinds.reduce((present, kind) => {
+    const next = apply(present, kind);
+    if (next === undefined) throw new Error(`${kind.case} was stale`);
+    return next;
+  }, record);
+}
+
+const queued = queuedSession(task, spec, 0);
+const preparing = dispatched(queued, place, 2_000);
+const isReady = withFacts(preparing, ready);
+const isRunning = running(isReady, 6_000);
+const finishing = withFacts(isRunning, ran);
+const stateOf = (record: SessionRecord | undefined) => record && SessionState[sessionOf(record).state];
+
+describe('facts', () => {
+  it('move a session through its states, with stage times', () => {
+    expect(sessionOf(preparing).times?.queueMs).to.equal(1_000n);
+    expect(stateOf(isReady)).to.equal('READY');
+    expect(isReady.runtimeId).to.equal('rt');
+    expect(stateOf(finishing)).to.equal('FINISHING');
+    expect(sessionOf(finishing).times).to.include({
+      queueMs: 1_000n,
+      prepareMs: 9n,
+      readyMs: 1_000n,
+      runMs: 9n,
+    });
+    for (const order of [
+      [built, evaluated],
+      [evaluated, built],
+    ]) {
+      const end = withFacts(finishing, ...order);
+      expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.COMPLETED, reward: 1 });
+      expect(sessionOf(end).times).to.include({ buildMs: 9n, evaluateMs: 9n, totalMs: 4_000n });
+      expect(end.built?.trajectory?.sha256).to.equal('x');
+      expect(sessionOf(end).stats?.calls).to.equal(3);
+    }
+  });
+
+  it('are stale in every state but their own', () => {
+    const states = {
+      queued,
+      preparing,
+      isReady,
+      isRunning,
+      finishing,
+      ended: withFacts(finishing, built, evaluated),
+    };
+    const own: Record<string, (keyof typeof states)[]> = {
+      ready: ['preparing'],
+      ran: ['isRunning'],
+      built: ['finishing'],
+      evaluated: ['finishing'],
+      'failed prepare': ['preparing'],
+      'failed run': ['isRunning'],
+      'failed build': ['finishing'],
+      'failed evaluate': ['finishing'],
+      'failed other': [],
+    };
+    const kinds = {
+      ready,
+      ran,
+      built,
+      evaluated,
+      ...Object.fromEntries(
+        ['prepare', 'run', 'build', 'evaluate', 'other'].map((s) => [`failed ${s}`, lost(s)]),
+      ),
+    };
+    for (const [name, kind] of Object.entries(kinds)) {
+      for (const [state, record] of Object.entries(states)) {
+        const fits = own[name]?.includes(state as keyof typeof states);
+        expect(apply(record, kind) !== undefined, `${name} in ${state}`).to.equal(fits);
+      }
+    }
+  });
+
+  it('are stale when they come twice', () => {
+    expect(apply(withFacts(finishing, built), built)).to.equal(undefined);
+    expect(apply(withFacts(finishing, built), lost('build'))).to.equal(undefined);
+    expect(apply(withFacts(finishing, evaluated), evaluated)).to.equal(undefined);
+    expect(apply(withFacts(finishing, evaluated), lost('evaluate'))).to.equal(undefined);
+  });
+
+  it('are stale when attempt, node or boot is another', () => {
+    const ref = refOf(preparing);
+    for (const other of [
+      { ...ref, attempt: 2 },
+      { ...ref, nodeId: 'm' },
+      { ...ref, bootId: 'c' },
+    ]) {
+      expect(applyFact(preparing, spec, create(FactSchema, { ref: other, kind: ready }), 0)).to.equal(
+        undefined,
+      );
+    }
+    expect(applyFact(preparing, spec, create(FactSchema, { kind: ready }), 0)).to.equal(undefined);
+  });
+
+  it('end a session without evaluator when it is built, and no verdict counts', () => {
+    expect(apply(finishing, evaluated, 5_000, ungraded)).to.equal(undefined);
+    const end = apply(finishing, built, 5_000, ungraded);
+    expect(stateOf(end)).to.equal('ENDED');
+    expect(end && sessionOf(end).reward).to.equal(undefined);
+  });
+
+  it('of an infrastructure failure lead to another attempt with nothing of the last one left', () => {
+    const again = withFacts(withFacts(finishing, built), lost('evaluate'));
+    expect(sessionOf(again)).to.include({ state: SessionState.QUEUED, attempt: 1, nodeId: '' });
+    expect(sessionOf(again).failure?.reason).to.equal('SANDBOX_FAILED');
+    expect(Number(again.notBeforeMs)).to.equal(5_000 + ATTEMPT_BACKOFF_MS);
+    expect(again.built).to.equal(undefined);
+    expect(sessionOf(again).stats).to.equal(undefined);
+    const second = dispatched(again, { nodeId: 'm', bootId: 'c' }, 9_000);
+    expect(sessionOf(second).attempt).to.equal(2);
+    expect(sessionOf(second).failure).to.equal(undefined);
+    expect(sessionOf(second).times).to.include({ queueMs: 4_000n, prepareMs: 0n, runMs: 0n });
+    expect(sessionOf(second).attempts.map(({ nodeId }) => nodeId)).to.deep.equal(['n', 'm']);
+    const end = withFacts(second, lost('prepare'));
+    expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.INFRASTRUCTURE_ERROR });
+    expect(sessionOf(end).reward).to.equal(undefined);
+  });
+
+  it('of the last attempt lose trajectory and reward, even when both were there', () => {
+    const last = { ...finishing, session: { ...sessionOf(finishing), attempt: 2 } };
+    const graded = withFacts(last, evaluated);
+    const end = withFacts(graded, lost('build'));
+    expect(sessionOf(end).outcome).to.equal(Outcome.INFRASTRUCTURE_ERROR);
+    expect(sessionOf(end).reward).to.equal(undefined);
+    expect(end.built).to.equal(undefined);
+  });
+
+  it('of a failure of the task end the session; of grading, with its trajectory', () => {
+    for (const [record, stage] of [
+      [preparing, 'prepare'],
+      [isRunning, 'run'],
+      [finishing, 'build'],
+    ] as const) {
+      const end = withFacts(record, wrong(stage));
+      expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.TASK_ERROR });
+      expect(sessionOf(end).failure?.reason).to.equal('PREPARE_FAILED');
+    }
+    for (const order of [
+      [built, wrong('evaluate')],
+      [wrong('evaluate'), built],
+    ]) {
+      const end = withFacts(finishing, ...order);
+      expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.TASK_ERROR });
+      expect(sessionOf(end).reward).to.equal(undefined);
+      expect(end.built?.trajectory?.sha256).to.equal('x');
+    }
+  });
+
+  it('count as the catalogue says, not as the sender does', () => {
+    const kind: Kind = {
+      case: 'failed',
+      value: { stage: 'run', failure: { ...failure('SANDBOX_FAILED', 'x'), infrastructure: false } },
+    };
+    expect(stateOf(withFacts(isRunning, kind))).to.equal('QUEUED');
+    const unheardOf: Kind = {
+      case: 'failed',
+      value: { stage: 'run', failure: { reason: 'NEW_REASON', infrastructure: true } },
+    };
+    expect(stateOf(withFacts(isRunning, unheardOf))).to.equal('QUEUED');
+    const silent: Kind = { case: 'failed', value: { stage: 'run' } };
+    expect(sessionOf(withFacts(isRunning, silent)).failure?.reason).to.equal('INTERNAL');
+  });
+
+  it('with a reward that is no number lose the attempt', () => {
+    const kind: Kind = { case: 'evaluated', value: { reward: Number.NaN } };
+    expect(stateOf(withFacts(finishing, kind))).to.equal('QUEUED');
+  });
+
+  it('cannot make a record large', () => {
+    const kind: Kind = {
+      case: 'failed',
+      value: { stage: 'run', failure: failure('SANDBOX_FAILED', 'x'.repeat(1_000_000)) },
+    };
+    const message = sessionOf(withFacts(isRunning, kind)).failure?.message ?? '';
+    expect(message).to.have.length(FAILURE_MESSAGE_CHARS_MAX);
+  });
+});
+
+describe('a session', () => {
+  it('needs its sandbox until run and verdict are in', () => {
+    const waits = [queued, withFacts(finishing, evaluated), withFacts(finishing, wrong('evaluate'))];
+    expect(waits.map((record) => needsSandbox(record, spec))).to.deep.equal([false, false, false]);
+    const uses = [preparing, isReady, isRunning, finishing, withFacts(finishing, built)];
+    expect(uses.every((record) => needsSandbox(record, spec))).to.equal(true);
+    expect(needsSandbox(finishing, ungraded)).to.equal(false);
+  });
+
+  it('is in the stages whose work it waits for', () => {
+    const stages = [queued, preparing, isReady, isRunning, finishing].map((record) => stagesOf(record, spec));
+    expect(stages).to.deep.equal([[], ['prepare'], [], ['run'], ['build', 'evaluate']]);
+    expect(stagesOf(withFacts(finishing, built), spec)).to.deep.equal(['evaluate']);
+    expect(stagesOf(finishing, ungraded)).to.deep.equal(['build']);
+  });
+
+  it('is cancelled in any state without a trajectory, and its attempt ends', () => {
+    for (const record of [queued, preparing, isRunning, withFacts(finishing, built)]) {
+      const end = cancelled(record, 8_000);
+      expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.CANCELLED });
+      expect(sessionOf(end).failure?.reason).to.equal('CANCELLED');
+      expect(end.built).to.equal(undefined);
+      expect(sessionOf(end).attempts.every(({ endTime }) => endTime !== undefined)).to.equal(true);
+    }
+  });
+
+  it('never changes a record in place', () => {
+    const before = JSON.stringify(finishing, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+    withFacts(finishing, built, evaluated);
+    attemptLost(finishing, failure('NODE_LOST', 'gone'), 5, 1);
+    cancelled(finishing, 1);
+    const then = JSON.stringify(finishing, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+    expect(then).to.equal(before);
+  });
+});

@@ -1,0 +1,117 @@
+// What a fact does to a session. A fact that does not fit the present attempt and state is stale and does nothing.
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { Evaluated, Fact, Failed } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { failure, REASONS } from '../../common/errors.ts';
+import {
+  attemptLost,
+  bounded,
+  ended,
+  moved,
+  needsEvaluation,
+  Outcome,
+  SessionState,
+  sessionOf,
+  timesWith,
+} from './session.ts';
+
+/** The next record, or undefined where the fact is stale. */
+export function applyFact(
+  record: SessionRecord,
+  spec: TaskSpec,
+  fact: Fact,
+  nowMs: number,
+): SessionRecord | undefined {
+  if (!isOfPresentAttempt(record, fact)) return undefined;
+  const { state } = sessionOf(record);
+  const { kind, durationMs } = fact;
+  switch (kind.case) {
+    case 'ready':
+      if (state !== SessionState.PREPARING) return undefined;
+      return {
+        ...moved(record, SessionState.READY, nowMs, { prepareMs: durationMs }),
+        runtimeId: kind.value.runtimeId,
+      };
+    case 'ran':
+      if (state !== SessionState.RUNNING) return undefined;
+      return { ...moved(record, SessionState.FINISHING, nowMs, { runMs: durationMs }), ran: kind.value };
+    case 'built':
+      if (state !== SessionState.FINISHING || record.built !== undefined) return undefined;
+      return joined(
+        {
+          ...record,
+          session: {
+            ...sessionOf(record),
+            times: timesWith(record, { buildMs: durationMs }),
+            ...(kind.value.stats && { stats: kind.value.stats }),
+          },
+          built: kind.value,
+        },
+        spec,
+        nowMs,
+      );
+    case 'evaluated':
+      if (state !== SessionState.FINISHING || !needsEvaluation(record, spec)) return undefined;
+      return evaluated(record, spec, kind.value, durationMs, nowMs);
+    case 'failed':
+      return failed(record, spec, kind.value, nowMs);
+    default:
+      return undefined;
+  }
+}
+
+function isOfPresentAttempt(record: SessionRecord, { ref }: Fact): boolean {
+  const { attempt, nodeId } = sessionOf(record);
+  return (
+    ref !== undefined && ref.attempt === attempt && ref.nodeId === nodeId && ref.bootId === record.bootId
+  );
+}
+
+function evaluated(
+  record: SessionRecord,
+  spec: TaskSpec,
+  verdict: Evaluated,
+  durationMs: bigint,
+  nowMs: number,
+): SessionRecord {
+  if (verdict.reward !== undefined && !Number.isFinite(verdict.reward)) {
+    const why = failure('EVALUATION_FAILED', `the evaluator gave a reward of ${verdict.reward}`);
+    return attemptLost(record, why, spec.maxAttempts, nowMs);
+  }
+  const session = { ...sessionOf(record), times: timesWith(record, { evaluateMs: durationMs }) };
+  return joined({ ...record, session, evaluated: verdict }, spec, nowMs);
+}
+
+/** ENDED once the trajectory and the verdict are there. */
+function joined(record: SessionRecord, spec: TaskSpec, nowMs: number): SessionRecord {
+  if (record.built === undefined || needsEvaluation(record, spec)) return record;
+  const { ran, evaluateFailure } = record;
+  if (evaluateFailure !== undefined) return ended(record, Outcome.TASK_ERROR, nowMs, evaluateFailure);
+  return ended(record, ran?.outcome ?? Outcome.COMPLETED, nowMs, ran?.failure);
+}
+
+const STAGES: Readonly<Record<string, SessionState>> = {
+  prepare: SessionState.PREPARING,
+  run: SessionState.RUNNING,
+  build: SessionState.FINISHING,
+  evaluate: SessionState.FINISHING,
+};
+
+function failed(
+  record: SessionRecord,
+  spec: TaskSpec,
+  { stage, failure: given }: Failed,
+  nowMs: number,
+): SessionRecord | undefined {
+  if (sessionOf(record).state !== STAGES[stage]) return undefined;
+  if (stage === 'build' && record.built !== undefined) return undefined;
+  if (stage === 'evaluate' && !needsEvaluation(record, spec)) return undefined;
+  const why = given ?? failure('INTERNAL', `the ${stage} stage failed and did not say why`);
+  // The catalogue decides, where it knows the reason; the sender's word counts for reasons of a newer catalogue.
+  const known = REASONS[why.reason as keyof typeof REASONS];
+  if (known?.infrastructure ?? why.infrastructure) {
+    return attemptLost(record, why, spec.maxAttempts, nowMs);
+  }
+  if (stage === 'evaluate') return joined({ ...record, evaluateFailure: bounded(why) }, spec, nowMs);
+  return ended(record, Outcome.TASK_ERROR, nowMs, why);
+}

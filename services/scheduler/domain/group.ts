@@ -1,0 +1,38 @@
+// The announcement of a finished group.
+import { create } from '@bufbuild/protobuf';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import {
+  type GroupReady,
+  GroupReadySchema,
+  type SessionResult,
+  SessionResultSchema,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { GROUP_ID, sessionOf } from './session.ts';
+import type { TaskState } from './state.ts';
+
+/** All sessions of an ended task, by sample index; those without a trajectory with their failure. */
+export function groupReady({ record, spec, sessions }: TaskState, readyMs: number): GroupReady {
+  return create(GroupReadySchema, {
+    taskId: record.taskId,
+    groupId: GROUP_ID,
+    sessions: sessions.filter((one) => one !== undefined).map(resultOf),
+    ...(spec.metadata && { metadata: spec.metadata }),
+    readyMs: BigInt(readyMs),
+  });
+}
+
+function resultOf(record: SessionRecord): SessionResult {
+  const { sessionId, sampleIndex, attempt, outcome, failure, reward, stats } = sessionOf(record);
+  const { built, evaluated } = record;
+  return create(SessionResultSchema, {
+    sessionId,
+    sampleIndex,
+    attempt,
+    outcome,
+    ...(failure && { failure }),
+    ...(reward !== undefined && { reward }),
+    ...(built?.trajectory && { trajectory: built.trajectory }),
+    ...(stats && { stats }),
+    ...(evaluated?.evaluation && { evaluation: evaluated.evaluation }),
+  });
+}

@@ -1,0 +1,119 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { type Heartbeat, HeartbeatSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { canPrepare, canRun, type NodeState, Nodes, offers } from './nodes.ts';
+import { checkOffered } from './offers.ts';
+import { dispatched, moved, queuedSession, SessionState } from './session.ts';
+
+const spec = create(TaskSpecSchema, { taskId: 't' });
+const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamples: 100 });
+const session = (i: number): SessionRecord => queuedSession(task, spec, i);
+const on = (record: SessionRecord, nodeId = 'n'): SessionRecord =>
+  dispatched(record, { nodeId, bootId: 'b' }, 0);
+type HeartbeatInit = Exclude<MessageInitShape<typeof HeartbeatSchema>, Heartbeat>;
+const beatOf = (over: HeartbeatInit = {}): Heartbeat =>
+  create(HeartbeatSchema, {
+    nodeId: 'n',
+    bootId: 'b',
+    backends: ['bubblewrap', 'process'],
+    defaultBackend: 'bubblewrap',
+    images: ['alpine'],
+    prepareSlots: 2,
+    runSlots: 2,
+    readySlots: 1,
+    evaluateSlots: 1,
+    ...over,
+  });
+
+function nodeWith(...states: SessionState[]): NodeState {
+  const nodes = new Nodes();
+  const { node } = nodes.beat(beatOf(), 0, 0);
+  for (const [i, state] of states.entries()) nodes.move(session(i), moved(on(session(i)), state, 0, {}), 0);
+  return node;
+}
+
+describe('nodes', () => {
+  const { PREPARING, READY, RUNNING, FINISHING } = SessionState;
+
+  it('prepare within their slots, as much as can run or wait', () => {
+    expect(canPrepare(nodeWith())).to.equal(true);
+    expect(canPrepare(nodeWith(PREPARING))).to.equal(true);
+    expect(canPrepare(nodeWith(PREPARING, PREPARING)), 'prepare slots').to.equal(false);
+    expect(canPrepare(nodeWith(READY, READY))).to.equal(true);
+    expect(canPrepare(nodeWith(READY, READY, READY)), 'two run slots and one to wait').to.equal(false);
+    expect(canPrepare(nodeWith(RUNNING, RUNNING))).to.equal(true);
+    expect(canPrepare(nodeWith(RUNNING, RUNNING, READY)), 'one may wait').to.equal(false);
+    expect(canPrepare(nodeWith(RUNNING, RUNNING, PREPARING)), 'one will wait').to.equal(false);
+    expect(canPrepare(nodeWith(FINISHING))).to.equal(true);
+    expect(canPrepare(nodeWith(FINISHING, FINISHING)), 'twice the evaluate slots').to.equal(false);
+  });
+
+  it('run what is ready within their slots', () => {
+    expect(canRun(nodeWith(READY))).to.equal(true);
+    expect(canRun(nodeWith(READY, RUNNING))).to.equal(true);
+    expect(canRun(nodeWith(READY, RUNNING, RUNNING))).to.equal(false);
+    expect(canRun(nodeWith(RUNNING))).to.equal(false);
+  });
+
+  it('are lost once when their heartbeats are overdue, and come back', () => {
+    const nodes = new Nodes();
+    const { node } = nodes.beat(beatOf(), 1_000, 0);
+    expect(nodes.overdue(1_000 + NODE_LOST_MS)).to.deep.equal([]);
+    expect(nodes.overdue(1_001 + NODE_LOST_MS)).to.deep.equal([node]);
+    expect(nodes.overdue(1_002 + NODE_LOST_MS)).to.deep.equal([]);
+    expect(canPrepare(node)).to.equal(false);
+    expect(nodes.healthy).to.deep.equal([]);
+    expect(nodes.beat(beatOf(), 20_000, 0).news).to.equal('back');
+    expect(nodes.healthy).to.deep.equal([node]);
+  });
+
+  it('tell when they are new and when they began anew', () => {
+    const nodes = new Nodes();
+    expect(nodes.beat(beatOf(), 0, 0).news).to.equal('joined');
+    expect(nodes.beat(beatOf(), 0, 0).news).to.equal('none');
+    expect(nodes.beat(beatOf({ bootId: 'c' }), 0, 0).news).to.equal('rebooted');
+  });
+
+  it('are lost, too, when only a session names them, and forgotten when nothing does', () => {
+    const nodes = new Nodes();
+    const placed = on(session(0), 'silent');
+    nodes.move(placed, placed, 0);
+    expect(nodes.overdue(NODE_LOST_MS + 1).map(({ id }) => id)).to.deep.equal(['silent']);
+    nodes.overdue(NODE_FORGET_MS + 1);
+    expect([...nodes.all]).to.have.length(1);
+    nodes.move(placed, session(0), 0);
+    nodes.overdue(NODE_FORGET_MS + 1);
+    expect([...nodes.all]).to.have.length(0);
+  });
+
+  it('offer what their heartbeat says', () => {
+    const node = nodeWith();
+    const needs = {
+      '/': true,
+      'bubblewrap/': true,
+      '/alpine': true,
+      '/debian': false,
+      'process/': true,
+      'docker/': false,
+    };
+    for (const [need, has] of Object.entries(needs)) expect(offers(node, need), need).to.equal(has);
+    expect(offers(node, 'process/alpine')).to.equal(false);
+    const bare = new Nodes().beat(beatOf({ backends: ['process'], defaultBackend: '' }), 0, 0).node;
+    expect(offers(bare, '/')).to.equal(false);
+    expect(offers(bare, 'process/')).to.equal(true);
+  });
+
+  it('refuse at submit what none of them offers', () => {
+    const bare = new Nodes().beat(beatOf({ backends: ['process'], defaultBackend: '' }), 0, 0).node;
+    const of = (backend: string, image = '') => create(TaskSpecSchema, { runtime: { backend, image } });
+    expect(() => checkOffered([], of('bubblewrap'))).to.not.throw();
+    expect(() => checkOffered([bare, nodeWith()], of(''))).to.not.throw();
+    expect(() => checkOffered([nodeWith()], of('bubblewrap', 'host'))).to.not.throw();
+    expect(() => checkOffered([bare], of(''))).to.throw(/no node has a default runtime.*process/);
+    expect(() => checkOffered([bare], of('bubblewrap'))).to.throw(/no node offers runtime bubblewrap/);
+    expect(() => checkOffered([nodeWith()], of('', 'debian'))).to.throw(/image debian.*alpine/);
+  });
+});

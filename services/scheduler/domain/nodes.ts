@@ -1,0 +1,157 @@
+// Nodes as their heartbeats show them, and the slots that sessions take there. Kept in memory only: heartbeats and the
+// sessions' records bring it back.
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { SessionState, sessionOf } from './session.ts';
+import { partsOfNeed } from './task.ts';
+
+export interface NodeState {
+  readonly id: string;
+  /** Undefined until it is heard: a session's record names it. */
+  heartbeat: Heartbeat | undefined;
+  /** Of the last heartbeat, or of the moment at which the node was first named; milliseconds of a monotonic clock. */
+  seenMs: number;
+  /** Unix time of the last heartbeat in milliseconds, 0 for none. */
+  seenUnixMs: number;
+  lost: boolean;
+  /** Sessions from PREPARING to FINISHING, in the order in which they came to their state. */
+  readonly preparing: Set<string>;
+  readonly ready: Set<string>;
+  readonly running: Set<string>;
+  readonly finishing: Set<string>;
+}
+
+export class Nodes {
+  readonly #nodes = new Map<string, NodeState>();
+
+  get all(): IterableIterator<NodeState> {
+    return this.#nodes.values();
+  }
+
+  /** Nodes that can take work. */
+  get healthy(): NodeState[] {
+    return [...this.#nodes.values()].filter(isHealthy);
+  }
+
+  /** A heartbeat came. */
+  beat(heartbeat: Heartbeat, nowMs: number, unixMs: number): { node: NodeState; news: NodeNews } {
+    const node = this.#node(heartbeat.nodeId, nowMs);
+    const news = newsOf(node, heartbeat);
+    node.heartbeat = heartbeat;
+    node.seenMs = nowMs;
+    node.seenUnixMs = unixMs;
+    node.lost = false;
+    return { node, news };
+  }
+
+  /** Nodes whose heartbeat is newly overdue. Those that are overdue for very long and hold nothing are forgotten. */
+  overdue(nowMs: number): NodeState[] {
+    const lost: NodeState[] = [];
+    for (const node of this.#nodes.values()) {
+      const silentMs = nowMs - node.seenMs;
+      if (!node.lost && silentMs > NODE_LOST_MS) {
+        node.lost = true;
+        lost.push(node);
+      }
+      if (silentMs > NODE_FORGET_MS && sessionsOn(node).length === 0) this.#nodes.delete(node.id);
+    }
+    return lost;
+  }
+
+  /** A session went from one state to another. */
+  move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
+    this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
+    this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
+  }
+
+  #slot(record: SessionRecord, nowMs: number): Set<string> | undefined {
+    const { state, nodeId } = sessionOf(record);
+    switch (state) {
+      case SessionState.PREPARING:
+        return this.#node(nodeId, nowMs).preparing;
+      case SessionState.READY:
+        return this.#node(nodeId, nowMs).ready;
+      case SessionState.RUNNING:
+        return this.#node(nodeId, nowMs).running;
+      case SessionState.FINISHING:
+        return this.#node(nodeId, nowMs).finishing;
+      default:
+        return undefined;
+    }
+  }
+
+  #node(id: string, nowMs: number): NodeState {
+    let node = this.#nodes.get(id);
+    if (node === undefined) {
+      node = {
+        id,
+        heartbeat: undefined,
+        seenMs: nowMs,
+        seenUnixMs: 0,
+        lost: false,
+        preparing: new Set(),
+        ready: new Set(),
+        running: new Set(),
+        finishing: new Set(),
+      };
+      this.#nodes.set(id, node);
+    }
+    return node;
+  }
+}
+
+/** What a heartbeat tells beside being there. */
+export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back';
+
+function newsOf(node: NodeState, heartbeat: Heartbeat): NodeNews {
+  if (node.heartbeat === undefined) return 'joined';
+  if (node.heartbeat.bootId !== heartbeat.bootId) return 'rebooted';
+  return node.lost ? 'back' : 'none';
+}
+
+export const isHealthy = (node: NodeState): boolean => node.heartbeat !== undefined && !node.lost;
+
+export const sessionsOn = (node: NodeState): string[] => [
+  ...node.preparing,
+  ...node.ready,
+  ...node.running,
+  ...node.finishing,
+];
+
+/**
+ * Whether a node may prepare one more: a slot for preparing is free, the sandboxes to come can all run at once or wait
+ * within the node's ready slots, and what has run there is not piling up behind the evaluators.
+ */
+export function canPrepare(node: NodeState): boolean {
+  const { heartbeat, preparing, ready, running, finishing } = node;
+  if (heartbeat === undefined || node.lost) return false;
+  const { prepareSlots, runSlots, readySlots, evaluateSlots } = heartbeat;
+  return (
+    preparing.size < prepareSlots &&
+    preparing.size + ready.size < readySlots + Math.max(0, runSlots - running.size) &&
+    finishing.size < 2 * evaluateSlots
+  );
+}
+
+export const canRun = (node: NodeState): boolean =>
+  isHealthy(node) && node.ready.size > 0 && node.running.size < (node.heartbeat?.runSlots ?? 0);
+
+/** The part of its slots that is taken: the least loaded node goes first. */
+export const loadOf = ({ preparing, ready, running, heartbeat }: NodeState): number =>
+  (preparing.size + ready.size + running.size) / Math.max(1, heartbeat?.runSlots ?? 1);
+
+export function offersBackend({ heartbeat }: NodeState, need: string): boolean {
+  const { backend } = partsOfNeed(need);
+  if (backend === '') return (heartbeat?.defaultBackend ?? '') !== '';
+  return heartbeat?.backends.includes(backend) ?? false;
+}
+
+/** Whether a node has the image too; only bubblewrap has images. */
+export function offers(node: NodeState, need: string): boolean {
+  if (!offersBackend(node, need)) return false;
+  const { backend, image } = partsOfNeed(need);
+  if (image === '') return true;
+  const resolved = backend === '' ? node.heartbeat?.defaultBackend : backend;
+  return resolved === 'bubblewrap' && (node.heartbeat?.images.includes(image) ?? false);
+}

@@ -1,0 +1,204 @@
+// The life of one session as pure transitions: each takes the present record and returns the next one, or undefined where
+// it does not apply. Records are never changed in place: a commit that is on its way holds on to them.
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import {
+  type Attempt,
+  AttemptSchema,
+  Outcome,
+  type Session,
+  SessionSchema,
+  SessionState,
+  type StageTimes,
+  StageTimesSchema,
+} from '../../../gen/ts/polar/common/v1/session_pb.js';
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  type SessionRecord,
+  SessionRecordSchema,
+  type TaskRecord,
+} from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { type AttemptRef, AttemptRefSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { failure } from '../../common/errors.ts';
+import { ATTEMPT_BACKOFF_MS, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+
+export { Outcome, SessionState };
+
+/** All sessions of a task are one group. */
+export const GROUP_ID = 'g0';
+
+export const sessionIdOf = (prefix: string, sampleIndex: number): string => `${prefix}-${sampleIndex}`;
+
+/** The session part of a record, which is always set. */
+export function sessionOf(record: SessionRecord): Session {
+  if (record.session === undefined) throw new Error('a session record without its session');
+  return record.session;
+}
+
+/** What a task implies for each of its sessions until it has a record of its own. */
+export function queuedSession(task: TaskRecord, spec: TaskSpec, sampleIndex: number): SessionRecord {
+  return create(SessionRecordSchema, {
+    session: create(SessionSchema, {
+      sessionId: sessionIdOf(task.sessionPrefix, sampleIndex),
+      taskId: task.taskId,
+      groupId: GROUP_ID,
+      sampleIndex,
+      state: SessionState.QUEUED,
+      harness: spec.harness?.name ?? '',
+      createTime: timestampFromMs(Number(task.createMs)),
+    }),
+    stateMs: task.createMs,
+  });
+}
+
+export interface Place {
+  readonly nodeId: string;
+  readonly bootId: string;
+}
+
+/** QUEUED → PREPARING: the next attempt, on a node. */
+export function dispatched(record: SessionRecord, { nodeId, bootId }: Place, nowMs: number): SessionRecord {
+  const { failure: _, ...session } = sessionOf(record);
+  const attempt = session.attempt + 1;
+  const begun = create(AttemptSchema, { attempt, nodeId, startTime: timestampFromMs(nowMs) });
+  return create(SessionRecordSchema, {
+    session: {
+      ...session,
+      state: SessionState.PREPARING,
+      attempt,
+      nodeId,
+      times: create(StageTimesSchema, { queueMs: sinceState(record, nowMs) }),
+      attempts: [...session.attempts, begun],
+    },
+    bootId,
+    stateMs: BigInt(nowMs),
+  });
+}
+
+/** READY → RUNNING. */
+export const running = (record: SessionRecord, nowMs: number): SessionRecord => ({
+  ...moved(record, SessionState.RUNNING, nowMs, { readyMs: sinceState(record, nowMs) }),
+});
+
+/** The same record in another state, with stage times added. */
+export function moved(
+  record: SessionRecord,
+  state: SessionState,
+  nowMs: number,
+  times: Partial<Omit<StageTimes, '$typeName'>>,
+): SessionRecord {
+  return {
+    ...record,
+    session: { ...sessionOf(record), state, times: timesWith(record, times) },
+    stateMs: BigInt(nowMs),
+  };
+}
+
+export const timesWith = (
+  record: SessionRecord,
+  times: Partial<Omit<StageTimes, '$typeName'>>,
+): StageTimes => ({ ...(sessionOf(record).times ?? create(StageTimesSchema)), ...times });
+
+/** An attempt lost to infrastructure: QUEUED again behind a pause or, after the last attempt, ENDED without a reward. */
+export function attemptLost(
+  record: SessionRecord,
+  why: Failure,
+  maxAttempts: number,
+  nowMs: number,
+): SessionRecord {
+  const session = sessionOf(record);
+  if (session.attempt >= maxAttempts) return ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why);
+  const { stats: _, ...kept } = session;
+  return create(SessionRecordSchema, {
+    session: {
+      ...kept,
+      state: SessionState.QUEUED,
+      nodeId: '',
+      failure: bounded(why),
+      attempts: attemptsEnded(session, why, nowMs),
+    },
+    stateMs: BigInt(nowMs),
+    notBeforeMs: BigInt(nowMs + ATTEMPT_BACKOFF_MS * session.attempt),
+  });
+}
+
+/** Any state → ENDED. Only an outcome whose trajectory counts keeps what was built, and only a graded one a reward. */
+export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, why?: Failure): SessionRecord {
+  const { stats, reward: _, failure: __, ...session } = sessionOf(record);
+  const counts = outcome !== Outcome.INFRASTRUCTURE_ERROR && outcome !== Outcome.CANCELLED;
+  const reward = isScored(outcome) ? record.evaluated?.reward : undefined;
+  const createdMs = session.createTime === undefined ? nowMs : timestampMs(session.createTime);
+  return create(SessionRecordSchema, {
+    session: {
+      ...session,
+      state: SessionState.ENDED,
+      outcome,
+      attempts: attemptsEnded(session, why, nowMs),
+      times: timesWith(record, { totalMs: BigInt(Math.max(0, nowMs - createdMs)) }),
+      endTime: timestampFromMs(nowMs),
+      ...(why && { failure: bounded(why) }),
+      ...(counts && stats && { stats }),
+      ...(reward !== undefined && { reward }),
+    },
+    bootId: record.bootId,
+    stateMs: BigInt(nowMs),
+    ...(counts && record.built && { built: record.built }),
+    ...(counts && record.evaluated && { evaluated: record.evaluated }),
+  });
+}
+
+/** Not ENDED → ENDED as CANCELLED. */
+export const cancelled = (record: SessionRecord, nowMs: number): SessionRecord =>
+  ended(record, Outcome.CANCELLED, nowMs, failure('CANCELLED', 'the task was cancelled'));
+
+/** Whether the attempt's sandbox is still used: not after the run once nothing is left to grade. */
+export function needsSandbox(record: SessionRecord, spec: TaskSpec): boolean {
+  switch (sessionOf(record).state) {
+    case SessionState.PREPARING:
+    case SessionState.READY:
+    case SessionState.RUNNING:
+      return true;
+    case SessionState.FINISHING:
+      return needsEvaluation(record, spec);
+    default:
+      return false;
+  }
+}
+
+/** Whether a session that has run waits for its verdict. */
+export const needsEvaluation = (record: SessionRecord, spec: TaskSpec): boolean =>
+  spec.evaluator !== undefined && record.evaluated === undefined && record.evaluateFailure === undefined;
+
+export const isEnded = (record: SessionRecord): boolean => sessionOf(record).state === SessionState.ENDED;
+
+/** The present attempt, as it stands in work, facts and revocations. */
+export function refOf(record: SessionRecord): AttemptRef {
+  const { sessionId, attempt, nodeId, taskId, sampleIndex } = sessionOf(record);
+  const { bootId } = record;
+  return create(AttemptRefSchema, { sessionId, attempt, nodeId, bootId, taskId, sampleIndex });
+}
+
+const isScored = (outcome: Outcome): boolean =>
+  outcome === Outcome.COMPLETED || outcome === Outcome.TIMEOUT || outcome === Outcome.HARNESS_ERROR;
+
+const sinceState = (record: SessionRecord, nowMs: number): bigint =>
+  BigInt(Math.max(0, nowMs - Number(record.stateMs)));
+
+/** A failure whose message cannot make a record large. */
+export const bounded = (why: Failure): Failure =>
+  why.message.length <= FAILURE_MESSAGE_CHARS_MAX
+    ? why
+    : { ...why, message: why.message.slice(0, FAILURE_MESSAGE_CHARS_MAX) };
+
+function attemptsEnded(
+  session: Omit<Session, 'failure'>,
+  why: Failure | undefined,
+  nowMs: number,
+): Attempt[] {
+  return session.attempts.map((attempt) =>
+    attempt.attempt !== session.attempt || attempt.endTime !== undefined
+      ? attempt
+      : { ...attempt, endTime: timestampFromMs(nowMs), ...(why && { failure: bounded(why) }) },
+  );
+}

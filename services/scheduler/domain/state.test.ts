@@ -1,0 +1,176 @@
+import { create, equals, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  type Change,
+  ChangeSchema,
+  CommitSchema,
+  type SessionRecord,
+} from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { dispatched, ended, Outcome, queuedSession, SessionState, sessionOf } from './session.ts';
+import { allEnded, announcedChange, State, type StateLimits, type TaskState } from './state.ts';
+import { specDigest, taskRecord } from './task.ts';
+import { taskView } from './view.ts';
+
+const specOf = (taskId: string, numSamples = 2): TaskSpec =>
+  create(TaskSpecSchema, { taskId, numSamples, harness: { name: 'shell' } });
+
+function taskChange(taskId: string, numSamples = 2): Change {
+  const spec = specOf(taskId, numSamples);
+  const init = {
+    specRef: undefined,
+    specSha256: specDigest(spec),
+    requestId: `r-${taskId}`,
+    createMs: 1_000,
+  };
+  const value = taskRecord({ spec, sessionPrefix: `s-${taskId}`, ...init });
+  return create(ChangeSchema, { kind: { case: 'task', value } });
+}
+const sessionChange = (value: SessionRecord): Change =>
+  create(ChangeSchema, { kind: { case: 'session', value } });
+
+function stateWith(limits: StateLimits | undefined, ...taskIds: string[]): State {
+  const state = limits === undefined ? new State() : new State(limits);
+  for (const taskId of taskIds) state.apply(taskChange(taskId));
+  return state;
+}
+const get = (state: State, taskId: string): TaskState => state.tasks.get(taskId) as TaskState;
+
+function finish(state: State, taskId: string): void {
+  const task = get(state, taskId);
+  for (let i = 0; i < task.record.numSamples; i++) {
+    const begun = dispatched(state.session(task, i), { nodeId: 'n', bootId: 'b' }, 2_000);
+    const graded = {
+      ...begun,
+      evaluated: create(EvaluatedSchema, { reward: i }),
+      built: create(BuiltSchema, { policyVersionMin: 1n }),
+    };
+    state.apply(sessionChange(ended(graded, Outcome.COMPLETED, 3_000)));
+  }
+  state.apply(announcedChange(taskId));
+}
+
+describe('state', () => {
+  it("has a task's sessions from the task alone", () => {
+    const state = stateWith(undefined, 'a');
+    expect(state.liveSessions).to.equal(2);
+    const found = state.find('s-a-1');
+    expect(found?.sampleIndex).to.equal(1);
+    expect(sessionOf(state.session(found!.task, 1))).to.include({
+      sessionId: 's-a-1',
+      state: SessionState.QUEUED,
+    });
+    for (const none of ['s-a-2', 's-a-', 's-a-01', 's-b-0', '', 's-a-0x', 's-a--1']) {
+      expect(state.find(none), none).to.equal(undefined);
+    }
+  });
+
+  it('counts by state and outcome, and the mean over those with a reward', () => {
+    const state = stateWith(undefined, 'a', 'b');
+    finish(state, 'a');
+    const view = taskView(get(state, 'a'));
+    expect(view.sessionsByState).to.deep.equal({ ended: 2 });
+    expect(view.sessionsByOutcome).to.deep.equal({ completed: 2 });
+    expect(view.meanReward).to.equal(0.5);
+    expect(allEnded(get(state, 'a'))).to.equal(true);
+    expect(taskView(get(state, 'b')).meanReward).to.equal(undefined);
+    expect(state.liveSessions).to.equal(2);
+  });
+
+  it('takes a task and its announcement once', () => {
+    const state = stateWith(undefined, 'a', 'a');
+    expect(state.tasks.size).to.equal(1);
+    expect(state.liveSessions).to.equal(2);
+    finish(state, 'a');
+    state.apply(announcedChange('a'));
+    state.apply(announcedChange('none'));
+    expect(state.liveSessions).to.equal(0);
+    expect(state.liveSpecsBytes).to.equal(0);
+  });
+
+  it('comes back from its own changes, to the byte', () => {
+    const state = stateWith(undefined, 'a', 'b', 'c');
+    finish(state, 'b');
+    finish(state, 'a');
+    const c = get(state, 'c');
+    state.apply(sessionChange(dispatched(state.session(c, 1), { nodeId: 'n', bootId: 'b' }, 5_000)));
+    const bytes = toBinary(CommitSchema, create(CommitSchema, { changes: [...state.changes()] }));
+    const again = new State();
+    for (const change of fromBinary(CommitSchema, bytes).changes) again.apply(change);
+    const commit = create(CommitSchema, { changes: [...again.changes()] });
+    expect(equals(CommitSchema, fromBinary(CommitSchema, bytes), commit)).to.equal(true);
+    expect(again.liveSessions).to.equal(state.liveSessions);
+    expect(again.activityMs).to.equal(state.activityMs);
+    expect(taskView(get(again, 'a'))).to.deep.equal(taskView(get(state, 'a')));
+  });
+
+  it('lets go of what only the announcement needed', () => {
+    const state = stateWith(undefined, 'a');
+    finish(state, 'a');
+    const record = state.session(get(state, 'a'), 1);
+    expect(record.built).to.equal(undefined);
+    expect(record.evaluated).to.equal(undefined);
+    expect(sessionOf(record).reward).to.equal(1);
+  });
+
+  it('forgets the task that was announced first when it holds too many ended sessions', () => {
+    const state = stateWith({ endedSessions: 4, endedSpecsBytes: 1e9 }, 'a', 'b', 'c');
+    finish(state, 'b');
+    finish(state, 'a');
+    expect([...state.tasks.keys()]).to.deep.equal(['a', 'b', 'c']);
+    finish(state, 'c');
+    expect([...state.tasks.keys()]).to.deep.equal(['a', 'c']);
+    expect(state.byRequest('r-b')).to.equal(undefined);
+    expect(state.find('s-b-0')).to.equal(undefined);
+  });
+
+  it('never forgets a task that is not announced', () => {
+    const state = stateWith({ endedSessions: 0, endedSpecsBytes: 0 }, 'a', 'b');
+    finish(state, 'a');
+    expect([...state.tasks.keys()]).to.deep.equal(['b']);
+  });
+
+  it('keeps an implied session as the task implies it', () => {
+    const state = stateWith(undefined, 'a');
+    const task = get(state, 'a');
+    expect(state.session(task, 0)).to.deep.equal(queuedSession(task.record, task.spec, 0));
+    expect([...state.changes()]).to.have.length(1);
+  });
+});
+
+describe('spec digest', () => {
+  const base = (over: object = {}): TaskSpec =>
+    create(TaskSpecSchema, {
+      taskId: 't',
+      runtime: { env: { A: '1', B: '2' }, prepare: [dir('/a', 'x'), dir('/b')] },
+      metadata: { k: { y: 1, x: [1, 2] } },
+      ...over,
+    });
+  const dir = (target: string, ...files: string[]) => ({
+    step: {
+      case: 'uploadDir' as const,
+      value: { target, files: files.map((name) => ({ target: name, content: Buffer.from(name) })) },
+    },
+  });
+
+  it('does not depend on the order of maps', () => {
+    const other = base({
+      runtime: { env: { B: '2', A: '1' }, prepare: [dir('/a', 'x'), dir('/b')] },
+      metadata: { k: { x: [1, 2], y: 1 } },
+    });
+    expect(specDigest(other)).to.equal(specDigest(base()));
+  });
+
+  it('depends on everything else', () => {
+    const others = [
+      base({ instruction: 'x' }),
+      base({ metadata: { k: { x: [2, 1], y: 1 } } }),
+      base({ runtime: { env: { A: '1', B: '2' }, prepare: [dir('/a'), dir('/b', 'x')] } }),
+      base({ runtime: { env: { A: '1', B: '2' }, prepare: [dir('/a', 'y'), dir('/b')] } }),
+      base({ numSamples: 3 }),
+    ];
+    const digests = new Set([base(), ...others].map(specDigest));
+    expect(digests.size).to.equal(6);
+  });
+});

@@ -1,0 +1,68 @@
+// A submitted task: its record, the digest that tells an equal replay, what it asks of a node.
+import { create, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
+import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
+import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type TaskRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { sha256 } from '../../common/ids.ts';
+import { filesOf, stepsOf } from '../../common/specs/runtime-spec.ts';
+import { outlineOf } from '../../common/specs/task-spec.ts';
+
+/** Equal for equal completed specs, in whatever order their maps came. */
+export function specDigest(spec: TaskSpec): string {
+  const outline = sorted(toJson(TaskSpecSchema, outlineOf(spec)));
+  const uploads = (spec.runtime === undefined ? [] : stepsOf(spec.runtime)).map((step) =>
+    filesOf(step).map(({ target, mode, content }) => [target, mode, sha256(content)]),
+  );
+  return sha256(JSON.stringify([outline, uploads]));
+}
+
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== 'object') return value;
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, sorted(value[key] as JsonValue)]));
+}
+
+export interface TaskInit {
+  readonly spec: TaskSpec;
+  /** Where the spec lies, if it is not in the record. */
+  readonly specRef: BlobRef | undefined;
+  readonly specSha256: string;
+  readonly requestId: string;
+  readonly sessionPrefix: string;
+  readonly createMs: number;
+}
+
+export function taskRecord({ spec, specRef, createMs, ...init }: TaskInit): TaskRecord {
+  return create(TaskRecordSchema, {
+    ...init,
+    taskId: spec.taskId,
+    createMs: BigInt(createMs),
+    numSamples: spec.numSamples,
+    ...(specRef === undefined
+      ? { spec: { case: 'inlineSpec', value: spec } }
+      : { spec: { case: 'specRef', value: specRef }, outline: outlineOf(spec) }),
+  });
+}
+
+/** The spec without file contents, as the scheduler keeps it. */
+export function outlineOfRecord(record: TaskRecord): TaskSpec {
+  if (record.outline !== undefined) return record.outline;
+  if (record.spec.case === 'inlineSpec') return outlineOf(record.spec.value);
+  throw new Error(`task ${record.taskId} has no spec in its record`);
+}
+
+/** What the record of a task takes in the log and in memory. */
+export const recordBytes = (record: TaskRecord): number => toBinary(TaskRecordSchema, record).byteLength;
+
+/** What a node must have: sessions of equal need wait in one queue. */
+export function needOf(spec: TaskSpec): string {
+  const { backend, image } = spec.runtime ?? { backend: '', image: '' };
+  return `${backend}/${image === 'host' ? '' : image}`;
+}
+
+/** The backend and image of a need. */
+export function partsOfNeed(need: string): { readonly backend: string; readonly image: string } {
+  const at = need.indexOf('/');
+  return { backend: need.slice(0, at), image: need.slice(at + 1) };
+}

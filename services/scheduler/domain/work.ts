@@ -1,0 +1,78 @@
+// Work that a session's state implies. It can be made again at any time from committed state.
+import { create } from '@bufbuild/protobuf';
+import {
+  type RuntimeSpec,
+  RuntimeSpecSchema,
+  type Sampling,
+  type TaskSpec,
+} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { type Work, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { budgetMs, leaseMs, type Stage } from './budgets.ts';
+import { refOf, sessionOf } from './session.ts';
+
+/** The work of one stage. `spec` holds the file contents. */
+export function workOf(record: SessionRecord, spec: TaskSpec, stage: Stage): Work {
+  return create(WorkSchema, { ref: refOf(record), kind: kindOf(record, spec, stage) });
+}
+
+/** Whether the work of a stage carries uploads, so that an outline of the spec is not enough. */
+export const needsUploads = (stage: Stage): boolean => stage === 'prepare' || stage === 'evaluate';
+
+function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullable<WorkInit['kind']> {
+  const timeoutMs = BigInt(budgetMs(spec, stage));
+  const { runtimeId } = record;
+  switch (stage) {
+    case 'prepare':
+      return {
+        case: 'prepare',
+        value: {
+          ...(spec.runtime && { runtime: forRun(spec.runtime) }),
+          timeoutMs,
+          leaseMs: BigInt(leaseMs(spec)),
+        },
+      };
+    case 'run':
+      return {
+        case: 'run',
+        value: {
+          runtimeId,
+          timeoutMs,
+          instruction: spec.instruction,
+          ...(spec.harness && { harness: spec.harness }),
+          ...(spec.sampling && {
+            sampling: samplingOf(spec.sampling, sessionOf(record).sampleIndex),
+          }),
+        },
+      };
+    case 'build':
+      return {
+        case: 'build',
+        value: {
+          ...(spec.builder && { builder: spec.builder }),
+          ...(record.ran?.calls && { calls: record.ran.calls }),
+          timeoutMs,
+        },
+      };
+    case 'evaluate':
+      return {
+        case: 'evaluate',
+        value: {
+          runtimeId,
+          ...(spec.evaluator && { evaluator: spec.evaluator }),
+          ...(spec.runtime && { runtime: spec.runtime }),
+          ...(record.ran && { outcome: record.ran.outcome }),
+          timeoutMs,
+        },
+      };
+  }
+}
+
+type WorkInit = NonNullable<Parameters<typeof create<typeof WorkSchema>>[1]>;
+
+/** The evaluator's own steps are not sent along where they are not used. */
+const forRun = ({ evalPrepare: _, ...runtime }: RuntimeSpec): RuntimeSpec =>
+  create(RuntimeSpecSchema, runtime);
+
+const samplingOf = (sampling: Sampling, sampleIndex: number): Sampling =>
+  sampling.seedBase === undefined ? sampling : { ...sampling, seedBase: sampling.seedBase + sampleIndex };

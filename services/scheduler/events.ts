@@ -1,0 +1,83 @@
+// What the scheduler tells: one function for each business event, one log line each.
+import type { SessionRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
+import type { Fact, Heartbeat } from '../../gen/ts/polar/event/v1/work_pb.js';
+import type { PolarError } from '../common/errors.ts';
+import type { Logger } from '../common/logger.ts';
+import type { NodeNews } from './domain/nodes.ts';
+import { Outcome, SessionState, sessionOf } from './domain/session.ts';
+import type { SessionChange, TaskState } from './domain/state.ts';
+
+export interface TookOver {
+  readonly epoch: number;
+  readonly tail: number;
+  readonly tasks: number;
+  readonly live_sessions: number;
+  readonly duration_ms: number;
+}
+
+export const tookOver = (log: Logger, told: TookOver): void => log.info(told, 'took over the state log');
+
+export const fenced = (log: Logger, error: PolarError): void =>
+  log.error({ reason: error.reason, err: error }, 'state log closed to this scheduler');
+
+export const taskSubmitted = (log: Logger, { record }: TaskState): void =>
+  log.info({ task_id: record.taskId, sessions: record.numSamples }, 'task submitted');
+
+export const taskCancelled = (log: Logger, { record }: TaskState, sessions: number): void =>
+  log.info({ task_id: record.taskId, sessions }, 'task cancelled');
+
+export const groupAnnounced = (log: Logger, { record, byOutcome }: TaskState): void =>
+  log.info({ task_id: record.taskId, completed: byOutcome.get(Outcome.COMPLETED) ?? 0 }, 'group announced');
+
+/** A session changed: attempts that were lost and ends are told, the steps between on debug only. */
+export function sessionChanged(log: Logger, { before, after }: SessionChange): void {
+  const { state, outcome, reward, failure } = sessionOf(after);
+  const ids = idsOf(after);
+  if (state === SessionState.ENDED) {
+    log.info({ ...ids, outcome: Outcome[outcome], reward, reason: failure?.reason }, 'session ended');
+  } else if (state === SessionState.QUEUED) {
+    log.warn(
+      {
+        ...ids,
+        reason: failure?.reason,
+        problem: failure?.message,
+        from: SessionState[sessionOf(before).state],
+      },
+      'attempt lost',
+    );
+  } else {
+    log.debug({ ...ids, state: SessionState[state] }, 'session moved');
+  }
+}
+
+function idsOf(record: SessionRecord): object {
+  const { taskId, sessionId, attempt, nodeId } = sessionOf(record);
+  return { task_id: taskId, session_id: sessionId, attempt, node_id: nodeId };
+}
+
+export const factStale = (log: Logger, { ref, kind }: Fact): void =>
+  log.debug(
+    { session_id: ref?.sessionId, attempt: ref?.attempt, node_id: ref?.nodeId, kind: kind.case },
+    'stale fact dropped',
+  );
+
+export const nodeSeen = (log: Logger, { nodeId, bootId, runSlots }: Heartbeat, news: NodeNews): void =>
+  log.info({ node_id: nodeId, boot_id: bootId, run_slots: runSlots, news }, 'node seen');
+
+export const nodeLost = (log: Logger, nodeId: string, attempts: number): void =>
+  log.warn({ node_id: nodeId, attempts }, 'node lost');
+
+export const heartbeatInvalid = (log: Logger, error: unknown): void =>
+  log.warn({ err: error }, 'heartbeat not understood');
+
+export const sideEffectFailed = (log: Logger, error: PolarError): void =>
+  log.warn({ reason: error.reason, err: error }, 'side effect failed, will be tried again');
+
+export const snapshotWritten = (log: Logger, seq: number, sizeBytes: number): void =>
+  log.info({ seq, size_bytes: sizeBytes }, 'snapshot written');
+
+export const snapshotFailed = (log: Logger, error: PolarError): void =>
+  log.error({ reason: error.reason, err: error }, 'snapshot failed');
+
+export const stateLogWaits = (log: Logger, error: unknown): void =>
+  log.warn({ err: error }, 'state log does not answer');

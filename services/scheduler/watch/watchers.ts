@@ -1,0 +1,60 @@
+// Watchers of tasks: each has a bounded list of changes that it has not sent yet.
+import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { sleep } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { WATCH_QUEUE_MAX } from '../../common/limits.ts';
+import { sessionOf } from '../domain/session.ts';
+import type { SessionChange } from '../domain/state.ts';
+
+export class Watcher {
+  #waiting: Session[] = [];
+  #overflown = false;
+  #wake = new AbortController();
+
+  push(session: Session): void {
+    if (this.#waiting.length >= WATCH_QUEUE_MAX) {
+      this.#overflown = true;
+      this.#waiting = [];
+    }
+    if (!this.#overflown) this.#waiting.push(session);
+    this.#wake.abort();
+  }
+
+  /** Changes since the last call, after at most `ms`; none: nothing changed. Throws WATCH_OVERFLOW. */
+  async next(ms: number, signal: AbortSignal): Promise<Session[]> {
+    if (this.#waiting.length === 0 && !this.#overflown) {
+      this.#wake = new AbortController();
+      await sleep(ms, AbortSignal.any([this.#wake.signal, signal]));
+    }
+    if (this.#overflown) {
+      throw new PolarError(
+        'WATCH_OVERFLOW',
+        `more than WATCH_QUEUE_MAX (${WATCH_QUEUE_MAX}) changes were waiting for this watcher; call again`,
+      );
+    }
+    const changes = this.#waiting;
+    this.#waiting = [];
+    return changes;
+  }
+}
+
+export class Watchers {
+  readonly #byTask = new Map<string, Set<Watcher>>();
+
+  open(taskId: string): Watcher {
+    const watcher = new Watcher();
+    const watchers = this.#byTask.get(taskId) ?? new Set();
+    this.#byTask.set(taskId, watchers.add(watcher));
+    return watcher;
+  }
+
+  close(taskId: string, watcher: Watcher): void {
+    const watchers = this.#byTask.get(taskId);
+    watchers?.delete(watcher);
+    if (watchers?.size === 0) this.#byTask.delete(taskId);
+  }
+
+  changed({ task, after }: SessionChange): void {
+    for (const watcher of this.#byTask.get(task.record.taskId) ?? []) watcher.push(sessionOf(after));
+  }
+}

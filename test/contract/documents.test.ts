@@ -1,0 +1,132 @@
+// Documents that list what the code has: nothing is missing in them, and nothing is there that has gone.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Code } from '@connectrpc/connect';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { COMMANDS } from '../../clients/cli/commands/index.ts';
+import { readTopology, topologySchema } from '../../services/common/config/topology.ts';
+import { REASONS } from '../../services/common/errors.ts';
+import { BUILDERS, EVALUATORS, HARNESSES } from '../../services/common/specs/catalogue.ts';
+import { harnessSettings, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
+import { taskFileSchema } from '../../services/common/specs/task-file.ts';
+import { ensureNatsServer } from '../../tools/nats-server.mjs';
+
+const ROOT = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+/** Names in backquotes. */
+const named = (text: string): Set<string> =>
+  new Set([...text.matchAll(/`([\w.[\]]+)`/g)].flatMap(([, name = '']) => [name, ...name.split(/[.[\]]+/)]));
+
+/** All keys of a schema, at any depth. */
+function keysOf(schema: z.ZodType): string[] {
+  const found = new Set<string>();
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { properties } = value as { properties?: object };
+    if (properties !== undefined && !Array.isArray(properties)) {
+      for (const key of Object.keys(properties)) found.add(key);
+    }
+    for (const below of Object.values(value)) visit(below);
+  };
+  visit(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+  return [...found];
+}
+
+describe('docs/errors.md', () => {
+  const rows = [...read('docs/errors.md').matchAll(/^\| `(\w+)` \| `(\w+)` \| (again)? *\| (.+) \|$/gm)];
+
+  it('has a row for each reason of the catalogue, with its code and what it does to an attempt', () => {
+    const expected = Object.entries(REASONS).map(([reason, { code, infrastructure }]) => [
+      reason,
+      (Code[code] ?? '').replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toUpperCase(),
+      infrastructure ? 'again' : undefined,
+    ]);
+    expect(rows.map(([, ...row]) => row.slice(0, 3))).to.have.deep.members(expected);
+  });
+
+  it('names limits that there are', () => {
+    const limits = read('services/common/limits.ts');
+    const all = rows.flatMap(([, , , , text = '']) => [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)]);
+    for (const [, name] of all) expect(limits).to.contain(`export const ${name} `);
+    expect(all.length).to.be.greaterThan(5);
+  });
+});
+
+describe('docs/topology.md', () => {
+  it('has every key', () => {
+    const text = read('docs/topology.md');
+    // A default runtime is documented with task files.
+    const runtime = taskFileSchema.shape.runtime;
+    const keys = keysOf(topologySchema).filter((key) => !keysOf(z.object({ runtime })).includes(key));
+    expect([...named(text), 'gateway', 'nats', 'rollout', 'reconstructor', 'data_dir']).to.include.members(
+      keys,
+    );
+  });
+});
+
+describe('docs/task-file.md', () => {
+  it('has every key, harness, builder and evaluator', () => {
+    const schemas = [taskFileSchema, testOnOutputConfig, ...Object.values(harnessSettings)];
+    const text = read('docs/task-file.md');
+    const names = [...schemas.flatMap(keysOf), ...HARNESSES, ...BUILDERS, ...EVALUATORS];
+    for (const name of names) expect(text).to.match(new RegExp(`\\b${name}\\b`));
+  });
+});
+
+describe('README.md', () => {
+  it('names every command', () => {
+    for (const { name } of COMMANDS) expect(read('README.md')).to.match(new RegExp(`\\b${name}\\b`));
+  });
+});
+
+describe('deploy', () => {
+  interface Service {
+    readonly command?: readonly string[];
+    readonly entrypoint?: readonly string[];
+    readonly build?: { readonly dockerfile: string };
+    readonly volumes?: readonly string[];
+  }
+  const compose = parse(read('deploy/docker-compose.yaml'), { merge: true }) as {
+    readonly services: Readonly<Record<string, Service>>;
+  };
+
+  it('has a topology that the services read, with the containers of the compose file in it', () => {
+    const { nats, rollout, reconstructor, gateway } = readTopology(join(ROOT, 'deploy/topology.yaml'));
+    const hosts = [
+      nats.url ?? '',
+      rollout.public_url,
+      reconstructor.public_url,
+      gateway.nodes[0]?.inference.base_url,
+    ].map((url) => new URL(url ?? '').hostname);
+    expect(Object.keys(compose.services)).to.include.members(hosts);
+    expect(Object.keys(compose.services)).to.include(gateway.nodes[0]?.id);
+  });
+
+  it('starts commands that there are, from files that there are', () => {
+    const names = COMMANDS.map(({ name }) => name);
+    for (const { command, entrypoint, build, volumes } of Object.values(compose.services)) {
+      if (build !== undefined && entrypoint === undefined) expect(names).to.include(command?.[0]);
+      if (build !== undefined) expect(existsSync(join(ROOT, build.dockerfile))).to.equal(true);
+      if (entrypoint !== undefined) expect(existsSync(join(ROOT, entrypoint[1] ?? ''))).to.equal(true);
+      const files = (volumes ?? []).filter((volume) => volume.startsWith('./'));
+      for (const file of files)
+        expect(existsSync(join(ROOT, 'deploy', file.split(':')[0] ?? ''))).to.equal(true);
+    }
+  });
+
+  it('copies into the image what is there', () => {
+    const copied = [...read('deploy/Dockerfile').matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, from = '']) =>
+      from.split(' '),
+    );
+    for (const path of copied) expect(existsSync(join(ROOT, path)), path).to.equal(true);
+    expect(copied).to.include.members(['bin', 'clients/cli', 'gen/ts', 'services', 'tools']);
+  });
+
+  it('has a configuration that nats-server takes', () => {
+    execFileSync(ensureNatsServer(), ['-t', '-c', join(ROOT, 'deploy/nats.conf')], { stdio: 'pipe' });
+  });
+});

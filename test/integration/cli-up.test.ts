@@ -1,0 +1,239 @@
+// `polar up`, as `npm start` runs it: the example, and what is left after each way of ending it.
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sleep } from '../../services/common/clock.ts';
+import { readTopology } from '../../services/common/config/topology.ts';
+import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
+
+const GONE_MS = 15_000;
+const READY_MS = 60_000;
+
+/** What a node keeps: no sandbox. */
+const NODE_FILES = ['harness-logs', 'runtime-prewarm.lock', 'seccomp.bpf'];
+
+interface Ready {
+  readonly addresses: Readonly<Record<string, string>>;
+  readonly pids: Readonly<Record<string, number>>;
+  readonly topology: string;
+}
+
+describe('polar up', function () {
+  this.timeout(180_000);
+  let folder: string;
+  const running: Running[] = [];
+  beforeEach(() => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), 'polar-test-up-')));
+  });
+  afterEach(async () => {
+    for (const { child, ended } of running.splice(0)) {
+      child.kill('SIGTERM');
+      await ended;
+    }
+    await expectNothingLeft(folder);
+    rmSync(folder, { recursive: true });
+  });
+
+  const start = (...args: string[]): Running => {
+    const one = startPolar(['up', '--data-dir', folder, '--json', ...args]);
+    running.push(one);
+    return one;
+  };
+
+  it('runs the example once, prints what came of each session, and ends', async () => {
+    const { code, stdout, stderr } = await polar(['up', '--example', '--once', '--data-dir', folder]);
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.contain('scripted').and.contain('--engine-url');
+    const rows = stdout.split('\n').filter((line) => line.includes(' COMPLETED '));
+    expect(rows).to.have.length(4);
+    for (const title of ['harness', 'status', 'reward', 'calls', 'traces', 'trained', 'masked', 'run s']) {
+      expect(stdout).to.contain(title);
+    }
+    for (const row of rows) expect(row).to.match(/ pi +COMPLETED +[01]\.00 +\d+ +\d+ +\d+ +\d+ /);
+    expect(stderr).to.contain(' RUNNING').and.contain(' FINISHING');
+  });
+
+  it('ends with 1 when a session has no trajectory', async () => {
+    const task = join(folder, 'task.yaml');
+    const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+    const runtime = { prepare: [{ command: 'echo no way; exit 3' }] };
+    writeFileSync(task, JSON.stringify({ task_id: 'broken', instruction: 'x', agent, runtime }));
+    const { code, stdout } = await polar(['up', '--task', task, '--once', '--data-dir', folder]);
+    expect(stdout).to.contain('PREPARE_FAILED').and.contain('no way');
+    expect(code).to.equal(1);
+  });
+
+  it('warns loudly and takes runtime process where there is no bwrap', async () => {
+    const bin = mkdtempSync(join(tmpdir(), 'polar-test-path-'));
+    for (const name of readdirSync('/usr/bin')) {
+      if (name !== 'bwrap') symlinkSync(`/usr/bin/${name}`, join(bin, name));
+    }
+    try {
+      const args = ['up', '--example', '--once', '--data-dir', folder];
+      const { code, stdout, stderr } = await polar(args, { env: { PATH: bin } });
+      expect(stderr).to.contain('WARNING').and.contain('isolates NOTHING');
+      expect(stdout.match(/ COMPLETED /g), stderr).to.have.length(4);
+      expect(code).to.equal(0);
+    } finally {
+      rmSync(bin, { recursive: true });
+    }
+  });
+
+  it('serves submit, status, watch, export and cancel, and starts again what is killed', async () => {
+    const mesh = start();
+    const { topology, pids } = await ready(mesh);
+    const config = ['-c', topology];
+    const task = join(ROOT, 'examples/calculator/task-shell.yaml');
+    const submitted = await polar(['submit', task, '--wait', ...config]);
+    expect(submitted.code, submitted.stderr).to.equal(0);
+    const session = /^session (\S+)/m.exec(submitted.stdout)?.[1] ?? '';
+
+    const [calls, traces] = [join(folder, 'calls.jsonl'), join(folder, 'traces.jsonl')];
+    expect((await polar(['export', session, '--calls', '-o', calls, ...config])).code).to.equal(0);
+    expect((await polar(['export', session, '--traces', '-o', traces, ...config])).code).to.equal(0);
+    const laws = execFileSync('python3', [join(ROOT, 'test/vectors/laws.py'), calls, traces], {
+      encoding: 'utf8',
+    });
+    expect(laws).to.contain('all laws hold');
+    const piped = await polar(['export', session, '--calls', ...config]);
+    expect(piped.stdout).to.equal(readFileSync(calls, 'utf8'));
+
+    const status = await polar(['status', ...config]);
+    expect(status.stdout)
+      .to.match(/^local +up .*bubblewrap/m)
+      .and.match(/^calculator-shell .* 4 completed/m);
+    const one = JSON.parse((await polar(['status', session, '--json', ...config])).stdout);
+    expect(one.sessions[0]).to.include({ sessionId: session, outcome: 'OUTCOME_COMPLETED' });
+    const watched = await polar(['watch', 'calculator-shell', '--json', ...config]);
+    expect(watched.stdout.trim().split('\n')).to.have.length(4);
+    const again = await polar(['submit', task, '--json', ...config]);
+    expect(JSON.parse(again.stdout).session_ids, 'an equal replay gets the first answer').to.include(session);
+    expect((await polar(['cancel', 'calculator-shell', ...config])).code).to.equal(0);
+    expect((await polar(['cancel', 'no-such-task', ...config])).code).to.equal(1);
+
+    for (const name of ['scheduler', 'nats-server', 'engine']) process.kill(pids[name] ?? 0, 'SIGKILL');
+    await until(() => mesh.stderr().includes('scheduler ended'), READY_MS, mesh.stderr);
+    while ((await polar(['status', ...config])).code !== 0) await sleep(100);
+    const after = await polar(['submit', task, '--task-id', 'after', '--wait', ...config]);
+    expect(after.code, after.stderr + mesh.stderr()).to.equal(0);
+    expect(mesh.stderr()).to.contain('scheduler ended').and.contain('nats-server ended');
+  });
+
+  it('takes other ports where its own are taken, and says so', async () => {
+    const blocked = await block(8080);
+    try {
+      const mesh = start();
+      const { addresses, topology } = await ready(mesh);
+      expect(addresses['tasks (RolloutService)']).to.not.equal('http://127.0.0.1:8080');
+      expect(readTopology(topology).rollout.public_url).to.equal(addresses['tasks (RolloutService)']);
+      mesh.child.kill('SIGINT');
+      expect((await mesh.ended).code).to.equal(0);
+      expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
+    } finally {
+      blocked?.close();
+    }
+  });
+
+  it('refuses a folder that another mesh runs on, and takes it when that was killed', async () => {
+    const first = start();
+    await ready(first);
+    const second = await start().ended;
+    expect(second.code).to.equal(2);
+    expect(second.stderr).to.contain(`${folder} already`).and.contain(String(first.child.pid));
+    first.child.kill('SIGKILL');
+    await ready(start());
+  });
+
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
+    it(`leaves nothing after ${signal} in the middle of a run`, async () => {
+      const mesh = start('--example');
+      await ready(mesh);
+      await until(() => mesh.stderr().includes(' RUNNING'), READY_MS, mesh.stderr);
+      const [, session = ''] = /(s-[0-9a-f]+)-\d+ +RUNNING/.exec(mesh.stderr()) ?? [];
+      await until(
+        () => usersOf(session).length > 0,
+        READY_MS,
+        () => 'no harness was seen',
+      );
+      mesh.child.kill(signal);
+      const { code } = await mesh.ended;
+      if (signal !== 'SIGKILL') {
+        expect(code).to.equal(0);
+        expect(usersOf(folder), 'it ends after its children').to.deep.equal([]);
+      }
+      await expectNothingLeft(folder, session);
+      expect(NODE_FILES).to.include.members(readdirSync(join(folder, 'nodes/local')));
+    });
+  }
+
+  it('ends with its parent on an older Node.js, even when that is killed', async function () {
+    const older = ['/usr/bin/node', '/usr/local/bin/node'].find(
+      (node) => existsSync(node) && /^v2[0-3]/.test(execFileSync(node, ['--version'], { encoding: 'utf8' })),
+    );
+    if (older === undefined) return this.skip();
+    const mesh = startPolar(['up', '--data-dir', folder, '--json'], { node: older });
+    running.push(mesh);
+    await ready(mesh);
+    mesh.child.kill('SIGKILL');
+    await expectNothingLeft(folder);
+  });
+
+  it('keeps a log that can be emptied under its writer', async () => {
+    mkdirSync(join(folder, 'logs'), { recursive: true });
+    writeFileSync(join(folder, 'logs/scheduler.log'), Buffer.alloc(33 * 1024 * 1024, 'x'));
+    const mesh = start();
+    await ready(mesh);
+    expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
+    expect(readFileSync(join(folder, 'logs/scheduler.log'), 'utf8')).to.match(/^\{.*"msg":"ready"/s);
+  });
+});
+
+/** What `--json` prints when all is ready. */
+async function ready(mesh: Running): Promise<Ready> {
+  await until(() => mesh.stdout().includes('\n') || ended(mesh.child), READY_MS, mesh.stderr);
+  const [line = ''] = mesh.stdout().split('\n');
+  if (line === '') throw new Error(`the mesh ended: ${mesh.stderr()}`);
+  return JSON.parse(line) as Ready;
+}
+
+const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+
+async function until(done: () => boolean, limitMs: number, about: () => string): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!done()) {
+    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${about()}`);
+    await sleep(20);
+  }
+}
+
+/** No process, open file or mount of a folder, and no process of a task's sessions, within GONE_MS. */
+async function expectNothingLeft(folder: string, session = folder): Promise<void> {
+  const left = (): string[] => [...usersOf(folder), ...usersOf(session), ...mountsBelow(folder)];
+  await until(
+    () => left().length === 0,
+    GONE_MS,
+    () => left().join('\n'),
+  );
+}
+
+/** Undefined where somebody else has the port. */
+function block(port: number): Promise<Server | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(undefined));
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}

@@ -1,0 +1,141 @@
+// The NATS layer against a real server: durable publishes, claim checks, retries, dead letters, a killed server.
+import { expect } from 'chai';
+import { sleep } from '../../services/common/clock.ts';
+import { PolarError } from '../../services/common/errors.ts';
+import { BLOB_CHUNK_BYTES, INLINE_BYTES_MAX } from '../../services/common/limits.ts';
+import { createLogger } from '../../services/common/logger.ts';
+import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { consume, type Delivery } from '../../services/common/nats/consume.ts';
+import { checkOut, publish } from '../../services/common/nats/publish.ts';
+import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const log = createLogger('test', 'silent');
+
+describe('nats', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  let blobs: BlobStore;
+  before(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+    blobs = createBlobStore(bus);
+  });
+  after(async () => {
+    await bus.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  it('declares all streams once, and again without a change', async () => {
+    const again = await openBus({ url: nats.url, name: 'again' });
+    const names = (await again.jsm.streams.list().next()).map((stream) => stream.config.name).sort();
+    await again.close();
+    expect(names).to.include.members(Object.values(STREAMS).map((stream) => stream.name));
+  });
+
+  it('refuses a stream that is there with other settings, and names the setting', async () => {
+    await using other = await startNats();
+    const first = await openBus({ url: other.url, name: 'first' });
+    await first.jsm.streams.update(STREAMS.dead.name, { max_bytes: 12_345_678 });
+    await first.close();
+    const error = await openBus({ url: other.url, name: 'second' }).catch((reason) => reason);
+    expect(error).to.be.instanceOf(PolarError);
+    expect(error.reason).to.equal('STREAM_DIFFERS');
+    expect(error.message).to.match(/POLAR_DEAD.*max_bytes/);
+  });
+
+  it('stores a create-once subject once', async () => {
+    const subject = subjects.trajectory('once', 'g0');
+    const first = await publish(bus, blobs, subject, bytes('a'), { createOnce: true });
+    const second = await publish(bus, blobs, subject, bytes('b'), { createOnce: true });
+    expect(first).to.be.greaterThan(0);
+    expect(second).to.equal(0);
+    const stored = await bus.direct.getMessage(STREAMS.trajectories.name, { last_by_subj: subject });
+    expect(new TextDecoder().decode(stored.data)).to.equal('a');
+  });
+
+  it('moves a body above the inline limit through the blob store', async () => {
+    const body = new Uint8Array(INLINE_BYTES_MAX + BLOB_CHUNK_BYTES + 7).map((_, i) => i % 251);
+    const subject = subjects.trajectory('large', 'g0');
+    await publish(bus, blobs, subject, body);
+    const stored = await bus.direct.getMessage(STREAMS.trajectories.name, { last_by_subj: subject });
+    expect(stored.data.byteLength).to.equal(0);
+    const fetched = await checkOut(blobs, { data: stored.data, headers: stored.header });
+    expect(Buffer.compare(fetched, body)).to.equal(0);
+  });
+
+  it('tells a missing blob by type', async () => {
+    const error = await blobs.get({ sha256: 'f'.repeat(64), sizeBytes: 3n }).catch((reason) => reason);
+    expect(error.reason).to.equal('BLOB_MISSING');
+  });
+
+  it('keeps what was published through a kill of the server in the middle', async () => {
+    const subject = subjects.completion('killed', 1);
+    let published = 0;
+    const writing = (async () => {
+      for (let i = 0; i < 200; i++) {
+        await publish(bus, blobs, subject, bytes(`record ${i}`), { msgId: `killed:1:${i}` });
+        published++;
+      }
+    })();
+    await sleep(30);
+    await nats.kill();
+    await sleep(200);
+    await nats.start();
+    await writing;
+    const info = await bus.jsm.streams.info(STREAMS.completions.name, { subjects_filter: subject });
+    expect(published).to.equal(200);
+    expect(info.state.subjects?.[subject]).to.equal(200);
+  });
+
+  it('retries retryable work, bounds handlers, and dead-letters at the limit', async () => {
+    const stop = new AbortController();
+    let running = 0;
+    let peak = 0;
+    const done: string[] = [];
+    const dead: Delivery[] = [];
+    const consuming = consume({
+      bus,
+      blobs,
+      log,
+      stream: STREAMS.work.name,
+      consumer: CONSUMERS.work('run', 'n1', 2),
+      concurrency: 2,
+      signal: stop.signal,
+      deliveriesMax: 2,
+      handle: async (delivery) => {
+        peak = Math.max(peak, ++running);
+        await sleep(10);
+        running--;
+        const text = new TextDecoder().decode(delivery.bytes);
+        if (text === 'flaky' && delivery.deliveryCount === 1)
+          throw new PolarError('ENGINE_UNAVAILABLE', 'again');
+        if (text === 'broken') throw new PolarError('ENGINE_UNAVAILABLE', 'always');
+        done.push(text);
+      },
+      onDead: async (delivery) => void dead.push(delivery),
+    });
+    for (const text of ['a', 'b', 'c', 'd', 'flaky', 'broken']) {
+      await publish(bus, blobs, subjects.work('run', 'n1'), bytes(text));
+    }
+    for (let i = 0; i < 100 && (done.length < 5 || dead.length < 1); i++) await sleep(50);
+    stop.abort();
+    await consuming;
+    expect(done.sort()).to.deep.equal(['a', 'b', 'c', 'd', 'flaky']);
+    expect(dead.map((delivery) => new TextDecoder().decode(delivery.bytes))).to.deep.equal(['broken']);
+    expect(peak).to.equal(2);
+    const left = await bus.jsm.streams.info(STREAMS.work.name);
+    expect(left.state.messages).to.equal(0);
+    const letters = await bus.jsm.streams.info(STREAMS.dead.name);
+    expect(letters.state.messages).to.equal(1);
+  });
+
+  it('answers with one typed error when no server is there', async () => {
+    const error = await openBus({ url: 'nats://127.0.0.1:9', name: 'nobody' }).catch((reason) => reason);
+    expect(error.reason).to.equal('NATS_UNAVAILABLE');
+    expect(error.message).to.contain('POLAR_NATS_URL');
+  }).timeout(30_000);
+});

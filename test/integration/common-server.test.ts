@@ -1,0 +1,111 @@
+// One port: gRPC, gRPC-Web, Connect over HTTP/2 and HTTP/1.1, JSON by plain HTTP, health, readiness, typed errors.
+import { createClient, type Transport } from '@connectrpc/connect';
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
+import { expect } from 'chai';
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from '../../gen/ts/grpc/health/v1/health_pb.js';
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { PolarError } from '../../services/common/errors.ts';
+import { type RunningServer, startServer } from '../../services/common/server.ts';
+
+describe('one port', () => {
+  let server: RunningServer;
+  let url: string;
+  beforeEach(async () => {
+    server = await startServer({
+      host: '127.0.0.1',
+      port: 0,
+      services: [TrajectoryService.typeName],
+      routes: (router) =>
+        router.service(TrajectoryService, {
+          listConsumers: () => ({ consumers: [{ name: 'trainer' }] }),
+          getTrajectory: ({ sessionId }) => {
+            throw new PolarError('NOT_FOUND', `no session ${sessionId}`, {
+              fields: [{ field: 'session_id', description: 'unknown' }],
+            });
+          },
+          async *streamTrajectories(_, { signal }) {
+            while (!signal.aborted) {
+              yield {};
+              await new Promise((resolve) => setTimeout(resolve, 5));
+            }
+          },
+        }),
+      http: (request, response) => {
+        if (request.url !== '/plain') return false;
+        response.end('plain');
+        return true;
+      },
+    });
+    url = `http://127.0.0.1:${server.port}`;
+  });
+  afterEach(() => server.close());
+
+  const transports: Record<string, () => Transport> = {
+    grpc: () => createGrpcTransport({ baseUrl: url }),
+    'grpc-web over HTTP/2': () => createGrpcWebTransport({ baseUrl: url, httpVersion: '2' }),
+    'grpc-web over HTTP/1.1': () => createGrpcWebTransport({ baseUrl: url, httpVersion: '1.1' }),
+    'connect over HTTP/2': () => createConnectTransport({ baseUrl: url, httpVersion: '2' }),
+    'connect over HTTP/1.1': () => createConnectTransport({ baseUrl: url, httpVersion: '1.1' }),
+  };
+  for (const [name, transport] of Object.entries(transports)) {
+    it(`serves ${name}`, async () => {
+      const { consumers } = await createClient(TrajectoryService, transport()).listConsumers({});
+      expect(consumers.map((consumer) => consumer.name)).to.deep.equal(['trainer']);
+    });
+  }
+
+  it('serves JSON by plain HTTP', async () => {
+    const response = await fetch(`${url}/${TrajectoryService.typeName}/ListConsumers`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect(await response.json()).to.deep.equal({ consumers: [{ name: 'trainer' }] });
+  });
+
+  it('hands other HTTP requests to the service, and answers 404 to what nobody takes', async () => {
+    expect(await (await fetch(`${url}/plain`)).text()).to.equal('plain');
+    expect((await fetch(`${url}/nothing`)).status).to.equal(404);
+  });
+
+  it('is alive at once and ready when it says so', async () => {
+    const health = createClient(Health, createGrpcTransport({ baseUrl: url }));
+    expect((await fetch(`${url}/healthz`)).status).to.equal(200);
+    expect((await fetch(`${url}/readyz`)).status).to.equal(503);
+    expect((await health.check({})).status).to.equal(Status.NOT_SERVING);
+    server.readiness.set(true);
+    expect((await fetch(`${url}/readyz`)).status).to.equal(200);
+    expect((await health.check({ service: TrajectoryService.typeName })).status).to.equal(Status.SERVING);
+  });
+
+  it('carries reason and fields of an error to the caller', async () => {
+    const error = await createServiceClient(TrajectoryService, url)
+      .getTrajectory({ sessionId: 'x' })
+      .catch((reason) => reason);
+    expect(error).to.be.instanceOf(PolarError);
+    expect(error.reason).to.equal('NOT_FOUND');
+    expect(error.message).to.equal('no session x');
+    expect(error.fields).to.deep.equal([{ field: 'session_id', description: 'unknown' }]);
+  });
+
+  it('ends open streams with a typed error when it stops', async () => {
+    const stream = createServiceClient(TrajectoryService, url).streamTrajectories({ consumer: 'a' });
+    const reading = (async () => {
+      for await (const _ of stream);
+    })().catch((reason) => reason);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const started = performance.now();
+    await server.close();
+    const error = await reading;
+    expect(error === undefined || error.reason === 'SHUTTING_DOWN').to.equal(true);
+    expect(performance.now() - started).to.be.lessThan(6_000);
+  });
+});

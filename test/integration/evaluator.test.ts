@@ -1,0 +1,308 @@
+import { spawnSync } from 'node:child_process';
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
+import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { execCollected } from '../../services/common/exec.ts';
+import { EVALUATORS } from '../../services/common/specs/catalogue.ts';
+import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/node.ts';
+
+const REPO = '/polar/session/repo';
+const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
+const COMMIT = 'git -c user.name=x -c user.email=x@example.org commit -qm';
+const PREPARE = [
+  exec(`mkdir ${REPO} && cd ${REPO} && git init -q && printf 'a = 0\\n' > a.py && printf 'x\\n' > keep.txt`),
+  exec(`cd ${REPO} && git add -A && ${COMMIT} start`),
+];
+/** Passes where a.py says 1, and where new.txt is there. */
+const TEST = [
+  'grep -q "a = 1" a.py && echo "PASSED t.py::test_a" || echo "FAILED t.py::test_a - it is not"',
+  'test -e new.txt && echo "PASSED t.py::T::test_new" || echo "FAILED t.py::T::test_new"',
+].join('; ');
+const CONFIG = {
+  repo_dir: REPO,
+  test_command: TEST,
+  expected_output_json: { test_a: 'PASSED', 'T.test_new': 'PASSED' },
+};
+
+interface Case {
+  /** What the agent does. */
+  readonly agent?: string;
+  readonly config?: object;
+  readonly runtime?: RuntimeInit;
+  readonly strategy?: string;
+  readonly outcome?: Outcome;
+  readonly timeoutMs?: number;
+  readonly env?: Record<string, string>;
+}
+
+describe('evaluator', () => {
+  let node: TestNode;
+  before(async () => {
+    node = await startNode(['runtime-prewarm', 'evaluator']);
+  });
+  after(() => node[Symbol.asyncDispose]());
+  afterEach(async () => {
+    const { runtimes } = await node.runtimes.listRuntimes({});
+    expect(runtimes.filter(({ owner }) => owner?.purpose === 'evaluate')).to.deep.equal([]);
+  });
+
+  async function kindOf(given: Case) {
+    const ref = newRef();
+    const runtime = { backend: node.backend, prepare: PREPARE, ...given.runtime };
+    const runtimeId = await node.acquire(ref, runtime);
+    if (given.agent !== undefined) {
+      const argv = ['sh', '-ec', `cd ${REPO}; ${given.agent}`];
+      const command = { runtimeId, argv, timeoutMs: 20_000 };
+      const { result, stderr } = await execCollected(node.runtimes, command, AbortSignal.timeout(30_000));
+      expect(result.exitCode, Buffer.from(stderr).toString()).to.equal(0);
+    }
+    const value = create(EvaluateWorkSchema, {
+      runtimeId,
+      runtime,
+      outcome: given.outcome ?? Outcome.COMPLETED,
+      timeoutMs: BigInt(given.timeoutMs ?? 60_000),
+      evaluator: {
+        strategy: given.strategy ?? 'test_on_output',
+        config: (given.strategy === undefined ? { ...CONFIG, ...given.config } : given.config) as never,
+        env: given.env ?? {},
+      },
+    });
+    await node.work(ref, { case: 'evaluate', value });
+    return (await node.fact(ref)).kind;
+  }
+  async function evaluated(given: Case): Promise<Evaluated> {
+    const kind = await kindOf(given);
+    if (kind.case === 'evaluated') return kind.value;
+    throw new Error(`not evaluated: ${kind.case === 'failed' ? kind.value.failure?.message : kind.case}`);
+  }
+  async function failed(given: Case): Promise<Failed> {
+    const kind = await kindOf(given);
+    if (kind.case === 'failed') return kind.value;
+    throw new Error(`not failed: ${kind.case}`);
+  }
+
+  describe('session_completed', () => {
+    for (const [outcome, reward] of [
+      [Outcome.COMPLETED, 1],
+      [Outcome.TIMEOUT, 0],
+      [Outcome.HARNESS_ERROR, 0],
+    ] as const) {
+      it(`gives ${reward} for ${Outcome[outcome]}`, async () => {
+        const verdict = await evaluated({ strategy: 'session_completed', config: {}, outcome });
+        expect(verdict.reward).to.equal(reward);
+      });
+    }
+  });
+
+  describe('test_on_output', () => {
+    const solve = "printf 'a = 1\\n' > a.py; echo new > new.txt";
+
+    it('gives 1 for changes that pass, new files too', async () => {
+      const { reward, evaluation } = await evaluated({ agent: solve });
+      expect(reward).to.equal(1);
+      expect(evaluation).to.deep.include({
+        resolved: true,
+        empty_generation: false,
+        failed_apply_patch: false,
+        test_timeout: false,
+        applied_by: 'git',
+        patch_files: ['a.py', 'new.txt'],
+        test_exit_code: 0,
+        results: { test_a: 'PASSED', 'T.test_new': 'PASSED' },
+      });
+    });
+
+    it('sees what the agent committed, staged, or hid from its own index', async () => {
+      const agents = [
+        `${solve}; git add -A; ${COMMIT} done`,
+        `${solve}; git add -A`,
+        `${solve}; git update-index --assume-unchanged a.py`,
+        `${solve}; git checkout -q -b other; git add -A; ${COMMIT} one; echo x >> keep.txt; ${COMMIT} two keep.txt`,
+        `${solve}; rm .git/index`,
+        `git config diff.noprefix true; git config core.autocrlf true; git config diff.external true; ${solve}`,
+      ];
+      for (const agent of agents) expect((await evaluated({ agent })).reward, agent).to.equal(1);
+    });
+
+    it('gives 0 for changes that fail', async () => {
+      const { reward, evaluation } = await evaluated({ agent: "printf 'a = 1\\n' > a.py" });
+      expect(reward).to.equal(0);
+      expect(evaluation?.['results']).to.deep.equal({ 'T.test_new': 'FAILED', test_a: 'PASSED' });
+      expect(evaluation?.['test_output_tail']).to.contain('FAILED t.py::T::test_new');
+    });
+
+    it('gives 0 for no changes, and for those of excluded files alone', async () => {
+      const nothing = await evaluated({});
+      expect([nothing.reward, nothing.evaluation?.['empty_generation']]).to.deep.equal([0, true]);
+      const agent = 'mkdir __pycache__; echo x > __pycache__/a.pyc; echo y > notes.md';
+      const excluded = await evaluated({ agent, config: { exclude_patterns: ['*.md'] } });
+      expect([excluded.reward, excluded.evaluation?.['empty_generation']]).to.deep.equal([0, true]);
+      expect(excluded.evaluation?.['excluded_files']).to.have.members(['__pycache__/a.pyc', 'notes.md']);
+    });
+
+    it('leaves excluded files as they were', async () => {
+      const config = { exclude_patterns: ['a.py'] };
+      expect((await evaluated({ agent: solve, config })).evaluation?.['results']).to.deep.equal({
+        test_a: 'FAILED',
+        'T.test_new': 'PASSED',
+      });
+    });
+
+    it('carries binary files, file modes, deletions and odd names', async () => {
+      const agent = `printf '\\0\\377\\1' > 'b in.bin'; chmod +x a.py; rm keep.txt; printf x > 'ünï "q".txt'`;
+      const test_command =
+        'test -x a.py && test ! -e keep.txt && test -e \'ünï "q".txt\' && cksum < "b in.bin" | grep -q "^[0-9]* 3$" && echo PASSED all';
+      const config = { test_command, expected_output_json: '{"all": "PASSED"}' };
+      expect((await evaluated({ agent, config })).reward).to.equal(1);
+    });
+
+    it('grades on files that only the evaluation has', async () => {
+      const hidden = [
+        ...PREPARE,
+        exec(
+          `cd ${REPO} && echo hidden > hidden.txt && git add -A && ${COMMIT} hidden && echo more > untracked.txt`,
+        ),
+      ];
+      const config = { test_command: `${TEST}; cat hidden.txt untracked.txt` };
+      const { reward, evaluation } = await evaluated({
+        agent: solve,
+        config,
+        runtime: { evalPrepare: { steps: hidden } },
+      });
+      expect(reward).to.equal(1);
+      expect(evaluation?.['test_output_tail']).to.contain('hidden\nmore');
+    });
+
+    it('applies with fuzz what has moved a little', async function () {
+      // The sandbox has the programs of the host.
+      if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
+      const long = [...PREPARE, exec(`cd ${REPO} && seq 1 30 > long.txt && git add -A && ${COMMIT} long`)];
+      const moved = await evaluated({
+        agent: `sed -i 's/^5$/five/' long.txt; ${solve}`,
+        config: { test_command: `${TEST}; grep -c five long.txt` },
+        runtime: {
+          prepare: long,
+          evalPrepare: { steps: [...long, exec(`sed -i 's/^2$/two/' ${REPO}/long.txt`)] },
+        },
+      });
+      expect([moved.reward, moved.evaluation?.['applied_by']]).to.deep.equal([1, 'patch']);
+    });
+
+    it('gives 0 for what does not apply', async () => {
+      const gone = [...PREPARE, exec(`cd ${REPO} && git rm -q a.py && ${COMMIT} gone`)];
+      const not = await evaluated({
+        agent: "printf 'a = 1\\n' > a.py",
+        runtime: { evalPrepare: { steps: gone } },
+      });
+      expect(not.reward).to.equal(0);
+      expect(not.evaluation).to.include({ failed_apply_patch: true, resolved: false });
+      expect(not.evaluation?.['apply_output_tail']).to.contain('a.py');
+    });
+
+    it('gives 0 for tests that do not end', async () => {
+      const config = { test_command: `${TEST}; sleep 60`, test_timeout: 1 };
+      const { reward, evaluation } = await evaluated({ agent: solve, config });
+      expect(reward).to.equal(0);
+      expect(evaluation).to.deep.include({ test_timeout: true, tests_parsed: 2 });
+    });
+
+    it('gives 0 where the agent destroyed its repository', async () => {
+      const gone = await evaluated({ agent: `cd /; rm -rf ${REPO}` });
+      expect(gone.reward).to.equal(0);
+      expect(gone.evaluation).to.have.property('patch_exit_code');
+      expect((await evaluated({ agent: `${solve}; rm -rf .git` })).reward).to.equal(0);
+    });
+
+    it("takes the task's own patch command, and its environment", async () => {
+      const config = { patch_command: 'git diff --binary $WHAT' };
+      const unstaged = await evaluated({
+        agent: `${solve}; git add -N new.txt`,
+        config,
+        env: { WHAT: 'HEAD' },
+      });
+      expect(unstaged.reward).to.equal(1);
+      const untracked = await evaluated({ agent: solve, config });
+      expect(untracked.evaluation?.['results']).to.deep.equal({ 'T.test_new': 'FAILED', test_a: 'PASSED' });
+      expect((await evaluated({ config })).evaluation?.['empty_generation']).to.equal(true);
+    });
+
+    it('tells a patch command of the agent that fails from one of the task', async () => {
+      const agent = await evaluated({ agent: 'rm keep.txt', config: { patch_command: 'cat keep.txt >&2' } });
+      expect([agent.reward, agent.evaluation?.['patch_exit_code']]).to.deep.equal([0, 1]);
+      const task = await failed({ config: { patch_command: 'no-such-command' } });
+      expect(task.failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(task.stage).to.equal('evaluate');
+    });
+
+    it('names a repository that is not there', async () => {
+      const { failure } = await failed({ config: { repo_dir: '/polar/session/nowhere' } });
+      expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(failure?.message).to.contain('repo_dir');
+    });
+
+    it('refuses a configuration that submit would not have taken', async () => {
+      const { failure } = await failed({ config: { test_comand: 'x', test_timeout: -1 } });
+      expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(failure?.message).to.contain('test_comand').and.to.contain('test_timeout');
+    });
+
+    it('reports an evaluation sandbox that cannot be prepared', async () => {
+      const runtime = { evalPrepare: { steps: [exec('echo no; exit 7')] } };
+      const { failure } = await failed({ agent: solve, runtime });
+      expect(failure).to.include({ reason: 'PREPARE_FAILED', infrastructure: false });
+    });
+
+    it('gives no reward where the budget was spent on other things', async () => {
+      const runtime = { evalPrepare: { steps: [...PREPARE, exec('sleep 1.5')] } };
+      const config = { test_command: 'sleep 60' };
+      const { failure } = await failed({ agent: solve, runtime, config, timeoutMs: 2_500 });
+      expect(failure).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
+    });
+
+    it('gives no reward where the sandbox of the run is gone', async () => {
+      const ref = newRef();
+      const evaluator = { strategy: 'test_on_output', config: CONFIG };
+      await node.work(ref, {
+        case: 'evaluate',
+        value: { runtimeId: 'rt-none', timeoutMs: 5_000n, evaluator },
+      });
+      const { kind } = await node.fact(ref);
+      expect(kind.case === 'failed' && kind.value.failure).to.include({
+        reason: 'RUNTIME_LOST',
+        infrastructure: true,
+      });
+    });
+  });
+
+  it('refuses an evaluator that it does not have', async () => {
+    const { failure } = await failed({ strategy: 'llm_judge', config: {} });
+    expect(failure).to.include({ reason: 'UNKNOWN_EVALUATOR', infrastructure: false });
+  });
+
+  it('lists its evaluators', async () => {
+    const client = createServiceClient(EvaluatorService, `http://127.0.0.1:${node.ports.evaluator}`);
+    const { evaluators } = await client.listEvaluators({});
+    expect(evaluators.map(({ name }) => name)).to.deep.equal([...EVALUATORS]);
+  });
+
+  it('that is killed has its evaluation done by the next one', async () => {
+    const config = { test_command: `sleep 2; ${TEST}` };
+    const solved = evaluated({ agent: "printf 'a = 1\\n' > a.py; echo new > new.txt", config });
+    let fresh = 0;
+    while (fresh === 0) {
+      const { runtimes } = await node.runtimes.listRuntimes({});
+      fresh = runtimes.filter(({ owner }) => owner?.purpose === 'evaluate').length;
+    }
+    await node.end('evaluator', 'SIGKILL');
+    await node.start('evaluator');
+    expect((await solved).reward).to.equal(1);
+    // The first one's sandbox has a lease of its own: the end of the attempt, or of the lease, removes it.
+    const { runtimes } = await node.runtimes.listRuntimes({});
+    for (const { runtimeId, owner } of runtimes) {
+      if (owner?.purpose === 'evaluate') await node.runtimes.releaseRuntime({ runtimeId });
+    }
+  });
+});

@@ -1,0 +1,60 @@
+// The real pi CLI in a sandbox, against a scripted endpoint.
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { execCollected } from '../../services/common/exec.ts';
+import { newRef, startNode, type TestNode } from '../support/node.ts';
+import { type ChatRequest, startStandInProxy } from '../support/stand-in-proxy.ts';
+
+const INSTRUCTION = '@create -hello\nwith "quotes" and $HOME';
+
+/** First a tool call, then an answer. */
+function script({ messages }: ChatRequest): object {
+  if (messages.at(-1)?.role === 'tool') return { content: 'All done.' };
+  const args = JSON.stringify({ command: 'echo hi > hello.txt' });
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'bash', arguments: args } };
+  return { tool_calls: [call] };
+}
+
+describe('pi in a sandbox', function () {
+  this.timeout(180_000);
+  let node: TestNode;
+  before(async () => {
+    node = await startNode(['runtime-prewarm', 'harness-executor']);
+  });
+  after(() => node[Symbol.asyncDispose]());
+
+  for (const backend of ['the default', 'process'] as const) {
+    it(`works on an instruction through the proxy, in ${backend} runtime`, async () => {
+      await using proxy = await startStandInProxy({
+        bus: node.bus,
+        port: node.ports['llm-proxy'],
+        reply: script,
+      });
+      const ref = newRef();
+      const runtimeId = await node.acquire(ref, backend === 'process' ? { backend } : {});
+      const harness = { name: 'pi', modelName: 'org/model:7b' };
+      const value = create(RunWorkSchema, {
+        runtimeId,
+        instruction: INSTRUCTION,
+        timeoutMs: 60_000n,
+        harness,
+      });
+      await node.work(ref, { case: 'run', value });
+      const { kind } = await node.fact(ref);
+      const problem = kind.case === 'failed' ? kind.value.failure?.message : node.log('harness-executor');
+      expect(kind.case === 'ran' && kind.value.outcome, problem).to.equal(Outcome.COMPLETED);
+      expect(proxy.calls.map(({ capability }) => capability?.ref?.sessionId)).to.deep.equal([
+        ref.sessionId,
+        ref.sessionId,
+      ]);
+      const [{ body } = { body: undefined }] = proxy.calls;
+      expect(body?.model).to.equal('org/model:7b');
+      expect(JSON.stringify(body?.messages)).to.contain(JSON.stringify(INSTRUCTION).slice(1, -1));
+      const look = { runtimeId, argv: ['sh', '-c', 'cat hello.txt; ls -A'], timeoutMs: 10_000 };
+      const { stdout } = await execCollected(node.runtimes, look, AbortSignal.timeout(20_000));
+      expect(Buffer.from(stdout).toString()).to.equal('hi\nhello.txt\n');
+    });
+  }
+});

@@ -1,0 +1,233 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import type { Fact, Failed, Ran } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { sleep } from '../../services/common/clock.ts';
+import { failure } from '../../services/common/errors.ts';
+import { newRef, startNode, type TestNode, type WorkCase } from '../support/node.ts';
+import { type StandInProxy, startStandInProxy } from '../support/stand-in-proxy.ts';
+
+const INSTRUCTION = "@fix 'it' $HOME\n-and {{more}}";
+
+const shellRun = (runtimeId: string, command: string, timeoutMs = 20_000): WorkCase => ({
+  case: 'run',
+  value: create(RunWorkSchema, {
+    runtimeId,
+    instruction: INSTRUCTION,
+    timeoutMs: BigInt(timeoutMs),
+    harness: {
+      name: 'shell',
+      modelName: 'some-model',
+      command: { command, env: { D: 'command' } },
+      env: { C: 'harness', D: 'harness' },
+    },
+    sampling: { seedBase: 7 },
+  }),
+});
+
+const ranOf = ({ kind }: Fact): Ran => {
+  if (kind.case === 'ran') return kind.value;
+  throw new Error(`not ran: ${kind.case === 'failed' ? kind.value.failure?.message : kind.case}`);
+};
+/** Arguments of a process with a NUL behind each; empty where there is none. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+const failedOf = ({ kind }: Fact): Failed => {
+  if (kind.case === 'failed') return kind.value;
+  throw new Error(`not failed: ${kind.case}`);
+};
+
+describe('harness executor', () => {
+  let node: TestNode;
+  before(async () => {
+    node = await startNode(['runtime-prewarm', 'harness-executor']);
+  });
+  after(() => node[Symbol.asyncDispose]());
+
+  const harnesses = () =>
+    createServiceClient(HarnessService, `http://127.0.0.1:${node.ports['harness-executor']}`);
+  const proxy = (options: object = {}): Promise<StandInProxy> =>
+    startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'], ...options });
+  const stdout = async (sessionId: string): Promise<string> => {
+    const logs = await harnesses().getSessionLogs({ sessionId });
+    return Buffer.from(logs.stdout).toString();
+  };
+
+  it('runs a command with the instruction in three places, and says how it ended', async () => {
+    await using standIn = await proxy({ closing: () => ({ calls: 3, firstSeq: 5n, lastSeq: 9n }) });
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    const command =
+      'test {{instruction}} = "$POLAR_INSTRUCTION" && cat "$POLAR_INSTRUCTION_FILE" && echo problem >&2';
+    await node.work(ref, shellRun(runtimeId, command));
+    const fact = await node.fact(ref);
+    const { outcome, exitCode, calls, failure: why } = ranOf(fact);
+    expect([outcome, exitCode, why]).to.deep.equal([Outcome.COMPLETED, 0, undefined]);
+    expect(calls).to.include({ calls: 3, firstSeq: 5n, lastSeq: 9n });
+    expect(fact.ref).to.deep.equal(ref);
+    expect(standIn.closed).to.deep.equal([`${ref.sessionId}.1`]);
+    expect(await stdout(ref.sessionId)).to.equal(INSTRUCTION);
+    const logs = await harnesses().getSessionLogs({ sessionId: ref.sessionId, attempt: 1 });
+    expect([Buffer.from(logs.stderr).toString(), logs.exitCode, logs.attempt]).to.deep.equal([
+      'problem\n',
+      0,
+      1,
+    ]);
+  });
+
+  it('gives the environment in its order: injected, runtime, harness, command', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref, { env: { SESSION_DIR: '/r', B: 'runtime', C: 'r', D: 'r' } });
+    await node.work(ref, shellRun(runtimeId, 'echo "$SESSION_ID $TASK_ID $SESSION_DIR $B $C $D"'));
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    expect(await stdout(ref.sessionId)).to.equal(
+      `${ref.sessionId} ${ref.taskId} /r runtime harness command\n`,
+    );
+  });
+
+  it('opens the proxy for this attempt alone, and only while it runs', async () => {
+    await using standIn = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    const call = [
+      'import json, os, urllib.request as u',
+      'body = json.dumps({"model": "m", "messages": []}).encode()',
+      'print(u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read().decode())',
+    ].join('\n');
+    await node.work(ref, shellRun(runtimeId, `python3 -c '${call}'`));
+    expect(ranOf(await node.fact(ref)).calls?.calls).to.equal(1);
+    const { capability } = standIn.calls[0]!;
+    expect(capability?.ref).to.deep.equal(ref);
+    expect(capability).to.include({ modelName: 'some-model' });
+    expect(capability?.sampling?.seedBase).to.equal(7);
+    expect(Number(capability?.expireMs)).to.be.greaterThan(Date.now());
+    const bucket = await node.bus.kv('capabilities');
+    for (let tries = 0; (await bucket.get(`${ref.sessionId}.1`))?.operation !== 'DEL'; tries++) {
+      expect(tries).to.be.lessThan(100);
+      await sleep(20);
+    }
+  });
+
+  it('reports a harness that fails as ran', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    await node.work(ref, shellRun(await node.acquire(ref), 'exit 3'));
+    const ran = ranOf(await node.fact(ref));
+    expect([ran.outcome, ran.exitCode]).to.deep.equal([Outcome.HARNESS_ERROR, 3]);
+    expect(ran.failure).to.include({ reason: 'HARNESS_EXIT', infrastructure: false });
+  });
+
+  it('reports a spent budget as ran, and leaves no process', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    await node.work(ref, shellRun(runtimeId, 'echo begun; sleep 4711 & sleep 4711', 1_500));
+    const fact = await node.fact(ref);
+    const ran = ranOf(fact);
+    expect(ran.outcome).to.equal(Outcome.TIMEOUT);
+    expect(ran.failure).to.include({ reason: 'HARNESS_TIMEOUT', infrastructure: false });
+    expect(Number(fact.durationMs)).to.be.within(1_500, 10_000);
+    expect(await stdout(ref.sessionId)).to.equal('begun\n');
+    const left = readdirSync('/proc').filter((pid) => commandOf(pid).includes('sleep\x004711'));
+    expect(left).to.deep.equal([]);
+  });
+
+  it('blames the infrastructure where the last model call failed for good', async () => {
+    const lastFailure = failure('ENGINE_UNAVAILABLE', 'the engine is down');
+    await using _ = await proxy({ closing: () => ({ calls: 1, lastFailure }) });
+    for (const end of ['exit 1', 'exit 0']) {
+      const ref = newRef();
+      await node.work(ref, shellRun(await node.acquire(ref), end));
+      const failed = failedOf(await node.fact(ref));
+      expect(failed.stage, end).to.equal('run');
+      expect(failed.failure, end).to.deep.equal(lastFailure);
+    }
+  });
+
+  it('blames the proxy where a failed harness could not reach it', async function () {
+    if (node.backend === 'process') this.skip();
+    const ref = newRef();
+    const connect = 'import os, urllib.request as u; u.urlopen(os.environ["OPENAI_BASE_URL"])';
+    await node.work(ref, shellRun(await node.acquire(ref), `python3 -c '${connect}'`));
+    while (!node.log('harness-executor').includes('closing the session is tried again')) await sleep(50);
+    await using _ = await proxy();
+    const { failure: why } = failedOf(await node.fact(ref));
+    expect(why).to.include({ reason: 'PROXY_UNAVAILABLE', infrastructure: true });
+  });
+
+  it('closes a session at a proxy that is not ready at once', async () => {
+    await using standIn = await proxy({ refuse: 3 });
+    const ref = newRef();
+    await node.work(ref, shellRun(await node.acquire(ref), 'true'));
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    expect(standIn.closed).to.deep.equal([`${ref.sessionId}.1`]);
+  });
+
+  it('reports a sandbox that goes away as lost', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    await node.work(ref, shellRun(runtimeId, 'echo begun; sleep 60'));
+    while (!(await stdout(ref.sessionId).catch(() => '')).includes('begun')) {
+      await sleep(20);
+    }
+    await node.runtimes.releaseRuntime({ runtimeId });
+    const { failure: why, stage } = failedOf(await node.fact(ref));
+    expect(why).to.include({ reason: 'RUNTIME_LOST', infrastructure: true });
+    expect(stage).to.equal('run');
+  });
+
+  it('reports a sandbox that was never there as lost', async () => {
+    const ref = newRef();
+    await node.work(ref, shellRun('rt-none', 'true'));
+    expect(failedOf(await node.fact(ref)).failure).to.include({ reason: 'RUNTIME_LOST' });
+  });
+
+  it('runs an attempt once, however often it is asked to', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const run = shellRun(await node.acquire(ref), 'echo once >> count; sleep 1; cat count');
+    await node.work(ref, run, `${ref.sessionId}-a`);
+    await node.work(ref, run, `${ref.sessionId}-b`);
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    await node.work(ref, run, `${ref.sessionId}-c`);
+    await sleep(500);
+    expect(await stdout(ref.sessionId)).to.equal('once\n');
+    expect(node.facts.filter((fact) => fact.ref?.sessionId === ref.sessionId)).to.have.length(1);
+  });
+
+  it('refuses a harness that it does not have, for good', async () => {
+    const ref = newRef();
+    await node.work(ref, { case: 'run', value: { runtimeId: 'rt-none', harness: { name: 'codex' } } });
+    const { failure: why } = failedOf(await node.fact(ref));
+    expect(why).to.include({ reason: 'UNKNOWN_HARNESS', infrastructure: false });
+  });
+
+  it('lists its adapters', async () => {
+    const list = await harnesses().listHarnesses({});
+    expect(list.harnesses.map(({ name, version, dialect }) => [name, version, dialect])).to.deep.equal([
+      ['shell', '', ''],
+      ['pi', '0.87.1', 'openai-chat'],
+    ]);
+    expect(list.harnesses[0]?.installed).to.equal(true);
+  });
+
+  it('names what is wrong with a question for logs', async () => {
+    const ask = (sessionId: string) =>
+      harnesses()
+        .getSessionLogs({ sessionId })
+        .catch((error) => error.reason);
+    expect(await ask('nobody-0')).to.equal('NOT_FOUND');
+    expect(await ask('../../etc/passwd')).to.equal('INVALID_REQUEST');
+  });
+});

@@ -1,0 +1,221 @@
+// Who gets in at the llm-proxy and who does not, and what the paths are.
+import { request } from 'node:http';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { expect } from 'chai';
+import { sleep } from '../../services/common/clock.ts';
+import { newSecret } from '../../services/common/ids.ts';
+import { PROXY_BODY_BYTES_MAX } from '../../services/common/limits.ts';
+import { TestProxy } from '../support/llm-proxy.ts';
+import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
+
+const ASKED = { model: 'alias', messages: [{ role: 'user', content: 'x' }] };
+
+interface ErrorAnswer {
+  error: { message: string; type: string; param: string | null; code: string };
+}
+
+describe('llm-proxy access', () => {
+  let engine: WireEngine;
+  let proxy: TestProxy;
+  before(async () => {
+    engine = await WireEngine.start('vllm');
+    proxy = await TestProxy.start({ engineUrl: engine.url, kind: 'vllm' });
+  });
+  beforeEach(() => {
+    engine.behaviour = plainBehaviour();
+  });
+  after(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await engine[Symbol.asyncDispose]();
+  });
+
+  const post = (
+    path: string,
+    headers: Record<string, string> = {},
+    body: string | Uint8Array<ArrayBuffer> = JSON.stringify(ASKED),
+  ) => fetch(proxy.url + path, { method: 'POST', headers, body });
+  const errorOf = async (answer: Response): Promise<ErrorAnswer['error']> =>
+    ((await answer.json()) as ErrorAnswer).error;
+
+  it('is reached under every base URL that harnesses make, and by API key', async () => {
+    const secret = await proxy.admit('paths-0');
+    const paths = [
+      `/s/${secret}/v1/chat/completions`,
+      `/s/${secret}/chat/completions`,
+      `/s/${secret}/v1/v1/chat/completions`,
+      `/s/${secret}/v1/chat/completions?beta=true`,
+    ];
+    for (const path of paths) expect((await post(path)).status, path).to.equal(200);
+    const keys = [{ authorization: `Bearer ${secret}` }, { 'x-api-key': secret }];
+    for (const headers of keys) expect((await post('/v1/chat/completions', headers)).status).to.equal(200);
+    expect(await proxy.records('paths-0')).to.have.length(6);
+  });
+
+  it('answers 401 in the form of the dialect to whoever has no capability, on every path', async () => {
+    const before = engine.bodies.length;
+    const paths = [
+      '/v1/chat/completions',
+      `/s/${newSecret()}/v1/chat/completions`,
+      '/s//v1/models',
+      '/',
+      '/nothing',
+    ];
+    for (const path of paths) {
+      const answer = await post(path, { authorization: 'Bearer dummy' });
+      expect(answer.status, path).to.equal(401);
+      const error = await errorOf(answer);
+      expect(error).to.include({ type: 'authentication_error', code: 'invalid_api_key', param: null });
+    }
+    expect(engine.bodies.length).to.equal(before);
+  });
+
+  it('lets nobody in with a digest or with an expired capability', async () => {
+    const secret = await proxy.admit('old-0', 1, { expireMs: BigInt(Date.now() - 1) });
+    expect((await proxy.chat(secret, ASKED)).status).to.equal(401);
+    const ending = await proxy.admit('ending-0', 1, { expireMs: BigInt(Date.now() + 300) });
+    expect((await proxy.chat(ending, ASKED)).status).to.equal(200);
+    await sleep(350);
+    expect((await proxy.chat(ending, ASKED)).status).to.equal(401);
+  });
+
+  it('knows a capability at once, and a revoked one no more', async () => {
+    for (let i = 0; i < 5; i++) {
+      const secret = await proxy.admit(`quick-${i}`);
+      expect((await proxy.chat(secret, ASKED)).status).to.equal(200);
+      await proxy.revoke(`quick-${i}`);
+      let status = 200;
+      for (let n = 0; n < 20 && status === 200; n++) {
+        await sleep(5);
+        status = (await proxy.chat(secret, ASKED)).status;
+      }
+      expect(status).to.equal(401);
+    }
+  });
+
+  it('aborts the calls in flight of a revoked capability, and records what was sampled', async () => {
+    const secret = await proxy.admit('fenced-0');
+    engine.behaviour.reply = () => ({ content: 'long '.repeat(100) });
+    engine.behaviour.delayMs = 20;
+    const answer = await proxy.chat(secret, { ...ASKED, stream: true });
+    await sleep(100);
+    await proxy.revoke('fenced-0');
+    const ended = await answer.text().then(
+      () => 'whole',
+      () => 'cut',
+    );
+    expect(ended).to.equal('cut');
+    await sleep(50);
+    const [record] = await proxy.records('fenced-0');
+    expect(record).to.include({ finishReason: 'cancelled', replyDigest: '', errorReason: '' });
+    expect(record!.sampledIds.length).to.be.greaterThan(0);
+  });
+
+  it('tells the models under the name that the harness knows', async () => {
+    const secret = await proxy.admit('models-0');
+    const get = (path: string) => fetch(`${proxy.url}/s/${secret}${path}`);
+    const list = (await (await get('/v1/models')).json()) as { data: { id: string }[] };
+    expect(list.data.map(({ id }) => id)).to.deep.equal(['policy']);
+    expect((await get('/v1/models/policy')).status).to.equal(200);
+    expect((await get('/v1/models/other')).status).to.equal(404);
+    expect((await get('/')).status).to.equal(200);
+    expect((await fetch(`${proxy.url}/s/${secret}/`, { method: 'HEAD' })).status).to.equal(200);
+  });
+
+  it('answers unknown paths, methods and WebSocket upgrades in the form of the dialect', async () => {
+    const secret = await proxy.admit('unknown-0');
+    const answer = await post(`/s/${secret}/v1/embeddings`);
+    expect(answer.status).to.equal(404);
+    expect(await errorOf(answer)).to.include({ code: 'not_found' });
+    expect((await fetch(`${proxy.url}/s/${secret}/v1/chat/completions`)).status).to.equal(405);
+    const status = await new Promise((resolve, reject) => {
+      const headers = { connection: 'upgrade', upgrade: 'websocket' };
+      const asked = request(`${proxy.url}/s/${secret}/v1/responses`, { headers }, (answered) => {
+        answered.resume();
+        resolve(answered.statusCode);
+      });
+      asked.on('error', reject).end();
+    });
+    expect(status).to.equal(426);
+  });
+
+  it('names the field that is wrong', async () => {
+    const secret = await proxy.admit('bad-0');
+    const path = `/s/${secret}/v1/chat/completions`;
+    const cases: [string, string][] = [
+      ['{"messages":', '(body)'],
+      ['[]', '(body)'],
+      ['{}', 'messages'],
+      ['{"messages":[]}', 'messages'],
+      ['{"messages":[{"role":"user"},{"content":"x"}]}', 'messages[1].role'],
+      ['{"messages":[7]}', 'messages[0]'],
+      ['{"messages":[{"role":"user"}],"stream":"yes"}', 'stream'],
+      ['{"messages":[{"role":"user"}],"tools":{}}', 'tools'],
+      ['{"messages":[{"role":"user"}],"n":2}', 'n'],
+      ['{"messages":[{"role":"user"}],"model":7}', 'model'],
+    ];
+    for (const [body, param] of cases) {
+      const answer = await post(path, {}, body);
+      expect(answer.status, body).to.equal(400);
+      expect(await errorOf(answer), body).to.include({ param, type: 'invalid_request_error' });
+    }
+  });
+
+  it('takes compressed bodies, and refuses what it cannot read', async () => {
+    const secret = await proxy.admit('packed-0');
+    const path = `/s/${secret}/v1/chat/completions`;
+    const body = Buffer.from(JSON.stringify(ASKED));
+    expect((await post(path, { 'content-encoding': 'gzip' }, gzipSync(body))).status).to.equal(200);
+    expect((await post(path, { 'content-encoding': 'zstd' }, zstdCompressSync(body))).status).to.equal(200);
+    expect((await post(path, { 'content-encoding': 'gzip' }, body)).status).to.equal(400);
+    expect((await post(path, { 'content-encoding': 'lzma' }, body)).status).to.equal(400);
+    const bomb = gzipSync(Buffer.alloc(PROXY_BODY_BYTES_MAX + 1, ' '));
+    expect((await post(path, { 'content-encoding': 'gzip' }, bomb)).status).to.equal(413);
+  });
+
+  it('refuses a body above its limit with 413', async () => {
+    const secret = await proxy.admit('large-0');
+    const body = Buffer.alloc(PROXY_BODY_BYTES_MAX + 1, ' ');
+    const answer = await post(`/s/${secret}/v1/chat/completions`, {}, body);
+    expect(answer.status).to.equal(413);
+    expect(await errorOf(answer)).to.include({ code: 'body_too_large' });
+  });
+
+  it('takes no call of a closed session, and says the same count again', async () => {
+    const secret = await proxy.admit('closed-0');
+    await (await proxy.chat(secret, ASKED)).text();
+    await (await proxy.chat(secret, ASKED)).text();
+    const key = { sessionId: 'closed-0', attempt: 1 };
+    const closed = await proxy.client.closeSession(key);
+    expect(closed.calls).to.equal(2);
+    expect(closed.firstSeq > 0n && closed.lastSeq > closed.firstSeq).to.equal(true);
+    expect(closed.lastFailure).to.equal(undefined);
+    const answer = await proxy.chat(secret, ASKED);
+    expect(answer.status).to.equal(403);
+    expect(await errorOf(answer)).to.include({ code: 'session_closed' });
+    const again = await proxy.client.closeSession(key);
+    expect({ ...again }).to.deep.equal({ ...closed });
+    expect(await proxy.records('closed-0')).to.have.length(2);
+  });
+
+  it('closes a session that never called, and refuses one without a name', async () => {
+    const closed = await proxy.client.closeSession({ sessionId: 'quiet-0', attempt: 1 });
+    expect(closed).to.include({ calls: 0, firstSeq: 0n, lastSeq: 0n });
+    const refused = await proxy.client.closeSession({ sessionId: '', attempt: 0 }).catch((error) => error);
+    expect(refused.reason).to.equal('INVALID_REQUEST');
+    expect(refused.fields.map(({ field }: { field: string }) => field)).to.deep.equal([
+      'session_id',
+      'attempt',
+    ]);
+  });
+
+  it('keeps the attempts of a session apart', async () => {
+    const first = await proxy.admit('twice-0', 1);
+    const second = await proxy.admit('twice-0', 2);
+    await (await proxy.chat(first, ASKED)).text();
+    await (await proxy.chat(second, ASKED)).text();
+    await proxy.client.closeSession({ sessionId: 'twice-0', attempt: 1 });
+    expect((await proxy.chat(second, ASKED)).status).to.equal(200);
+    expect(await proxy.records('twice-0', 1)).to.have.length(1);
+    expect((await proxy.records('twice-0', 2)).map(({ index }) => index)).to.deep.equal([0, 1]);
+  });
+});

@@ -1,0 +1,170 @@
+// Single sessions: GetTrajectory and ExportSession, against a scheduler that knows a few sessions.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { ExportKind } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { PolarError } from '../../services/common/errors.ts';
+import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { seeded } from '../support/laws.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { Mesh, startReconstructor, type TestReconstructor } from '../support/reconstructor.ts';
+import { recordsOf } from '../support/records.ts';
+import { madeUpSession } from '../support/sessions.ts';
+
+const { RUNNING, ENDED, QUEUED } = SessionState;
+const known: Record<
+  string,
+  { readonly taskId: string; readonly attempt: number; readonly state: SessionState }
+> = {
+  ended: { taskId: 'whole', attempt: 2, state: ENDED },
+  waiting: { taskId: 'partly', attempt: 1, state: ENDED },
+  running: { taskId: 'partly', attempt: 1, state: RUNNING },
+  queued: { taskId: 'partly', attempt: 0, state: QUEUED },
+};
+
+/** The part of the scheduler that is asked here. */
+const startScheduler = (): Promise<RunningServer> =>
+  startServer({
+    host: '127.0.0.1',
+    port: 0,
+    services: [RolloutService.typeName],
+    routes: (router) =>
+      router.service(RolloutService, {
+        getSession({ sessionId }) {
+          const session = known[sessionId];
+          if (session === undefined) throw new PolarError('NOT_FOUND', `no session ${sessionId}`);
+          return { session: { ...session, sessionId, groupId: 'g0' } };
+        },
+        getTask: ({ taskId }) => ({ task: { spec: { taskId, builder: { strategy: 'prefix_merging' } } } }),
+      }),
+  });
+
+describe('reconstructor: sessions', () => {
+  const recorded = madeUpSession(seeded(5), 30, 30);
+  let nats: TestNats;
+  let mesh: Mesh;
+  let scheduler: RunningServer;
+  let reconstructor: TestReconstructor;
+  before(async () => {
+    nats = await startNats();
+    mesh = await Mesh.open(nats.url);
+    scheduler = await startScheduler();
+    reconstructor = await startReconstructor(nats.url, { schedulerPort: scheduler.port });
+    await mesh.record('ended', 1, recordsOf(recorded.slice(0, 1)));
+    const records = recordsOf(recorded);
+    await mesh.askForBuild('ended', 2, 'prefix_merging', (await mesh.record('ended', 2, records)) as never);
+    await mesh.record('running', 1, records.slice(0, 12));
+    const { kind } = await mesh.fact('ended');
+    if (kind.case !== 'built') throw new Error(kind.case);
+    const { trajectory, stats } = kind.value;
+    await mesh.announce({
+      taskId: 'whole',
+      sessions: [
+        {
+          sessionId: 'ended',
+          sampleIndex: 0,
+          attempt: 2,
+          outcome: Outcome.HARNESS_ERROR,
+          reward: 0,
+          trajectory,
+          stats,
+        },
+      ] as never,
+    });
+  });
+  after(async () => {
+    await reconstructor[Symbol.asyncDispose]();
+    await scheduler.close();
+    await mesh.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  const lines = async (sessionId: string, kind: ExportKind, attempt = 0): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const { line } of reconstructor.client.exportSession({ sessionId, kind, attempt }))
+      found.push(line);
+    return found;
+  };
+  const laws = (calls: readonly string[], traces: readonly string[]): string => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-export-'));
+    try {
+      writeFileSync(join(folder, 'calls'), calls.join('\n'));
+      writeFileSync(join(folder, 'traces'), traces.join('\n'));
+      const program = join(import.meta.dirname, '../vectors/laws.py');
+      const files = [join(folder, 'calls'), join(folder, 'traces')];
+      return execFileSync('python3', [program, ...files], { encoding: 'utf8', stdio: 'pipe' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+  const reasonOf = (promise: Promise<unknown>): Promise<PolarError> =>
+    promise.then(
+      () => new PolarError('INTERNAL', 'no error'),
+      (error) => error,
+    );
+
+  it('gives the trajectory of an ended session under how it ended', async () => {
+    const { trajectory } = await reconstructor.client.getTrajectory({ sessionId: 'ended' });
+    expect(trajectory).to.include({
+      sessionId: 'ended',
+      taskId: 'whole',
+      groupId: 'g0',
+      attempt: 2,
+      outcome: Outcome.HARNESS_ERROR,
+      reward: 0,
+      builder: 'prefix_merging',
+    });
+    expect(trajectory?.traces.length).to.be.greaterThan(0);
+  });
+
+  it('says why there is none yet, and when there is no such session', async () => {
+    const { client } = reconstructor;
+    const running = await reasonOf(client.getTrajectory({ sessionId: 'running' }));
+    expect(running).to.include({ reason: 'NOT_ENDED' });
+    expect(running.message).to.contain('running');
+    const waiting = await reasonOf(client.getTrajectory({ sessionId: 'waiting' }));
+    expect(waiting).to.include({ reason: 'NOT_ENDED' });
+    expect(waiting.message).to.match(/has ended, but not all sessions of its group g0 of task partly/);
+    expect(await reasonOf(client.getTrajectory({ sessionId: 'nobody' }))).to.include({ reason: 'NOT_FOUND' });
+    expect(await reasonOf(lines('nobody', ExportKind.CALLS))).to.include({ reason: 'NOT_FOUND' });
+    expect(await reasonOf(lines('ended', ExportKind.CALLS, 3))).to.include({ reason: 'NOT_FOUND' });
+  });
+
+  it('exports calls as they were recorded, and traces that hold all laws', async () => {
+    const calls = await lines('ended', ExportKind.CALLS);
+    const inOrder = [...recorded].sort((a, b) => a.end_seq - b.end_seq);
+    const want = inOrder.map((call) => ({
+      role: 'main',
+      trainable: true,
+      ...call,
+      messages: call.messages.map((name) => `digest:${name}`),
+      reply: call.reply === null ? null : `digest:${call.reply}`,
+    }));
+    const float32 = (value: unknown): unknown => (typeof value === 'number' ? Math.fround(value) : value);
+    const parsed = calls.map((line) => JSON.parse(line));
+    expect(parsed).to.deep.equal(
+      want.map((call) => ({ ...call, logprobs: call.logprobs?.map(float32) ?? null })),
+    );
+    expect(laws(calls, await lines('ended', ExportKind.TRACES))).to.contain('30 calls');
+  });
+
+  it('exports a running session and an earlier attempt from what is recorded', async () => {
+    const calls = await lines('running', ExportKind.CALLS);
+    expect(calls.length).to.equal(12);
+    expect(laws(calls, await lines('running', ExportKind.TRACES))).to.contain('12 calls');
+    const earlier = await lines('ended', ExportKind.CALLS, 1);
+    expect(earlier.length).to.equal(1);
+    expect(laws(earlier, await lines('ended', ExportKind.TRACES, 1))).to.contain('1 calls');
+    expect(await lines('queued', ExportKind.CALLS)).to.deep.equal([]);
+    expect(await lines('queued', ExportKind.TRACES)).to.deep.equal([]);
+  });
+
+  it('leaves no consumer on the stream of records', async () => {
+    const info = await mesh.bus.jsm.streams.info('POLAR_COMPLETIONS');
+    expect(info.state.consumer_count).to.equal(0);
+  });
+});

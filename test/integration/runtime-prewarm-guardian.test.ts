@@ -1,0 +1,154 @@
+// Nothing outlives the manager: SIGKILL at any moment leaves no process, group, mount or folder.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sleep } from '../../services/common/clock.ts';
+import { sha256 } from '../../services/common/ids.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import {
+  bwrapIsThere,
+  eventually,
+  processesWith,
+  startNode,
+  type TestNode,
+} from '../support/runtime-prewarm.ts';
+
+const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
+const ROUNDS = 12;
+const SPREAD_MS = 120;
+
+describe('runtime-prewarm: guardian', () => {
+  let nats: TestNats;
+  let node: TestNode;
+  const managers: ChildProcess[] = [];
+  before(async () => {
+    nats = await startNats();
+    node = await startNode({ natsUrl: nats.url, start: false });
+  });
+  after(async () => {
+    for (const manager of managers) manager.kill('SIGKILL');
+    await eventually('all is cleared', () => leftovers(node).length === 0);
+    await node[Symbol.asyncDispose]();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  it('clears everything after SIGKILL of the manager, at any moment of six starts', async () => {
+    const backends = bwrapIsThere ? ['bubblewrap', 'process'] : ['process'];
+    for (let round = 0; round < ROUNDS; round++) {
+      const manager = await startManager(node, managers);
+      const ids = await Promise.all(
+        Array.from({ length: 6 }, (_, i) =>
+          node.acquire({ spec: { backend: backends[i % backends.length]! } }),
+        ),
+      );
+      const script = 'setsid sleep 77061 & (sleep 77062 &) ; trap "" TERM HUP; sleep 77063';
+      for (const id of ids) node.sh(id, script, { proxyAccess: true }).catch(() => {});
+      const delayMs = (round * SPREAD_MS) / ROUNDS;
+      await sleep(delayMs);
+      manager.kill('SIGKILL');
+      await once(manager, 'exit');
+      await eventually(
+        `round ${round}, killed after ${delayMs} ms: ${leftovers(node)}`,
+        () => leftovers(node).length === 0,
+      );
+    }
+  });
+
+  it('leaves nothing when the manager is asked to stop, with commands running', async () => {
+    const manager = await startManager(node, managers);
+    const id = await node.acquire({ spec: { backend: 'process' } });
+    const running = node.sh(id, 'setsid sleep 77064 & sleep 77065').catch((error) => error.reason);
+    await eventually('it runs', () => processesWith('sleep 7706').length >= 2);
+    manager.kill('SIGTERM');
+    const [code] = await once(manager, 'exit');
+    expect(code).to.equal(0);
+    expect(await running).to.equal('RUNTIME_LOST');
+    expect(leftovers(node)).to.eql([]);
+  });
+
+  it('refuses a second manager of the same data, and says what to do', async () => {
+    const manager = await startManager(node, managers);
+    const second = spawn(process.execPath, [MAIN], { env: node.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    second.stderr.on('data', (chunk) => {
+      said += chunk;
+    });
+    const [code] = await once(second, 'exit');
+    expect(code).to.equal(1);
+    expect(said).to.match(/INVALID_CONFIG: another runtime-prewarm holds .*lock/);
+    manager.kill('SIGKILL');
+    await eventually('all is cleared', () => leftovers(node).length === 0);
+  });
+
+  it('ends when its guardian does', async () => {
+    const manager = await startManager(node, managers);
+    process.kill(guardianOf(node), 'SIGKILL');
+    const [code] = await once(manager, 'exit');
+    expect(code).to.equal(1);
+    expect(processesWith('sleep 7706')).to.eql([]);
+  });
+
+  it('clears at the next start what a manager and a guardian left that were killed together', async () => {
+    const manager = await startManager(node, managers);
+    const id = await node.acquire({ spec: { backend: 'process' } });
+    const call = node.sh(id, 'setsid sleep 77066 & sleep 77067').catch(() => {});
+    await eventually('it runs', () => processesWith('sleep 7706').length >= 2);
+    process.kill(guardianOf(node), 'SIGKILL');
+    manager.kill('SIGKILL');
+    await once(manager, 'exit');
+    await call;
+    const next = await startManager(node, managers);
+    expect(processesWith('sleep 7706')).to.eql([]);
+    next.kill('SIGTERM');
+    await once(next, 'exit');
+    expect(leftovers(node)).to.eql([]);
+  });
+
+  it('ends with its supervisor', async () => {
+    const manager = spawn(process.execPath, [MAIN], {
+      env: { ...node.env, POLAR_LIFELINE: 'stdin' },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    managers.push(manager);
+    await ready(node);
+    manager.stdin!.end();
+    const [code] = await once(manager, 'exit');
+    expect(code).to.equal(0);
+    expect(leftovers(node)).to.eql([]);
+  });
+});
+
+function guardianOf({ folder }: TestNode): number {
+  const [pid] = processesWith(`guardian.sh ${folder}`);
+  if (pid === undefined) throw new Error('there is no guardian');
+  return pid;
+}
+
+async function startManager(node: TestNode, managers: ChildProcess[]): Promise<ChildProcess> {
+  const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+  managers.push(manager);
+  await ready(node);
+  return manager;
+}
+
+async function ready(node: TestNode): Promise<void> {
+  const url = `http://127.0.0.1:${node.port}/readyz`;
+  const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
+  await eventually('the manager is ready', isReady, 20_000);
+}
+
+/** Whatever a manager of this node has on this machine beside its data. */
+function leftovers({ folder }: TestNode): string[] {
+  const instance = `polar-${sha256(join(folder, 'data/nodes/node-1')).slice(0, 12)}`;
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return [
+    ...['sleep 7706', `guardian.sh ${folder}`, instance].flatMap((text) =>
+      processesWith(text).map((pid) => `process ${pid} (${text})`),
+    ),
+    ...[`/run/${instance}`, join(folder, 'data/nodes/node-1/boxes')].filter((path) => existsSync(path)),
+    ...globSync(`/sys/fs/cgroup/{,*/}${instance}`),
+    ...mounts.filter((line) => line.includes(folder) || line.includes(instance)),
+  ];
+}

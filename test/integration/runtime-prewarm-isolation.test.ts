@@ -1,0 +1,184 @@
+// What a sandbox of bubblewrap cannot see or do, tried from the inside; its limits.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { bwrapIsThere, isHostRoot, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+
+const PROBE = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
+
+if (bwrapIsThere) {
+  describe('runtime-prewarm: isolation with bubblewrap', () => {
+    let nats: TestNats;
+    let node: TestNode;
+    before(async () => {
+      nats = await startNats();
+      node = await startNode({ natsUrl: nats.url });
+    });
+    after(async () => {
+      await node[Symbol.asyncDispose]();
+      await nats[Symbol.asyncDispose]();
+    });
+
+    it('lets no probe through', async () => {
+      await using bait = await hostBait(node.folder);
+      process.env['POLAR_TEST_BAIT'] = 'bait-env-7f3a';
+      const other = await node.acquire({ session: 'other' });
+      await node.sh(other, 'echo mine > secret');
+      const id = await node.acquire({ session: 'probe' });
+      const workspace = '/polar/session/workspace';
+      await node.runtimes.putFiles({
+        runtimeId: id,
+        files: [{ target: `${workspace}/probe.py`, content: PROBE }],
+      });
+      const { out, err, exitCode } = await node.sh(id, '', {
+        argv: ['python3', '-ISu', `${workspace}/probe.py`],
+        proxyAccess: true,
+        env: {
+          PROBE_HOST_FILE: bait.file,
+          PROBE_OTHER_FILE: join(node.folder, 'data/nodes/node-1/boxes', other, `root${workspace}/secret`),
+          PROBE_TCP: bait.tcp,
+          PROBE_ABSTRACT: bait.abstract,
+          PROBE_HOST_ENV: 'bait-env-7f3a',
+          PROBE_HOST_PROC: 'sleep 98765',
+          PROBE_FDS: inheritedDescriptors().join(' '),
+          PROBE_PROXY: '127.0.0.1:4141',
+        },
+      });
+      const lines = out.trim().split('\n');
+      expect(
+        lines.filter((line) => !line.startsWith('ok ')),
+        err,
+      ).to.eql([]);
+      expect(lines.length).to.be.greaterThan(40);
+      expect(exitCode, err).to.equal(0);
+    });
+
+    it('has no network at all without proxy access', async () => {
+      const id = await node.acquire();
+      const { out } = await node.sh(id, 'curl -sS -m 2 http://127.0.0.1:4141/ 2>&1; echo "exit $?"');
+      expect(out).to.match(/exit 7\n$/);
+    });
+
+    it('counts connections that the LLM proxy did not take', async () => {
+      await using alone = await startNode({ natsUrl: nats.url, node: { public_url: 'http://127.0.0.1:1' } });
+      const id = await alone.acquire();
+      const script = 'curl -sS http://127.0.0.1:4141/ || curl -sS http://127.0.0.1:4141/; true';
+      const result = await alone.sh(id, script, { proxyAccess: true });
+      expect(result.proxyConnectFailures).to.equal(2);
+      expect(result.exitCode).to.equal(0);
+    });
+
+    it('tells a sandbox that cannot start from a command that fails', async () => {
+      const id = await node.acquire();
+      // What the agent leaves where the proc file system is to be mounted.
+      const broken = await node.acquire();
+      const root = join(node.folder, 'data/nodes/node-1/boxes', broken, 'root');
+      writeFileSync(join(root, 'etc/alternatives'), 'not a folder');
+      const error = await node.sh(broken, 'true').catch((reason) => reason);
+      expect(error.reason).to.equal('SANDBOX_FAILED');
+      expect(error.message).to.contain('bwrap');
+      expect((await node.sh(id, 'exit 1')).exitCode).to.equal(1);
+    });
+
+    if (isHostRoot) {
+      it('ends a command that hits its memory limit, and says so', async () => {
+        const id = await node.acquire({ spec: { memoryMb: 64 } });
+        const script = "python3 -c 'a = bytearray(200 << 20)'; echo survived; sleep 20";
+        const result = await node.sh(id, script);
+        expect(result.outOfMemory).to.equal(true);
+        expect(result.empty).to.equal(true);
+        expect(result.exitCode).to.equal(137);
+        expect(Number(result.peakMemoryBytes)).to.be.within(32 << 20, 70 << 20);
+        expect(Number(result.wallMs)).to.be.lessThan(10_000);
+      });
+
+      it('survives a fork bomb, and proves that nothing of it is left', async () => {
+        const id = await node.acquire();
+        const script = 'f() { f & f & sleep 5; }; f 2>/dev/null; sleep 60';
+        const result = await node.sh(id, script, { timeoutMs: 1_500 });
+        expect(result.timedOut).to.equal(true);
+        expect(result.empty).to.equal(true);
+        expect((await node.sh(id, 'echo alive')).out).to.equal('alive\n');
+      });
+
+      it('runs root file systems from the images folder, and keeps them as they are', async () => {
+        const image = join(node.folder, 'data/images/tiny');
+        mkdirSync(join(image, 'etc'), { recursive: true });
+        writeFileSync(join(image, 'etc/name'), 'tiny\n');
+        for (const name of ['bin', 'usr/bin', 'lib', 'lib64', 'tmp'])
+          mkdirSync(join(image, name), { recursive: true });
+        const { status } = await copyShell(image);
+        expect(status).to.equal(0);
+        const [one, two] = [
+          await node.acquire({ spec: { image: 'tiny' } }),
+          await node.acquire({ spec: { image: 'tiny' } }),
+        ];
+        const changed = await node.sh(
+          one,
+          'read -r name < /etc/name; echo "$name"; echo changed > /etc/name; pwd',
+        );
+        expect(changed.out).to.equal('tiny\n/polar/session/workspace\n');
+        expect((await node.sh(two, 'read -r name < /etc/name; echo "$name"')).out).to.equal('tiny\n');
+        expect((await node.sh(one, 'read -r name < /etc/name; echo "$name"')).out).to.equal('changed\n');
+        expect(readFileSync(join(image, 'etc/name'), 'utf8')).to.equal('tiny\n');
+        await node.runtimes.putFiles({
+          runtimeId: one,
+          files: [{ target: '/etc/name', content: Buffer.from('put\n') }],
+        });
+        const read = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
+        expect(Buffer.from(read.content).toString()).to.equal('put\n');
+        expect((await node.sh(one, 'read -r name < /etc/name; echo "$name"')).out).to.equal('put\n');
+      });
+    }
+
+    it('refuses an image that is not there, by name', async () => {
+      const error = await node.acquire({ spec: { image: 'no-such' } }).catch((reason) => reason);
+      expect(error.reason).to.equal('IMAGE_NOT_FOUND');
+      expect(error.message).to.contain('"no-such"');
+      const upward = await node.acquire({ spec: { image: '../boxes' } }).catch((reason) => reason);
+      expect(upward.reason).to.equal('IMAGE_NOT_FOUND');
+    });
+  });
+}
+
+/** A shell, sleep, and what they need of libraries. */
+async function copyShell(image: string): Promise<{ status: number | null }> {
+  const script = `set -e; for p in /bin/sh /bin/sleep; do cp -L $p ${image}/bin/; ldd $p | grep -o '/[^ ]*' | while read -r l; do
+    mkdir -p ${image}$(dirname $l); cp -L $l ${image}$l; done; done`;
+  const child = spawn('sh', ['-c', script], { stdio: 'ignore' });
+  const [status] = await once(child, 'exit');
+  return { status };
+}
+
+interface Bait extends AsyncDisposable {
+  readonly file: string;
+  readonly tcp: string;
+  readonly abstract: string;
+}
+
+/** Things of the host that a sandbox must not reach. */
+async function hostBait(folder: string): Promise<Bait> {
+  const file = join(folder, 'bait');
+  writeFileSync(file, 'bait', { mode: 0o644 });
+  const tcp = createServer().listen(0, '127.0.0.1');
+  const name = `polar-bait-${process.pid}`;
+  const abstract = createServer().listen(`\0${name}`);
+  const sleeper: ChildProcess = spawn('sleep', ['98765'], { stdio: 'ignore' });
+  const servers: Server[] = [tcp, abstract];
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const { port } = tcp.address() as { port: number };
+  return {
+    file,
+    tcp: `127.0.0.1:${port}`,
+    abstract: name,
+    async [Symbol.asyncDispose]() {
+      sleeper.kill('SIGKILL');
+      for (const server of servers) server.close();
+    },
+  };
+}

@@ -1,0 +1,218 @@
+// A whole mesh for a test or a benchmark: nats-server, six service processes and the scripted engine, each of which can
+// be killed and started again. Everything lies in one temporary folder and ends with `await using`.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { SERVICES, type ServiceName } from '../../clients/cli/services.ts';
+import { sleep } from '../../services/common/clock.ts';
+import { freePort, startNats, type TestNats } from './nats.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const READY_MS = 60_000;
+const compileCache = join(process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'), 'compiled');
+
+export interface MeshOptions {
+  readonly runSlots?: number;
+  readonly prepareSlots?: number;
+  readonly evaluateSlots?: number;
+  readonly engine?: 'sglang' | 'vllm';
+  /** Flags of the scripted engine. */
+  readonly engineFlags?: readonly string[];
+  /** Engine to use instead of the scripted one. */
+  readonly engineUrl?: string;
+  readonly defaultBackend?: 'bubblewrap' | 'process';
+}
+
+export interface Mesh extends AsyncDisposable {
+  readonly folder: string;
+  readonly topologyFile: string;
+  readonly schedulerUrl: string;
+  readonly reconstructorUrl: string;
+  readonly proxyUrl: string;
+  readonly nats: TestNats;
+  readonly engineUrl: string;
+  readonly pids: ReadonlyMap<string, number>;
+  /** From spawning the services to the last /readyz. */
+  readonly servicesReadyMs: number;
+  /** SIGKILL, and wait until it is gone. */
+  kill(name: ServiceName): Promise<void>;
+  /** Start again; resolves when /readyz answers. */
+  start(name: ServiceName): Promise<void>;
+  /** Log of a service so far. */
+  log(name: ServiceName | 'engine'): string;
+}
+
+export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
+  const folder = mkdtempSync(join(tmpdir(), 'polar-test-mesh-'));
+  const nats = await startNats();
+  const children = new Map<string, ChildProcess>();
+  const ports = await portsFor(SERVICES);
+  try {
+    const engineUrl = options.engineUrl ?? (await startEngine(folder, options, children));
+    const topologyFile = join(folder, 'topology.yaml');
+    writeFileSync(topologyFile, stringify(topologyOf(options, ports, engineUrl, nats.url, folder)));
+    const launch = (name: ServiceName): Promise<void> =>
+      startService(name, { folder, topologyFile, ports, children });
+    const started = performance.now();
+    await Promise.all(SERVICES.map(launch));
+    const servicesReadyMs = performance.now() - started;
+    return {
+      folder,
+      topologyFile,
+      nats,
+      engineUrl,
+      servicesReadyMs,
+      schedulerUrl: `http://127.0.0.1:${ports.scheduler}`,
+      reconstructorUrl: `http://127.0.0.1:${ports.reconstructor}`,
+      proxyUrl: `http://127.0.0.1:${ports['llm-proxy']}`,
+      get pids() {
+        return new Map([...children].map(([name, child]) => [name, child.pid ?? 0]));
+      },
+      kill: (name) => end(children.get(name), 'SIGKILL'),
+      start: launch,
+      log: (name) => readFileSync(join(folder, `${name}.log`), 'utf8'),
+      [Symbol.asyncDispose]: () => stopAll(children, nats, folder),
+    };
+  } catch (error) {
+    const logs = [...children.keys()]
+      .map((name) => `--- ${name}\n${tail(join(folder, `${name}.log`))}`)
+      .join('\n');
+    await stopAll(children, nats, folder);
+    throw new Error(`the mesh did not start: ${(error as Error).message}\n${logs}`, { cause: error });
+  }
+}
+
+type Ports = Record<ServiceName, number>;
+
+async function portsFor(names: readonly ServiceName[]): Promise<Ports> {
+  const entries = await Promise.all(names.map(async (name) => [name, await freePort()] as const));
+  return Object.fromEntries(entries) as Ports;
+}
+
+function topologyOf(
+  options: MeshOptions,
+  ports: Ports,
+  engineUrl: string,
+  natsUrl: string,
+  folder: string,
+): object {
+  return {
+    data_dir: join(folder, 'data'),
+    nats: { url: natsUrl },
+    rollout: { host: '127.0.0.1', port: ports.scheduler },
+    reconstructor: { host: '127.0.0.1', port: ports.reconstructor },
+    gateway: {
+      nodes: [
+        {
+          id: 'node-1',
+          host: '127.0.0.1',
+          port: ports['llm-proxy'],
+          runtime_prewarm_port: ports['runtime-prewarm'],
+          harness_executor_port: ports['harness-executor'],
+          evaluator_port: ports.evaluator,
+          inference: { engine: options.engine ?? 'sglang', base_url: engineUrl },
+          max_init_workers: options.prepareSlots ?? 4,
+          max_run_workers: options.runSlots ?? 4,
+          max_postrun_workers: options.evaluateSlots ?? 4,
+          cache_dir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
+          ...(options.defaultBackend && { default_runtime: { backend: options.defaultBackend } }),
+        },
+      ],
+    },
+  };
+}
+
+async function startEngine(
+  folder: string,
+  options: MeshOptions,
+  children: Map<string, ChildProcess>,
+): Promise<string> {
+  const main = join(ROOT, 'examples/scripted-engine/main.ts');
+  const flags = [
+    '--port',
+    '0',
+    '--lifeline',
+    '--dialect',
+    options.engine ?? 'sglang',
+    ...(options.engineFlags ?? []),
+  ];
+  const child = spawn(process.execPath, [main, ...flags], { stdio: ['pipe', 'pipe', 'pipe'] });
+  children.set('engine', child);
+  child.stderr.pipe(createWriteStream(join(folder, 'engine.log')));
+  let text = '';
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    const line = text.split('\n').find((one) => one.startsWith('{') && one.endsWith('}'));
+    if (line === undefined) continue;
+    child.stdout.resume();
+    return (JSON.parse(line) as { url: string }).url;
+  }
+  throw new Error('the scripted engine ended before it listened');
+}
+
+interface Launch {
+  readonly folder: string;
+  readonly topologyFile: string;
+  readonly ports: Ports;
+  readonly children: Map<string, ChildProcess>;
+}
+
+async function startService(
+  name: ServiceName,
+  { folder, topologyFile, ports, children }: Launch,
+): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    ['--max-semi-space-size=2', join(ROOT, 'services', name, 'main.ts')],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        POLAR_TOPOLOGY: topologyFile,
+        POLAR_LIFELINE: 'stdin',
+        NODE_COMPILE_CACHE: compileCache,
+      },
+    },
+  );
+  children.set(name, child);
+  const log = createWriteStream(join(folder, `${name}.log`), { flags: 'a' });
+  child.stdout.pipe(log, { end: false });
+  child.stderr.pipe(log, { end: false });
+  const until = performance.now() + READY_MS;
+  while (performance.now() < until) {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    const ready = await fetch(`http://127.0.0.1:${ports[name]}/readyz`, {
+      signal: AbortSignal.timeout(1_000),
+    })
+      .then((response) => response.ok)
+      .catch(() => false);
+    if (ready) return;
+    await sleep(20);
+  }
+  throw new Error(`${name} was not ready within ${READY_MS} ms`);
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
+
+async function stopAll(children: Map<string, ChildProcess>, nats: TestNats, folder: string): Promise<void> {
+  await Promise.all([...children.values()].map((child) => end(child, 'SIGTERM')));
+  await nats[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+function tail(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').slice(-2_000);
+  } catch {
+    return '(no log)';
+  }
+}

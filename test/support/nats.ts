@@ -1,0 +1,71 @@
+// A real nats-server for a test: own port, own store, killed and removed with `await using`.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'nats';
+import { ensureNatsServer } from '../../tools/nats-server.mjs';
+
+export interface TestNats extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** SIGKILL, the store stays. */
+  kill(): Promise<void>;
+  /** Start again on the same port and store. */
+  start(): Promise<void>;
+}
+
+export async function startNats(): Promise<TestNats> {
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'polar-test-nats-'));
+  const config = join(folder, 'nats.conf');
+  writeFileSync(
+    config,
+    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${join(folder, 'store')}", max_file_store: 64GB }\n`,
+  );
+  let child: ChildProcess | undefined;
+  const kill = async (): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  };
+  const start = async (): Promise<void> => {
+    // It ends with this process, even where that is killed.
+    const command = ['--pdeathsig', 'KILL', ensureNatsServer(), '-c', config, '-l', join(folder, 'log')];
+    child = spawn('setpriv', command, { stdio: 'ignore' });
+    for (;;) {
+      try {
+        const nc = await connect({ port, timeout: 1_000, reconnect: false });
+        await nc.jetstreamManager({ timeout: 5_000 });
+        return await nc.close();
+      } catch {
+        if (child.exitCode !== null) throw new Error(`nats-server ended with ${child.exitCode}`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
+  };
+  await start();
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    kill,
+    start,
+    async [Symbol.asyncDispose]() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,164 @@
+// A runtime-prewarm of one node for tests: real NATS, real sandboxes, own data folder.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { sleep } from '../../services/common/clock.ts';
+import { type ExecInput, execCollected, type Runtimes } from '../../services/common/exec.ts';
+import { createLogger } from '../../services/common/logger.ts';
+import { readConfig } from '../../services/runtime-prewarm/config.ts';
+import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
+import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
+import { freePort } from './nats.ts';
+
+/** Bubblewrap does not come from a package registry: suites that need it are declared only where it is. */
+export const bwrapIsThere = findTool('bwrap', process.env['PATH'] ?? '') !== undefined;
+const NODE_ID = 'node-1';
+export const isHostRoot = process.getuid?.() === 0;
+
+export interface TestNode extends AsyncDisposable {
+  readonly runtimes: Runtimes;
+  readonly folder: string;
+  readonly nodeId: string;
+  /** Requests that came through to what stands for the LLM proxy. */
+  readonly proxied: string[];
+  /** Environment of a process with the same configuration. */
+  readonly env: Record<string, string>;
+  /** Port of the service, for a process with the same configuration. */
+  readonly port: number;
+  acquire(options?: AcquireTestOptions): Promise<string>;
+  /** Run `sh -c`; output as text. */
+  sh(runtimeId: string, script: string, options?: Partial<ExecInput>): Promise<ShellResult>;
+}
+
+interface AcquireTestOptions {
+  readonly spec?: MessageInitShape<typeof RuntimeSpecSchema>;
+  readonly session?: string;
+  readonly ttlMs?: number;
+  readonly forEvaluation?: boolean;
+}
+
+export type ShellResult = Awaited<ReturnType<typeof execCollected>>['result'] & { out: string; err: string };
+
+export interface TestNodeOptions {
+  readonly natsUrl: string;
+  /** More keys of the node in the topology. */
+  readonly node?: object;
+  readonly path?: string;
+  /** False: only the configuration is made. */
+  readonly start?: boolean;
+}
+
+export async function startNode(options: TestNodeOptions): Promise<TestNode> {
+  const folder = mkdtempSync(join(tmpdir(), 'polar-test-prewarm-'));
+  const proxied: string[] = [];
+  const proxy = createServer((request, response) => {
+    proxied.push(request.url ?? '');
+    response.end('from the proxy');
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const port = await freePort();
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const env = writeTopology(folder, port, proxyUrl, options);
+  const stop = new AbortController();
+  const remove = (): void => {
+    proxy.closeAllConnections();
+    proxy.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const service = await startService(options, env, stop.signal).catch((error) => {
+    remove();
+    throw error;
+  });
+  const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${port}`);
+  return {
+    ...{ runtimes, folder, nodeId: NODE_ID, proxied, env, port },
+    acquire: (given) => acquire(runtimes, given),
+    sh: (runtimeId, script, more) => sh(runtimes, runtimeId, script, more),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await service?.[Symbol.asyncDispose]();
+      remove();
+    },
+  };
+}
+
+function writeTopology(
+  folder: string,
+  port: number,
+  proxyUrl: string,
+  { natsUrl, node, path = process.env['PATH'] ?? '' }: TestNodeOptions,
+): Record<string, string> {
+  const file = join(folder, 'topology.yaml');
+  const one = { id: NODE_ID, public_url: proxyUrl, runtime_prewarm_port: port, ...node };
+  writeFileSync(file, JSON.stringify({ data_dir: join(folder, 'data'), gateway: { nodes: [one] } }));
+  return { POLAR_TOPOLOGY: file, POLAR_NATS_URL: natsUrl, PATH: path };
+}
+
+async function acquire(
+  runtimes: Runtimes,
+  { spec = {}, session = 's-1', ttlMs = 60_000, forEvaluation = false }: AcquireTestOptions = {},
+): Promise<string> {
+  const { runtime } = await runtimes.acquireRuntime({
+    spec: create(RuntimeSpecSchema, spec),
+    owner: { sessionId: session, attempt: 1, purpose: 'run' },
+    ttl: durationFromMs(ttlMs),
+    forEvaluation,
+  });
+  return runtime?.runtimeId ?? '';
+}
+
+async function sh(
+  runtimes: Runtimes,
+  runtimeId: string,
+  script: string,
+  more: Partial<ExecInput> = {},
+): Promise<ShellResult> {
+  const input = { runtimeId, argv: ['sh', '-c', script], timeoutMs: 20_000, ...more };
+  const { stdout, stderr, result } = await execCollected(runtimes, input, new AbortController().signal);
+  return { ...result, out: Buffer.from(stdout).toString(), err: Buffer.from(stderr).toString() };
+}
+
+async function startService(
+  { start = true }: TestNodeOptions,
+  env: Record<string, string>,
+  signal: AbortSignal,
+): Promise<RuntimePrewarmService | undefined> {
+  if (!start) return undefined;
+  return await RuntimePrewarmService.start(readConfig(env), createLogger('test', 'silent'), signal);
+}
+
+/** Processes of this machine, zombies left out, whose command line holds a text. */
+export function processesWith(text: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => {
+      try {
+        const alive = !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+        return alive && readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').includes(text);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+/** Polls until the condition holds; throws after the limit. */
+export async function eventually(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  ms = 10_000,
+): Promise<void> {
+  const until = performance.now() + ms;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`not within ${ms} ms: ${what}`);
+    await sleep(10);
+  }
+}
