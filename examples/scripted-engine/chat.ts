@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Engine } from './engine.ts';
 import { RequestFault } from './faults.ts';
-import { pace } from './pace.ts';
+import { pace, wait } from './pace.ts';
 import { type ChatPlan, planChat } from './plan.ts';
 import { readChat } from './request.ts';
 import { SWITCHES_HEADER, type Switches } from './switches.ts';
@@ -20,15 +20,19 @@ export async function handleChat(
   engine.stats.calls++;
   const header = request.headers[SWITCHES_HEADER];
   const plan = planChat(engine, readChat(body), typeof header === 'string' ? header : undefined);
-  const fate = engine.faults.decide(plan.switches, body);
-  if (fate.fails) throw scriptedFault(engine, plan);
+  const { switches } = plan;
+  const fate = engine.faults.decide(switches, body);
   const left = new AbortController();
   response.once('close', () => left.abort());
   engine.stats.running++;
   try {
-    const cutAfter = fate.cut ? plan.switches.cut_after_tokens : Number.POSITIVE_INFINITY;
+    if (fate.stalls && switches.stall_after_tokens === 0) await wait(switches.stall_ms, left.signal);
+    if (fate.fails) throw scriptedFault(engine, plan);
+    if (fate.cut && switches.cut_before_head) return void response.destroy();
+    const cutAfter = fate.cut ? switches.cut_after_tokens : Number.POSITIVE_INFINITY;
+    const stallAt = fate.stalls ? switches.stall_after_tokens || Infinity : Infinity;
     const answer = plan.call.request.stream === true ? answerStream : answerWhole;
-    await answer(engine, plan, { response, cutAfter, signal: left.signal });
+    await answer(engine, plan, { response, cutAfter, stallAt, signal: left.signal });
   } catch (error) {
     if (!left.signal.aborted) throw error;
     engine.stats.aborted++;
@@ -41,15 +45,16 @@ interface Answer {
   readonly response: ServerResponse;
   /** Tokens. */
   readonly cutAfter: number;
+  readonly stallAt: number;
   readonly signal: AbortSignal;
 }
 
 async function answerWhole(
   engine: Engine,
   plan: ChatPlan,
-  { response, cutAfter, signal }: Answer,
+  { response, cutAfter, stallAt, signal }: Answer,
 ): Promise<void> {
-  for await (const { to } of pace(engine, plan, signal)) {
+  for await (const { to } of pace(engine, plan, stallAt, signal)) {
     if (to >= cutAfter) return void response.destroy();
   }
   const text = JSON.stringify(engine.options.dialect.reply(plan.call, plan.choices));
@@ -66,15 +71,23 @@ async function answerStream(engine: Engine, plan: ChatPlan, answer: Answer): Pro
   const events = new EventWriter(answer.response, answer.signal, isInstant(switches) ? CHUNKS_PER_WRITE : 1);
   await events.send(choices.flatMap((choice) => dialect.begin(call, choice)));
   if (!isInstant(switches)) await events.flush();
-  for await (const { choice, from, to } of pace(engine, plan, answer.signal)) {
+  for await (const { choice, from, to } of pace(engine, plan, answer.stallAt, answer.signal)) {
     await events.send(dialect.tokens(call, choice, from, Math.min(to, answer.cutAfter)));
-    if (to >= answer.cutAfter) return events.cut(switches.cut_clean);
+    if (to >= answer.cutAfter) return await cutOff(events, engine, switches);
   }
   await events.send(dialect.close(call, choices));
   await events.end();
 }
 
-const isInstant = ({ token_ms }: Switches): boolean => token_ms === 0;
+async function cutOff(events: EventWriter, { options }: Engine, switches: Switches): Promise<void> {
+  if (!switches.cut_error) return await events.cut(switches.cut_clean);
+  await events.send([
+    options.dialect.errorEvent(new RequestFault(500, 'the script wants this call to break')),
+  ]);
+  await events.end();
+}
+
+const isInstant = ({ token_ms, stall_ms }: Switches): boolean => token_ms === 0 && stall_ms === 0;
 
 /** Server-sent events, a few in one write, never more than the reader takes. */
 class EventWriter {

@@ -29,6 +29,7 @@ export class RequestFault extends Error {
 export interface Fate {
   readonly fails: boolean;
   readonly cut: boolean;
+  readonly stalls: boolean;
 }
 
 /** Decides which calls fail; counts calls, so it is one for a server. */
@@ -41,8 +42,9 @@ export class FaultPlan {
     this.#calls++;
     const spared = switches.fault_tries > 0 && this.#tryOf(body) > switches.fault_tries;
     const fails = !spared && switches.error_every > 0 && this.#calls % switches.error_every === 0;
-    const cuttable = !spared && !fails && switches.cut_after_tokens > 0;
-    return { fails, cut: cuttable && ++this.#cuttable % switches.cut_every === 0 };
+    const cuttable = !spared && !fails && (switches.cut_after_tokens > 0 || switches.cut_before_head);
+    const cut = cuttable && ++this.#cuttable % switches.cut_every === 0;
+    return { fails, cut, stalls: !spared && switches.stall_ms > 0 };
   }
 
   #tryOf(body: string): number {

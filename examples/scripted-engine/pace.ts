@@ -12,12 +12,24 @@ export interface Progress {
   readonly to: number;
 }
 
-/** All choices in step, `tokens_per_chunk` tokens at a time. Rejects when the signal aborts. */
-export async function* pace(engine: Engine, plan: ChatPlan, signal: AbortSignal): AsyncGenerator<Progress> {
+/**
+ * All choices in step, `tokens_per_chunk` tokens at a time; a silence at `stallAt`. Rejects when the signal aborts.
+ */
+export async function* pace(
+  engine: Engine,
+  plan: ChatPlan,
+  stallAt: number,
+  signal: AbortSignal,
+): AsyncGenerator<Progress> {
   const { switches, choices } = plan;
   await wait(switches.first_token_ms, signal);
+  let stalled = false;
   const longest = Math.max(...choices.map(({ generation }) => generation.steps.length));
   for (let from = 0; from < longest; from += switches.tokens_per_chunk) {
+    if (!stalled && from >= stallAt) {
+      stalled = true;
+      await wait(switches.stall_ms, signal);
+    }
     await wait(switches.token_ms * Math.min(switches.tokens_per_chunk, longest - from), signal);
     for (const choice of choices) {
       const to = Math.min(from + switches.tokens_per_chunk, choice.generation.steps.length);
@@ -29,7 +41,7 @@ export async function* pace(engine: Engine, plan: ChatPlan, signal: AbortSignal)
   }
 }
 
-async function wait(ms: number, signal: AbortSignal): Promise<void> {
+export async function wait(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   if (ms > 0) await delay(ms, undefined, { signal });
 }

@@ -5,7 +5,7 @@ import type { ChatCall } from './dialects/dialect.ts';
 import type { Engine } from './engine.ts';
 import { RequestFault } from './faults.ts';
 import { type ChatRequest, tokensMaxOf, toolsOf } from './request.ts';
-import { chooseScript, nextStep } from './script/play.ts';
+import { findPlace, nextStep } from './script/play.ts';
 import { mergeSwitches, parseSwitches, type Switches } from './switches.ts';
 
 export interface ChatPlan {
@@ -18,9 +18,10 @@ export interface ChatPlan {
 export function planChat(engine: Engine, request: ChatRequest, header: string | undefined): ChatPlan {
   const { dialect, scripts, modelName } = engine.options;
   dialect.check(request, modelName);
-  const script = chooseScript(scripts, request.messages);
+  const place = findPlace(scripts, request.messages);
+  const { script } = place;
   const seed = request.seed ?? 0;
-  const stepOf = (index: number) => nextStep(script, request.messages, seed + index);
+  const stepOf = (index: number) => nextStep(place, request, seed + index);
   const own = header === undefined ? undefined : parseSwitches(header);
   const switches = mergeSwitches(engine.options.switches, script.switches, stepOf(0).switches, own);
   const call: ChatCall = {
@@ -33,6 +34,7 @@ export function planChat(engine: Engine, request: ChatRequest, header: string | 
     parsesTools: toolsOf(request).length > 0,
     givesTokenIds: switches.token_ids,
     givesLogprobs: switches.logprobs,
+    promptTokensTold: switches.prompt_tokens_told,
   };
   const choices = Array.from({ length: request.n ?? 1 }, (_, index) =>
     planChoice(dialect, call, switches, { index, step: stepOf(index), seed: script.seed + seed + index }),

@@ -64,7 +64,7 @@ export const readDetokenize = (body: string): number[] => read(detokenizeSchema,
 export const readNewVersion = (body: string): string => read(versionSchema, body).new_version;
 
 /** The tools that the reply may call. */
-export function toolsOf(request: ChatRequest): readonly ToolDefinition[] {
+export function toolsOf(request: Pick<ChatRequest, 'tools' | 'tool_choice'>): readonly ToolDefinition[] {
   return request.tool_choice === 'none' ? [] : (request.tools ?? []);
 }
 

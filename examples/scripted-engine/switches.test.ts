@@ -69,6 +69,46 @@ describe('the switches of the scripted engine', function () {
       .and.not.contain('"stop"');
   });
 
+  it('cut_error', async () => {
+    for (const dialect of ['sglang', 'vllm'] as const) {
+      await using engine = await start({ cut_after_tokens: 3, cut_error: true }, { dialect });
+      const { text, failure } = await readAll(await post(engine.url, { ...BODY, stream: true }));
+      expect(failure).to.equal(undefined);
+      expect(text)
+        .to.match(/three.*"error":\{/s)
+        .and.not.contain('four');
+    }
+  });
+
+  it('cut_before_head', async () => {
+    await using engine = await start({ cut_before_head: true, fault_tries: 1 });
+    const answer = () => post(engine.url, { ...BODY, stream: true }).then(({ status }) => status, String);
+    expect(await answer()).to.contain('fetch failed');
+    expect(await answer()).to.equal(200);
+  });
+
+  it('stall_ms and stall_after_tokens', async () => {
+    await using engine = await start({ stall_ms: 1_000, fault_tries: 1 });
+    const heads: number[] = [];
+    for (let i = 0; i < 2; i++) heads.push(await timed(post(engine.url, { ...BODY, stream: true })));
+    expect(heads[0]).to.be.at.least(990);
+    expect(heads[1]).to.be.below(990);
+    const later = await post(engine.url, { ...BODY, stream: true, seed: 1 }, 'stall_after_tokens=3');
+    const reader = later.body?.getReader();
+    let text = '';
+    while (!text.includes('three')) text += Buffer.from((await reader?.read())?.value ?? []).toString();
+    expect(text).to.not.contain('four');
+    expect(await timed(reader?.read() ?? Promise.resolve())).to.be.at.least(500);
+    await reader?.cancel();
+  });
+
+  it('prompt_tokens_told', async () => {
+    await using engine = await start({ prompt_tokens_told: 31_000 });
+    const { usage } = await chat(engine.url, BODY);
+    expect(usage.prompt_tokens).to.equal(31_000);
+    expect(usage).to.have.property('total_tokens', 31_000 + usage.completion_tokens);
+  });
+
   it('token_ids', async () => {
     for (const dialect of ['sglang', 'vllm'] as const) {
       await using engine = await start({ token_ids: false }, { dialect });

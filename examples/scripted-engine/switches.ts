@@ -21,7 +21,15 @@ const switchesSchema = z.strictObject({
   cut_every: z.int().min(1),
   /** A cut stream ends as if it were whole, without its last events. */
   cut_clean: z.boolean(),
-  /** Errors and cuts hit only the first n tries of the same request; 0: all. */
+  /** A cut stream ends with an error event, as engines end one that they cannot go on with. */
+  cut_error: z.boolean(),
+  /** The socket is destroyed before the head of an answer. */
+  cut_before_head: z.boolean(),
+  /** A silence of this length, once in a call. */
+  stall_ms: count,
+  /** Where it comes; 0: before the head of the answer. */
+  stall_after_tokens: count,
+  /** Errors, cuts and stalls hit only the first n tries of the same request; 0: all. */
   fault_tries: count,
   /** Token ids in replies. */
   token_ids: z.boolean(),
@@ -37,6 +45,8 @@ const switchesSchema = z.strictObject({
   keep_content_newline: z.boolean(),
   /** Context window; a longer request is a 400. */
   context_tokens: z.int().min(1),
+  /** Tokens that usage says the prompt has; 0: as many as it has. */
+  prompt_tokens_told: count,
 });
 export type Switches = z.output<typeof switchesSchema>;
 
@@ -52,6 +62,10 @@ export const DEFAULT_SWITCHES: Switches = {
   cut_after_tokens: 0,
   cut_every: 1,
   cut_clean: false,
+  cut_error: false,
+  cut_before_head: false,
+  stall_ms: 0,
+  stall_after_tokens: 0,
   fault_tries: 0,
   token_ids: true,
   logprobs: true,
@@ -60,6 +74,7 @@ export const DEFAULT_SWITCHES: Switches = {
   tool_format: 'hermes',
   keep_content_newline: false,
   context_tokens: 262_144,
+  prompt_tokens_told: 0,
 };
 export const SWITCH_NAMES = Object.keys(DEFAULT_SWITCHES) as (keyof Switches)[];
 

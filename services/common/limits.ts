@@ -218,6 +218,8 @@ export const SANDBOX_PIDS_MAX = 1_024;
 export const SANDBOX_START_MS = 20_000;
 /** Until a killed sandbox is proved empty; then its result says that it is not. */
 export const SANDBOX_END_MS = 5_000;
+/** What a command waits for an earlier one whose caller has left, or for files being moved; then RUNTIME_BUSY. */
+export const RUNTIME_CLEAR_MS = 8_000;
 /** Time between two looks at a sandbox's memory limit: what the kernel killed ends the whole exec. */
 export const SANDBOX_MEMORY_CHECK_MS = 250;
 /** A command without a limit of its own. */

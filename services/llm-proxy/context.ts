@@ -7,7 +7,7 @@ import { Attempts } from './attempts/attempts.ts';
 import { RecordLog } from './attempts/record-log.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
-import { Engine } from './engines/engine.ts';
+import { Engines } from './engines/engines.ts';
 import { capabilityRevoked } from './events.ts';
 
 export interface LlmProxyContext extends AsyncDisposable {
@@ -15,7 +15,7 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly log: Logger;
   /** Aborts when the service stops; calls in flight go on for STOP_GRACE_MS. */
   readonly stopping: AbortSignal;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly capabilities: Capabilities;
   readonly attempts: Attempts;
 }
@@ -27,11 +27,11 @@ export async function createContext(
 ): Promise<LlmProxyContext> {
   const bus = await openBus({ url: config.natsUrl, name: `llm-proxy-${config.node.id}`, signal });
   const closed = new AbortController();
-  const engine = new Engine(config.node);
+  const engines = new Engines(config.node);
   const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal));
   const dispose = async (): Promise<void> => {
     closed.abort();
-    engine[Symbol.dispose]();
+    engines[Symbol.dispose]();
     await bus.close();
   };
   try {
@@ -46,7 +46,7 @@ export async function createContext(
       config,
       log,
       stopping: signal,
-      engine,
+      engines,
       capabilities,
       attempts,
       [Symbol.asyncDispose]: dispose,

@@ -150,7 +150,7 @@ describe('llm-proxy access', () => {
       ['{"messages":[7]}', 'messages[0]'],
       ['{"messages":[{"role":"user"}],"stream":"yes"}', 'stream'],
       ['{"messages":[{"role":"user"}],"tools":{}}', 'tools'],
-      ['{"messages":[{"role":"user"}],"n":2}', 'n'],
+      ['{"messages":[{"role":"user"}],"n":1.5}', 'n'],
       ['{"messages":[{"role":"user"}],"model":7}', 'model'],
     ];
     for (const [body, param] of cases) {
@@ -190,7 +190,7 @@ describe('llm-proxy access', () => {
     expect(closed.firstSeq > 0n && closed.lastSeq > closed.firstSeq).to.equal(true);
     expect(closed.lastFailure).to.equal(undefined);
     const answer = await proxy.chat(secret, ASKED);
-    expect(answer.status).to.equal(403);
+    expect(answer.status).to.equal(410);
     expect(await errorOf(answer)).to.include({ code: 'session_closed' });
     const again = await proxy.client.closeSession(key);
     expect({ ...again }).to.deep.equal({ ...closed });

@@ -117,11 +117,24 @@ for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
       expect((await node.sh(id, 'echo free')).out).to.equal('free\n');
     });
 
+    it('takes the next command at once when the caller of one has left', async () => {
+      const leave = new AbortController();
+      const input = { runtimeId: id, argv: ['sh', '-c', 'sleep 770031'], timeoutMs: 60_000 };
+      const call = execCollected(node.runtimes, input, leave.signal);
+      await eventually('the command runs', () => processesWith('77003').length > 0);
+      leave.abort(new Error('gone'));
+      await call.catch(() => {});
+      expect((await node.sh(id, 'echo free')).out).to.equal('free\n');
+      expect(processesWith('77003')).to.eql([]);
+    });
+
     it('runs one command at a time', async () => {
-      const first = node.sh(id, 'sleep 0.5; echo first');
-      await sleep(150);
+      const first = node.sh(id, 'until [ -e go ]; do sleep 0.05; done; echo first 770041');
+      await eventually('the command runs', () => processesWith('77004').length > 0);
       expect(await reasonOf(node.sh(id, 'echo second'))).to.equal('RUNTIME_BUSY');
-      expect((await first).out).to.equal('first\n');
+      const target = '/polar/session/workspace/go';
+      await node.runtimes.putFiles({ runtimeId: id, files: [{ target, content: new Uint8Array() }] });
+      expect((await first).out).to.equal('first 770041\n');
     });
 
     it('sends output as it is written', async () => {

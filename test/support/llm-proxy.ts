@@ -87,10 +87,16 @@ export class TestProxy implements AsyncDisposable {
     this.#service = undefined;
   }
 
-  /** As a process of its own. */
-  async spawn(): Promise<void> {
-    const env = { ...process.env, ...this.#env };
-    this.#child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  /** The process that `spawn` has started. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** As a process of its own; with another command than node's alone, or more environment. */
+  async spawn(command: readonly string[] = [process.execPath], more: NodeJS.ProcessEnv = {}): Promise<void> {
+    const env = { ...process.env, ...this.#env, ...more };
+    const [file = process.execPath, ...args] = [...command, MAIN];
+    this.#child = spawn(file, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
     const { url } = this;
     for (let i = 0; i < 600; i++) {
       if (

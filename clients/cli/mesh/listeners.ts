@@ -1,10 +1,10 @@
 // The ports of a local mesh.
-import { createServer } from 'node:net';
 import type { Topology } from '../../../services/common/config/topology.ts';
 import type { FieldFault } from '../../../services/common/errors.ts';
+import { claimFirst, claimPort } from './ports.ts';
 
-/** Ports tried above one that is taken. */
-const PORTS_TRIED_MAX = 200;
+/** Ports tried, from the wanted one on. */
+export const PORTS_TRIED_MAX = 200;
 
 export interface Listener {
   /** Its port's path in the topology file. */
@@ -58,41 +58,22 @@ export async function takenPorts(listeners: readonly Listener[]): Promise<FieldF
     seen.set(port, field);
     if (other !== undefined) {
       faults.push({ field, description: `${port} is the port of ${other}, too: give ${what} another one` });
-    } else if (!(await isFree(port, host))) {
+    } else if (!(await claimPort(port, host))) {
       faults.push({ field, description: `${port} is taken on ${host}: give ${what} another one` });
     }
   }
   return faults;
 }
 
-/** For each listener its port or the next one that is free. */
+/** For each listener its port or the next one that is free; its own where none is. */
 export async function freePorts(listeners: readonly Listener[]): Promise<ReadonlyMap<string, number>> {
   const chosen = new Map<string, number>();
-  for (const { field, host, port: wanted } of listeners) {
-    const taken = new Set(chosen.values());
-    let port = wanted;
-    while ((taken.has(port) || !(await isFree(port, host))) && port < wanted + PORTS_TRIED_MAX) port++;
-    chosen.set(field, port);
+  for (const { field, host, port } of listeners) {
+    chosen.set(field, (await claimFirst(range(port, PORTS_TRIED_MAX), host)) ?? port);
   }
   return chosen;
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
-export function anyFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-function isFree(port: number, host: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, host, () => server.close(() => resolve(true)));
-  });
-}
+/** `count` whole numbers from `first` on. */
+export const range = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, i) => first + i);

@@ -23,6 +23,8 @@ export interface ChatCall {
   /** Switches. */
   readonly givesTokenIds: boolean;
   readonly givesLogprobs: boolean;
+  /** 0: as many as there are. */
+  readonly promptTokensTold: number;
 }
 
 export interface VersionSpan {
@@ -50,6 +52,8 @@ export interface Dialect {
   check(request: ChatRequest, model: string): void;
   overflow(promptTokens: number, tokensMax: number | undefined, contextTokens: number): string;
   error(fault: RequestFault): Body;
+  /** The same as the last event of a stream. */
+  errorEvent(fault: RequestFault): Body;
   model(name: string, contextTokens: number, created: number): Body;
   reply(call: ChatCall, choices: readonly Choice[]): Body;
   /** Stream chunks: before a choice's first token, for its tokens `from` to `to`, and after all choices. */
@@ -120,9 +124,10 @@ export function callsBody(choice: Choice): Body[] {
 
 export function usageOf(call: ChatCall, choices: readonly Choice[]): Body {
   const completion = choices.reduce((sum, { generation }) => sum + generation.steps.length, 0);
+  const prompt = call.promptTokensTold || call.promptIds.length;
   return {
-    prompt_tokens: call.promptIds.length,
-    total_tokens: call.promptIds.length + completion,
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
     completion_tokens: completion,
     prompt_tokens_details: null,
   };

@@ -37,6 +37,10 @@ export const sglang: Dialect = {
     return { object: 'error', message: fault.message, type: fault.type, param: null, code: fault.status };
   },
 
+  errorEvent(fault) {
+    return { error: sglang.error(fault) };
+  },
+
   model(name, contextTokens, created) {
     return {
       id: name,

@@ -38,6 +38,10 @@ export const vllm: Dialect = {
     return { error: { message: fault.message, type: fault.type, param: null, code: fault.status } };
   },
 
+  errorEvent(fault) {
+    return vllm.error(fault);
+  },
+
   model(name, contextTokens, created) {
     return {
       id: name,

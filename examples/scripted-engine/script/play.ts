@@ -1,19 +1,46 @@
-// Which turn comes next in a conversation.
+// Which turn comes next in a conversation: read off the conversation alone, so that a retried or resumed one goes on.
 import { textOf } from '../prompt/messages.ts';
-import type { ChatMessage } from '../request.ts';
-import { DEFAULT_SCRIPT, type Script, type ScriptStep } from './schema.ts';
+import { type ChatMessage, type ChatRequest, toolsOf } from '../request.ts';
+import { type Aside, DEFAULT_SCRIPT, type Script, type ScriptStep } from './schema.ts';
 
-/** The first script that the conversation's first user message fits; the default one where none does. */
-export function chooseScript(scripts: readonly Script[], messages: readonly ChatMessage[]): Script {
-  const first = messages.find(({ role }) => role === 'user');
-  const task = first === undefined ? '' : textOf(first);
-  return scripts.find(({ when }) => when?.test(task) ?? true) ?? DEFAULT_SCRIPT;
+/** What of a request decides. */
+export type Asked = Pick<ChatRequest, 'messages' | 'tools' | 'tool_choice'>;
+
+/** A script, and the turns that the conversation has of it. */
+export interface Place {
+  readonly script: Script;
+  readonly turns: number;
 }
 
-/** The step after as many assistant turns as the conversation has, of the variant that the seed falls on. */
-export function nextStep(script: Script, messages: readonly ChatMessage[], seed: number): ScriptStep {
-  const turns = messages.filter(({ role }) => role === 'assistant').length;
-  return variantOf(script, seed).steps[turns] ?? script.after;
+/** The first script that fits a user message, from the last one that it fits on; the default one where none does. */
+export function findPlace(scripts: readonly Script[], messages: readonly ChatMessage[]): Place {
+  for (const script of scripts) {
+    const { when } = script;
+    const at =
+      when === undefined ? 0 : messages.findLastIndex((one) => one.role === 'user' && when.test(textOf(one)));
+    if (at >= 0) return { script, turns: turnsIn(messages.slice(at)) };
+  }
+  return { script: DEFAULT_SCRIPT, turns: turnsIn(messages) };
+}
+
+const turnsIn = (messages: readonly ChatMessage[]): number =>
+  messages.filter(({ role }) => role === 'assistant').length;
+
+/** An aside that fits the request, else the step after the turns so far, of the variant that the seed falls on. */
+export function nextStep({ script, turns }: Place, asked: Asked, seed: number): ScriptStep {
+  const aside = script.asides.find((one) => fits(one, asked));
+  return aside ?? variantOf(script, seed).steps[turns] ?? script.after;
+}
+
+function fits({ system, last, tools }: Aside, asked: Asked): boolean {
+  const { messages } = asked;
+  const said = messages.filter(({ role }) => role === 'system' || role === 'developer').map(textOf);
+  const latest = messages.at(-1);
+  return (
+    (system?.test(said.join('\n')) ?? true) &&
+    (last?.test(latest === undefined ? '' : textOf(latest)) ?? true) &&
+    (tools === undefined || tools === toolsOf(asked).length > 0)
+  );
 }
 
 function variantOf(script: Script, seed: number): Script['variants'][number] {

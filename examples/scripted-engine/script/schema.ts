@@ -15,14 +15,17 @@ const callSchema = z.union([
 ]);
 export type ScriptCall = z.output<typeof callSchema>;
 
-const stepSchema = z
-  .strictObject({
-    think: z.string().default(''),
-    text: z.string().default(''),
-    calls: z.array(callSchema).default([]),
-    switches: someSwitchesSchema.optional(),
-  })
-  .refine((step) => step.text !== '' || step.calls.length > 0, 'a step needs a text or a call');
+const stepFields = {
+  think: z.string().default(''),
+  text: z.string().default(''),
+  calls: z.array(callSchema).default([]),
+  switches: someSwitchesSchema.optional(),
+};
+const saysSomething = (step: { text: string; calls: unknown[] }): boolean =>
+  step.text !== '' || step.calls.length > 0;
+const NOTHING_SAID = 'a step needs a text or a call';
+
+const stepSchema = z.strictObject(stepFields).refine(saysSomething, NOTHING_SAID);
 export type ScriptStep = z.output<typeof stepSchema>;
 
 const variantSchema = z.strictObject({
@@ -41,13 +44,29 @@ const regex = z.string().transform((source, ctx) => {
   }
 });
 
+/** A reply to what is no turn of the task: a summary, a title. Whatever is set must fit. */
+const asideSchema = z
+  .strictObject({
+    /** The system messages. */
+    system: regex.optional(),
+    /** The last message, whoever said it. */
+    last: regex.optional(),
+    /** Whether the request offers tools. */
+    tools: z.boolean().optional(),
+    ...stepFields,
+  })
+  .refine(saysSomething, NOTHING_SAID);
+export type Aside = z.output<typeof asideSchema>;
+
 const scriptSchema = z.strictObject({
   /** Salt of the logprobs. */
   seed: z.int().default(0),
-  /** Played where this matches the first user message; without it: anywhere. */
+  /** Played where this matches a user message, from the last such message on; without it: anywhere. */
   when: regex.optional(),
   switches: someSwitchesSchema.optional(),
   variants: z.array(variantSchema).min(1),
+  /** Looked at before the steps; no turns of theirs. */
+  asides: z.array(asideSchema).default([]),
   /** What comes after the last step. */
   after: stepSchema.prefault({ text: 'There is nothing left to do.' }),
 });

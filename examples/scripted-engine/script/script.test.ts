@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Call } from '../reply/format.ts';
 import type { ChatMessage, ToolDefinition } from '../request.ts';
 import { BASH, user } from '../testing.ts';
-import { chooseScript, nextStep } from './play.ts';
+import { findPlace, nextStep } from './play.ts';
 import { DEFAULT_SCRIPT, parseScript, type ScriptCall } from './schema.ts';
 import { toTurn } from './turn.ts';
 
@@ -28,28 +28,55 @@ const bind = (wanted: ScriptCall, tools: ToolDefinition[]): Call =>
 describe('a script', () => {
   const script = parseScript(SCRIPT, 'x.yaml');
   const turns = (count: number): ChatMessage[] => [
-    user('Go.'),
+    user('Mend the Calculator.'),
     ...Array.from({ length: count }, (): ChatMessage[] => [
       { role: 'assistant', content: 'x' },
       user('y'),
     ]).flat(),
   ];
+  const textAt = (messages: ChatMessage[], seed: number, scripts = [script]): string =>
+    nextStep(findPlace(scripts, messages), { messages }, seed).text;
 
   it('goes on with each assistant turn, to its end', () => {
-    const texts = [0, 1, 2, 3].map((count) => nextStep(script, turns(count), 0).text);
+    const texts = [0, 1, 2, 3].map((count) => textAt(turns(count), 0));
     expect(texts).to.deep.equal(['a0', 'a1', 'over', 'over']);
   });
 
   it('chooses its variant by the seed', () => {
-    const texts = [0, 1, 2, 3, 4, 7, -1].map((seed) => nextStep(script, turns(0), seed).text);
+    const texts = [0, 1, 2, 3, 4, 7, -1].map((seed) => textAt(turns(0), seed));
     expect(texts).to.deep.equal(['a0', 'a0', 'a0', 'b0', 'a0', 'b0', 'b0']);
   });
 
-  it('is played where it fits the first user message, else the default one', () => {
-    expect(chooseScript([script], [user('Mend the Calculator.')])).to.equal(script);
-    expect(chooseScript([script], [user('Something else.'), user('calculator')])).to.equal(DEFAULT_SCRIPT);
+  it('is played where it fits a user message, else the default one', () => {
+    expect(findPlace([script], [user('Something else.'), user('calculator')]).script).to.equal(script);
+    expect(findPlace([script], [user('Something else.')]).script).to.equal(DEFAULT_SCRIPT);
     const everywhere = parseScript('variants: [{ name: x, steps: [{ text: y }] }]', 'y.yaml');
-    expect(chooseScript([script, everywhere], [user('Something else.')])).to.equal(everywhere);
+    expect(findPlace([script, everywhere], [user('Something else.')]).script).to.equal(everywhere);
+  });
+
+  it('begins anew with each message that it fits, and gives way to one that stands before it', () => {
+    const second = parseScript(
+      'when: screen\nvariants: [{ name: x, steps: [{ text: s0 }, { text: s1 }] }]',
+      'y.yaml',
+    );
+    const session = [...turns(2), user('Now its screen.')];
+    const scripts = [second, script];
+    expect(textAt([...turns(2), user('The calculator again.')], 0)).to.equal('a0');
+    expect(textAt(session, 0, scripts)).to.equal('s0');
+    expect(textAt([...session, { role: 'assistant', content: 'x' }], 0, scripts)).to.equal('s1');
+  });
+
+  it('answers an aside where all that it names fits, and counts no turn for it', () => {
+    const asides = parseScript(
+      `${SCRIPT}\nasides: [{ system: title, text: t }, { last: sum up, tools: false, text: s }]`,
+      'x.yaml',
+    );
+    const next = (messages: ChatMessage[], tools: ToolDefinition[] = []): string =>
+      nextStep(findPlace([asides], messages), { messages, tools }, 0).text;
+    const asked = [...turns(1), user('Sum up.')];
+    expect(next(asked)).to.equal('s');
+    expect(next(asked, [BASH])).to.equal('a1');
+    expect(next([{ role: 'system', content: 'Write a title.' }, ...turns(0)])).to.equal('t');
   });
 
   it('is refused with every fault and where it is', () => {

@@ -1,24 +1,24 @@
 // What whole and streamed calls share: the request's side of a record, and writing it.
-
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors.ts';
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
-import type { ChatRequest } from '../dialects/openai-chat.ts';
+import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
 import { countOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
 import { samplingOf } from '../domain/sampling.ts';
-import { logprobColumn, policyVersionOf, type Tokens } from '../domain/tokens.ts';
+import { logprobColumn, policyVersionOf, type Sampled, sampledOf, type Tokens } from '../domain/tokens.ts';
+import type { CallOrder, EngineCall } from '../engines/engine-call.ts';
 import { callRecorded, usageDiffers } from '../events.ts';
 
 export interface ExchangeParts {
   readonly ctx: LlmProxyContext;
   readonly attempt: Attempt;
   readonly call: Call;
-  readonly asked: ChatRequest;
-  /** The body for the engine. */
-  readonly sent: JsonObject;
-  /** The model name that the harness sees. */
-  readonly shown: string;
+  readonly asked: Asked;
+  readonly order: CallOrder;
+  readonly writer: ReplyWriter;
 }
 
 interface Digests {
@@ -26,22 +26,33 @@ interface Digests {
   readonly tools: Digested | undefined;
 }
 
-/** How a call ended. */
-export interface Ending {
-  readonly tokens: Tokens;
+/** How one choice of a call ended. */
+export interface Choice {
+  readonly index: number;
   /** In the record's words. */
   readonly finishReason: string;
   /** The assistant message as the harness gets it; unset where it does not. */
   readonly reply: JsonValue | undefined;
+}
+
+/** How a call ended. */
+export interface Ending {
+  /** The try that it ended with. */
+  readonly tried: EngineCall;
+  readonly choices: readonly Choice[];
   readonly usage: JsonObject;
   readonly error?: unknown;
 }
+
+type Fields = Exclude<MessageInitShape<typeof CompletionSchema>, Completion>;
 
 export class Exchange {
   readonly parts: ExchangeParts;
   readonly #startMs = Date.now();
   readonly #start = performance.now();
+  #asked: number | undefined;
   #firstToken: number | undefined;
+  #tries = 0;
   #digests: Digests | undefined;
 
   constructor(parts: ExchangeParts) {
@@ -58,81 +69,113 @@ export class Exchange {
     return this.#digests;
   }
 
+  /** A try at an engine. */
+  async begin(): Promise<EngineCall> {
+    const { ctx, order, call } = this.parts;
+    this.#tries++;
+    const tried = await ctx.engines.begin(order, call.signal);
+    this.#asked = performance.now();
+    return tried;
+  }
+
   /** The first sampled token is there. */
   firstToken(): void {
     this.#firstToken ??= performance.now();
   }
 
-  /** Write the record, durable when it returns. A reply that the harness no longer waits for is `cancelled`. */
+  /** Write a record for each choice, durable when it returns. A reply that the harness no longer waits for is `cancelled`. */
   async record(ending: Ending): Promise<void> {
-    const { ctx, attempt, call, sent } = this.parts;
-    const { tokens, usage } = ending;
-    const cancelled = call.signal.aborted && ending.error === undefined;
-    const reply = cancelled || ending.reply === undefined ? undefined : digestMessage(ending.reply);
-    const record = await attempt.record({
-      promptIds: tokens.promptIds ?? new Int32Array(),
-      sampledIds: Int32Array.from(tokens.sampledIds ?? []),
-      ...this.prepare(),
-      reply,
-      fields: {
-        callId: call.id,
-        startSeq: call.startSeq,
-        endSeq: attempt.order(),
-        finishReason: cancelled ? 'cancelled' : ending.finishReason,
-        model: String(sent['model']),
-        engine: ctx.engine.adapter.kind,
-        trainable: true,
-        role: 'main',
-        policyVersion: policyVersionOf(tokens.weightVersion),
-        weightVersion: tokens.weightVersion,
-        sampling: samplingOf(sent),
-        usage: usageOf(usage),
-        times: this.#times(),
-        errorReason: providerReason(ending.error),
-        ...logprobsOf(tokens),
-      },
-    });
-    callRecorded(ctx.log, attempt.key, record);
-    const told = countOf(usage['completion_tokens']);
-    const ids = tokens.sampledIds?.length ?? 0;
+    const { ctx, attempt, call } = this.parts;
+    const { tokens } = ending.tried;
+    const shared = this.#shared(ending);
+    const records = ending.choices.map((choice) => this.#recordOf(choice, ending, shared));
+    for (const record of await Promise.all(records.map((draft) => attempt.record(draft)))) {
+      callRecorded(ctx.log, attempt.key, record);
+    }
+    const told = countOf(ending.usage['completion_tokens']);
+    const ids = tokens.choices.reduce((sum, sampled) => sum + (sampled?.ids?.length ?? 0), 0);
     if (told > 0 && told !== ids) usageDiffers(ctx.log, attempt.key, call.id, told, ids);
   }
 
-  #times(): { startMs: bigint; firstTokenMs: number; totalMs: number } {
-    const since = (moment: number): number => Math.round(moment - this.#start);
+  #recordOf(choice: Choice, { tried, error }: Ending, shared: Fields): Parameters<Attempt['record']>[0] {
+    const { call } = this.parts;
+    const sampled = sampledOf(tried.tokens, choice.index);
+    const cancelled = call.signal.aborted && error === undefined;
     return {
-      startMs: BigInt(this.#startMs),
-      firstTokenMs: this.#firstToken === undefined ? 0 : since(this.#firstToken),
-      totalMs: since(performance.now()),
+      promptIds: tried.tokens.promptIds ?? new Int32Array(),
+      sampledIds: Int32Array.from(sampled.ids ?? []),
+      ...this.prepare(),
+      reply: cancelled || choice.reply === undefined ? undefined : digestMessage(choice.reply),
+      fields: {
+        ...shared,
+        callId: choice.index === 0 ? call.id : `${call.id}-${choice.index}`,
+        choiceIndex: choice.index,
+        finishReason: cancelled ? 'cancelled' : choice.finishReason,
+        ...logprobsOf(sampled),
+      },
     };
   }
 
-  /** The engine returned a reply without its ids: nothing can be trained from it, so it is not passed on. */
-  noTokenIds(what: string): PolarError {
-    const { name, adapter } = this.parts.ctx.engine;
-    return new PolarError(
-      'ENGINE_NO_TOKEN_IDS',
-      `the engine at ${name} returned no ${what} token ids: ${adapter.advice}`,
-    );
+  /** What the records of all choices say alike. */
+  #shared({ tried, usage, error }: Ending): Fields {
+    const { attempt, call, asked } = this.parts;
+    const { engine, model, sent, tokens } = tried;
+    return {
+      startSeq: call.startSeq,
+      endSeq: attempt.order(),
+      model,
+      engine: engine.adapter.kind,
+      engineUrl: engine.name,
+      dialect: asked.dialect,
+      mode: 'text',
+      trainable: true,
+      role: 'main',
+      policyVersion: policyVersionOf(tokens.weightVersion),
+      weightVersion: tokens.weightVersion,
+      policySpans: policySpansOf(tokens),
+      sampling: samplingOf(sent),
+      usage: usageOf(usage),
+      times: this.#times(),
+      retryCount: this.#tries - 1,
+      errorReason: providerReason(error),
+    };
   }
 
-  /** The engine ended the reply itself before it was done, as it does for a change of weights. */
-  interrupted(): PolarError {
-    const message = `the engine at ${this.parts.ctx.engine.name} interrupted the reply`;
-    return new PolarError('ENGINE_UNAVAILABLE', message, { retryAfterMs: 1_000 });
+  #times(): NonNullable<Fields['times']> {
+    const since = (moment: number, from = this.#start): number => Math.round(moment - from);
+    const now = performance.now();
+    const first = this.#firstToken;
+    return {
+      startMs: BigInt(this.#startMs),
+      queueMs: since(this.#asked ?? now),
+      firstTokenMs: first === undefined ? 0 : since(first),
+      decodeMs: first === undefined ? 0 : since(now, first),
+      totalMs: since(now),
+    };
   }
 }
 
-const logprobsOf = (tokens: Tokens): { logprobs?: Uint8Array } => {
-  const logprobs = logprobColumn(tokens);
+/** The engine returned a reply without its ids: nothing can be trained from it, so it is not passed on. */
+export function noTokenIds({ engine }: EngineCall, what: string): PolarError {
+  const message = `the engine at ${engine.name} returned no ${what} token ids: ${engine.adapter.advice}`;
+  return new PolarError('ENGINE_NO_TOKEN_IDS', message);
+}
+
+/** The engine ended the reply itself before it was done, as it does for a change of weights. */
+export function interrupted({ engine }: EngineCall): PolarError {
+  const message = `the engine at ${engine.name} interrupted the reply`;
+  return new PolarError('ENGINE_UNAVAILABLE', message, { retryAfterMs: 1_000 });
+}
+
+const logprobsOf = (sampled: Sampled): { logprobs?: Uint8Array } => {
+  const logprobs = logprobColumn(sampled);
   return logprobs === undefined ? {} : { logprobs };
 };
 
-function usageOf(usage: JsonObject): {
-  promptTokens: number;
-  completionTokens: number;
-  cachedTokens: number;
-} {
+const policySpansOf = (tokens: Tokens): NonNullable<Fields['policySpans']> =>
+  tokens.spans.map((span) => ({ ...span, policyVersion: policyVersionOf(span.weightVersion) }));
+
+function usageOf(usage: JsonObject): NonNullable<Fields['usage']> {
   return {
     promptTokens: countOf(usage['prompt_tokens']),
     completionTokens: countOf(usage['completion_tokens']),

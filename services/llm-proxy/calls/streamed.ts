@@ -1,72 +1,70 @@
 // A streamed call: deltas go to the harness as they come; the end is held back until the record is durable.
 import type { ServerResponse } from 'node:http';
 import { asPolarError, PolarError } from '../../common/errors.ts';
-import { visibleChunk } from '../dialects/openai-chat-reply.ts';
-import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import type { StreamWriter } from '../dialects/dialect.ts';
+import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
-import { noTokens, type Tokens } from '../domain/tokens.ts';
+import { sampledOf } from '../domain/tokens.ts';
+import type { EngineCall } from '../engines/engine-call.ts';
 import { retried } from '../engines/retry.ts';
 import { EventRelay } from '../http/event-relay.ts';
-import type { Exchange } from './exchange.ts';
+import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
 
 /** What is known of a reply so far. */
 interface Progress {
-  readonly tokens: Tokens;
-  readonly assembler: ReplyAssembler;
-  /** From the finish chunk on, what the harness is to see waits here. */
+  readonly tried: EngineCall;
+  readonly stream: StreamWriter;
+  /** By the index of the choice. */
+  readonly choices: Map<number, ChoiceProgress>;
+  /** From the last choice's finish chunk on, what the harness is to see waits here. */
   readonly held: string[];
-  finish: string | undefined;
   usage: JsonObject;
 }
 
+interface ChoiceProgress {
+  readonly assembler: ReplyAssembler;
+  finish: string | undefined;
+}
+
 export async function streamedReply(exchange: Exchange, response: ServerResponse): Promise<void> {
-  const { ctx, call } = exchange.parts;
-  using relay = new EventRelay(response);
-  const progress: Progress = {
-    tokens: noTokens(),
-    assembler: new ReplyAssembler(),
-    held: [],
-    finish: undefined,
-    usage: {},
-  };
-  const { first, rest } = await retried(call.signal, () => untilFirstToken(exchange));
+  const { call, writer } = exchange.parts;
+  const stream = writer.stream();
+  using relay = new EventRelay(response, stream);
+  const { tried, first, rest } = await retried(call.signal, () => untilFirstToken(exchange));
   exchange.firstToken();
+  const progress: Progress = { tried, stream, choices: new Map(), held: [], usage: {} };
   try {
-    for (const chunk of first) ctx.engine.adapter.readChunk(chunk, progress.tokens);
-    requireEarlyIds(exchange, progress.tokens);
+    requireEarlyIds(tried);
     for (const chunk of first) await pass(exchange, progress, relay, chunk);
-    for await (const chunk of rest) {
-      ctx.engine.adapter.readChunk(chunk, progress.tokens);
-      await pass(exchange, progress, relay, chunk);
-    }
+    for await (const chunk of rest) await pass(exchange, progress, relay, chunk);
     requireWhole(exchange, progress);
   } catch (error) {
     await rest.return();
     await recordBroken(exchange, progress, error);
+    relay.fail(asPolarError(error));
     throw error;
   }
   await finish(exchange, progress, relay);
 }
 
 interface Begun {
+  readonly tried: EngineCall;
   /** Up to and with the first chunk that holds something sampled, or the end. */
   readonly first: readonly JsonObject[];
   readonly rest: AsyncGenerator<JsonObject, void>;
 }
 
 /** One try. Nothing has gone to the harness yet, so a stream that breaks here can be tried again. */
-async function untilFirstToken({ parts }: Exchange): Promise<Begun> {
-  const rest = parts.ctx.engine.chunks(parts.sent, parts.call.signal);
+async function untilFirstToken(exchange: Exchange): Promise<Begun> {
+  const tried = await exchange.begin();
+  const rest = tried.chunks(exchange.parts.call.signal);
   const first: JsonObject[] = [];
   try {
     for (;;) {
       const next = await rest.next();
-      if (next.done) return { first, rest };
+      if (next.done) return { tried, first, rest };
       first.push(next.value);
-      const choice = choiceOf(next.value);
-      if (saysSomething(objectOf(choice['delta'])) || textOf(choice['finish_reason']) !== undefined) {
-        return { first, rest };
-      }
+      if (choicesIn(next.value).some(begins)) return { tried, first, rest };
     }
   } catch (error) {
     const { reason, message } = asPolarError(error);
@@ -75,58 +73,77 @@ async function untilFirstToken({ parts }: Exchange): Promise<Begun> {
   }
 }
 
-const choiceOf = (chunk: JsonObject): JsonObject => objectOf(arrayOf(chunk['choices'])[0]);
+const choicesIn = (chunk: JsonObject): readonly JsonObject[] => arrayOf(chunk['choices']).filter(isObject);
 
-/** Take a chunk in that has been read for tokens, and let the harness see it or hold it. */
+const begins = (choice: JsonObject): boolean =>
+  saysSomething(objectOf(choice['delta'])) || textOf(choice['finish_reason']) !== undefined;
+
+/** Take a chunk in, and let the harness see it or hold it. */
 async function pass(
   exchange: Exchange,
   progress: Progress,
   relay: EventRelay,
   chunk: JsonObject,
 ): Promise<void> {
-  const { asked, shown, call } = exchange.parts;
-  const choice = choiceOf(chunk);
-  progress.assembler.add(objectOf(choice['delta']));
-  progress.finish ??= textOf(choice['finish_reason']);
+  const { asked, call } = exchange.parts;
+  for (const choice of choicesIn(chunk)) take(progress, choice);
   if (isObject(chunk['usage'])) progress.usage = chunk['usage'];
-  const seen = visibleChunk(chunk, asked, shown);
-  if (seen === undefined) return;
-  if (progress.finish === undefined) await relay.send(JSON.stringify(seen), call.signal);
-  else progress.held.push(JSON.stringify(seen));
+  const seen = progress.stream.chunk(chunk);
+  const finished = [...progress.choices.values()].filter((choice) => choice.finish !== undefined);
+  if (finished.length >= asked.n) progress.held.push(seen);
+  else if (seen !== '') await relay.send(seen, call.signal);
+}
+
+function take(progress: Progress, choice: JsonObject): void {
+  const index = countOf(choice['index']);
+  const known = progress.choices.get(index) ?? { assembler: new ReplyAssembler(), finish: undefined };
+  progress.choices.set(index, known);
+  known.assembler.add(objectOf(choice['delta']));
+  known.finish ??= textOf(choice['finish_reason']);
 }
 
 /** Where ids come with the text, their absence is told before the harness has seen anything. */
-function requireEarlyIds(exchange: Exchange, tokens: Tokens): void {
-  if (!exchange.parts.ctx.engine.adapter.idsInEachChunk) return;
-  if (tokens.promptIds === undefined) throw exchange.noTokenIds('prompt');
+function requireEarlyIds(tried: EngineCall): void {
+  if (!tried.engine.adapter.idsInEachChunk) return;
+  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
 }
 
-function requireWhole(exchange: Exchange, { tokens, finish }: Progress): void {
-  if (finish === undefined) {
-    const message = `the engine at ${exchange.parts.ctx.engine.name} ended a stream without a finish_reason`;
+function requireWhole({ parts }: Exchange, { tried, choices }: Progress): void {
+  const ended = [...choices.values()].filter(({ finish }) => finish !== undefined);
+  if (ended.length < parts.asked.n) {
+    const message = `the engine at ${tried.engine.name} ended a stream without a finish_reason`;
     throw new PolarError('ENGINE_STREAM_CUT', message);
   }
-  if (tokens.promptIds === undefined) throw exchange.noTokenIds('prompt');
-  if (tokens.sampledIds === undefined) throw exchange.noTokenIds('sampled');
+  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  for (const index of choices.keys()) {
+    if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
+  }
 }
 
 async function finish(exchange: Exchange, progress: Progress, relay: EventRelay): Promise<void> {
-  const { tokens, usage, held, assembler } = progress;
-  const finishReason = finishReasonOf(progress.finish ?? 'stop');
-  const interrupted = finishReason === 'abort' ? exchange.interrupted() : undefined;
-  const reply = interrupted === undefined ? assembler.message : undefined;
-  await exchange.record({ tokens, finishReason, reply, usage, error: interrupted });
-  if (interrupted !== undefined) throw interrupted;
+  const { tried, usage, held, stream } = progress;
+  const choices = [...progress.choices].map(([index, { assembler, finish }]): Choice => {
+    return { index, finishReason: finishReasonOf(finish ?? 'stop'), reply: assembler.message };
+  });
+  const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
+  const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
+  await exchange.record({ tried, choices: kept, usage, error });
+  if (error !== undefined) {
+    relay.fail(error);
+    throw error;
+  }
   exchange.parts.call.signal.throwIfAborted();
-  relay.end(held);
+  relay.end(held.join('') + stream.end());
 }
 
 /** What was sampled until a stream broke is recorded; where the engine has told no ids, there is nothing to record. */
 async function recordBroken(exchange: Exchange, progress: Progress, error: unknown): Promise<void> {
-  const { tokens, usage } = progress;
-  if (tokens.promptIds === undefined) return;
+  const { tried, usage } = progress;
+  if (tried.tokens.promptIds === undefined) return;
   const { reason } = asPolarError(error);
   const left = reason === 'CANCELLED' || reason === 'SESSION_CLOSED';
   const finishReason = left ? 'cancelled' : 'error';
-  await exchange.record({ tokens, finishReason, reply: undefined, usage, error });
+  const indexes = progress.choices.size === 0 ? [0] : [...progress.choices.keys()];
+  const choices = indexes.map((index) => ({ index, finishReason, reply: undefined }));
+  await exchange.record({ tried, choices, usage, error });
 }

@@ -1,34 +1,40 @@
 // A call without a stream: the reply goes out when its record is durable.
 import type { ServerResponse } from 'node:http';
 import { PolarError } from '../../common/errors.ts';
-import { visibleReply } from '../dialects/openai-chat-reply.ts';
-import { arrayOf, isObject, objectOf, textOf } from '../domain/json.ts';
+import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf } from '../domain/reply.ts';
-import { noTokens } from '../domain/tokens.ts';
+import { sampledOf } from '../domain/tokens.ts';
+import type { EngineCall } from '../engines/engine-call.ts';
+import { retried } from '../engines/retry.ts';
 import { sendJson } from '../http/answer.ts';
-import type { Exchange } from './exchange.ts';
+import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
 
 export async function wholeReply(exchange: Exchange, response: ServerResponse): Promise<void> {
-  const { ctx, call, asked, sent, shown } = exchange.parts;
-  const reply = await ctx.engine.whole(sent, call.signal);
-  const [choice] = arrayOf(reply['choices']);
-  if (!isObject(choice))
-    throw new PolarError('ENGINE_ERROR', `the engine at ${ctx.engine.name} made no choice`);
-  const tokens = noTokens();
-  ctx.engine.adapter.readReply(reply, tokens);
-  if (tokens.promptIds === undefined) throw exchange.noTokenIds('prompt');
-  if (tokens.sampledIds === undefined) throw exchange.noTokenIds('sampled');
-  const finishReason = finishReasonOf(textOf(choice['finish_reason']) ?? 'stop');
-  const interrupted = finishReason === 'abort' ? exchange.interrupted() : undefined;
-  const seen = visibleReply(reply, asked, shown);
-  await exchange.record({
-    tokens,
-    finishReason,
-    reply: interrupted === undefined ? objectOf(choice['message']) : undefined,
-    usage: objectOf(reply['usage']),
-    error: interrupted,
+  const { call, writer } = exchange.parts;
+  const { tried, reply } = await retried(call.signal, async () => {
+    const tried = await exchange.begin();
+    return { tried, reply: await tried.whole(call.signal) };
   });
-  if (interrupted !== undefined) throw interrupted;
+  const choices = choicesOf(tried, reply);
+  const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
+  const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
+  await exchange.record({ tried, choices: kept, usage: objectOf(reply['usage']), error });
+  if (error !== undefined) throw error;
   call.signal.throwIfAborted();
-  sendJson(response, 200, seen);
+  sendJson(response, 200, writer.whole(reply));
+}
+
+function choicesOf(tried: EngineCall, reply: JsonObject): Choice[] {
+  const choices = arrayOf(reply['choices']).filter(isObject);
+  if (choices.length === 0) {
+    throw new PolarError('ENGINE_ERROR', `the engine at ${tried.engine.name} made no choice`);
+  }
+  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  return choices.map((choice) => {
+    const index = countOf(choice['index']);
+    if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
+    const finishReason = finishReasonOf(textOf(choice['finish_reason']) ?? 'stop');
+    // A copy: the writer changes what it is given before the record is made of it.
+    return { index, finishReason, reply: { ...objectOf(choice['message']) } };
+  });
 }

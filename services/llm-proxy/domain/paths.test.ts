@@ -1,28 +1,57 @@
 import { expect } from 'chai';
 import { readPath } from './paths.ts';
 
+const ANTHROPIC = { dialect: 'anthropic-messages' } as const;
+const targetOf = (path: string): object => readPath(path, {}).target;
+
 describe('paths', () => {
   it('are understood with /v1 not at all, once and twice, behind a capability and without', () => {
+    const dialect = 'openai-chat';
     for (const prefix of ['', '/v1', '/v1/v1']) {
       expect(readPath(`/s/abc${prefix}/chat/completions?x=/y`, {})).to.deep.equal({
-        target: { kind: 'chat' },
+        target: { kind: 'generate', dialect },
         capabilities: ['abc'],
       });
-      expect(readPath(`${prefix}/models/`, {}).target).to.deep.equal({ kind: 'models' });
+      expect(readPath(`${prefix}/models/`, {}).target).to.deep.equal({ kind: 'models', dialect });
+      expect(targetOf(`${prefix}/messages?beta=true`)).to.include({ kind: 'generate', ...ANTHROPIC });
+      expect(targetOf(`${prefix}/messages/count_tokens`)).to.include({ kind: 'count', ...ANTHROPIC });
+      expect(targetOf(`${prefix}/responses`)).to.include({ kind: 'generate', dialect: 'openai-responses' });
+      expect(targetOf(`${prefix}/tokenize`)).to.include({ kind: 'tokenize', dialect });
     }
-    expect(readPath('/v1/models/org%2Fname', {}).target).to.deep.equal({ kind: 'model', id: 'org/name' });
+    const model = { kind: 'model', dialect, id: 'org/name' };
+    expect(readPath('/v1/models/org%2Fname', {}).target).to.deep.equal(model);
+    expect(readPath('/v1/models/org/name', {}).target).to.deep.equal(model);
     for (const root of ['/', '/s/abc', '/s/abc/', '/v1'])
       expect(readPath(root, {}).target.kind).to.equal('root');
   });
 
+  it('name model, form and method where Google has them', () => {
+    const dialect = 'google-generate';
+    const of = (rest: string) => readPath(`/s/abc/v1beta/models/${rest}`, {}).target;
+    const model = 'org/name:free';
+    expect(of('org%2Fname:free:generateContent')).to.deep.equal({
+      kind: 'generate',
+      dialect,
+      model,
+      stream: false,
+    });
+    const stream = { kind: 'generate', dialect, model: 'm', stream: true };
+    expect(of('m:streamGenerateContent?alt=sse')).to.deep.equal({ ...stream, events: true });
+    expect(of('m:streamGenerateContent')).to.deep.equal({ ...stream, events: false });
+    expect(of('m:countTokens')).to.deep.equal({ kind: 'count', dialect, model: 'm' });
+    expect(of('m:free')).to.deep.equal({ kind: 'model', dialect, id: 'm:free' });
+    expect(targetOf('/v1beta/models')).to.deep.equal({ kind: 'models', dialect });
+    expect(targetOf('/v1/models/m:generateContent')).to.include({ kind: 'generate', dialect });
+  });
+
+  it('tell of models in the form of who asks', () => {
+    const headers = { 'anthropic-version': '2023-06-01' };
+    expect(readPath('/v1/models', headers).target).to.deep.equal({ kind: 'models', ...ANTHROPIC });
+  });
+
   it('are unknown where they are not offered', () => {
-    const unknown = [
-      '/v1/embeddings',
-      '/v1/v1/v1/models',
-      '/v1x/models',
-      '/s/abc/v1/responses',
-      '/v1/models/%zz',
-    ];
+    const unknown = ['/v1/embeddings', '/v1/v1/v1/models', '/v1x/models', '/v1beta', '/v1/constructor'];
+    unknown.push('/v1/models/%zz', '/v1beta/models/%zz:generateContent');
     for (const path of unknown) expect(readPath(path, {}).target.kind, path).to.equal('unknown');
   });
 
@@ -30,6 +59,8 @@ describe('paths', () => {
     const headers = { authorization: 'bearer  key-1', 'x-api-key': 'key-2' };
     expect(readPath('/s/abc/v1/models', headers).capabilities).to.deep.equal(['abc', 'key-1', 'key-2']);
     expect(readPath('/v1/models', { authorization: 'Basic eDp5' }).capabilities).to.deep.equal([]);
+    const google = readPath('/v1beta/models?key=key-4', { 'x-goog-api-key': 'key-3' });
+    expect(google.capabilities).to.deep.equal(['key-3', 'key-4']);
     expect(readPath('/s//v1/models', {}).capabilities).to.deep.equal([]);
   });
 });

@@ -1,14 +1,38 @@
 // What a harness's request asks for, from its path and headers alone.
 
+/** The provider APIs that harnesses speak. */
+export type DialectName = 'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-generate';
+
+/** A call of the model. */
+export interface GenerateTarget {
+  readonly kind: 'generate';
+  readonly dialect: DialectName;
+  /** Model and form of the answer, where the path says them: google-generate. */
+  readonly model?: string;
+  readonly stream?: boolean;
+  /** A stream of events; false: of one JSON array. */
+  readonly events?: boolean;
+}
+
+/** A question for the length of a prompt. */
+export interface CountTarget {
+  readonly kind: 'count';
+  readonly dialect: DialectName;
+  readonly model?: string;
+}
+
 /** What is asked for. */
 export type Target =
-  | { readonly kind: 'chat' }
-  | { readonly kind: 'models' }
-  | { readonly kind: 'model'; readonly id: string }
-  | { readonly kind: 'root' }
-  | { readonly kind: 'unknown' };
+  | GenerateTarget
+  | CountTarget
+  /** Ids of a text or a conversation, as engines offer it beside openai-chat. */
+  | { readonly kind: 'tokenize'; readonly dialect: DialectName }
+  | { readonly kind: 'models'; readonly dialect: DialectName }
+  | { readonly kind: 'model'; readonly dialect: DialectName; readonly id: string }
+  | { readonly kind: 'root'; readonly dialect: DialectName }
+  | { readonly kind: 'unknown'; readonly dialect: DialectName };
 
-export interface Asked {
+export interface Request {
   readonly target: Target;
   /** Credentials offered, the one in the path first. */
   readonly capabilities: readonly string[];
@@ -17,29 +41,78 @@ export interface Asked {
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** `/s/<capability>/v1/chat/completions`, or the same without the first part and the capability as API key. */
-export function readPath(url: string, headers: Headers): Asked {
-  const path = url.split(/[?#]/, 1)[0] ?? '';
-  const [, capability, rest] = /^\/s\/([^/]+)(.*)$/.exec(path) ?? [undefined, undefined, path];
-  const capabilities = [capability, ...apiKeys(headers)].filter((one) => one !== undefined && one !== '');
-  return { target: targetOf(rest ?? ''), capabilities: capabilities as string[] };
+export function readPath(url: string, headers: Headers): Request {
+  const [path = '', query = ''] = url.split('#', 1)[0]?.split('?') ?? [];
+  const parameters = new URLSearchParams(query);
+  const [, capability, rest = path] = /^\/s\/([^/]+)(.*)$/.exec(path) ?? [];
+  const offered = [capability, ...apiKeys(headers), parameters.get('key')];
+  const capabilities = offered.filter((one) => typeof one === 'string' && one !== '') as string[];
+  return { target: targetOf(rest, parameters, headers), capabilities };
 }
 
-function apiKeys(headers: Headers): (string | undefined)[] {
-  const { authorization, 'x-api-key': key } = headers;
+function apiKeys(headers: Headers): (string | string[] | undefined)[] {
+  const { authorization, 'x-api-key': key, 'x-goog-api-key': googleKey } = headers;
   const bearer = typeof authorization === 'string' ? /^bearer +(\S+)$/i.exec(authorization)?.[1] : undefined;
-  return [bearer, typeof key === 'string' ? key : undefined];
+  return [bearer, key, googleKey];
 }
+
+const FIXED: Readonly<Record<string, Target>> = {
+  '': { kind: 'root', dialect: 'openai-chat' },
+  '/chat/completions': { kind: 'generate', dialect: 'openai-chat' },
+  '/tokenize': { kind: 'tokenize', dialect: 'openai-chat' },
+  '/responses': { kind: 'generate', dialect: 'openai-responses' },
+  '/responses/input_tokens': { kind: 'count', dialect: 'openai-responses' },
+  '/messages': { kind: 'generate', dialect: 'anthropic-messages' },
+  '/messages/count_tokens': { kind: 'count', dialect: 'anthropic-messages' },
+};
 
 /** Clients append to a base URL that may or may not end in /v1, so that it can be there not at all, once or twice. */
-function targetOf(path: string): Target {
+function targetOf(path: string, parameters: URLSearchParams, headers: Headers): Target {
   const rest = path.replace(/^(\/v1){1,2}(?=\/|$)/, '').replace(/\/+$/, '');
-  if (rest === '/chat/completions') return { kind: 'chat' };
-  if (rest === '/models') return { kind: 'models' };
-  if (rest.startsWith('/models/')) {
-    const id = decoded(rest.slice('/models/'.length));
-    return id === undefined ? { kind: 'unknown' } : { kind: 'model', id };
+  const fixed = Object.hasOwn(FIXED, rest) ? FIXED[rest] : undefined;
+  if (fixed !== undefined) return fixed;
+  const [, beta, id] = /^(\/v1beta)?\/models(?:\/(.+))?$/.exec(rest) ?? [];
+  if (beta === undefined && !/^\/models(\/|$)/.test(rest))
+    return { kind: 'unknown', dialect: dialectFor(rest, headers) };
+  const dialect = beta === undefined ? dialectFor(rest, headers) : 'google-generate';
+  if (id === undefined) return { kind: 'models', dialect };
+  return ofModel(id, dialect, parameters);
+}
+
+/** Whose form an answer about models takes: Anthropic's clients ask at OpenAI's path. */
+function dialectFor(rest: string, headers: Headers): DialectName {
+  if (rest.startsWith('/v1beta')) return 'google-generate';
+  return headers['anthropic-version'] === undefined ? 'openai-chat' : 'anthropic-messages';
+}
+
+/** `<model>` or `<model>:<method>`. */
+function ofModel(text: string, dialect: DialectName, parameters: URLSearchParams): Target {
+  const [, name = text, method] = /^(.*):([A-Za-z]+)$/.exec(text) ?? [];
+  const model = decoded(name);
+  if (model === undefined) return { kind: 'unknown', dialect };
+  const google = 'google-generate';
+  switch (method) {
+    case 'generateContent':
+      return { kind: 'generate', dialect: google, model, stream: false };
+    case 'streamGenerateContent':
+      return {
+        kind: 'generate',
+        dialect: google,
+        model,
+        stream: true,
+        events: parameters.get('alt') === 'sse',
+      };
+    case 'countTokens':
+      return { kind: 'count', dialect: google, model };
+    default:
+      // Model names may hold a colon.
+      return named(text, dialect);
   }
-  return rest === '' ? { kind: 'root' } : { kind: 'unknown' };
+}
+
+function named(text: string, dialect: DialectName): Target {
+  const id = decoded(text);
+  return id === undefined ? { kind: 'unknown', dialect } : { kind: 'model', dialect, id };
 }
 
 function decoded(text: string): string | undefined {

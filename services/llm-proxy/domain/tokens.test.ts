@@ -8,6 +8,8 @@ import {
   logprobOf,
   noTokens,
   policyVersionOf,
+  sampledOf,
+  weightSpansOf,
   weightVersionOf,
 } from './tokens.ts';
 
@@ -25,7 +27,7 @@ describe('tokens', () => {
   });
 
   it('have a logprob column only where there is one for each id', () => {
-    const tokens = noTokens();
+    const tokens = sampledOf(noTokens(), 0);
     addSampled(tokens, Int32Array.of(5, 6));
     addLogprobs(tokens, { logprobs: { content: [{ logprob: -1 }] } });
     expect(logprobColumn(tokens)).to.equal(undefined);
@@ -42,6 +44,15 @@ describe('tokens', () => {
     ).to.equal('8');
     expect(weightVersionOf({ weight_version: 'default', weight_versions: [] })).to.equal('default');
     expect(weightVersionOf(undefined)).to.equal(undefined);
+    const spans = [
+      { version: '8', start: 0, end: 3 },
+      { version: '9', start: 3, end: 5 },
+    ];
+    expect(weightSpansOf({ weight_versions: spans })).to.deep.equal([
+      { weightVersion: '8', start: 0, end: 3 },
+      { weightVersion: '9', start: 3, end: 5 },
+    ]);
+    expect(weightSpansOf({ weight_versions: spans.slice(1) })).to.deep.equal([]);
     expect(['12', 'default', '', '1e3'].map(policyVersionOf)).to.deep.equal([12n, 0n, 0n, 0n]);
   });
 });

@@ -1,48 +1,68 @@
-// What an engine tells about one reply at token level, collected from one body or from the chunks of a stream.
+// What an engine tells about one call at token level, collected from one body or from the chunks of a stream.
 import { packFloats } from '../../common/columns.ts';
-import { arrayOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
+import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 
 /** vLLM's word for no logprob. */
 const SENTINEL = -9998;
 
+/** A run of sampled ids by the weights that sampled them. */
+export interface WeightSpan {
+  readonly weightVersion: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What was sampled for one choice. */
+export interface Sampled {
+  /** Unset: the engine has not told. */
+  ids: number[] | undefined;
+  /** As told so far; a hole is NaN. */
+  logprobs: number[];
+}
+
 export interface Tokens {
   /** Unset: the engine has not told. */
   promptIds: Int32Array | undefined;
-  /** Unset: the engine has not told. */
-  sampledIds: number[] | undefined;
-  /** As told so far; a hole is NaN. */
-  logprobs: number[];
+  /** By the index of the choice. */
+  readonly choices: Sampled[];
   /** The engine's word for its weights, empty where it has none. */
   weightVersion: string;
+  /** Empty: all by `weightVersion`. */
+  spans: readonly WeightSpan[];
 }
 
-export const noTokens = (): Tokens => ({
-  promptIds: undefined,
-  sampledIds: undefined,
-  logprobs: [],
-  weightVersion: '',
-});
+export const noTokens = (): Tokens => ({ promptIds: undefined, choices: [], weightVersion: '', spans: [] });
+
+/** What is known of a choice. */
+export function sampledOf(tokens: Tokens, index: number): Sampled {
+  let sampled = tokens.choices[index];
+  if (sampled === undefined) {
+    sampled = { ids: undefined, logprobs: [] };
+    tokens.choices[index] = sampled;
+  }
+  return sampled;
+}
 
 /** A logprob; what is none (null, -9999, infinite, positive) is a hole. */
 export const logprobOf = (value: JsonValue | undefined): number =>
   typeof value === 'number' && value > SENTINEL && value <= 0 ? value : Number.NaN;
 
 /** Add ids that were sampled. */
-export function addSampled(tokens: Tokens, ids: Int32Array): void {
-  tokens.sampledIds ??= [];
-  for (const id of ids) tokens.sampledIds.push(id);
+export function addSampled(sampled: Sampled, ids: Int32Array): void {
+  sampled.ids ??= [];
+  for (const id of ids) sampled.ids.push(id);
 }
 
 /** Add the logprobs of a choice in the form of the OpenAI dialect. */
-export function addLogprobs(tokens: Tokens, choice: JsonObject): void {
+export function addLogprobs(sampled: Sampled, choice: JsonObject): void {
   for (const entry of arrayOf(objectOf(choice['logprobs'])['content'])) {
-    tokens.logprobs.push(logprobOf(objectOf(entry)['logprob']));
+    sampled.logprobs.push(logprobOf(objectOf(entry)['logprob']));
   }
 }
 
 /** The logprobs as a column; unset where the engine gave none or not one for each id. */
-export function logprobColumn({ sampledIds, logprobs }: Tokens): Uint8Array | undefined {
-  if (sampledIds === undefined || sampledIds.length !== logprobs.length) return undefined;
+export function logprobColumn({ ids, logprobs }: Sampled): Uint8Array | undefined {
+  if (ids === undefined || ids.length !== logprobs.length) return undefined;
   return packFloats(logprobs);
 }
 
@@ -54,4 +74,15 @@ export const policyVersionOf = (weightVersion: string): bigint =>
 export function weightVersionOf(info: JsonValue | undefined): string | undefined {
   const { weight_versions: spans, weight_version: atEnd } = objectOf(info);
   return textOf(objectOf(arrayOf(spans)[0])['version']) ?? textOf(atEnd);
+}
+
+/** Runs by weights, from `weight_versions`; empty where there is one run or none. */
+export function weightSpansOf(info: JsonValue | undefined): readonly WeightSpan[] {
+  const spans = arrayOf(objectOf(info)['weight_versions']).map(objectOf);
+  if (spans.length < 2) return [];
+  return spans.map(({ version, start, end }) => ({
+    weightVersion: textOf(version) ?? '',
+    start: countOf(start),
+    end: countOf(end),
+  }));
 }

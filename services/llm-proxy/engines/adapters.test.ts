@@ -1,7 +1,7 @@
 // Samples of real engines (vLLM 0.32, SGLang 0.5.23), shortened.
 import { expect } from 'chai';
 import type { JsonObject } from '../domain/json.ts';
-import { noTokens, type Tokens } from '../domain/tokens.ts';
+import { noTokens, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { sglang } from './sglang.ts';
 import { vllm } from './vllm.ts';
@@ -16,10 +16,11 @@ function read(adapter: EngineAdapter, chunks: JsonObject[]): Tokens {
   return tokens;
 }
 
-const plain = ({ promptIds, sampledIds, ...rest }: Tokens): object => ({
-  promptIds: promptIds && [...promptIds],
-  sampledIds,
-  ...rest,
+const plain = (tokens: Tokens): object => ({
+  promptIds: tokens.promptIds && [...tokens.promptIds],
+  sampledIds: sampledOf(tokens, 0).ids,
+  logprobs: sampledOf(tokens, 0).logprobs,
+  weightVersion: tokens.weightVersion,
 });
 
 describe('vllm adapter', () => {
@@ -63,9 +64,9 @@ describe('vllm adapter', () => {
   it('tells ids that are not there from none', () => {
     const tokens = noTokens();
     vllm.readReply({ choices: [{ message: {}, logprobs: null }] }, tokens);
-    expect(tokens).to.include({ promptIds: undefined, sampledIds: undefined });
+    expect(plain(tokens)).to.include({ promptIds: undefined, sampledIds: undefined });
     vllm.readReply({ choices: [{ token_ids: [] }], prompt_token_ids: [4] }, tokens);
-    expect(tokens.sampledIds).to.deep.equal([]);
+    expect(sampledOf(tokens, 0).ids).to.deep.equal([]);
   });
 });
 
@@ -98,17 +99,26 @@ describe('sglang adapter', () => {
     });
   });
 
+  it('keeps the choices of one call apart', () => {
+    const tokens = noTokens();
+    const other = { ...choice, index: 1, response_token_ids: [9], meta_info: {}, logprobs: content(-2) };
+    sglang.readReply({ choices: [choice, other] }, tokens);
+    sglang.readChunk({ choices: [], sglext: { input_ids: [1], output_ids: [[3], [4]] } }, tokens);
+    expect(sampledOf(tokens, 0).ids).to.deep.equal([1600, 1318, 3]);
+    expect(sampledOf(tokens, 1)).to.deep.equal({ ids: [9, 4], logprobs: [-2] });
+  });
+
   it('never lends a logprob to another id', () => {
     const tokens = noTokens();
     sglang.readReply({ choices: [{ ...choice, response_token_ids: [1600, 7] }] }, tokens);
-    expect(tokens.logprobs).to.deep.equal([-7.761]);
+    expect(sampledOf(tokens, 0).logprobs).to.deep.equal([-7.761]);
   });
 
   it('takes the ids of the pairs where there are no others', () => {
     const tokens = noTokens();
     const { response_token_ids: _, ...older } = choice;
     sglang.readReply({ choices: [older] }, tokens);
-    expect(tokens.sampledIds).to.deep.equal([1600, 1318]);
+    expect(sampledOf(tokens, 0).ids).to.deep.equal([1600, 1318]);
   });
 
   it('reads a stream, whose last chunk has the ids', () => {

@@ -49,13 +49,10 @@ export class Engine implements Disposable {
     return this.#modelFound;
   }
 
-  /** One chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
+  /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   async whole(body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    const text = JSON.stringify(body);
-    return await retried(signal, async () => {
-      const response = await this.#post(text, signal);
-      return this.#parse(await readText(response, this.#connection.name, signal));
-    });
+    const response = await this.#post(JSON.stringify(body), signal);
+    return this.#parse(await readText(response, this.#connection.name, signal));
   }
 
   /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, and ENGINE_STREAM_CUT. */

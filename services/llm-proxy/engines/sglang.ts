@@ -1,6 +1,14 @@
 // SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
-import { arrayOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
-import { addLogprobs, addSampled, logprobOf, type Tokens, weightVersionOf } from '../domain/tokens.ts';
+import { arrayOf, countOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
+import {
+  addLogprobs,
+  addSampled,
+  logprobOf,
+  sampledOf,
+  type Tokens,
+  weightSpansOf,
+  weightVersionOf,
+} from '../domain/tokens.ts';
 import type { EngineAdapter } from './adapter.ts';
 
 export const sglang: EngineAdapter = {
@@ -19,34 +27,43 @@ export const sglang: EngineAdapter = {
 };
 
 function readReply(reply: JsonObject, into: Tokens): void {
-  const choice = objectOf(arrayOf(reply['choices'])[0]);
+  for (const choice of arrayOf(reply['choices']).map(objectOf)) readChoice(choice, into);
+  const meta = objectOf(objectOf(arrayOf(reply['choices'])[0])['meta_info']);
+  // meta_info tells the weights at the end, metadata those of each span.
+  into.weightVersion = weightVersionOf(reply['metadata']) ?? weightVersionOf(meta) ?? '';
+  into.spans = weightSpansOf(reply['metadata']);
+}
+
+function readChoice(choice: JsonObject, into: Tokens): void {
   const prompt = idsOf(choice['prompt_token_ids']) ?? idsOf(choice['input_token_ids']);
-  if (prompt !== undefined) into.promptIds = prompt;
-  const meta = objectOf(choice['meta_info']);
-  const pairs = arrayOf(meta['output_token_logprobs']);
-  const sampled =
+  if (prompt !== undefined) into.promptIds ??= prompt;
+  const sampled = sampledOf(into, countOf(choice['index']));
+  const pairs = arrayOf(objectOf(choice['meta_info'])['output_token_logprobs']);
+  const ids =
     idsOf(choice['response_token_ids']) ??
     idsOf(choice['token_ids']) ??
     (pairs.length > 0 ? idsOf(pairs.map(idIn)) : undefined);
-  if (sampled !== undefined) addSampled(into, sampled);
+  if (ids !== undefined) addSampled(sampled, ids);
   // Some versions cut logprobs.content short; pairs count only where they name the very ids.
-  const paired = pairs.length === sampled?.length && pairs.every((pair, i) => idIn(pair) === sampled[i]);
+  const paired = pairs.length === ids?.length && pairs.every((pair, i) => idIn(pair) === ids[i]);
   if (paired) {
-    for (const pair of pairs) into.logprobs.push(logprobOf(arrayOf(pair)[0]));
+    for (const pair of pairs) sampled.logprobs.push(logprobOf(arrayOf(pair)[0]));
   } else {
-    addLogprobs(into, choice);
+    addLogprobs(sampled, choice);
   }
-  // meta_info tells the weights at the end, metadata those of each span.
-  into.weightVersion = weightVersionOf(reply['metadata']) ?? weightVersionOf(meta) ?? '';
 }
 
 function readChunk(chunk: JsonObject, into: Tokens): void {
   const ext = objectOf(chunk['sglext']);
   const prompt = idsOf(ext['input_ids']);
   if (prompt !== undefined) into.promptIds = prompt;
-  const sampled = idsOf(arrayOf(ext['output_ids'])[0]);
-  if (sampled !== undefined) addSampled(into, sampled);
-  addLogprobs(into, objectOf(arrayOf(chunk['choices'])[0]));
+  for (const [index, column] of arrayOf(ext['output_ids']).entries()) {
+    const ids = idsOf(column);
+    if (ids !== undefined) addSampled(sampledOf(into, index), ids);
+  }
+  for (const choice of arrayOf(chunk['choices']).map(objectOf)) {
+    addLogprobs(sampledOf(into, countOf(choice['index'])), choice);
+  }
   into.weightVersion = weightVersionOf(chunk['metadata']) ?? into.weightVersion;
 }
 

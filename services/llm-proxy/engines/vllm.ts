@@ -1,6 +1,6 @@
 // vLLM: ids at the top of the reply (prompt) and in the choice (sampled); in a stream with the text they belong to.
-import { arrayOf, idsOf, type JsonObject, objectOf } from '../domain/json.ts';
-import { addLogprobs, addSampled, type Tokens } from '../domain/tokens.ts';
+import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../domain/json.ts';
+import { addLogprobs, addSampled, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { EngineAdapter } from './adapter.ts';
 
 export const vllm: EngineAdapter = {
@@ -16,10 +16,16 @@ export const vllm: EngineAdapter = {
 };
 
 function read(reply: JsonObject, into: Tokens): void {
-  const choice = objectOf(arrayOf(reply['choices'])[0]);
-  const prompt = idsOf(reply['prompt_token_ids']) ?? idsOf(choice['prompt_token_ids']);
+  const prompt = idsOf(reply['prompt_token_ids']);
   if (prompt !== undefined) into.promptIds = prompt;
-  const sampled = idsOf(choice['token_ids']);
-  if (sampled !== undefined) addSampled(into, sampled);
-  addLogprobs(into, choice);
+  for (const choice of arrayOf(reply['choices']).map(objectOf)) readChoice(choice, into);
+}
+
+function readChoice(choice: JsonObject, into: Tokens): void {
+  const prompt = idsOf(choice['prompt_token_ids']);
+  if (prompt !== undefined) into.promptIds ??= prompt;
+  const sampled = sampledOf(into, countOf(choice['index']));
+  const ids = idsOf(choice['token_ids']);
+  if (ids !== undefined) addSampled(sampled, ids);
+  addLogprobs(sampled, choice);
 }

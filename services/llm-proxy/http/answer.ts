@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
 import { constants } from 'node:http2';
 import type { PolarError } from '../../common/errors.ts';
-import { errorBody, statusOf } from '../dialects/openai-chat-reply.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import type { JsonObject } from '../domain/json.ts';
+import { statusOf } from './status.ts';
 
 /** A whole JSON answer. */
 export function sendJson(
@@ -23,8 +24,13 @@ export function sendJson(
 }
 
 /** The error in the dialect's form, unless nobody waits for it any more; where an answer has begun already, the connection is cut: never a clean end. */
-export function sendError(response: ServerResponse, error: PolarError, status = statusOf(error)): void {
-  if (response.destroyed) return;
+export function sendError(
+  response: ServerResponse,
+  error: PolarError,
+  dialect: Dialect,
+  status = statusOf(error),
+): void {
+  if (response.destroyed || response.writableEnded) return;
   if (response.headersSent) {
     cut(response);
     return;
@@ -35,7 +41,7 @@ export function sendError(response: ServerResponse, error: PolarError, status = 
     // What the client still sends is not wanted.
     ...(status === 413 && response.req.httpVersionMajor === 1 && { connection: 'close' }),
   };
-  sendJson(response, status, errorBody(error), headers);
+  sendJson(response, status, dialect.errorBody(error, status), headers);
 }
 
 /** End the connection so that no client takes what it has for a whole answer. */

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { PolarError } from '../../common/errors.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../common/limits.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -13,8 +14,14 @@ const decoders = {
 } as const;
 
 /** The parsed body. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
+export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   const bytes = await decoded(await readBytes(request), request.headers['content-encoding']);
+  const body = parsed(bytes);
+  if (!isObject(body)) throw invalid('must be a JSON object');
+  return body;
+}
+
+function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { sleep } from '../../common/clock.ts';
+import { chatWriter } from '../dialects/openai-chat/reply.ts';
 import { cut } from './answer.ts';
 import { EventRelay } from './event-relay.ts';
 
@@ -19,16 +20,17 @@ async function received(play: (response: ServerResponse) => Promise<void>): Prom
   }
 }
 
+const writer = chatWriter({ logprobs: false, usage: false }, 'm').stream();
 const never = new AbortController().signal;
 
 describe('event relay', () => {
   it('keeps a silent connection with comments, before the first event and after it', async () => {
     const text = await received(async (response) => {
-      using relay = new EventRelay(response, 40);
+      using relay = new EventRelay(response, writer, 40);
       await sleep(100);
-      await relay.send('{"n":1}', never);
+      await relay.send('data: {"n":1}\n\n', never);
       await sleep(60);
-      relay.end(['{"n":2}']);
+      relay.end(`data: {"n":2}\n\n${writer.end()}`);
     });
     expect(text).to.match(
       /^(: keep-alive\n\n)+data: {"n":1}\n\n(: keep-alive\n\n)+data: {"n":2}\n\ndata: \[DONE\]\n\n$/,
@@ -39,7 +41,7 @@ describe('event relay', () => {
     const stop = new AbortController();
     const failed = Promise.withResolvers<Error>();
     const server = createServer(async (_, response) => {
-      using relay = new EventRelay(response);
+      using relay = new EventRelay(response, writer);
       setTimeout(() => stop.abort(new Error('over')), 100);
       await relay.send('x'.repeat(16 * 1024 * 1024), stop.signal).catch(failed.resolve);
       cut(response);

@@ -1,52 +1,64 @@
-// A streamed reply on its way to the harness: backpressure, and comments that keep a silent connection open.
+// A streamed reply on its way to the harness: backpressure, and what keeps a silent connection open.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { PolarError } from '../../common/errors.ts';
 import { REPLY_SILENCE_MS } from '../../common/limits.ts';
-import { DONE, eventOf } from '../domain/sse.ts';
+import type { StreamWriter } from '../dialects/dialect.ts';
 
 export class EventRelay implements Disposable {
   readonly #response: ServerResponse;
+  readonly #writer: StreamWriter;
   readonly #silence: NodeJS.Timeout;
 
-  constructor(response: ServerResponse, silenceMs = REPLY_SILENCE_MS) {
+  constructor(response: ServerResponse, writer: StreamWriter, silenceMs = REPLY_SILENCE_MS) {
     this.#response = response;
-    this.#silence = setTimeout(() => this.#comment(), silenceMs);
+    this.#writer = writer;
+    this.#silence = setTimeout(() => this.#keepAlive(), silenceMs);
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#silence);
   }
 
-  /** Send one event; waits while the harness does not read. Throws the signal's reason. */
-  async send(data: string, signal: AbortSignal): Promise<void> {
+  /** Send framed events; waits while the harness does not read. Throws the signal's reason. */
+  async send(events: string, signal: AbortSignal): Promise<void> {
     this.#begin();
     this.#silence.refresh();
-    if (this.#response.write(eventOf(data))) return;
+    if (this.#response.write(events)) return;
     await once(this.#response, 'drain', { signal }).catch((error) => {
       throw signal.aborted ? signal.reason : error;
     });
   }
 
   /** Send the last events and end. */
-  end(events: readonly string[]): void {
+  end(events: string): void {
     this.#begin();
-    this.#response.end([...events, DONE].map(eventOf).join(''));
+    this.#response.end(events);
+  }
+
+  /** End a reply that had begun and broke, where the dialect has an event for it; otherwise the connection is to be cut. */
+  fail(error: PolarError): void {
+    if (!this.#response.headersSent || this.#response.writableEnded) return;
+    const event = this.#writer.failed(error);
+    if (event !== undefined) this.#response.end(event);
   }
 
   /** The head goes out with the first event, so that a failure before it can still have a status of its own. */
   #begin(): void {
     if (this.#response.headersSent) return;
     this.#response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
+      'content-type': this.#writer.contentType,
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
   }
 
-  #comment(): void {
+  #keepAlive(): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
+    const filler = this.#writer.keepAlive();
+    if (filler === '') return;
     this.#begin();
-    if (!this.#response.writableNeedDrain) this.#response.write(': keep-alive\n\n');
+    if (!this.#response.writableNeedDrain) this.#response.write(filler);
     this.#silence.refresh();
   }
 }

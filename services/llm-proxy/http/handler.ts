@@ -2,12 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
-import { chat } from '../calls/chat.ts';
+import { generate } from '../calls/generate.ts';
 import type { LlmProxyContext } from '../context.ts';
-import { modelBody } from '../dialects/openai-chat-reply.ts';
+import { DIALECT_NAMES, dialectOf, errorDialectOf } from '../dialects/dialects.ts';
 import { readPath, type Target } from '../domain/paths.ts';
 import { requestRefused } from '../events.ts';
 import { sendError, sendJson } from './answer.ts';
+
+/** What is asked for with a body. */
+const POSTED: readonly Target['kind'][] = ['generate', 'count', 'tokenize'];
 
 /** Takes every request that is neither an RPC nor health. */
 export function harnessHandler(
@@ -27,22 +30,20 @@ async function answer(
   // A connection that breaks is seen as its close; the error itself says nothing more.
   request.on('error', () => {});
   response.on('error', () => {});
+  const { target, capabilities } = readPath(request.url ?? '', request.headers);
+  const dialect = errorDialectOf(target.dialect);
   try {
     using _ = ctx.attempts.enter();
     if (ctx.stopping.aborted) throw new PolarError('SHUTTING_DOWN', 'the proxy is stopping; call again');
-    const { target, capabilities } = readPath(request.url ?? '', request.headers);
     const capability = await authorize(ctx, capabilities);
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
-      return sendError(
-        response,
-        new PolarError('INVALID_REQUEST', 'WebSocket is not offered; use HTTP'),
-        426,
-      );
+      const error = new PolarError('INVALID_REQUEST', 'WebSocket is not offered; use HTTP');
+      return sendError(response, error, dialect, 426);
     }
     await serve(ctx, capability, target, request, response);
   } catch (error) {
     requestRefused(ctx.log, error);
-    sendError(response, asPolarError(error));
+    sendError(response, asPolarError(error), dialect);
   }
 }
 
@@ -65,31 +66,31 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const method = request.method ?? '';
-  const expected = target.kind === 'chat' ? ['POST'] : ['GET', 'HEAD'];
+  const dialect = dialectOf(target.dialect);
+  const expected = POSTED.includes(target.kind) ? ['POST'] : ['GET', 'HEAD'];
   if (target.kind !== 'unknown' && !expected.includes(method)) {
     const message = `${method} is not offered here; use ${expected.join(' or ')}`;
-    return sendError(response, new PolarError('INVALID_REQUEST', message), 405);
+    return sendError(response, new PolarError('INVALID_REQUEST', message), dialect, 405);
   }
   switch (target.kind) {
-    case 'chat':
-      return await chat(ctx, capability, request, response);
+    case 'generate':
+      return await generate(ctx, capability, target, request, response);
     case 'models':
-      return sendJson(response, 200, { object: 'list', data: [modelBody(await modelName(ctx, capability))] });
+      return sendJson(response, 200, dialect.modelsBody([await modelName(ctx, capability)]));
     case 'model': {
       const name = await modelName(ctx, capability);
-      if (target.id !== name) throw new PolarError('NOT_FOUND', 'no such model; see /v1/models');
-      return sendJson(response, 200, modelBody(name));
+      if (target.id !== name) throw new PolarError('NOT_FOUND', 'no such model; see the list of models');
+      return sendJson(response, 200, dialect.modelBody(name));
     }
     case 'root':
-      return sendJson(response, 200, { service: 'polar llm-proxy', dialects: ['openai-chat'] });
+      return sendJson(response, 200, { service: 'polar llm-proxy', dialects: DIALECT_NAMES });
+    case 'count':
+    case 'tokenize':
     case 'unknown':
-      throw new PolarError(
-        'NOT_FOUND',
-        `${method} of this path is not offered; there is POST /v1/chat/completions`,
-      );
+      throw new PolarError('NOT_FOUND', `${method} of this path is not offered; see the llm-proxy's README`);
   }
 }
 
 /** The name under which the harness knows the model. */
 const modelName = async (ctx: LlmProxyContext, capability: Capability): Promise<string> =>
-  capability.modelName !== '' ? capability.modelName : await ctx.engine.model(ctx.stopping);
+  capability.modelName !== '' ? capability.modelName : await ctx.engines.model(ctx.stopping);

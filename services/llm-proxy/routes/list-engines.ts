@@ -6,9 +6,12 @@ import type { LlmProxyContext } from '../context.ts';
 export function listEngines(ctx: LlmProxyContext): Pick<ServiceImpl<typeof ProxyService>, 'listEngines'> {
   return {
     async listEngines(_request, { signal }) {
-      const { model, problem } = await ctx.engine.probe(signal);
-      const { kind } = ctx.engine.adapter;
-      return { engines: [{ kind, baseUrl: ctx.engine.name, model, healthy: problem === '', problem }] };
+      const engines = ctx.engines.all.map(async (engine) => {
+        const { model, problem } = await engine.probe(signal);
+        const { kind } = engine.adapter;
+        return { kind, baseUrl: engine.name, model, healthy: problem === '', problem };
+      });
+      return { engines: await Promise.all(engines) };
     },
   };
 }

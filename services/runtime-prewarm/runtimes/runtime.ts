@@ -1,10 +1,19 @@
 // One leased sandbox.
+import { abortable, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
+import { RUNTIME_CLEAR_MS } from '../../common/limits.ts';
 import type { Box } from '../backends/backend.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
+
+/** What goes on in a sandbox. */
+interface Work {
+  readonly done: Promise<unknown>;
+  /** Of a command. Files are moved to the end, whoever has left. */
+  readonly caller: AbortSignal | undefined;
+}
 
 export class Runtime {
   readonly id: string;
@@ -16,7 +25,7 @@ export class Runtime {
   readonly isolated: boolean;
   readonly #box: Box;
   readonly #gone = new AbortController();
-  #running: Promise<unknown> | undefined;
+  #running: Work | undefined;
 
   constructor(id: string, plan: SandboxPlan, options: AcquireOptions, box: Box, isolated: boolean) {
     this.id = id;
@@ -30,11 +39,15 @@ export class Runtime {
     return this.#box.proxyUrl;
   }
 
-  /** Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile. */
+  /**
+   * Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile. A command whose
+   * caller has left is waited for: it is being killed.
+   */
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
     const env = { ...this.plan.env, ...command.env };
-    return await this.#alone((gone) =>
-      this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone])),
+    return await this.#alone(
+      (gone) => this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone])),
+      signal,
     );
   }
 
@@ -53,7 +66,7 @@ export class Runtime {
   /** End what runs, then delete the sandbox. */
   async remove(why: PolarError): Promise<void> {
     this.#gone.abort(why);
-    await this.#running?.catch(() => {});
+    await this.#running?.done.catch(() => {});
     await this.#box.remove();
   }
 
@@ -63,17 +76,29 @@ export class Runtime {
     return await work();
   }
 
-  async #alone<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+  async #alone<T>(work: (gone: AbortSignal) => Promise<T>, caller?: AbortSignal): Promise<T> {
+    await this.#cleared(caller);
     this.#gone.signal.throwIfAborted();
     if (this.#running !== undefined) {
       throw new PolarError('RUNTIME_BUSY', `runtime ${this.id} is busy with another command: one at a time`);
     }
-    const running = work(this.#gone.signal);
-    this.#running = running;
+    const done = work(this.#gone.signal);
+    this.#running = { done, caller };
     try {
-      return await running;
+      return await done;
     } finally {
       this.#running = undefined;
     }
   }
+
+  /** Wait for what goes on here, unless it is a command that somebody still waits for. */
+  async #cleared(caller?: AbortSignal): Promise<void> {
+    const late = withTimeout(RUNTIME_CLEAR_MS, caller);
+    while (this.#running !== undefined && isEnding(this.#running) && !late.aborted) {
+      await abortable(this.#running.done, late).catch(() => {});
+    }
+    caller?.throwIfAborted();
+  }
 }
+
+const isEnding = ({ caller }: Work): boolean => caller === undefined || caller.aborted;

@@ -105,7 +105,7 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   model: string;
 
   /**
-   * sglang or vllm.
+   * sglang, vllm, llamacpp or openai.
    *
    * @generated from field: string engine = 13;
    */
@@ -133,7 +133,7 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   trainable: boolean;
 
   /**
-   * main, sub or side.
+   * main, sub or side; role_rule tells why.
    *
    * @generated from field: string role = 17;
    */
@@ -202,6 +202,76 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
    * @generated from field: uint32 base_message_count = 26;
    */
   baseMessageCount: number;
+
+  /**
+   * Dialect in which the harness called: openai-chat, openai-responses, anthropic-messages or google-generate.
+   *
+   * @generated from field: string dialect = 27;
+   */
+  dialect: string;
+
+  /**
+   * Name of the rule that set the role.
+   *
+   * @generated from field: string role_rule = 28;
+   */
+  roleRule: string;
+
+  /**
+   * text: the engine made the prompt of the messages; token: the proxy sent its ids.
+   *
+   * @generated from field: string mode = 29;
+   */
+  mode: string;
+
+  /**
+   * Why the prompt does not extend its base; empty where it does or has none.
+   *
+   * @generated from field: string drift = 30;
+   */
+  drift: string;
+
+  /**
+   * Tries at engines before the one recorded here.
+   *
+   * @generated from field: uint32 retry_count = 31;
+   */
+  retryCount: number;
+
+  /**
+   * What the logprobs are of: raw (before temperature), processed (after all that changes them), or empty: none.
+   *
+   * @generated from field: string logprob_mode = 32;
+   */
+  logprobMode: string;
+
+  /**
+   * 0 to n - 1 in a call for n replies, each of which has a record of its own.
+   *
+   * @generated from field: uint32 choice_index = 33;
+   */
+  choiceIndex: number;
+
+  /**
+   * Runs of sampled ids by the weights that sampled them; empty where all are policy_version's.
+   *
+   * @generated from field: repeated polar.event.v1.PolicySpan policy_spans = 34;
+   */
+  policySpans: PolicySpan[];
+
+  /**
+   * Names of the rules that changed the request before it was matched and sent.
+   *
+   * @generated from field: repeated string normalised_by = 35;
+   */
+  normalisedBy: string[];
+
+  /**
+   * Address of the engine without credentials.
+   *
+   * @generated from field: string engine_url = 36;
+   */
+  engineUrl: string;
 };
 
 /**
@@ -209,6 +279,47 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
  * Use `create(CompletionSchema)` to create a new message.
  */
 export declare const CompletionSchema: GenMessage<Completion>;
+
+/**
+ * PolicySpan is a run of sampled ids with one version of the weights.
+ *
+ * @generated from message polar.event.v1.PolicySpan
+ */
+export declare type PolicySpan = Message<"polar.event.v1.PolicySpan"> & {
+  /**
+   * The trainer's number for the weights.
+   *
+   * @generated from field: uint64 policy_version = 1;
+   */
+  policyVersion: bigint;
+
+  /**
+   * The engine's own word for them.
+   *
+   * @generated from field: string weight_version = 2;
+   */
+  weightVersion: string;
+
+  /**
+   * First id of the run, counted in sampled_ids.
+   *
+   * @generated from field: uint32 start = 3;
+   */
+  start: number;
+
+  /**
+   * Behind its last id.
+   *
+   * @generated from field: uint32 end = 4;
+   */
+  end: number;
+};
+
+/**
+ * Describes the message polar.event.v1.PolicySpan.
+ * Use `create(PolicySpanSchema)` to create a new message.
+ */
+export declare const PolicySpanSchema: GenMessage<PolicySpan>;
 
 /**
  * Usage holds the engine's counts.
@@ -270,6 +381,20 @@ export declare type CallTimes = Message<"polar.event.v1.CallTimes"> & {
    * @generated from field: uint32 total_ms = 3;
    */
   totalMs: number;
+
+  /**
+   * Waiting at the proxy before the engine was asked: for a place, or for the end of a pause.
+   *
+   * @generated from field: uint32 queue_ms = 4;
+   */
+  queueMs: number;
+
+  /**
+   * From the first sampled token to the engine's end of reply; 0 for a reply that came whole.
+   *
+   * @generated from field: uint32 decode_ms = 5;
+   */
+  decodeMs: number;
 };
 
 /**

@@ -1,13 +1,19 @@
 import { expect } from 'chai';
-import { PolarError } from '../../common/errors.ts';
-import { checkChatRequest, engineBody } from './openai-chat.ts';
-import { errorBody, statusOf, visibleChunk, visibleReply } from './openai-chat-reply.ts';
+import { PolarError } from '../../../common/errors.ts';
+import { engineBody } from '../../domain/engine-body.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { statusOf } from '../../http/status.ts';
+import type { Asked } from '../dialect.ts';
+import { openaiChat } from './dialect.ts';
+import { visibleChunk, visibleReply } from './reply.ts';
 
 const messages = [{ role: 'user', content: 'x' }];
+const read = (body: JsonObject): Asked => openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' });
+const nothing = { logprobs: false, usage: false };
 
 describe('openai-chat request', () => {
   it('is refused with all faults at once', () => {
-    const bad = () => checkChatRequest({ messages: [{}, 3], stream: 1, n: 2, tools: 'x' });
+    const bad = () => read({ messages: [{}, 3], stream: 1, n: 0, tools: 'x' });
     const error = expect(bad).to.throw(PolarError);
     error.with.property('reason', 'DIALECT_INVALID');
     try {
@@ -19,17 +25,17 @@ describe('openai-chat request', () => {
   });
 
   it('takes null for absent', () => {
-    expect(checkChatRequest({ messages, tools: null, stream: null, n: 1 })).to.include({ stream: false });
+    expect(read({ messages, tools: null, stream: null, n: 1 })).to.include({ stream: false, n: 1 });
   });
 
   it('keeps what it does not know, and drops what would bend the record', () => {
-    const asked = checkChatRequest({
+    const asked = read({
       messages,
       input_ids: [1],
       return_anything: 1,
       prompt_logprobs: 1,
       echo: true,
-      n: 1,
+      n: 2,
       parallel_tool_calls: false,
       stream_options: { include_usage: false },
     });
@@ -38,9 +44,9 @@ describe('openai-chat request', () => {
       parallel_tool_calls: false,
       logprobs: true,
       model: 'served',
+      n: 2,
       stream: false,
     });
-    expect(asked.body).to.have.property('input_ids');
   });
 });
 
@@ -55,7 +61,7 @@ describe('openai-chat reply', () => {
   });
 
   it('shows the model that was asked for and nothing of the engine', () => {
-    const seen = visibleChunk(chunk(), checkChatRequest({ messages, stream: true }), 'alias');
+    const seen = visibleChunk(chunk(), nothing, 'alias');
     expect(seen).to.deep.equal({
       model: 'alias',
       choices: [{ index: 0, delta: { content: 'a' }, logprobs: null, finish_reason: null }],
@@ -64,12 +70,14 @@ describe('openai-chat reply', () => {
 
   it('drops a chunk of which nothing is left, and keeps the usage that was asked for', () => {
     const last = () => ({ choices: [], usage: { completion_tokens: 1 }, sglext: { input_ids: [1] } });
-    const plain = checkChatRequest({ messages, stream: true });
-    expect(visibleChunk(last(), plain, 'm')).to.equal(undefined);
-    const usage = checkChatRequest({ messages, stream: true, stream_options: { include_usage: true } });
-    expect(visibleChunk(last(), usage, 'm')).to.deep.equal({ choices: [], usage: { completion_tokens: 1 } });
-    const logprobs = checkChatRequest({ messages, logprobs: true });
-    expect(visibleReply(chunk(), logprobs, 'm')).to.have.nested.property('choices[0].logprobs.content');
+    expect(visibleChunk(last(), nothing, 'm')).to.equal(undefined);
+    expect(visibleChunk(last(), { logprobs: false, usage: true }, 'm')).to.deep.equal({
+      choices: [],
+      usage: { completion_tokens: 1 },
+    });
+    expect(visibleReply(chunk(), { logprobs: true, usage: false }, 'm')).to.have.nested.property(
+      'choices[0].logprobs.content',
+    );
   });
 
   it('tells errors with status, type, code and field', () => {
@@ -94,7 +102,7 @@ describe('openai-chat reply', () => {
     ];
     for (const [error, status, expected] of cases) {
       expect(statusOf(error)).to.equal(status);
-      expect(errorBody(error)['error']).to.include(expected);
+      expect(openaiChat.errorBody(error, status)['error']).to.include(expected);
     }
   });
 });

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import type { LlmProxyContext } from '../context.ts';
-import { checkChatRequest, engineBody } from '../dialects/openai-chat.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import type { GenerateTarget } from '../domain/paths.ts';
 import { callFailed } from '../events.ts';
 import { sendError } from '../http/answer.ts';
 import { readJson } from '../http/body.ts';
@@ -12,15 +13,17 @@ import { streamedReply } from './streamed.ts';
 import { wholeReply } from './whole.ts';
 
 /** Answers. Throws what the answer is to say where no call has begun yet. */
-export async function chat(
+export async function generate(
   ctx: LlmProxyContext,
   capability: Capability,
+  target: GenerateTarget,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { ref } = capability;
   if (ref === undefined) throw new PolarError('CAPABILITY_INVALID', 'the capability names no attempt');
-  const asked = checkChatRequest(await readJson(request));
+  const dialect = dialectOf(target.dialect);
+  const asked = dialect.read(await readJson(request), target);
   const attempt = await ctx.attempts.open({ sessionId: ref.sessionId, attempt: ref.attempt });
   const call = attempt.begin();
   const left = (): void => {
@@ -29,18 +32,16 @@ export async function chat(
   response.once('close', left);
   if (response.destroyed) left();
   try {
-    const model = await ctx.engine.model(call.signal);
-    const fields = ctx.engine.adapter.fields(asked.stream);
-    const sent = engineBody(asked, model, fields, capability.sampling);
-    const shown = asked.model ?? (capability.modelName === '' ? model : capability.modelName);
-    const exchange = new Exchange({ ctx, attempt, call, asked, sent, shown });
+    const order = { sessionId: ref.sessionId, chat: asked, sampling: capability.sampling };
+    const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(call.signal)));
+    const exchange = new Exchange({ ctx, attempt, call, asked, order, writer: asked.writer(shown) });
     setImmediate(() => exchange.prepare());
     await (asked.stream ? streamedReply(exchange, response) : wholeReply(exchange, response));
     call.end();
   } catch (error) {
     callFailed(ctx.log, attempt.key, call.id, error);
     call.end(error);
-    sendError(response, asPolarError(error));
+    sendError(response, asPolarError(error), dialect);
   } finally {
     response.off('close', left);
   }

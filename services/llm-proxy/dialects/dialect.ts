@@ -1,0 +1,59 @@
+// What differs between the provider APIs that harnesses speak. A dialect is pure: it reads a request into the words of
+// openai-chat, which every engine takes, and writes what an engine answers in them as the harness expects it.
+import type { PolarError } from '../../common/errors.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { DialectName, GenerateTarget } from '../domain/paths.ts';
+
+/** A checked request in the words of openai-chat. */
+export interface Asked {
+  readonly dialect: DialectName;
+  /** The conversation as it is recorded, matched and sent: openai-chat messages, oldest first, at least one. */
+  readonly messages: readonly JsonObject[];
+  /** Tool definitions `{type: 'function', function: {name, description, parameters}}`, as shown to the model. */
+  readonly tools: readonly JsonObject[];
+  /** All other members of the engine's request: sampling, `tool_choice`, `response_format`, … */
+  readonly fields: JsonObject;
+  /** Unset: the harness named none. */
+  readonly model: string | undefined;
+  readonly stream: boolean;
+  /** Replies wanted for one prompt, at least 1. */
+  readonly n: number;
+  /** Writes replies in the form of this request; `shown` is the model name that the harness sees. */
+  readonly writer: (shown: string) => ReplyWriter;
+}
+
+/** Writes one reply. */
+export interface ReplyWriter {
+  /** The body for a whole `chat.completion` of the engine. May change the object that it is given. */
+  whole(reply: JsonObject): JsonObject;
+  /** Begin a streamed reply. */
+  stream(): StreamWriter;
+}
+
+/** Writes one streamed reply. All strings are framed, ready for the connection. */
+export interface StreamWriter {
+  readonly contentType: string;
+  /** Fills long silences; empty where the form allows nothing. May come before the first chunk. */
+  keepAlive(): string;
+  /** What goes out for a `chat.completion.chunk` of the engine, '' for nothing yet. May change the object. */
+  chunk(chunk: JsonObject): string;
+  /** What ends the stream, when all is recorded. */
+  end(): string;
+  /** The event that ends a broken stream; undefined: the connection is cut, which clients of the dialect take better. */
+  failed(error: PolarError): string | undefined;
+}
+
+/** One of the provider APIs. */
+export interface Dialect {
+  readonly name: DialectName;
+  /** Throws DIALECT_INVALID with every fault. */
+  read(body: JsonObject, target: GenerateTarget): Asked;
+  /** Body of an answer with an error. */
+  errorBody(error: PolarError, status: number): JsonObject;
+  /** One model of the list. */
+  modelBody(id: string): JsonObject;
+  /** The list of models. */
+  modelsBody(ids: readonly string[]): JsonObject;
+  /** Answer of the dialect's own count of a prompt's tokens; unset: it has none. */
+  readonly countBody?: (tokens: number) => JsonObject;
+}

@@ -1,0 +1,10 @@
+// The openai-chat dialect: models.
+import type { JsonObject } from '../../domain/json.ts';
+
+/** One model of the models list. */
+export const modelBody = (id: string): JsonObject => ({
+  id,
+  object: 'model',
+  created: 0,
+  owned_by: 'polar',
+});

@@ -1,0 +1,40 @@
+// The body of a chat call to an engine in text mode.
+import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { overrideSampling } from './sampling.ts';
+
+/** What is asked for, as far as an engine is concerned. */
+export interface ChatOrder {
+  readonly messages: readonly JsonValue[];
+  readonly tools: readonly JsonValue[];
+  readonly fields: JsonObject;
+  readonly stream: boolean;
+  readonly n: number;
+}
+
+/** Served model, the task's sampling, the fields that bring the ids. `idFields` are the engine's. */
+export function engineBody(
+  order: ChatOrder,
+  model: string,
+  idFields: JsonObject,
+  sampling: Sampling | undefined,
+): JsonObject {
+  const body: JsonObject = { ...order.fields };
+  overrideSampling(body, sampling);
+  // More logprobs than the proxy needs, where the harness wants to see them.
+  const { top_logprobs: top } = order.fields;
+  Object.assign(body, idFields, top === undefined ? {} : { top_logprobs: top });
+  body['model'] = model;
+  body['messages'] = order.messages.map(forTemplate);
+  if (order.tools.length > 0) body['tools'] = [...order.tools];
+  if (order.n > 1) body['n'] = order.n;
+  body['stream'] = order.stream;
+  if (order.stream) body['stream_options'] = { include_usage: true };
+  return body;
+}
+
+/** Chat templates know no developer. */
+function forTemplate(message: JsonValue): JsonValue {
+  if (!isObject(message) || message['role'] !== 'developer') return message;
+  return { ...message, role: 'system' };
+}

@@ -1,0 +1,24 @@
+// The peers from PyPI, at the versions of peers/requirements-*.txt, each set in an environment of its own.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheDir } from '../../../tools/nats-server.mjs';
+
+export type PeerSet = 'peers' | 'litellm';
+
+const folderOf = (set: PeerSet): string => join(cacheDir, 'bench', set);
+
+export const binOf = (set: PeerSet, name: string): string => join(folderOf(set), 'bin', name);
+
+/** Installs what is not there yet at these versions. */
+export function installPeers(set: PeerSet, say: (text: string) => void): void {
+  const requirements = join(import.meta.dirname, 'peers', `requirements-${set}.txt`);
+  const wanted = readFileSync(requirements, 'utf8');
+  const stamp = join(folderOf(set), '.polar-stamp');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  say(`installing ${wanted.trim().split('\n').join(', ')} …`);
+  execFileSync('python3', ['-m', 'venv', folderOf(set)], { stdio: 'inherit' });
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
+  execFileSync(binOf(set, 'python'), pip, { stdio: 'inherit' });
+  writeFileSync(stamp, wanted);
+}

@@ -1,0 +1,95 @@
+// Runs a cell against a candidate: engine and load on one core, what is measured on the other.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Candidate } from './candidates.ts';
+import type { Cell, Figures } from './cells.ts';
+import type { EnginePace } from './engine.ts';
+import type { Outcome, Plan } from './load.ts';
+import { busyMs, cpuMsOf, residentMiBOf } from './processes.ts';
+
+const PACE: EnginePace = { chunks: 200, gapMs: 20 };
+const SAMPLE_MS = 250;
+const SETTLE_MS = 300;
+
+export interface Sample {
+  readonly figures: Figures;
+  readonly errors: Readonly<Record<string, number>>;
+  /** CPU that the rest of the machine used meanwhile, in cores. */
+  readonly foreign: number;
+}
+
+/** Engine and load generator, for a whole run. */
+export class Bench implements AsyncDisposable {
+  readonly enginePort: number;
+  readonly #engine: ChildProcess;
+  readonly #load: ChildProcess;
+
+  private constructor(engine: ChildProcess, enginePort: number, load: ChildProcess) {
+    this.#engine = engine;
+    this.enginePort = enginePort;
+    this.#load = load;
+  }
+
+  static async start(): Promise<Bench> {
+    const engine = fork(new URL('engine.ts', import.meta.url).pathname);
+    const [port] = (await once(engine, 'message')) as [number];
+    return new Bench(engine, port, fork(new URL('load.ts', import.meta.url).pathname));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of [this.#engine, this.#load]) {
+      const exited = once(child, 'exit');
+      child.disconnect();
+      await exited;
+    }
+  }
+
+  async pace(pace: EnginePace): Promise<void> {
+    this.#engine.send(pace);
+    await once(this.#engine, 'message');
+  }
+
+  async sample(cell: Cell, candidate: Candidate): Promise<Sample> {
+    await this.pace(cell.pace ?? PACE);
+    const { port, key, pid } = candidate;
+    const plans = await Promise.all(
+      cell.plans.map(
+        async ({ sessions, ...sketch }): Promise<Plan> => ({
+          ...sketch,
+          port,
+          key,
+          paths: await candidate.paths(sessions),
+        }),
+      ),
+    );
+    this.#load.send(plans);
+    await once(this.#load, 'message');
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    let residentMiB = 0;
+    const watch = setInterval(() => {
+      if (pid !== undefined) residentMiB = Math.max(residentMiB, residentMiBOf(pid));
+    }, SAMPLE_MS);
+    const before = this.#cost(candidate);
+    this.#load.send('go');
+    const [outcomes] = (await once(this.#load, 'message')) as [readonly Outcome[]];
+    const after = this.#cost(candidate);
+    clearInterval(watch);
+    const cpuMs = after.own - before.own;
+    const known = after.known - before.known;
+    return {
+      figures: cell.figures({ outcomes, cpuMs, residentMiB }),
+      errors: Object.assign({}, ...outcomes.map(({ errors }) => errors)),
+      foreign: Math.max(0, after.busy - before.busy - known) / (after.at - before.at),
+    };
+  }
+
+  #cost({ pid }: Candidate): { own: number; known: number; busy: number; at: number } {
+    // The whole tree of this process: engine, load, nats-server, candidate.
+    return {
+      own: pid === undefined ? 0 : cpuMsOf(pid),
+      known: cpuMsOf(process.pid),
+      busy: busyMs(),
+      at: performance.now(),
+    };
+  }
+}
