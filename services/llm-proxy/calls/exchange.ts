@@ -136,7 +136,7 @@ export class Exchange {
       sampling: samplingOf(sent),
       usage: usageOf(usage),
       times: this.#times(),
-      retryCount: this.#tries - 1,
+      engineTries: this.#tries,
       errorReason: providerReason(error),
     };
   }

@@ -232,11 +232,11 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   drift: string;
 
   /**
-   * Tries at engines before the one recorded here.
+   * Engines asked for it, one after another; 1 where the first one answered.
    *
-   * @generated from field: uint32 retry_count = 31;
+   * @generated from field: uint32 engine_tries = 31;
    */
-  retryCount: number;
+  engineTries: number;
 
   /**
    * What the logprobs are of: raw (before temperature), processed (after all that changes them), or empty: none.
