@@ -1,7 +1,9 @@
-// mocha's spec reporter, and the counts as JSON in the file of option `output`. A run that does not end by itself when
-// its last test has, because a test left something running, is ended as a failure.
+// mocha's spec reporter, for tools/test.mjs: what failed is not shown at once but written, with the counts, as JSON into
+// the file of option `output`. A run that does not end by itself when its last test has, because a test left something
+// running, is ended as a failure, after option `endMs`.
 const { writeFileSync } = require('node:fs');
 const process = require('node:process');
+const { format } = require('node:util');
 const { reporters, Runner } = require('mocha');
 
 const END_MS = 20_000;
@@ -11,16 +13,34 @@ module.exports = class extends reporters.Spec {
     super(runner, options);
     runner.once(Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats;
-      writeFileSync(options.reporterOption.output, JSON.stringify({ passes, failures, pending }));
-      setTimeout(() => {
-        const left = process.getActiveResourcesInfo().join(', ');
-        process.stdout.write(`mocha does not end ${END_MS / 1000} s after its last test: ${left}\n`);
-        // mocha's own handler, which sets the code by its failures, comes before this one.
-        process.on('exit', () => {
-          process.exitCode = 1;
-        });
-        process.exit(1);
-      }, END_MS).unref();
+      const failed = this.failures.map((test) => test.titlePath().join(' › '));
+      const result = { passes, failures, pending, failed, report: reportOf(this.failures) };
+      const write = () => writeFileSync(options.reporterOption.output, JSON.stringify(result));
+      write();
+      setTimeout(
+        () => {
+          result.left = process.getActiveResourcesInfo().join(', ');
+          write();
+          process.exit(1);
+        },
+        Number(options.reporterOption.endMs ?? END_MS),
+      ).unref();
     });
   }
+
+  epilogue() {}
 };
+
+/** What mocha says of failures. */
+function reportOf(failures) {
+  const lines = [];
+  const { Base } = reporters;
+  const shown = Base.consoleLog;
+  Base.consoleLog = (...args) => lines.push(format(...args));
+  try {
+    Base.list(failures);
+  } finally {
+    Base.consoleLog = shown;
+  }
+  return lines.join('\n');
+}

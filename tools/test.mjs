@@ -1,92 +1,81 @@
-// Everything that `npm test` checks, and one last line `N passed, N failed`. Each step counts as one test but mocha and
-// pytest, whose own tests are counted.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// Everything that `npm test` checks, several jobs at a time, and one last line `N passed, N failed`. Each job counts as
+// one test but those of mocha and pytest, whose own tests are counted.
+//   node tools/test.mjs [lint] [gen] [mocha] [pytest]
+// Files of test/integration, test/e2e and test/chaos, which depend on how fast the machine is, have a mocha of their own
+// each. One whose tests fail is run once more, and what passes only then is told at the end.
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { mochaJob, runJobs } from './test-jobs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, 'node_modules', '.bin');
-const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
 const scratch = mkdtempSync(join(tmpdir(), 'polar-test-run-'));
+const env = {
+  ...process.env,
+  PATH: `${bin}${delimiter}${process.env.PATH}`,
+  NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
+};
+const slots = Number(process.env.POLAR_TEST_JOBS ?? availableParallelism());
+/** Mocha's files, from those that take longest on. */
+const ALONE = ['test/chaos', 'test/e2e', 'test/integration'];
+const TOGETHER = [['services'], ['clients/cli', 'examples'], ['test/*.test.ts', 'test/contract']];
+
 const say = (text) => process.stdout.write(`${text}\n`);
-const total = { passed: 0, failed: 0, skipped: 0 };
-
-const run = (command, args) => spawnSync(command, args, { cwd: root, env, stdio: 'inherit' }).status === 0;
-
-function step(name, command, ...args) {
-  say(`\n== ${name}`);
-  if (run(command, args)) total.passed++;
-  else {
-    total.failed++;
-    say(`== ${name}: FAILED`);
-  }
-}
-
-function mocha() {
-  say('\n== mocha');
-  const output = join(scratch, 'mocha.json');
-  const reporters = [
-    '--reporter',
-    join(root, 'tools/mocha-reporter.cjs'),
-    '--reporter-option',
-    `output=${output}`,
-  ];
-  const passed = run('mocha', reporters);
-  count(passed, () => {
-    const { passes, failures, pending } = JSON.parse(readFileSync(output, 'utf8'));
-    return { passed: passes, failed: failures, skipped: pending };
-  });
-}
+const job = (name, command, ...args) => ({ name, command, args });
 
 function pytest() {
-  say('\n== pytest');
   const output = join(scratch, 'pytest.xml');
-  const passed = run(join(root, '.venv/bin/python'), [
-    '-m',
-    'pytest',
-    '-q',
-    '-rs',
-    `--junitxml=${output}`,
-    'clients/python/tests',
-  ]);
-  count(passed, () => {
+  const args = ['-m', 'pytest', '-q', '-rs', `--junitxml=${output}`, 'clients/python/tests'];
+  const read = () => {
     const xml = readFileSync(output, 'utf8');
     const of = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
     const failed = of('failures') + of('errors');
     return { passed: of('tests') - failed - of('skipped'), failed, skipped: of('skipped') };
-  });
+  };
+  return { ...job('pytest', join(root, '.venv/bin/python'), ...args), read };
 }
 
-/** Add a runner's own counts; a runner that failed without saying what counts as one failure. */
-function count(passed, read) {
-  let counts = { passed: 0, failed: 0, skipped: 0 };
-  try {
-    counts = read();
-  } catch (error) {
-    say(`no result: ${error.message}`);
-    counts.failed = 1;
-  }
-  if (!passed && counts.failed === 0) counts.failed = 1;
-  for (const key of Object.keys(total)) total[key] += counts[key];
-}
+const find = (place) =>
+  globSync(place.endsWith('.ts') ? place : `${place}/**/*.test.ts`, { cwd: root }).sort();
+
+const JOBS = {
+  mocha: () => [
+    ...ALONE.flatMap(find).map((file) => mochaJob(file, [file], { folder: scratch, twice: true })),
+    ...TOGETHER.map((places) =>
+      mochaJob(places.join(', '), places.flatMap(find), { folder: scratch, twice: false }),
+    ),
+  ],
+  pytest: () => [pytest()],
+  lint: () => [
+    job('biome', 'biome', 'check', '.'),
+    job('buf lint', 'buf', 'lint'),
+    job('buf format', 'buf', 'format', 'proto', '--diff', '--exit-code'),
+    job('tsc', 'tsc', '-p', '.'),
+  ],
+  gen: () => [
+    job('generated code', process.execPath, 'tools/generate.mjs', '--check'),
+    job('buf breaking', 'buf', 'breaking', 'proto', '--against', 'proto.image.binpb'),
+  ],
+};
 
 const only = process.argv.slice(2);
-const wants = (name) => only.length === 0 || only.includes(name);
-if (wants('lint')) {
-  step('biome', 'biome', 'check', '.');
-  step('buf lint', 'buf', 'lint');
-  step('buf format', 'buf', 'format', 'proto', '--diff', '--exit-code');
-  step('tsc', 'tsc', '-p', '.');
-}
-if (wants('gen')) {
-  step('generated code', process.execPath, 'tools/generate.mjs', '--check');
-  step('buf breaking', 'buf', 'breaking', 'proto', '--against', 'proto.image.binpb');
-}
-if (wants('mocha')) mocha();
-if (wants('pytest')) pytest();
+const wanted = Object.keys(JOBS).filter((name) => only.length === 0 || only.includes(name));
+const results = await runJobs(
+  wanted.flatMap((name) => JOBS[name]()),
+  { slots, say, cwd: root, env },
+);
 rmSync(scratch, { recursive: true, force: true });
-const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
-say(`\n${total.passed} passed, ${total.failed} failed${skipped}`);
-process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
+
+for (const { name, failed, report } of results) if (failed > 0) say(`\n== FAILED: ${name}\n${report}`);
+for (const { name, secondTry, report } of results) {
+  if (secondTry.length === 0) continue;
+  say(`\n== passed at the second try: ${name}`);
+  for (const title of secondTry) say(`  ${title}`);
+  say(report);
+}
+const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
+const skipped = total('skipped') > 0 ? `, ${total('skipped')} skipped` : '';
+say(`\n${total('passed')} passed, ${total('failed')} failed${skipped}`);
+process.exitCode = total('failed') === 0 && total('passed') > 0 ? 0 : 1;

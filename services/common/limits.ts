@@ -130,6 +130,28 @@ export const ENGINE_RETRY_TOTAL_MS = 10_000;
 export const ENGINE_RETRY_PAUSE_MS = 100;
 /** Longest pause between two tries of a model call. */
 export const ENGINE_RETRY_PAUSE_MAX_MS = 2_000;
+/** Calls that wait for a place at the engines of one pool; above: ENGINE_BUSY. */
+export const ENGINE_QUEUE_MAX = 4_096;
+/** What a harness is told to wait after ENGINE_BUSY. */
+export const ENGINE_BUSY_RETRY_MS = 2_000;
+/** Failures of an engine, one after another, until it is asked only if no other is left. */
+export const ENGINE_FAILURES_MAX = 2;
+/** Time between two looks at engines that failed, and at a router's list of workers. */
+export const ENGINE_LOOK_MS = 2_000;
+/** A session leaves its engine when that has more than this times the calls of the least loaded one… */
+export const STICKY_LOAD_FACTOR = 2;
+/** …and at least so many more. */
+export const STICKY_LOAD_SLACK = 4;
+/** Sessions whose engine a proxy remembers; above, the one that called longest ago is forgotten. */
+export const STICKY_SESSIONS_MAX = 100_000;
+/** Engines that a router's list may have; the rest is left out. */
+export const ENGINES_FOUND_MAX = 256;
+/** Tries to tell a scheduler in front of the engines that a session has ended. */
+export const SESSION_END_TRIES_MAX = 5;
+/** Pause between two of them. */
+export const SESSION_END_PAUSE_MS = 1_000;
+/** Model pools that one task may allow; above: INVALID_TASK. */
+export const MODEL_POOLS_PER_TASK_MAX = 16;
 /** An engine that has not answered a probe within this is not healthy. */
 export const ENGINE_PROBE_MS = 2_000;
 /** Silence on a streamed reply before a comment is sent to keep the connection. */
@@ -240,3 +262,19 @@ export const PROXY_CONNECTIONS_MAX = 256;
 export const GUARDIAN_LOCK_MS = 10_000;
 /** From the end of a manager to the end of its guardian's clean-up. */
 export const GUARDIAN_END_MS = 8_000;
+/** Tries of a change of the policy document that others change too. */
+export const POLICY_TRIES_MAX = 100;
+/** Between two words of an LLM proxy to the others. */
+export const POLICY_HEARTBEAT_MS = 1_000;
+/** An LLM proxy that was not heard of for so long is gone. */
+export const POLICY_LOST_MS = 5_000;
+/** Between two looks whether a pause is reached. */
+export const POLICY_POLL_MS = 20;
+/** For reaching a pause: default and most. */
+export const PAUSE_TIMEOUT_MS = 60_000;
+export const PAUSE_TIMEOUT_MAX_MS = 3_600_000;
+/** A pause ends by itself after: default and most. */
+export const PAUSE_TTL_MS = 600_000;
+export const PAUSE_TTL_MAX_MS = 6 * 3_600_000;
+/** Calls that may wait at one LLM proxy for the end of a pause. */
+export const CALLS_WAITING_MAX = 4_096;

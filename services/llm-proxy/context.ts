@@ -5,10 +5,12 @@ import { createBlobStore } from '../common/nats/blobs.ts';
 import { openBus } from '../common/nats/bus.ts';
 import { Attempts } from './attempts/attempts.ts';
 import { RecordLog } from './attempts/record-log.ts';
+import { Coalescer } from './calls/coalescer.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
 import { capabilityRevoked } from './events.ts';
+import { Policies } from './policy/policies.ts';
 
 export interface LlmProxyContext extends AsyncDisposable {
   readonly config: LlmProxyConfig;
@@ -18,6 +20,8 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly engines: Engines;
   readonly capabilities: Capabilities;
   readonly attempts: Attempts;
+  readonly coalescer: Coalescer;
+  readonly policies: Policies;
 }
 
 export async function createContext(
@@ -29,7 +33,9 @@ export async function createContext(
   const closed = new AbortController();
   const engines = new Engines(config.node);
   const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal));
+  let policies: Policies | undefined;
   const dispose = async (): Promise<void> => {
+    policies?.[Symbol.dispose]();
     closed.abort();
     engines[Symbol.dispose]();
     await bus.close();
@@ -42,6 +48,7 @@ export async function createContext(
     };
     const watched = AbortSignal.any([signal, closed.signal]);
     const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
+    policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
     return {
       config,
       log,
@@ -49,6 +56,8 @@ export async function createContext(
       engines,
       capabilities,
       attempts,
+      coalescer: new Coalescer(),
+      policies,
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {

@@ -1,8 +1,10 @@
 // One function for each business event: one log line. No prompt, reply, credential or token is ever among the fields.
 
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { Policy_Phase } from '../../gen/ts/polar/event/v1/policy_pb.js';
 import { asPolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
+import type { PolicyState } from '../common/nats/policy.ts';
 import type { Closed } from './attempts/attempt.ts';
 import type { AttemptKey } from './attempts/record-log.ts';
 
@@ -54,4 +56,24 @@ export function capabilityRevoked(log: Logger, key: AttemptKey): void {
 
 export function watchInterrupted(log: Logger, error: unknown): void {
   log.warn({ err: error }, 'capability watch interrupted');
+}
+
+/** Calls are held, go on, or another version is published. */
+export function policyChanged(log: Logger, { policy, revision }: PolicyState): void {
+  const fields = {
+    phase: Policy_Phase[policy.phase],
+    policy_version: String(policy.policyVersion),
+    pause_id: policy.pauseId,
+  };
+  log.info({ ...fields, revision }, 'policy changed');
+}
+
+/** A request that is equal to one in flight shares its reply. */
+export function callJoined(log: Logger, key: AttemptKey): void {
+  log.info(keyFields(key), 'call joined');
+}
+
+/** A call was given up for a pause before the harness had seen anything, and waits to be asked again. */
+export function callHeld(log: Logger, key: AttemptKey, callId: string): void {
+  log.info({ ...keyFields(key), call_id: callId }, 'call held');
 }

@@ -1,5 +1,6 @@
 // The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { settledWithin } from '../common/clock.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { STOP_GRACE_MS } from '../common/limits.ts';
@@ -28,7 +29,7 @@ export class LlmProxyService implements RunningService {
       const server = await startServer({
         host: config.node.host,
         port: config.node.port,
-        services: [ProxyService.typeName],
+        services: [ProxyService.typeName, PolicyService.typeName],
         routes: (router) => routes(router, context),
         http: harnessHandler(context),
       });

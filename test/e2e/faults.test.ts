@@ -43,7 +43,7 @@ describe('faults in a run', function () {
     const session = await run(
       curlTask('slow', 1, 1, {
         harness: command(`${call}; sleep 600`),
-        budgets: { run: durationFromMs(2_000) },
+        budgets: { run: durationFromMs(4_000) },
       }),
     );
     expect(session.outcome).to.equal(Outcome.TIMEOUT);
@@ -76,7 +76,7 @@ describe('faults in a run', function () {
     await rollout.submitTask({ spec: curlTask('cancelled', 8, 1, { harness: command('sleep 600') }) });
     await sleep(1_000);
     await rollout.cancelTask({ taskId: 'cancelled' });
-    const sessions = await waitForEnd(rollout, 'cancelled', 5_000);
+    const sessions = await waitForEnd(rollout, 'cancelled', 60_000);
     expect(sessions.map((session) => session.outcome)).to.deep.equal(Array(8).fill(Outcome.CANCELLED));
     expect(sessions.every((session) => session.reward === undefined)).to.equal(true);
   });

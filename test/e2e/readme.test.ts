@@ -54,7 +54,12 @@ describe('the README', function () {
       mesh.kill('SIGTERM');
       await once(mesh, 'exit');
     };
-    const [line] = (await once(createInterface({ input: mesh.stdout }), 'line')) as [string];
+    const ended = once(mesh, 'exit').then(([code]) =>
+      Promise.reject(new Error(`polar up ended with ${code}`)),
+    );
+    const first = once(createInterface({ input: mesh.stdout }), 'line');
+    const [line] = (await Promise.race([first, ended])) as [string];
+    ended.catch(() => {});
     const { addresses } = JSON.parse(line) as { addresses: Record<string, string> };
     const find = (word: string): string | undefined =>
       Object.entries(addresses).find(([name]) => name.includes(word))?.[1];

@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const GONE_MS = 15_000;
+const GONE_MS = 40_000;
 
 interface Up {
   readonly child: ChildProcess;

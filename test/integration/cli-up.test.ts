@@ -1,5 +1,6 @@
 // `polar up`, as `npm start` runs it: the example, and what is left after each way of ending it.
 import { type ChildProcess, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -15,11 +16,12 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { readTopology } from '../../services/common/config/topology.ts';
 import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
 
-const GONE_MS = 15_000;
+const GONE_MS = 40_000;
 const READY_MS = 60_000;
 
 /** What a node keeps: no sandbox. */
@@ -133,7 +135,7 @@ describe('polar up', function () {
   });
 
   it('takes other ports where its own are taken, and says so', async () => {
-    const blocked = await block(8080);
+    const blocker = await block(8080);
     try {
       const mesh = start();
       const { addresses, topology } = await ready(mesh);
@@ -143,8 +145,14 @@ describe('polar up', function () {
       expect((await mesh.ended).code).to.equal(0);
       expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
     } finally {
-      blocked?.close();
+      blocker.close();
     }
+  });
+
+  it('takes ports that no mesh has which starts in the same moment', async () => {
+    const others = [1, 2, 3].map((n) => start('--data-dir', join(folder, `mesh-${n}`)));
+    const taken = await Promise.all(others.map(async (mesh) => Object.values((await ready(mesh)).addresses)));
+    expect(new Set(taken.flat()).size).to.equal(taken.flat().length);
   });
 
   it('refuses a folder that another mesh runs on, and takes it when that was killed', async () => {
@@ -211,9 +219,13 @@ async function ready(mesh: Running): Promise<Ready> {
 
 const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-async function until(done: () => boolean, limitMs: number, about: () => string): Promise<void> {
+async function until(
+  done: () => boolean | Promise<boolean>,
+  limitMs: number,
+  about: () => string,
+): Promise<void> {
   const end = performance.now() + limitMs;
-  while (!done()) {
+  while (!(await done())) {
     if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${about()}`);
     await sleep(20);
   }
@@ -229,11 +241,14 @@ async function expectNothingLeft(folder: string, session = folder): Promise<void
   );
 }
 
-/** Undefined where somebody else has the port. */
-function block(port: number): Promise<Server | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(undefined));
-    server.listen(port, '127.0.0.1', () => resolve(server));
-  });
+/** Listen on a port as soon as no mesh of this machine has it. */
+async function block(port: number): Promise<Server> {
+  await until(
+    () => claimPort(port, '127.0.0.1'),
+    READY_MS,
+    () => `port ${port} stays taken`,
+  );
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
 }

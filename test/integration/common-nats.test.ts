@@ -10,6 +10,7 @@ import { consume, type Delivery } from '../../services/common/nats/consume.ts';
 import { checkOut, publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { eventually } from '../support/eventually.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -81,7 +82,7 @@ describe('nats', () => {
         published++;
       }
     })();
-    await sleep(30);
+    await eventually('some are published', () => published > 10);
     await nats.kill();
     await sleep(200);
     await nats.start();
@@ -121,21 +122,21 @@ describe('nats', () => {
     for (const text of ['a', 'b', 'c', 'd', 'flaky', 'broken']) {
       await publish(bus, blobs, subjects.work('run', 'n1'), bytes(text));
     }
-    for (let i = 0; i < 100 && (done.length < 5 || dead.length < 1); i++) await sleep(50);
+    await eventually('all are handled', () => done.length >= 5 && dead.length > 0);
     stop.abort();
     await consuming;
     expect(done.sort()).to.deep.equal(['a', 'b', 'c', 'd', 'flaky']);
     expect(dead.map((delivery) => new TextDecoder().decode(delivery.bytes))).to.deep.equal(['broken']);
     expect(peak).to.equal(2);
-    const left = await bus.jsm.streams.info(STREAMS.work.name);
-    expect(left.state.messages).to.equal(0);
-    const letters = await bus.jsm.streams.info(STREAMS.dead.name);
-    expect(letters.state.messages).to.equal(1);
+    const stored = async (stream: string): Promise<number> =>
+      (await bus.jsm.streams.info(stream)).state.messages;
+    await eventually('no work is left', async () => (await stored(STREAMS.work.name)) === 0);
+    expect(await stored(STREAMS.dead.name)).to.equal(1);
   });
 
   it('answers with one typed error when no server is there', async () => {
     const error = await openBus({ url: 'nats://127.0.0.1:9', name: 'nobody' }).catch((reason) => reason);
     expect(error.reason).to.equal('NATS_UNAVAILABLE');
     expect(error.message).to.contain('POLAR_NATS_URL');
-  }).timeout(30_000);
+  });
 });

@@ -7,6 +7,7 @@ import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/po
 import { createServiceClient } from '../../services/common/client.ts';
 import { execCollected } from '../../services/common/exec.ts';
 import { EVALUATORS } from '../../services/common/specs/catalogue.ts';
+import { eventually } from '../support/eventually.ts';
 import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/node.ts';
 
 const REPO = '/polar/session/repo';
@@ -203,7 +204,7 @@ describe('evaluator', () => {
     });
 
     it('gives 0 for tests that do not end', async () => {
-      const config = { test_command: `${TEST}; sleep 60`, test_timeout: 1 };
+      const config = { test_command: `${TEST}; sleep 60`, test_timeout: 3 };
       const { reward, evaluation } = await evaluated({ agent: solve, config });
       expect(reward).to.equal(0);
       expect(evaluation).to.deep.include({ test_timeout: true, tests_parsed: 2 });
@@ -291,11 +292,10 @@ describe('evaluator', () => {
   it('that is killed has its evaluation done by the next one', async () => {
     const config = { test_command: `sleep 2; ${TEST}` };
     const solved = evaluated({ agent: "printf 'a = 1\\n' > a.py; echo new > new.txt", config });
-    let fresh = 0;
-    while (fresh === 0) {
+    await eventually('it has a sandbox', async () => {
       const { runtimes } = await node.runtimes.listRuntimes({});
-      fresh = runtimes.filter(({ owner }) => owner?.purpose === 'evaluate').length;
-    }
+      return runtimes.some(({ owner }) => owner?.purpose === 'evaluate');
+    });
     await node.end('evaluator', 'SIGKILL');
     await node.start('evaluator');
     expect((await solved).reward).to.equal(1);

@@ -8,6 +8,7 @@ import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { build } from '../../services/reconstructor/domain/build.ts';
 import { expand } from '../../services/reconstructor/domain/expand.ts';
+import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, startReconstructor, type TestReconstructor } from '../support/reconstructor.ts';
@@ -85,8 +86,10 @@ describe('reconstructor: build', () => {
       expect(fact.ref).to.include({ nodeId: 'n1', bootId: 'b1', attempt: 2 });
       expect(fact.kind.value).to.deep.include({ stats: want.stats });
     }
-    const stream = await mesh.bus.jsm.streams.info(STREAMS.completions.name);
-    expect(stream.state.consumer_count, 'no consumer is left on the stream').to.equal(0);
+    await eventually('no consumer is left on the stream', async () => {
+      const stream = await mesh.bus.jsm.streams.info(STREAMS.completions.name);
+      return stream.state.consumer_count === 0;
+    });
   });
 
   it('builds with per_request where the task names no builder', async () => {
@@ -164,8 +167,10 @@ describe('reconstructor: build', () => {
     await publish(mesh.bus, mesh.blobs, subjects.work('build', ''), new Uint8Array([1, 2, 3]));
     await mesh.askForBuild('s-after', 1, 'prefix_merging', undefined);
     await built('s-after');
-    const dead = await mesh.bus.jsm.streams.info(STREAMS.dead.name, { subjects_filter: '>' });
-    expect(Object.keys(dead.state.subjects ?? {})).to.include(subjects.dead(STREAMS.work.name));
+    await eventually('it is a dead letter', async () => {
+      const dead = await mesh.bus.jsm.streams.info(STREAMS.dead.name, { subjects_filter: '>' });
+      return Object.keys(dead.state.subjects ?? {}).includes(subjects.dead(STREAMS.work.name));
+    });
   });
 
   it('builds once what is delivered again, and goes on after a kill of the server', async () => {
@@ -187,5 +192,5 @@ describe('reconstructor: build', () => {
       if (message && Buffer.from(message.data).includes('s-killed')) ofSession.push(message);
     }
     expect(ofSession.length).to.equal(1);
-  }).timeout(60_000);
+  });
 });

@@ -9,6 +9,7 @@ import { ExportKind } from '../../gen/ts/polar/reconstructor/v1/reconstructor_se
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../services/common/errors.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, startReconstructor, type TestReconstructor } from '../support/reconstructor.ts';
@@ -164,7 +165,9 @@ describe('reconstructor: sessions', () => {
   });
 
   it('leaves no consumer on the stream of records', async () => {
-    const info = await mesh.bus.jsm.streams.info('POLAR_COMPLETIONS');
-    expect(info.state.consumer_count).to.equal(0);
+    await eventually('none is there', async () => {
+      const info = await mesh.bus.jsm.streams.info('POLAR_COMPLETIONS');
+      return info.state.consumer_count === 0;
+    });
   });
 });

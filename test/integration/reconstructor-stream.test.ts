@@ -9,6 +9,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { STREAM_PROGRESS_MS } from '../../services/common/limits.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { freePort, startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, startReconstructor, type TestReconstructor, Trainer } from '../support/reconstructor.ts';
@@ -122,7 +123,7 @@ describe('reconstructor: stream', () => {
     const again = new Trainer(reconstructor.client, 'trainer', 100);
     expect(ids(await again.batches(15))).to.deep.equal(all.slice(15));
     again.close();
-  }).timeout(60_000);
+  });
 
   it('sends nothing again that was acknowledged, however often a trainer comes back', async () => {
     const GROUPS = 80;
@@ -212,13 +213,10 @@ describe('reconstructor: stream', () => {
     ]);
     one.close();
     two.close();
-    for (let i = 0; i < 50; i++) {
+    await eventually('both are seen to have gone', async () => {
       const now = await reconstructor.client.listConsumers({});
-      if (now.consumers.every((consumer) => !consumer.connected)) break;
-      await sleep(50);
-    }
-    const closed = await reconstructor.client.listConsumers({});
-    expect(closed.consumers.map((consumer) => consumer.connected)).to.deep.equal([false, false]);
+      return now.consumers.length === 2 && now.consumers.every((consumer) => !consumer.connected);
+    });
     const other = await new Trainer(reconstructor.client, 'two', 16, 't2').error();
     expect(other).to.include({ reason: 'INVALID_REQUEST' });
     expect(other.fields).to.deep.equal([{ field: 'task_id', description: 'must be t1' }]);
@@ -301,9 +299,9 @@ describe('reconstructor: stream', () => {
     expect((await trainer.message()).batch, 'at the open').to.equal(undefined);
     const startedAt = performance.now();
     expect((await trainer.message()).batch).to.equal(undefined);
-    expect(performance.now() - startedAt).to.be.within(STREAM_PROGRESS_MS - 100, STREAM_PROGRESS_MS + 3_000);
+    expect(performance.now() - startedAt).to.be.at.least(STREAM_PROGRESS_MS - 100);
     trainer.close();
-  }).timeout(30_000);
+  });
 
   it('goes on after the stream has lost what was sent, as after a loss of power', async () => {
     await announceMany(2);

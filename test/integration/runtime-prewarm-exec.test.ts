@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { sleep } from '../../services/common/clock.ts';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -40,6 +39,12 @@ for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
     afterEach(async () => {
       await node.runtimes.releaseRuntime({ runtimeId: id });
     });
+
+    /** What a command waits for. */
+    const letGo = async (): Promise<void> => {
+      const target = '/polar/session/workspace/go';
+      await node.runtimes.putFiles({ runtimeId: id, files: [{ target, content: new Uint8Array() }] });
+    };
 
     it('hands arguments over as they are', async () => {
       const argv = ['printf', '%s|', 'a b', '$HOME', '', '"q\'', 'ü\n'];
@@ -90,7 +95,7 @@ for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
       expect(result.timedOut).to.equal(true);
       expect(result.exitCode).to.equal(137);
       expect(result.empty).to.equal(true);
-      expect(Number(result.wallMs)).to.be.within(400, 5_000);
+      expect(Number(result.wallMs)).to.be.at.least(400);
       expect(processesWith('77000')).to.eql([]);
     });
 
@@ -119,33 +124,32 @@ for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
 
     it('takes the next command at once when the caller of one has left', async () => {
       const leave = new AbortController();
-      const input = { runtimeId: id, argv: ['sh', '-c', 'sleep 770031'], timeoutMs: 60_000 };
+      const input = { runtimeId: id, argv: ['sh', '-c', 'sleep 770091'], timeoutMs: 60_000 };
       const call = execCollected(node.runtimes, input, leave.signal);
-      await eventually('the command runs', () => processesWith('77003').length > 0);
+      await eventually('the command runs', () => processesWith('77009').length > 0);
       leave.abort(new Error('gone'));
       await call.catch(() => {});
       expect((await node.sh(id, 'echo free')).out).to.equal('free\n');
-      expect(processesWith('77003')).to.eql([]);
+      expect(processesWith('77009')).to.eql([]);
     });
 
     it('runs one command at a time', async () => {
-      const first = node.sh(id, 'until [ -e go ]; do sleep 0.05; done; echo first 770041');
-      await eventually('the command runs', () => processesWith('77004').length > 0);
+      const first = node.sh(id, 'until [ -e go ]; do sleep 0.05; done; echo first 770081');
+      await eventually('the command runs', () => processesWith('77008').length > 0);
       expect(await reasonOf(node.sh(id, 'echo second'))).to.equal('RUNTIME_BUSY');
-      const target = '/polar/session/workspace/go';
-      await node.runtimes.putFiles({ runtimeId: id, files: [{ target, content: new Uint8Array() }] });
-      expect((await first).out).to.equal('first 770041\n');
+      await letGo();
+      expect((await first).out).to.equal('first 770081\n');
     });
 
     it('sends output as it is written', async () => {
-      const times: number[] = [];
-      const begin = performance.now();
-      const argv = ['sh', '-c', 'echo one; sleep 0.6; echo two'];
+      const said: string[] = [];
+      const argv = ['sh', '-c', 'echo one; until [ -e go ]; do sleep 0.05; done; echo two'];
       for await (const { event } of node.runtimes.exec({ runtimeId: id, argv })) {
-        if (event.case === 'stdout') times.push(performance.now() - begin);
+        if (event.case !== 'stdout') continue;
+        said.push(Buffer.from(event.value).toString());
+        if (said.length === 1) await letGo();
       }
-      expect(times.length).to.equal(2);
-      expect(times[1]! - times[0]!).to.be.greaterThan(400);
+      expect(said).to.eql(['one\n', 'two\n']);
     });
 
     it('lets scripts open their output again by name', async () => {

@@ -19,7 +19,8 @@ const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts')
 const ROUNDS = 12;
 const SPREAD_MS = 120;
 
-describe('runtime-prewarm: guardian', () => {
+describe('runtime-prewarm: guardian', function () {
+  this.timeout(180_000);
   let nats: TestNats;
   let node: TestNode;
   const managers: ChildProcess[] = [];
@@ -50,7 +51,7 @@ describe('runtime-prewarm: guardian', () => {
       manager.kill('SIGKILL');
       await once(manager, 'exit');
       await eventually(
-        `round ${round}, killed after ${delayMs} ms: ${leftovers(node)}`,
+        () => `round ${round}, killed after ${delayMs} ms: ${leftovers(node)}`,
         () => leftovers(node).length === 0,
       );
     }
@@ -136,7 +137,7 @@ async function startManager(node: TestNode, managers: ChildProcess[]): Promise<C
 async function ready(node: TestNode): Promise<void> {
   const url = `http://127.0.0.1:${node.port}/readyz`;
   const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
-  await eventually('the manager is ready', isReady, 20_000);
+  await eventually('the manager is ready', isReady);
 }
 
 /** Whatever a manager of this node has on this machine beside its data. */

@@ -94,7 +94,7 @@ if (bwrapIsThere) {
         expect(result.empty).to.equal(true);
         expect(result.exitCode).to.equal(137);
         expect(Number(result.peakMemoryBytes)).to.be.within(32 << 20, 70 << 20);
-        expect(Number(result.wallMs)).to.be.lessThan(10_000);
+        expect(result.timedOut).to.equal(false);
       });
 
       it('survives a fork bomb, and proves that nothing of it is left', async () => {

@@ -17,16 +17,12 @@ import process from 'node:process';
 import { expect } from 'chai';
 import { ROOT } from '../support/cli.ts';
 
-const SECOND_TIME_MS = 1_000;
-
 describe('setup on this checkout', () => {
   for (const profile of ['start', 'test']) {
-    it(`has nothing to do for ${profile}, and is quick about it`, () => {
+    it(`has nothing to do for ${profile}`, () => {
       const script = join(ROOT, 'tools/setup.mjs');
       const env = { ...process.env, POLAR_SETUP_SYSTEM: '0' };
-      const started = performance.now();
       const { status, stderr } = spawnSync(process.execPath, [script, profile], { env, encoding: 'utf8' });
-      expect(performance.now() - started).to.be.lessThan(SECOND_TIME_MS);
       expect(stderr).to.not.match(/…|done in/);
       expect(status).to.equal(0);
     });

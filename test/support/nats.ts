@@ -1,11 +1,12 @@
 // A real nats-server for a test: own port, own store, killed and removed with `await using`.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'nats';
+import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
 
 export interface TestNats extends AsyncDisposable {
@@ -60,12 +61,13 @@ export async function startNats(): Promise<TestNats> {
   };
 }
 
-/** A port that was free a moment ago. */
+/** Below what the kernel gives to connections and to who asks for any port. */
+const PORTS = { first: 20_000, count: 10_000 };
+
+/** A port of 127.0.0.1 that is free and that nobody else gets while this process lives. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = PORTS.first + randomInt(PORTS.count);
+    if (await claimPort(port, '127.0.0.1')) return port;
+  }
 }

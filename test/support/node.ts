@@ -33,7 +33,7 @@ export type WorkCase = NonNullable<MessageInitShape<typeof WorkSchema>['kind']>;
 export type RuntimeInit = MessageInitShape<typeof RuntimeSpecSchema>;
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const READY_MS = 30_000;
+const READY_MS = 60_000;
 const FACT_MS = 45_000;
 
 export interface TestNode extends AsyncDisposable {

@@ -108,7 +108,7 @@ export class Mesh {
   }
 
   /** The next fact of the session; waits for it. */
-  async fact(session: string, waitMs = 20_000): Promise<Fact> {
+  async fact(session: string, waitMs = 40_000): Promise<Fact> {
     const until = performance.now() + waitMs;
     for (let seq = 1; performance.now() < until; ) {
       const message = await this.bus.jsm.streams

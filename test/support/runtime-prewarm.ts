@@ -10,13 +10,14 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { sleep } from '../../services/common/clock.ts';
 import { type ExecInput, execCollected, type Runtimes } from '../../services/common/exec.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { readConfig } from '../../services/runtime-prewarm/config.ts';
 import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
 import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
 import { freePort } from './nats.ts';
+
+export { eventually } from './eventually.ts';
 
 /** Bubblewrap does not come from a package registry: suites that need it are declared only where it is. */
 export const bwrapIsThere = findTool('bwrap', process.env['PATH'] ?? '') !== undefined;
@@ -148,17 +149,4 @@ export function processesWith(text: string): number[] {
       }
     })
     .map(Number);
-}
-
-/** Polls until the condition holds; throws after the limit. */
-export async function eventually(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  ms = 10_000,
-): Promise<void> {
-  const until = performance.now() + ms;
-  while (!(await holds())) {
-    if (performance.now() > until) throw new Error(`not within ${ms} ms: ${what}`);
-    await sleep(10);
-  }
 }

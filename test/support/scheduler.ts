@@ -11,7 +11,6 @@ import { type TaskSpec, TaskSpecSchema } from '../../gen/ts/polar/common/v1/task
 import { type GroupReady, GroupReadySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
-import { sleep } from '../../services/common/clock.ts';
 import { parseTopology } from '../../services/common/config/topology.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
@@ -21,7 +20,10 @@ import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import type { ContextOverrides } from '../../services/scheduler/context.ts';
 import { SchedulerService } from '../../services/scheduler/service.ts';
+import { eventually as until } from './eventually.ts';
 import { freePort } from './nats.ts';
+
+export { eventually as until } from './eventually.ts';
 
 export type RolloutClient = Client<typeof RolloutService>;
 
@@ -101,25 +103,12 @@ export const taskSpec = (taskId: string, over: TaskSpecInit = {}): TaskSpec =>
     ...over,
   });
 
-/** Wait until it holds; fails after `ms`. */
-export async function until(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  ms = 20_000,
-): Promise<void> {
-  const end = performance.now() + ms;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
-    await sleep(20);
-  }
-}
-
 export async function sessionsOf(client: RolloutClient, taskId: string): Promise<Session[]> {
   return (await client.listSessions({ taskId, pageSize: 1000 })).sessions;
 }
 
 /** The announced group of a task, once it is there. */
-export async function groupOf(bus: Bus, taskId: string, ms = 20_000): Promise<GroupReady> {
+export async function groupOf(bus: Bus, taskId: string, ms = 40_000): Promise<GroupReady> {
   let group: GroupReady | undefined;
   await until(
     `the group of ${taskId} is announced`,

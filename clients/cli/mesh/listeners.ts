@@ -1,10 +1,10 @@
 // The ports of a local mesh.
 import type { Topology } from '../../../services/common/config/topology.ts';
 import type { FieldFault } from '../../../services/common/errors.ts';
-import { claimFirst, claimPort } from './ports.ts';
+import { claimPort } from './ports.ts';
 
 /** Ports tried, from the wanted one on. */
-export const PORTS_TRIED_MAX = 200;
+const PORTS_TRIED_MAX = 200;
 
 export interface Listener {
   /** Its port's path in the topology file. */
@@ -65,15 +65,17 @@ export async function takenPorts(listeners: readonly Listener[]): Promise<FieldF
   return faults;
 }
 
-/** For each listener its port or the next one that is free; its own where none is. */
+/** For each listener its port or the next one that is free. */
 export async function freePorts(listeners: readonly Listener[]): Promise<ReadonlyMap<string, number>> {
   const chosen = new Map<string, number>();
-  for (const { field, host, port } of listeners) {
-    chosen.set(field, (await claimFirst(range(port, PORTS_TRIED_MAX), host)) ?? port);
-  }
+  for (const { field, host, port } of listeners) chosen.set(field, await freePort(port, host));
   return chosen;
 }
 
-/** `count` whole numbers from `first` on. */
-export const range = (first: number, count: number): number[] =>
-  Array.from({ length: count }, (_, i) => first + i);
+/** The wanted port or the next one that is free, claimed; the wanted one where none is. */
+export async function freePort(wanted: number, host: string): Promise<number> {
+  for (let port = wanted; port < wanted + PORTS_TRIED_MAX; port++) {
+    if (await claimPort(port, host)) return port;
+  }
+  return wanted;
+}

@@ -14,12 +14,6 @@ export async function claimPort(port: number, host: string): Promise<boolean> {
   return trial !== undefined;
 }
 
-/** Claim the first port that is free of so many; undefined where none is. */
-export async function claimFirst(ports: Iterable<number>, host: string): Promise<number | undefined> {
-  for (const port of ports) if (await claimPort(port, host)) return port;
-  return undefined;
-}
-
 /** Undefined where the address is taken. It keeps no process alive. */
 function listenQuietly(address: ListenOptions): Promise<Server | undefined> {
   return new Promise((resolve) => {

@@ -5,9 +5,11 @@ import { parse, stringify } from 'yaml';
 import { faulty, readText } from '../../../services/common/config/faults.ts';
 import { parseTopology, type Topology } from '../../../services/common/config/topology.ts';
 import { environment } from '../config.ts';
-import { anyFreePort, freePorts, listenersOf, takenPorts } from './listeners.ts';
+import { freePort, freePorts, listenersOf, takenPorts } from './listeners.ts';
 
 const HOST = '127.0.0.1';
+/** Of the first embedded engine; the next ones follow. */
+const ENGINE_PORT = 8100;
 
 export interface LocalOptions {
   readonly config: string | undefined;
@@ -99,7 +101,7 @@ async function embedEngines(tree: Tree): Promise<Embedded[]> {
     if (given !== undefined) continue;
     const dialect = String(engine ?? 'sglang');
     const known = embedded.find((one) => one.dialect === dialect);
-    const own = known ?? { dialect, port: await anyFreePort() };
+    const own = known ?? { dialect, port: await freePort(ENGINE_PORT, HOST) };
     if (known === undefined) embedded.push(own);
     setEngine(node, { base_url: `http://${HOST}:${own.port}` });
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +20,12 @@ from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import Trace, Trajecto
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports that the kernel gives to connections, so that it stays free while its server is down."""
+    while True:
+        port = random.randrange(30_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 class Server:

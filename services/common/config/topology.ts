@@ -63,11 +63,62 @@ const persistence = z.strictObject({
   retry_backoff_seconds: z.number().min(0).max(60).default(0.1),
 });
 
+/** By name; what they do is the LLM proxy's matter. */
+export const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys'] as const;
+
+const engineKind = z.enum(['sglang', 'vllm', 'llamacpp', 'openai']);
+
+/** [mesh] Where the key of an engine is: in the environment of the llm-proxy, or a file that only it can read. */
+const engineKey = {
+  api_key_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable, not the key itself')
+    .optional(),
+  api_key_file: z.string().min(1).optional(),
+};
+
 const inference = z.strictObject({
-  engine: z.enum(['sglang', 'vllm']).default('sglang'),
+  engine: engineKind.default('sglang'),
   base_url: url.default('http://127.0.0.1:8000'),
-  scheduler: z.enum(['none']).default('none'),
+  /** [mesh] Several servers of the same model, in place of base_url. */
+  servers: z.array(url).max(256).default([]),
+  /** What base_url is: an engine, a router of SGLang whose workers are called directly, or a ThunderAgent. */
+  scheduler: z.enum(['none', 'sglang_router', 'thunderagent']).default('none'),
+  /** [mesh] `made`: streams are made from whole replies, for what lies in between removes the ids of streams. */
+  stream: z.enum(['engine', 'made']).default('engine'),
+  /** [mesh] Calls of one proxy at one server; more wait. */
+  max_concurrency: count.default(1024),
+  /** [mesh] Longest wait for a place; then the harness is to come again. */
+  queue_timeout_seconds: positive.max(600).default(30),
+  ...engineKey,
 });
+
+/** Frozen models that harnesses may call beside the policy. */
+const modelPool = z.strictObject({
+  alias: z.string().regex(/^pool\/[^\s/][^\s]{0,122}$/, 'must be pool/ and a name without spaces'),
+  model: z.string().default(''),
+  base_url: url,
+  max_concurrency: count.default(32),
+  max_active_episodes: count.nullable().default(null),
+  /** [mesh] */
+  engine: engineKind.default('openai'),
+  servers: z.array(url).max(256).default([]),
+  stream: z.enum(['engine', 'made']).default('engine'),
+  queue_timeout_seconds: positive.max(600).default(30),
+  ...engineKey,
+});
+
+const modelPools = z
+  .array(modelPool)
+  .default([])
+  .superRefine((pools, ctx) => {
+    for (const [i, { alias, max_active_episodes: episodes, max_concurrency: calls }] of pools.entries()) {
+      const fault = (field: string, message: string): void =>
+        ctx.addIssue({ code: 'custom', path: [i, field], message });
+      if (pools.findIndex((one) => one.alias === alias) < i) fault('alias', `${alias} is there twice`);
+      if (episodes !== null && episodes > calls) fault('max_active_episodes', 'is above max_concurrency');
+    }
+  });
 
 const node = z.strictObject({
   id: z
@@ -80,6 +131,11 @@ const node = z.strictObject({
   public_url: optionalUrl,
   model_served: z.string().default(''),
   inference: inference.prefault({}),
+  model_pool: modelPools,
+  /** [mesh] Rules that take out of requests what changes without saying anything; default all. */
+  normalise: z.array(z.enum(NORMALISE_RULES)).default([...NORMALISE_RULES]),
+  /** [mesh] Equal requests in flight share one generation. */
+  coalesce: z.boolean().default(true),
   max_init_workers: count.default(4),
   max_run_workers: count.default(2),
   max_postrun_workers: count.default(4),

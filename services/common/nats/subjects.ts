@@ -27,5 +27,7 @@ export const subjects = {
   /** Not stored. */
   heartbeat: (node: string): string => `${ROOT}.hb.${subjectToken(node)}`,
   anyHeartbeat: `${ROOT}.hb.*`,
+  /** What LLM proxies say of themselves to each other. */
+  policyHeartbeat: `${ROOT}.policy.hb`,
   control: (node: string): string => `${ROOT}.ctl.${subjectToken(node)}`,
 } as const;

@@ -8,6 +8,9 @@ import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
 import { withLock } from './lock.ts';
 import { npmInstall } from './npm.ts';
 
+/** What is to be installed, under its name. */
+export type Installable = { readonly name: string } & Pick<Adapter, 'install'>;
+
 export interface InstallEvents {
   started(harness: string, version: string): void;
   /** Every few seconds. */
@@ -23,7 +26,7 @@ export const installFolder = (cacheDir: string, name: string, version: string): 
   join(cacheDir, 'harness', name, version);
 
 /** True when nothing is to be installed, or all of it is there. */
-export async function isInstalled(cacheDir: string, { name, install }: Adapter): Promise<boolean> {
+export async function isInstalled(cacheDir: string, { name, install }: Installable): Promise<boolean> {
   if (install === undefined) return true;
   return await exists(join(installFolder(cacheDir, name, install.version), install.entry));
 }
@@ -34,7 +37,7 @@ export async function isInstalled(cacheDir: string, { name, install }: Adapter):
  */
 export async function ensureInstalled(
   cacheDir: string,
-  adapter: Adapter,
+  adapter: Installable,
   events: InstallEvents,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -21,6 +21,8 @@ export interface Call {
   /** Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over; the reason is a PolarError. */
   readonly signal: AbortSignal;
   abort(reason: PolarError): void;
+  /** Its time limit does not count these milliseconds: it was held. */
+  extend(ms: number): void;
   /** Exactly once, when everything of the call is done; with the error where it failed. */
   end(error?: unknown): void;
 }
@@ -76,14 +78,24 @@ export class Attempt {
 
   #begin(): Call {
     const controller = new AbortController();
-    const late = (): void =>
-      controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
-    const timer = setTimeout(late, ENGINE_CALL_MS);
+    let heldMs = 0;
+    const late = (): void => {
+      if (heldMs < 1) {
+        controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
+        return;
+      }
+      timer = setTimeout(late, heldMs);
+      heldMs = 0;
+    };
+    let timer = setTimeout(late, ENGINE_CALL_MS);
     const call: Call = {
       id: newId('call'),
       startSeq: this.order(),
       signal: controller.signal,
       abort: (reason) => controller.abort(reason),
+      extend: (ms) => {
+        heldMs += ms;
+      },
       end: (error) => {
         clearTimeout(timer);
         this.#inFlight.delete(call);

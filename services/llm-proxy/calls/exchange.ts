@@ -7,10 +7,14 @@ import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
 import { countOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
+import type { RoleFound } from '../domain/roles.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { logprobColumn, policyVersionOf, type Sampled, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { CallOrder, EngineCall } from '../engines/engine-call.ts';
-import { callRecorded, usageDiffers } from '../events.ts';
+import { retried } from '../engines/retry.ts';
+import { callHeld, callRecorded, usageDiffers } from '../events.ts';
+import type { Passage } from '../policy/gate.ts';
+import type { Delivery } from './delivery.ts';
 
 export interface ExchangeParts {
   readonly ctx: LlmProxyContext;
@@ -19,6 +23,10 @@ export interface ExchangeParts {
   readonly asked: Asked;
   readonly order: CallOrder;
   readonly writer: ReplyWriter;
+  readonly delivery: Delivery;
+  readonly role: RoleFound;
+  /** Rules that changed the request. */
+  readonly normalisedBy: readonly string[];
 }
 
 interface Digests {
@@ -46,13 +54,14 @@ export interface Ending {
 
 type Fields = Exclude<MessageInitShape<typeof CompletionSchema>, Completion>;
 
-export class Exchange {
+export class Exchange implements Disposable {
   readonly parts: ExchangeParts;
   readonly #startMs = Date.now();
   readonly #start = performance.now();
   #asked: number | undefined;
   #firstToken: number | undefined;
   #tries = 0;
+  #passage: Passage | undefined;
   #digests: Digests | undefined;
 
   constructor(parts: ExchangeParts) {
@@ -69,11 +78,44 @@ export class Exchange {
     return this.#digests;
   }
 
-  /** A try at an engine. */
-  async begin(): Promise<EngineCall> {
-    const { ctx, order, call } = this.parts;
+  /**
+   * Ask engines until `work` gets through: again while they are not there, and anew after a pause that gave the call up
+   * before the harness had seen anything of it. `work` gets a try and the signal that it lasts for. A passage that is
+   * returned stays open until the exchange is disposed of.
+   */
+  async ask<T>(work: (tried: EngineCall, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { ctx, call, delivery } = this.parts;
+    for (;;) {
+      const passage = await this.#enter();
+      const signal = AbortSignal.any([call.signal, passage.given]);
+      try {
+        return await retried(signal, async () => work(await this.#begin(signal), signal));
+      } catch (error) {
+        const again = error instanceof PolarError && error.reason === 'POLICY_PAUSED' && !delivery.begun;
+        if (!again) throw error;
+        callHeld(ctx.log, this.parts.attempt.key, call.id);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#passage?.[Symbol.dispose]();
+  }
+
+  async #enter(): Promise<Passage> {
+    const { ctx, call } = this.parts;
+    this.#passage?.[Symbol.dispose]();
+    this.#passage = undefined;
+    const from = performance.now();
+    this.#passage = await ctx.policies.gate.enter(call.signal);
+    call.extend(performance.now() - from);
+    return this.#passage;
+  }
+
+  async #begin(signal: AbortSignal): Promise<EngineCall> {
+    const { ctx, order } = this.parts;
     this.#tries++;
-    const tried = await ctx.engines.begin(order, call.signal);
+    const tried = await ctx.engines.begin(order, signal);
     this.#asked = performance.now();
     return tried;
   }
@@ -118,9 +160,10 @@ export class Exchange {
 
   /** What the records of all choices say alike. */
   #shared({ tried, usage, error }: Ending): Fields {
-    const { attempt, call, asked } = this.parts;
+    const { attempt, call, asked, role, normalisedBy } = this.parts;
     const { engine, model, sent, tokens } = tried;
     return {
+      ...this.#versionOf(tokens),
       startSeq: call.startSeq,
       endSeq: attempt.order(),
       model,
@@ -129,16 +172,26 @@ export class Exchange {
       dialect: asked.dialect,
       mode: 'text',
       trainable: true,
-      role: 'main',
-      policyVersion: policyVersionOf(tokens.weightVersion),
-      weightVersion: tokens.weightVersion,
-      policySpans: policySpansOf(tokens),
+      role: role.role,
+      roleRule: role.rule,
+      normalisedBy: [...normalisedBy],
       sampling: samplingOf(sent),
       usage: usageOf(usage),
       times: this.#times(),
       engineTries: this.#tries,
       errorReason: providerReason(error),
     };
+  }
+
+  /** The engine's word where it has one, else what was published when the call began. */
+  #versionOf(tokens: Tokens): Fields {
+    const { weightVersion } = tokens;
+    const published = this.#passage?.version;
+    if (weightVersion === '' && published !== undefined) return published;
+    const named = policyVersionOf(weightVersion);
+    const same = published !== undefined && published.weightVersion === weightVersion;
+    const policyVersion = same && named === 0n ? published.policyVersion : named;
+    return { policyVersion, weightVersion, policySpans: policySpansOf(tokens) };
   }
 
   #times(): NonNullable<Fields['times']> {

@@ -1,19 +1,17 @@
 // A streamed call: deltas go to the harness as they come; the end is held back until the record is durable.
-import type { ServerResponse } from 'node:http';
-import { asPolarError, PolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
 import type { StreamWriter } from '../dialects/dialect.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
 import { sampledOf } from '../domain/tokens.ts';
 import type { EngineCall } from '../engines/engine-call.ts';
-import { retried } from '../engines/retry.ts';
-import { EventRelay } from '../http/event-relay.ts';
 import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
 
 /** What is known of a reply so far. */
 interface Progress {
   readonly tried: EngineCall;
   readonly stream: StreamWriter;
+  readonly signal: AbortSignal;
   /** By the index of the choice. */
   readonly choices: Map<number, ChoiceProgress>;
   /** From the last choice's finish chunk on, what the harness is to see waits here. */
@@ -26,45 +24,51 @@ interface ChoiceProgress {
   finish: string | undefined;
 }
 
-export async function streamedReply(exchange: Exchange, response: ServerResponse): Promise<void> {
-  const { call, writer } = exchange.parts;
-  const stream = writer.stream();
-  using relay = new EventRelay(response, stream);
-  const { tried, first, rest } = await retried(call.signal, () => untilFirstToken(exchange));
+export async function streamedReply(exchange: Exchange): Promise<void> {
+  const { delivery } = exchange.parts;
+  const begun = await exchange.ask((tried, signal) => untilFirstToken(tried, signal));
   exchange.firstToken();
-  const progress: Progress = { tried, stream, choices: new Map(), held: [], usage: {} };
+  const progress = progressOf(begun, delivery.stream);
   try {
-    requireEarlyIds(tried);
-    for (const chunk of first) await pass(exchange, progress, relay, chunk);
-    for await (const chunk of rest) await pass(exchange, progress, relay, chunk);
+    requireEarlyIds(begun.tried);
+    for (const chunk of begun.first) await pass(exchange, progress, chunk);
+    for await (const chunk of begun.rest) await pass(exchange, progress, chunk);
     requireWhole(exchange, progress);
   } catch (error) {
-    await rest.return();
+    await begun.rest.return();
     await recordBroken(exchange, progress, error);
-    relay.fail(asPolarError(error));
     throw error;
   }
-  await finish(exchange, progress, relay);
+  await finish(exchange, progress);
 }
+
+const progressOf = ({ tried, signal }: Begun, stream: StreamWriter): Progress => ({
+  tried,
+  signal,
+  stream,
+  choices: new Map(),
+  held: [],
+  usage: {},
+});
 
 interface Begun {
   readonly tried: EngineCall;
+  readonly signal: AbortSignal;
   /** Up to and with the first chunk that holds something sampled, or the end. */
   readonly first: readonly JsonObject[];
   readonly rest: AsyncGenerator<JsonObject, void>;
 }
 
 /** One try. Nothing has gone to the harness yet, so a stream that breaks here can be tried again. */
-async function untilFirstToken(exchange: Exchange): Promise<Begun> {
-  const tried = await exchange.begin();
-  const rest = tried.chunks(exchange.parts.call.signal);
+async function untilFirstToken(tried: EngineCall, signal: AbortSignal): Promise<Begun> {
+  const rest = tried.chunks(signal);
   const first: JsonObject[] = [];
   try {
     for (;;) {
       const next = await rest.next();
-      if (next.done) return { tried, first, rest };
+      if (next.done) return { tried, signal, first, rest };
       first.push(next.value);
-      if (choicesIn(next.value).some(begins)) return { tried, first, rest };
+      if (choicesIn(next.value).some(begins)) return { tried, signal, first, rest };
     }
   } catch (error) {
     const { reason, message } = asPolarError(error);
@@ -79,19 +83,14 @@ const begins = (choice: JsonObject): boolean =>
   saysSomething(objectOf(choice['delta'])) || textOf(choice['finish_reason']) !== undefined;
 
 /** Take a chunk in, and let the harness see it or hold it. */
-async function pass(
-  exchange: Exchange,
-  progress: Progress,
-  relay: EventRelay,
-  chunk: JsonObject,
-): Promise<void> {
-  const { asked, call } = exchange.parts;
+async function pass(exchange: Exchange, progress: Progress, chunk: JsonObject): Promise<void> {
+  const { asked, delivery } = exchange.parts;
   for (const choice of choicesIn(chunk)) take(progress, choice);
   if (isObject(chunk['usage'])) progress.usage = chunk['usage'];
   const seen = progress.stream.chunk(chunk);
   const finished = [...progress.choices.values()].filter((choice) => choice.finish !== undefined);
   if (finished.length >= asked.n) progress.held.push(seen);
-  else if (seen !== '') await relay.send(seen, call.signal);
+  else if (seen !== '') await delivery.send(seen, progress.signal);
 }
 
 function take(progress: Progress, choice: JsonObject): void {
@@ -120,7 +119,7 @@ function requireWhole({ parts }: Exchange, { tried, choices }: Progress): void {
   }
 }
 
-async function finish(exchange: Exchange, progress: Progress, relay: EventRelay): Promise<void> {
+async function finish(exchange: Exchange, progress: Progress): Promise<void> {
   const { tried, usage, held, stream } = progress;
   const choices = [...progress.choices].map(([index, { assembler, finish }]): Choice => {
     return { index, finishReason: finishReasonOf(finish ?? 'stop'), reply: assembler.message };
@@ -128,21 +127,24 @@ async function finish(exchange: Exchange, progress: Progress, relay: EventRelay)
   const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
   const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
   await exchange.record({ tried, choices: kept, usage, error });
-  if (error !== undefined) {
-    relay.fail(error);
-    throw error;
-  }
+  if (error !== undefined) throw error;
   exchange.parts.call.signal.throwIfAborted();
-  relay.end(held.join('') + stream.end());
+  exchange.parts.delivery.end(held.join('') + stream.end());
 }
+
+/** How a reply ended that nobody was at fault for. */
+const BROKEN: Partial<Record<Reason, string>> = {
+  CANCELLED: 'cancelled',
+  SESSION_CLOSED: 'cancelled',
+  POLICY_PAUSED: 'abort',
+};
 
 /** What was sampled until a stream broke is recorded; where the engine has told no ids, there is nothing to record. */
 async function recordBroken(exchange: Exchange, progress: Progress, error: unknown): Promise<void> {
   const { tried, usage } = progress;
   if (tried.tokens.promptIds === undefined) return;
   const { reason } = asPolarError(error);
-  const left = reason === 'CANCELLED' || reason === 'SESSION_CLOSED';
-  const finishReason = left ? 'cancelled' : 'error';
+  const finishReason = BROKEN[reason] ?? 'error';
   const indexes = progress.choices.size === 0 ? [0] : [...progress.choices.keys()];
   const choices = indexes.map((index) => ({ index, finishReason, reply: undefined }));
   await exchange.record({ tried, choices, usage, error });

@@ -1,27 +1,24 @@
 // A call without a stream: the reply goes out when its record is durable.
-import type { ServerResponse } from 'node:http';
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf } from '../domain/reply.ts';
 import { sampledOf } from '../domain/tokens.ts';
 import type { EngineCall } from '../engines/engine-call.ts';
-import { retried } from '../engines/retry.ts';
-import { sendJson } from '../http/answer.ts';
 import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
 
-export async function wholeReply(exchange: Exchange, response: ServerResponse): Promise<void> {
-  const { call, writer } = exchange.parts;
-  const { tried, reply } = await retried(call.signal, async () => {
-    const tried = await exchange.begin();
-    return { tried, reply: await tried.whole(call.signal) };
-  });
+export async function wholeReply(exchange: Exchange): Promise<void> {
+  const { call, writer, delivery } = exchange.parts;
+  const { tried, reply } = await exchange.ask(async (tried, signal) => ({
+    tried,
+    reply: await tried.whole(signal),
+  }));
   const choices = choicesOf(tried, reply);
   const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
   const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
   await exchange.record({ tried, choices: kept, usage: objectOf(reply['usage']), error });
   if (error !== undefined) throw error;
   call.signal.throwIfAborted();
-  sendJson(response, 200, writer.whole(reply));
+  delivery.whole(writer.whole(reply));
 }
 
 function choicesOf(tried: EngineCall, reply: JsonObject): Choice[] {

@@ -3,6 +3,7 @@
 import type { PolarError } from '../../common/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
+import type { Feature } from './features.ts';
 
 /** A checked request in the words of openai-chat. */
 export interface Asked {
@@ -46,6 +47,8 @@ export interface StreamWriter {
 /** One of the provider APIs. */
 export interface Dialect {
   readonly name: DialectName;
+  /** What it does with each part of a request: docs/dialects.md. */
+  readonly features?: readonly Feature[];
   /** Throws DIALECT_INVALID with every fault. */
   read(body: JsonObject, target: GenerateTarget): Asked;
   /** Body of an answer with an error. */

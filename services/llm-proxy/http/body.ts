@@ -13,9 +13,13 @@ const decoders = {
   zstd: promisify(zstdDecompress),
 } as const;
 
-/** The parsed body. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
-export async function readJson(request: IncomingMessage): Promise<JsonObject> {
-  const bytes = await decoded(await readBytes(request), request.headers['content-encoding']);
+/** The body, unpacked. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  return await decoded(await readBytes(request), request.headers['content-encoding']);
+}
+
+/** Throws DIALECT_INVALID. */
+export function parseBody(bytes: Buffer): JsonObject {
   const body = parsed(bytes);
   if (!isObject(body)) throw invalid('must be a JSON object');
   return body;

@@ -22,12 +22,33 @@ export class EventRelay implements Disposable {
 
   /** Send framed events; waits while the harness does not read. Throws the signal's reason. */
   async send(events: string, signal: AbortSignal): Promise<void> {
+    if (this.#response.destroyed) return;
     this.#begin();
     this.#silence.refresh();
     if (this.#response.write(events)) return;
-    await once(this.#response, 'drain', { signal }).catch((error) => {
-      throw signal.aborted ? signal.reason : error;
-    });
+    await this.#drained(signal);
+  }
+
+  /** A client that leaves instead of reading is no error of the reply. */
+  async #drained(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const left = (): void => over.abort();
+    this.#response.once('close', left);
+    try {
+      await once(this.#response, 'drain', { signal: AbortSignal.any([signal, over.signal]) });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (!over.signal.aborted) throw error;
+    } finally {
+      this.#response.off('close', left);
+    }
+  }
+
+  /** Send what has gone out before this request came; it is not waited for. */
+  write(events: string): void {
+    this.#begin();
+    this.#silence.refresh();
+    this.#response.write(events);
   }
 
   /** Send the last events and end. */

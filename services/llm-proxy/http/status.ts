@@ -10,7 +10,8 @@ const STATUS: Partial<Record<Reason, number>> = {
   BODY_TOO_LARGE: 413,
   ENGINE_REFUSED: 400,
   CALLS_IN_FLIGHT_LIMIT: 429,
-  CALLS_PER_ATTEMPT_LIMIT: 429,
+  // No later try can succeed, so none is asked for.
+  CALLS_PER_ATTEMPT_LIMIT: 403,
   ENGINE_ERROR: 502,
   ENGINE_NO_TOKEN_IDS: 502,
   ENGINE_STREAM_CUT: 502,
@@ -20,6 +21,7 @@ const STATUS: Partial<Record<Reason, number>> = {
   NATS_UNAVAILABLE: 503,
   NATS_STORE_FULL: 503,
   SHUTTING_DOWN: 503,
+  POLICY_PAUSED: 503,
 };
 
 export const statusOf = (error: PolarError): number => STATUS[error.reason] ?? 500;

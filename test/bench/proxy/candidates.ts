@@ -48,7 +48,10 @@ interface Command {
 }
 
 /** A peer: started, waited for until it answers `ready`, stopped with its folder. */
-async function peer(port: number, { command, ready, env, folder, key = NO_KEY }: Command): Promise<Candidate> {
+async function peer(
+  port: number,
+  { command, ready, env, folder, key = NO_KEY }: Command,
+): Promise<Candidate> {
   const [file = '', ...args] = [...pinned, ...command];
   const child = spawn(file, args, { env: { ...process.env, ...env }, stdio: 'ignore', detached: true });
   const stop = async (): Promise<void> => {
@@ -102,12 +105,17 @@ const vllmRouter: Start = async (enginePort) => {
   return await peer(port, { command, ready: '/health' });
 };
 
+/** peers/fastapi_proxy.py */
 const fastapi: Start = async (enginePort) => {
   const port = await freePort();
   const own = ['--app-dir', here(''), '--host', '127.0.0.1', '--port', String(port), '--workers', '1'];
   const fast = ['--loop', 'uvloop', '--http', 'httptools', '--log-level', 'error', '--no-access-log'];
   const command = [binOf('peers', 'uvicorn'), 'fastapi_proxy:app', ...own, ...fast];
-  return await peer(port, { command, ready: '/health', env: { ENGINE_URL: `http://127.0.0.1:${enginePort}` } });
+  return await peer(port, {
+    command,
+    ready: '/health',
+    env: { ENGINE_URL: `http://127.0.0.1:${enginePort}` },
+  });
 };
 
 /** Without a database; it refuses to start without a key that it finds strong. */
@@ -132,7 +140,10 @@ const litellm: Start = async (enginePort) => {
 };
 
 /** Ours: a real nats-server, sessions let in by capabilities, each record durable before its reply ends. */
-export async function startPolar(enginePort: number, nodeFlags: readonly string[] = []): Promise<PolarCandidate> {
+export async function startPolar(
+  enginePort: number,
+  nodeFlags: readonly string[] = [],
+): Promise<PolarCandidate> {
   const proxy = await TestProxy.prepare({ engineUrl: `http://127.0.0.1:${enginePort}`, kind: 'vllm' });
   try {
     await proxy.spawn([...pinned, process.execPath, ...nodeFlags], { POLAR_LOG_LEVEL: 'info' });
@@ -147,6 +158,7 @@ export class PolarCandidate implements Candidate {
   readonly proxy: TestProxy;
   readonly key = NO_KEY;
   #sessions = 0;
+  #open: string[] = [];
 
   constructor(proxy: TestProxy) {
     this.proxy = proxy;
@@ -162,8 +174,18 @@ export class PolarCandidate implements Candidate {
 
   async paths(sessions: number): Promise<readonly string[]> {
     const names = Array.from({ length: sessions }, () => `bench-${this.#sessions++}`);
+    this.#open.push(...names);
     const capabilities = await Promise.all(names.map((name) => this.proxy.admit(name)));
     return capabilities.map((capability) => `/s/${capability}${CHAT}`);
+  }
+
+  /** End all that were let in, as their executor does. */
+  async closeSessions(): Promise<void> {
+    for (const sessionId of this.#open) {
+      await this.proxy.client.closeSession({ sessionId, attempt: 1 });
+      await this.proxy.revoke(sessionId);
+    }
+    this.#open = [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -69,7 +69,7 @@ export class SmallBody {
   }
 
   numbered(n: number): Buffer {
-    this.#bytes.latin1Write(String(n % 1e8).padStart(8, '0'), this.#at);
+    this.#bytes.write(String(n % 1e8).padStart(8, '0'), this.#at, 'latin1');
     return this.#bytes;
   }
 }
@@ -194,7 +194,8 @@ export const STAMP_DIGITS = 16;
 
 /** Events of a stream of `chunks` chunks: what opens it, the parts around a chunk's stamp, what ends it. */
 export function streamParts(chunks: number): { open: string; before: string; after: string; end: string } {
-  const head = '{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"served","choices":';
+  const head =
+    '{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"served","choices":';
   const ids = JSON.stringify(count(PROMPT_IDS));
   const first = `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":${ids}}`;
   const after = `"},"logprobs":{"content":[{"token":" w","logprob":-0.25,"bytes":[32,119],"top_logprobs":[]}]},"finish_reason":null,"token_ids":[1234]}]}\n\n`;

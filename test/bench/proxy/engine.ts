@@ -15,17 +15,22 @@ export interface EnginePace {
 const SMALL_REPLIES = 64;
 /** `stream` and the turn's mark stand this near to an end of the body. */
 const LOOK_BYTES = 16_384;
+const NOTHING = Buffer.alloc(0);
 
 const withHead = (body: Buffer): Buffer =>
   Buffer.concat([
-    Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`),
+    Buffer.from(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    ),
     body,
   ]);
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
 
 const replies = Array.from({ length: SMALL_REPLIES }, (_, i) => withHead(smallReply(i)));
-const models = withHead(Buffer.from('{"object":"list","data":[{"id":"served","object":"model","owned_by":"bench"}]}'));
+const models = withHead(
+  Buffer.from('{"object":"list","data":[{"id":"served","object":"model","owned_by":"bench"}]}'),
+);
 let pace: EnginePace = { chunks: 200, gapMs: 20 };
 let calls = 0;
 
@@ -48,17 +53,25 @@ function stream(socket: Socket): void {
 }
 
 function answer(socket: Socket, head: string, first: Buffer, last: Buffer): void {
-  if (head.startsWith('GET ')) return void socket.write(models);
+  if (head.startsWith('GET ')) {
+    socket.write(models);
+    return;
+  }
   const streamed = /"stream": ?true/;
-  if (streamed.test(first.latin1Slice()) || streamed.test(last.latin1Slice())) return stream(socket);
-  const turn = pace.turns === undefined ? undefined : /.*#turn=(\d+)#/s.exec(last.latin1Slice())?.[1];
-  if (turn !== undefined && pace.turns !== undefined) socket.write(withHead(turnReply(Number(turn), pace.turns)));
+  if (streamed.test(first.toString('latin1')) || streamed.test(last.toString('latin1'))) {
+    stream(socket);
+    return;
+  }
+  const turn = pace.turns === undefined ? undefined : /.*#turn=(\d+)#/s.exec(last.toString('latin1'))?.[1];
+  if (turn !== undefined && pace.turns !== undefined)
+    socket.write(withHead(turnReply(Number(turn), pace.turns)));
   else socket.write(replies[calls++ % SMALL_REPLIES] as Buffer);
 }
 
 function serve(socket: Socket): void {
   const reader = new MessageReader();
-  let [first, last] = [Buffer.alloc(0), Buffer.alloc(0)];
+  let first: Buffer = NOTHING;
+  let last: Buffer = NOTHING;
   socket.setNoDelay(true).on('error', () => socket.destroy());
   socket.on('data', (bytes: Buffer) =>
     reader.push(
@@ -69,7 +82,7 @@ function serve(socket: Socket): void {
       },
       () => {
         answer(socket, reader.head, first.subarray(0, LOOK_BYTES), last.subarray(-LOOK_BYTES));
-        [first, last] = [Buffer.alloc(0), Buffer.alloc(0)];
+        [first, last] = [NOTHING, NOTHING];
       },
     ),
   );

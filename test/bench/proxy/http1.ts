@@ -23,13 +23,13 @@ export class MessageReader {
       if (this.#state === 'head') {
         const end = data.indexOf(HEAD_END, at);
         if (end < 0) return void this.#keep(data, at);
-        this.head = data.latin1Slice(at, end + 2);
+        this.head = data.toString('latin1', at, end + 2);
         at = end + 4;
         this.#begin();
       } else if (this.#state === 'size') {
         const end = data.indexOf('\r\n', at, 'latin1');
         if (end < 0) return void this.#keep(data, at);
-        const size = Number.parseInt(data.latin1Slice(at, end), 16);
+        const size = Number.parseInt(data.toString('latin1', at, end), 16);
         at = end + 2;
         this.#state = 'chunk';
         // Each chunk ends with CRLF; so does the last one, of no bytes, as no trailers come.

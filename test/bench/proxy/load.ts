@@ -112,7 +112,7 @@ class StampReader {
   }
 
   push(piece: Buffer): void {
-    const text = this.#carry + piece.latin1Slice();
+    const text = this.#carry + piece.toString('latin1');
     const arrivedUs = nowUs();
     let from = 0;
     for (let at = text.indexOf(STAMP); at >= 0; at = text.indexOf(STAMP, from)) {

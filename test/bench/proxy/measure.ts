@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Candidate } from './candidates.ts';
-import type { Cell, Figures } from './cells.ts';
+import type { Cell, Figures, Sketch } from './cells.ts';
 import type { EnginePace } from './engine.ts';
 import type { Outcome, Plan } from './load.ts';
 import { busyMs, cpuMsOf, residentMiBOf } from './processes.ts';
@@ -51,27 +51,15 @@ export class Bench implements AsyncDisposable {
 
   async sample(cell: Cell, candidate: Candidate): Promise<Sample> {
     await this.pace(cell.pace ?? PACE);
-    const { port, key, pid } = candidate;
-    const plans = await Promise.all(
-      cell.plans.map(
-        async ({ sessions, ...sketch }): Promise<Plan> => ({
-          ...sketch,
-          port,
-          key,
-          paths: await candidate.paths(sessions),
-        }),
-      ),
-    );
-    this.#load.send(plans);
-    await once(this.#load, 'message');
+    const { pid } = candidate;
+    await this.#prepare(candidate, cell.plans);
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     let residentMiB = 0;
     const watch = setInterval(() => {
       if (pid !== undefined) residentMiB = Math.max(residentMiB, residentMiBOf(pid));
     }, SAMPLE_MS);
     const before = this.#cost(candidate);
-    this.#load.send('go');
-    const [outcomes] = (await once(this.#load, 'message')) as [readonly Outcome[]];
+    const outcomes = await this.#go();
     const after = this.#cost(candidate);
     clearInterval(watch);
     const cpuMs = after.own - before.own;
@@ -81,6 +69,28 @@ export class Bench implements AsyncDisposable {
       errors: Object.assign({}, ...outcomes.map(({ errors }) => errors)),
       foreign: Math.max(0, after.busy - before.busy - known) / (after.at - before.at),
     };
+  }
+
+  /** Calls without a measurement; returns the errors. */
+  async play(candidate: Candidate, sketch: Sketch): Promise<Readonly<Record<string, number>>> {
+    await this.#prepare(candidate, [sketch]);
+    return Object.assign({}, ...(await this.#go()).map(({ errors }) => errors));
+  }
+
+  async #prepare(candidate: Candidate, sketches: readonly Sketch[]): Promise<void> {
+    const { port, key } = candidate;
+    const plans: Plan[] = [];
+    for (const { sessions, ...sketch } of sketches) {
+      plans.push({ ...sketch, port, key, paths: await candidate.paths(sessions) });
+    }
+    this.#load.send(plans);
+    await once(this.#load, 'message');
+  }
+
+  async #go(): Promise<readonly Outcome[]> {
+    this.#load.send('go');
+    const [outcomes] = (await once(this.#load, 'message')) as [readonly Outcome[]];
+    return outcomes;
   }
 
   #cost({ pid }: Candidate): { own: number; known: number; busy: number; at: number } {

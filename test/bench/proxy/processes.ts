@@ -18,7 +18,9 @@ export function cpuMsOf(pid: number): number {
 
 /** Resident memory of a tree of processes, in MiB. */
 export function residentMiBOf(pid: number): number {
-  const kib = treeOf(pid).map((one) => Number(/^VmRSS:\s+(\d+)/m.exec(text(`/proc/${one}/status`))?.[1] ?? 0));
+  const kib = treeOf(pid).map((one) =>
+    Number(/^VmRSS:\s+(\d+)/m.exec(text(`/proc/${one}/status`))?.[1] ?? 0),
+  );
   return kib.reduce((sum, each) => sum + each, 0) / 1024;
 }
 

@@ -1,55 +1,99 @@
-// npm run bench:proxy: what the llm-proxy costs, side by side with peers. Writes its part of docs/benchmarks.md.
-//   --quick         one round of short measurements; nothing is written
-//   --rounds N      default 3
-//   --only A,B      these candidates
+// npm run bench:proxy: what the llm-proxy costs, side by side with peers, and how it grows. Writes docs/benchmarks.md.
+//   --quick           one round of short measurements, and nothing is written
+//   --rounds N        default 3
+//   --parts A,B       of cost, growth, soak
+//   --only A,B        these candidates; then nothing is written
+//   --cells A,B       these measurements; then nothing is written
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, type CandidateName, OTHER_CORE } from './candidates.ts';
 import { type Cell, cellsOf, warmUp } from './cells.ts';
+import { type Growth, measureGrowth } from './growth.ts';
+import { growthChart, growthTable, soakTable } from './growth-report.ts';
 import { installPeers } from './install.ts';
-import { Bench, type Sample } from './measure.ts';
+import { Bench } from './measure.ts';
+import { costReport, type Result, writePart } from './report.ts';
+import { measureSoak } from './soak.ts';
 
 const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '3' },
-    only: { type: 'string', default: Object.keys(CANDIDATES).join(',') },
+    parts: { type: 'string', default: 'cost,growth,soak' },
+    only: { type: 'string', default: '' },
     cells: { type: 'string', default: '' },
   },
 });
+const DOCUMENTS = join(import.meta.dirname, '../../../docs');
+const SOAK_SESSIONS = flags.quick ? 200 : 2_000;
+
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
+const listed = (flag: string): string[] => flag.split(',').filter(Boolean);
+const parts = listed(flags.parts);
+/** Figures of a part of the whole are for who looks at them. */
+const written = !flags.quick && flags.only === '' && flags.cells === '';
 
 const told = (figures: Readonly<Record<string, number>>): string =>
   Object.entries(figures)
-    .map(([name, value]) => `${name} ${value.toPrecision(3)}`)
+    .map(([name, value]) => `${name} ${Number(value.toPrecision(3))}`)
     .join('  ');
 
-async function round(bench: Bench, name: CandidateName, cells: readonly Cell[], into: Results): Promise<void> {
+async function measure(
+  bench: Bench,
+  round: number,
+  name: CandidateName,
+  cells: readonly Cell[],
+): Promise<Result[]> {
   await using candidate = await CANDIDATES[name](bench.enginePort);
   await bench.sample(warmUp, candidate);
+  const results: Result[] = [];
   for (const cell of cells) {
-    const sample = await bench.sample(cell, candidate);
-    const errors = Object.keys(sample.errors).length === 0 ? '' : `  ${JSON.stringify(sample.errors)}`;
-    say(`${name} ${cell.name}: ${told(sample.figures)}  foreign ${sample.foreign.toFixed(2)}${errors}`);
-    into.push({ candidate: name, cell: cell.name, sample });
+    const { figures, foreign, errors } = await bench.sample(cell, candidate);
+    const failed = Object.keys(errors).length === 0 ? '' : `  ${JSON.stringify(errors)}`;
+    say(`${name} ${cell.name}: ${told(figures)}  others ${foreign.toFixed(2)}${failed}`);
+    results.push({ round, candidate: name, cell: cell.name, figures, foreign });
   }
+  return results;
 }
 
-type Results = { candidate: CandidateName; cell: string; sample: Sample }[];
-
-async function main(): Promise<void> {
-  execFileSync('taskset', ['-acp', String(OTHER_CORE), String(process.pid)], { stdio: 'ignore' });
-  const names = flags.only.split(',') as CandidateName[];
+async function cost(bench: Bench): Promise<void> {
+  const names = (flags.only === '' ? Object.keys(CANDIDATES) : listed(flags.only)) as CandidateName[];
   if (names.includes('vllm-router') || names.includes('fastapi-httpx')) installPeers('peers', say);
   if (names.includes('litellm')) installPeers('litellm', say);
-  const wanted = flags.cells.split(',').filter(Boolean);
+  const wanted = listed(flags.cells);
   const cells = cellsOf(flags.quick).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-  await using bench = await Bench.start();
-  const results: Results = [];
-  for (let i = 0; i < (flags.quick ? 1 : Number(flags.rounds)); i++) {
-    for (const name of names) await round(bench, name, cells, results);
+  const rounds = flags.quick ? 1 : Number(flags.rounds);
+  const results: Result[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const name of names) results.push(...(await measure(bench, round, name, cells)));
   }
+  const report = costReport(results, about(rounds));
+  if (written) writePart(join(DOCUMENTS, 'benchmarks.md'), 'proxy cost', report);
+  else say(`\n${report}`);
 }
 
-await main();
+const about = (rounds: number): string[] => [
+  `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node.js ${process.version};`,
+  `${new Date().toISOString().slice(0, 10)}; medians of ${rounds} rounds.`,
+];
+
+async function growth(bench: Bench): Promise<void> {
+  const none: Growth = { storedBytes: [], usedBytes: [], cpuMs: [], parseMs: [] };
+  const grown = parts.includes('growth') ? await measureGrowth(bench, say) : none;
+  const residentMiB = parts.includes('soak') ? await measureSoak(bench, SOAK_SESSIONS, say) : [];
+  const tables = [growthTable(grown), soakTable(residentMiB, SOAK_SESSIONS * 100)].join('\n\n');
+  if (!written || !parts.includes('growth') || !parts.includes('soak')) return say(`\n${tables}`);
+  writeFileSync(join(DOCUMENTS, 'benchmarks-growth.svg'), growthChart(grown, residentMiB));
+  const image = '![Cost, storage and memory of a growing session](benchmarks-growth.svg)';
+  writePart(join(DOCUMENTS, 'benchmarks.md'), 'proxy growth', `${tables}\n\n${image}`);
+}
+
+// All but what is measured stays off its core; children inherit this.
+execFileSync('taskset', ['-acp', String(OTHER_CORE), String(process.pid)], { stdio: 'ignore' });
+await using bench = await Bench.start();
+if (parts.includes('cost')) await cost(bench);
+if (parts.includes('growth') || parts.includes('soak')) await growth(bench);

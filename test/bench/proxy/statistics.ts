@@ -9,7 +9,8 @@ export interface Distribution {
 /** NaN where there are no samples. */
 export function distributionOf(samples: readonly number[]): Distribution {
   const sorted = Float64Array.from(samples).sort();
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 

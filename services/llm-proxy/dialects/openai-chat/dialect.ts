@@ -1,13 +1,19 @@
 // The openai-chat dialect: POST /v1/chat/completions.
 import type { Dialect } from '../dialect.ts';
+import { featuresOf } from '../features.ts';
+import { contentFeatures } from './content.ts';
 import { errorBody } from './errors.ts';
-import { modelBody } from './models.ts';
+import { FIELDS } from './fields.ts';
+import { roleFeatures } from './messages.ts';
+import { modelBody, modelsBody } from './models.ts';
 import { readChatRequest } from './request.ts';
+import { toolFeatures } from './tools.ts';
 
 export const openaiChat: Dialect = {
   name: 'openai-chat',
+  features: [...featuresOf('fields', FIELDS), ...roleFeatures, ...contentFeatures, ...toolFeatures],
   read: readChatRequest,
   errorBody,
   modelBody,
-  modelsBody: (ids) => ({ object: 'list', data: ids.map(modelBody) }),
+  modelsBody,
 };

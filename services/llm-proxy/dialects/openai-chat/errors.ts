@@ -1,4 +1,4 @@
-// The openai-chat dialect: errors, with the reason as their code.
+// OpenAI's dialects: errors, with the reason as their code.
 import type { PolarError, Reason } from '../../../common/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isOverflow } from '../../domain/overflow.ts';

@@ -1,4 +1,4 @@
-// The openai-chat dialect: models.
+// OpenAI's dialects: models.
 import type { JsonObject } from '../../domain/json.ts';
 
 /** One model of the models list. */
@@ -7,4 +7,9 @@ export const modelBody = (id: string): JsonObject => ({
   object: 'model',
   created: 0,
   owned_by: 'polar',
+});
+
+export const modelsBody = (ids: readonly string[]): JsonObject => ({
+  object: 'list',
+  data: ids.map(modelBody),
 });

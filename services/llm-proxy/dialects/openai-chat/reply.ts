@@ -1,10 +1,11 @@
 // The openai-chat dialect: what a harness gets to see of a reply.
-import { arrayOf, isObject, type JsonObject } from '../../domain/json.ts';
+import { arrayOf, countOf, isObject, type JsonObject } from '../../domain/json.ts';
 import { DONE, eventOf } from '../../domain/sse.ts';
-import type { ReplyWriter } from '../dialect.ts';
+import type { ReplyWriter, StreamWriter } from '../dialect.ts';
+import { CallStream, type Declared, differs, showCalls, showLegacyFinish } from './tool-calls.ts';
 
-/** What a harness asked to see beside the reply. */
-export interface Wants {
+/** What a harness asked to see, and how. */
+export interface Wants extends Declared {
   readonly logprobs: boolean;
   /** A chunk with usage at the end of a stream. */
   readonly usage: boolean;
@@ -29,39 +30,87 @@ const CHOICE_EXTRAS = [
   'routed_experts',
 ];
 
-export function chatWriter(wants: Wants, shown: string): ReplyWriter {
+export const chatWriter = (wants: Wants, shown: string): ReplyWriter => ({
+  whole: (reply) => wholeReply(reply, wants, shown),
+  stream: () => chatStream(wants, shown),
+});
+
+function wholeReply(reply: JsonObject, wants: Wants, shown: string): JsonObject {
+  visible(reply, wants, shown);
+  for (const choice of arrayOf(reply['choices']).filter(isObject)) {
+    if (isObject(choice['message'])) choice['message'] = told(choice['message']);
+    if (differs(wants)) showCalls(choice, wants);
+    if (wants.legacy) showLegacyFinish(choice);
+  }
+  return reply;
+}
+
+/** A whole message as its stream would tell it: with a content and a refusal, and of the rest what says something. */
+function told({ role, content, refusal, ...rest }: JsonObject): JsonObject {
+  const message: JsonObject = {
+    role: role ?? 'assistant',
+    content: content ?? null,
+    refusal: refusal ?? null,
+  };
+  for (const [key, value] of Object.entries(rest)) {
+    const silent = value === null || value === undefined || (Array.isArray(value) && value.length === 0);
+    if (!silent) message[key] = value;
+  }
+  return renamed(message);
+}
+
+function chatStream(wants: Wants, shown: string): StreamWriter {
+  const calls = new Map<number, CallStream>();
+  const rewrite = (choice: JsonObject): void => {
+    const index = countOf(choice['index']);
+    const stream = calls.get(index) ?? new CallStream(wants);
+    calls.set(index, stream);
+    stream.show(choice);
+    if (wants.legacy) showLegacyFinish(choice);
+  };
+  const rewrites = differs(wants);
   return {
-    whole: (reply) => visibleReply(reply, wants, shown),
-    stream: () => ({
-      contentType: 'text/event-stream; charset=utf-8',
-      keepAlive: () => ': keep-alive\n\n',
-      chunk: (chunk) => {
-        const seen = visibleChunk(chunk, wants, shown);
-        return seen === undefined ? '' : eventOf(JSON.stringify(seen));
-      },
-      end: () => eventOf(DONE),
-      // Clients take an error object for the end of the reply, or fail for good; a broken connection they try again.
-      failed: () => undefined,
-    }),
+    contentType: 'text/event-stream; charset=utf-8',
+    keepAlive: () => ': keep-alive\n\n',
+    chunk: (chunk) => {
+      const seen = visibleChunk(chunk, wants, shown);
+      if (seen === undefined) return '';
+      if (rewrites) for (const choice of arrayOf(seen['choices'])) if (isObject(choice)) rewrite(choice);
+      return eventOf(JSON.stringify(seen));
+    },
+    end: () => eventOf(DONE),
+    // Clients take an error object for the end of the reply, or fail for good; a broken connection they try again.
+    failed: () => undefined,
   };
 }
 
-/** The reply as the harness sees it: the model it asked for, nothing that it did not ask for. Changes the object. */
-export function visibleReply(reply: JsonObject, wants: Wants, model: string): JsonObject {
+/** The chunk as the harness sees it; undefined where nothing is left of it. Changes the object. */
+export function visibleChunk(chunk: JsonObject, wants: Wants, shown: string): JsonObject | undefined {
+  visible(chunk, wants, shown);
+  for (const choice of arrayOf(chunk['choices'])) {
+    if (isObject(choice) && isObject(choice['delta'])) renamed(choice['delta']);
+  }
+  if (!wants.usage) delete chunk['usage'];
+  const empty = arrayOf(chunk['choices']).length === 0;
+  return empty && !isObject(chunk['usage']) ? undefined : chunk;
+}
+
+/** The model that was asked for, and nothing that was not asked for. Changes the object. */
+function visible(reply: JsonObject, wants: Wants, shown: string): void {
   for (const key of REPLY_EXTRAS) delete reply[key];
   for (const choice of arrayOf(reply['choices'])) {
     if (!isObject(choice)) continue;
     for (const key of CHOICE_EXTRAS) delete choice[key];
     if (!wants.logprobs && 'logprobs' in choice) choice['logprobs'] = null;
   }
-  if ('model' in reply) reply['model'] = model;
-  return reply;
+  if ('model' in reply) reply['model'] = shown;
 }
 
-/** The chunk as the harness sees it; undefined where nothing is left of it. Changes the object. */
-export function visibleChunk(chunk: JsonObject, wants: Wants, model: string): JsonObject | undefined {
-  visibleReply(chunk, wants, model);
-  if (!wants.usage) delete chunk['usage'];
-  const empty = arrayOf(chunk['choices']).length === 0;
-  return empty && !isObject(chunk['usage']) ? undefined : chunk;
+/** Reasoning goes by the name that harnesses read. Changes the object. */
+function renamed(message: JsonObject): JsonObject {
+  const { reasoning } = message;
+  if (reasoning === undefined) return message;
+  delete message['reasoning'];
+  if (reasoning !== null) message['reasoning_content'] ??= reasoning;
+  return message;
 }

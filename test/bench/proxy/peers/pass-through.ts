@@ -8,7 +8,14 @@ const agent = new Agent({ keepAlive: true, maxSockets: 2_048 });
 
 createServer((asked, answer) => {
   const forwarded = request(
-    { host: '127.0.0.1', port: enginePort, method: asked.method, path: asked.url, headers: asked.headers, agent },
+    {
+      host: '127.0.0.1',
+      port: enginePort,
+      method: asked.method,
+      path: asked.url,
+      headers: asked.headers,
+      agent,
+    },
     (reply) => {
       answer.writeHead(reply.statusCode ?? 502, reply.headers);
       reply.pipe(answer);

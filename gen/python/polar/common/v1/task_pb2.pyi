@@ -142,7 +142,7 @@ class UploadDir(_message.Message):
     def __init__(self, target: _Optional[str] = ..., files: _Optional[_Iterable[_Union[UploadFile, _Mapping]]] = ...) -> None: ...
 
 class HarnessSpec(_message.Message):
-    __slots__ = ("name", "model_name", "settings", "env", "command")
+    __slots__ = ("name", "model_name", "settings", "env", "command", "model_pools")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -155,12 +155,14 @@ class HarnessSpec(_message.Message):
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
+    MODEL_POOLS_FIELD_NUMBER: _ClassVar[int]
     name: str
     model_name: str
     settings: _struct_pb2.Struct
     env: _containers.ScalarMap[str, str]
     command: ExecStep
-    def __init__(self, name: _Optional[str] = ..., model_name: _Optional[str] = ..., settings: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., command: _Optional[_Union[ExecStep, _Mapping]] = ...) -> None: ...
+    model_pools: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., model_name: _Optional[str] = ..., settings: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., command: _Optional[_Union[ExecStep, _Mapping]] = ..., model_pools: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StrategySpec(_message.Message):
     __slots__ = ("strategy", "config")

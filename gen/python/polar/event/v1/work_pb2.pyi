@@ -235,18 +235,20 @@ class SessionResult(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class Capability(_message.Message):
-    __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling")
+    __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling", "model_pools")
     REF_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_MS_FIELD_NUMBER: _ClassVar[int]
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
+    MODEL_POOLS_FIELD_NUMBER: _ClassVar[int]
     ref: AttemptRef
     digest: str
     expire_ms: int
     model_name: str
     sampling: _task_pb2.Sampling
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., digest: _Optional[str] = ..., expire_ms: _Optional[int] = ..., model_name: _Optional[str] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ...) -> None: ...
+    model_pools: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., digest: _Optional[str] = ..., expire_ms: _Optional[int] = ..., model_name: _Optional[str] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., model_pools: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Cursor(_message.Message):
     __slots__ = ("task_id", "sent", "sent_count", "unacked", "stream_id", "seen_ms")

@@ -36,16 +36,64 @@ class ListEnginesResponse(_message.Message):
     engines: _containers.RepeatedCompositeFieldContainer[Engine]
     def __init__(self, engines: _Optional[_Iterable[_Union[Engine, _Mapping]]] = ...) -> None: ...
 
+class DrainEngineRequest(_message.Message):
+    __slots__ = ("base_url", "undo")
+    BASE_URL_FIELD_NUMBER: _ClassVar[int]
+    UNDO_FIELD_NUMBER: _ClassVar[int]
+    base_url: str
+    undo: bool
+    def __init__(self, base_url: _Optional[str] = ..., undo: bool = ...) -> None: ...
+
+class DrainEngineResponse(_message.Message):
+    __slots__ = ("calls_in_flight",)
+    CALLS_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    calls_in_flight: int
+    def __init__(self, calls_in_flight: _Optional[int] = ...) -> None: ...
+
 class Engine(_message.Message):
-    __slots__ = ("kind", "base_url", "model", "healthy", "problem")
+    __slots__ = ("kind", "base_url", "model", "healthy", "problem", "pool", "calls_in_flight", "calls_in_flight_max", "sessions", "draining", "features")
     KIND_FIELD_NUMBER: _ClassVar[int]
     BASE_URL_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     HEALTHY_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    CALLS_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    CALLS_IN_FLIGHT_MAX_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
     kind: str
     base_url: str
     model: str
     healthy: bool
     problem: str
-    def __init__(self, kind: _Optional[str] = ..., base_url: _Optional[str] = ..., model: _Optional[str] = ..., healthy: bool = ..., problem: _Optional[str] = ...) -> None: ...
+    pool: str
+    calls_in_flight: int
+    calls_in_flight_max: int
+    sessions: int
+    draining: bool
+    features: EngineFeatures
+    def __init__(self, kind: _Optional[str] = ..., base_url: _Optional[str] = ..., model: _Optional[str] = ..., healthy: bool = ..., problem: _Optional[str] = ..., pool: _Optional[str] = ..., calls_in_flight: _Optional[int] = ..., calls_in_flight_max: _Optional[int] = ..., sessions: _Optional[int] = ..., draining: bool = ..., features: _Optional[_Union[EngineFeatures, _Mapping]] = ...) -> None: ...
+
+class EngineFeatures(_message.Message):
+    __slots__ = ("whole_ids", "streamed_ids", "prompt_ids", "logprob_mode", "several_choices", "tokenize_path", "token_mode", "weight_versions", "pause_path")
+    WHOLE_IDS_FIELD_NUMBER: _ClassVar[int]
+    STREAMED_IDS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_IDS_FIELD_NUMBER: _ClassVar[int]
+    LOGPROB_MODE_FIELD_NUMBER: _ClassVar[int]
+    SEVERAL_CHOICES_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZE_PATH_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_MODE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_PATH_FIELD_NUMBER: _ClassVar[int]
+    whole_ids: bool
+    streamed_ids: str
+    prompt_ids: str
+    logprob_mode: str
+    several_choices: bool
+    tokenize_path: str
+    token_mode: str
+    weight_versions: bool
+    pause_path: str
+    def __init__(self, whole_ids: bool = ..., streamed_ids: _Optional[str] = ..., prompt_ids: _Optional[str] = ..., logprob_mode: _Optional[str] = ..., several_choices: bool = ..., tokenize_path: _Optional[str] = ..., token_mode: _Optional[str] = ..., weight_versions: bool = ..., pause_path: _Optional[str] = ...) -> None: ...

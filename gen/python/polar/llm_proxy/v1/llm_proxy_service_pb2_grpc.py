@@ -45,6 +45,11 @@ class ProxyServiceStub(object):
                 request_serializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesRequest.SerializeToString,
                 response_deserializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesResponse.FromString,
                 _registered_method=True)
+        self.DrainEngine = channel.unary_unary(
+                '/polar.llm_proxy.v1.ProxyService/DrainEngine',
+                request_serializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineRequest.SerializeToString,
+                response_deserializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineResponse.FromString,
+                _registered_method=True)
 
 
 class ProxyServiceServicer(object):
@@ -66,6 +71,15 @@ class ProxyServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DrainEngine(self, request, context):
+        """DrainEngine takes an engine out of use, or back in: calls in flight go on, all others go to the other engines of its
+        pool. It is out of use when ListEngines tells no calls in flight. Not kept over a restart. Safe to repeat. Errors:
+        NOT_FOUND (no engine at this address), INVALID_ARGUMENT (no address).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProxyServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -78,6 +92,11 @@ def add_ProxyServiceServicer_to_server(servicer, server):
                     servicer.ListEngines,
                     request_deserializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesRequest.FromString,
                     response_serializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesResponse.SerializeToString,
+            ),
+            'DrainEngine': grpc.unary_unary_rpc_method_handler(
+                    servicer.DrainEngine,
+                    request_deserializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineRequest.FromString,
+                    response_serializer=polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,6 +154,33 @@ class ProxyService(object):
             '/polar.llm_proxy.v1.ProxyService/ListEngines',
             polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesRequest.SerializeToString,
             polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.ListEnginesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DrainEngine(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.llm_proxy.v1.ProxyService/DrainEngine',
+            polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineRequest.SerializeToString,
+            polar_dot_llm__proxy_dot_v1_dot_llm__proxy__service__pb2.DrainEngineResponse.FromString,
             options,
             channel_credentials,
             insecure,

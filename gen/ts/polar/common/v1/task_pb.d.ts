@@ -476,6 +476,13 @@ export declare type HarnessSpec = Message<"polar.common.v1.HarnessSpec"> & {
    * @generated from field: polar.common.v1.ExecStep command = 5;
    */
   command?: ExecStep | undefined;
+
+  /**
+   * Aliases of frozen model pools (`pool/…`) that the harness may call beside its own model; at most 16, each once.
+   *
+   * @generated from field: repeated string model_pools = 6;
+   */
+  modelPools: string[];
 };
 
 /**

@@ -272,6 +272,13 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
    * @generated from field: string engine_url = 36;
    */
   engineUrl: string;
+
+  /**
+   * The engine tells no token ids: prompt and sampled_ids are empty, `usage` alone counts what was sampled.
+   *
+   * @generated from field: bool no_token_ids = 37;
+   */
+  noTokenIds: boolean;
 };
 
 /**

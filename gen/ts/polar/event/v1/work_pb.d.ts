@@ -845,6 +845,13 @@ export declare type Capability = Message<"polar.event.v1.Capability"> & {
    * @generated from field: polar.common.v1.Sampling sampling = 5;
    */
   sampling?: Sampling | undefined;
+
+  /**
+   * Aliases of the node's model pools that the session may call; any other is 404.
+   *
+   * @generated from field: repeated string model_pools = 10;
+   */
+  modelPools: string[];
 };
 
 /**

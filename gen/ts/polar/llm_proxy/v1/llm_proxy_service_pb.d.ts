@@ -116,13 +116,60 @@ export declare type ListEnginesResponse = Message<"polar.llm_proxy.v1.ListEngine
 export declare const ListEnginesResponseSchema: GenMessage<ListEnginesResponse>;
 
 /**
+ * DrainEngineRequest names an engine.
+ *
+ * @generated from message polar.llm_proxy.v1.DrainEngineRequest
+ */
+export declare type DrainEngineRequest = Message<"polar.llm_proxy.v1.DrainEngineRequest"> & {
+  /**
+   * Its address, as ListEngines tells it.
+   *
+   * @generated from field: string base_url = 1;
+   */
+  baseUrl: string;
+
+  /**
+   * True: back in use.
+   *
+   * @generated from field: bool undo = 2;
+   */
+  undo: boolean;
+};
+
+/**
+ * Describes the message polar.llm_proxy.v1.DrainEngineRequest.
+ * Use `create(DrainEngineRequestSchema)` to create a new message.
+ */
+export declare const DrainEngineRequestSchema: GenMessage<DrainEngineRequest>;
+
+/**
+ * DrainEngineResponse tells what is left.
+ *
+ * @generated from message polar.llm_proxy.v1.DrainEngineResponse
+ */
+export declare type DrainEngineResponse = Message<"polar.llm_proxy.v1.DrainEngineResponse"> & {
+  /**
+   * Calls in flight at the engine.
+   *
+   * @generated from field: uint32 calls_in_flight = 1;
+   */
+  callsInFlight: number;
+};
+
+/**
+ * Describes the message polar.llm_proxy.v1.DrainEngineResponse.
+ * Use `create(DrainEngineResponseSchema)` to create a new message.
+ */
+export declare const DrainEngineResponseSchema: GenMessage<DrainEngineResponse>;
+
+/**
  * Engine is an inference server.
  *
  * @generated from message polar.llm_proxy.v1.Engine
  */
 export declare type Engine = Message<"polar.llm_proxy.v1.Engine"> & {
   /**
-   * sglang or vllm.
+   * sglang, vllm, llamacpp or openai.
    *
    * @generated from field: string kind = 1;
    */
@@ -155,6 +202,48 @@ export declare type Engine = Message<"polar.llm_proxy.v1.Engine"> & {
    * @generated from field: string problem = 5;
    */
   problem: string;
+
+  /**
+   * Alias of the frozen model pool that it belongs to; empty: the policy.
+   *
+   * @generated from field: string pool = 6;
+   */
+  pool: string;
+
+  /**
+   * Calls of this proxy at it.
+   *
+   * @generated from field: uint32 calls_in_flight = 7;
+   */
+  callsInFlight: number;
+
+  /**
+   * Most calls of this proxy at it.
+   *
+   * @generated from field: uint32 calls_in_flight_max = 8;
+   */
+  callsInFlightMax: number;
+
+  /**
+   * Sessions whose calls go to it.
+   *
+   * @generated from field: uint32 sessions = 9;
+   */
+  sessions: number;
+
+  /**
+   * No further calls go to it.
+   *
+   * @generated from field: bool draining = 10;
+   */
+  draining: boolean;
+
+  /**
+   * What its kind offers.
+   *
+   * @generated from field: polar.llm_proxy.v1.EngineFeatures features = 11;
+   */
+  features?: EngineFeatures | undefined;
 };
 
 /**
@@ -162,6 +251,83 @@ export declare type Engine = Message<"polar.llm_proxy.v1.Engine"> & {
  * Use `create(EngineSchema)` to create a new message.
  */
 export declare const EngineSchema: GenMessage<Engine>;
+
+/**
+ * EngineFeatures is what a kind of engine offers; docs/dialects.md has all kinds side by side.
+ *
+ * @generated from message polar.llm_proxy.v1.EngineFeatures
+ */
+export declare type EngineFeatures = Message<"polar.llm_proxy.v1.EngineFeatures"> & {
+  /**
+   * It tells sampled ids in whole replies.
+   *
+   * @generated from field: bool whole_ids = 1;
+   */
+  wholeIds: boolean;
+
+  /**
+   * When a stream tells sampled ids: each_chunk, last_chunk or never. Never: streams are made from whole replies.
+   *
+   * @generated from field: string streamed_ids = 2;
+   */
+  streamedIds: string;
+
+  /**
+   * Where the ids of the prompt come from: reply, tokenized (its own template and tokenizer, asked beside the call and
+   * compared with its count) or never.
+   *
+   * @generated from field: string prompt_ids = 3;
+   */
+  promptIds: string;
+
+  /**
+   * What its logprobs are of: raw (before temperature), processed (after), or empty: none.
+   *
+   * @generated from field: string logprob_mode = 4;
+   */
+  logprobMode: string;
+
+  /**
+   * Several replies a call.
+   *
+   * @generated from field: bool several_choices = 5;
+   */
+  severalChoices: boolean;
+
+  /**
+   * Path that tokenizes; empty: none.
+   *
+   * @generated from field: string tokenize_path = 6;
+   */
+  tokenizePath: string;
+
+  /**
+   * How it takes the ids of a prompt; empty: it does not.
+   *
+   * @generated from field: string token_mode = 7;
+   */
+  tokenMode: string;
+
+  /**
+   * It tells the version of its weights with each reply.
+   *
+   * @generated from field: bool weight_versions = 8;
+   */
+  weightVersions: boolean;
+
+  /**
+   * Path that pauses it for a change of weights; empty: none.
+   *
+   * @generated from field: string pause_path = 9;
+   */
+  pausePath: string;
+};
+
+/**
+ * Describes the message polar.llm_proxy.v1.EngineFeatures.
+ * Use `create(EngineFeaturesSchema)` to create a new message.
+ */
+export declare const EngineFeaturesSchema: GenMessage<EngineFeatures>;
 
 /**
  * ProxyService closes sessions and tells about engines.
@@ -189,6 +355,18 @@ export declare const ProxyService: GenService<{
     methodKind: "unary";
     input: typeof ListEnginesRequestSchema;
     output: typeof ListEnginesResponseSchema;
+  },
+  /**
+   * DrainEngine takes an engine out of use, or back in: calls in flight go on, all others go to the other engines of its
+   * pool. It is out of use when ListEngines tells no calls in flight. Not kept over a restart. Safe to repeat. Errors:
+   * NOT_FOUND (no engine at this address), INVALID_ARGUMENT (no address).
+   *
+   * @generated from rpc polar.llm_proxy.v1.ProxyService.DrainEngine
+   */
+  drainEngine: {
+    methodKind: "unary";
+    input: typeof DrainEngineRequestSchema;
+    output: typeof DrainEngineResponseSchema;
   },
 }>;
 

@@ -1,0 +1,130 @@
+// The policy as it stands: read and watched in bucket polar_policy, changed by compare and set.
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { KV } from 'nats';
+import { type Policy, Policy_Phase, PolicySchema } from '../../../gen/ts/polar/event/v1/policy_pb.js';
+import { abortable, sleep, withTimeout } from '../clock.ts';
+import { PolarError } from '../errors.ts';
+import { NATS_BOOT_MS, POLICY_TRIES_MAX } from '../limits.ts';
+import type { Bus } from './bus.ts';
+import { jetstreamCode, withRetry } from './publish.ts';
+
+const KEY = 'state';
+const WRONG_LAST_SEQUENCE = 10071;
+/** Before a watch that broke off is opened again. */
+const REOPEN_PAUSE_MS = 200;
+
+/** The document and its place in the order of its changes. */
+export interface PolicyState {
+  readonly policy: Policy;
+  /** 0: none was ever written. */
+  readonly revision: number;
+}
+
+const NOTHING: PolicyState = { policy: create(PolicySchema, { phase: Policy_Phase.SERVING }), revision: 0 };
+
+export interface PolicyWatchOptions {
+  readonly bus: Bus;
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+  readonly onChange?: (state: PolicyState) => void;
+}
+
+export class PolicyWatch {
+  readonly #options: PolicyWatchOptions;
+  #state: PolicyState = NOTHING;
+
+  private constructor(options: PolicyWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Returns when the document is known. Throws NATS_UNAVAILABLE. */
+  static async open(options: PolicyWatchOptions): Promise<PolicyWatch> {
+    const watch = new PolicyWatch(options);
+    const ready = Promise.withResolvers<void>();
+    void watch.#run(ready.resolve);
+    await abortable(ready.promise, withTimeout(NATS_BOOT_MS, options.signal)).catch((error) => {
+      if (options.signal.aborted) throw options.signal.reason;
+      throw new PolarError('NATS_UNAVAILABLE', 'the policy cannot be watched', { cause: error });
+    });
+    return watch;
+  }
+
+  /** As last heard of. */
+  get state(): PolicyState {
+    return this.#state;
+  }
+
+  /**
+   * Change the document, durable when it returns; `change` may be called again with a newer one, and returns undefined
+   * for leaving it as it is. Throws what `change` throws, NATS_UNAVAILABLE.
+   */
+  async update(change: (policy: Policy) => Policy | undefined, signal: AbortSignal): Promise<PolicyState> {
+    const kv = await this.#options.bus.kv('policy');
+    for (let tries = 0; tries < POLICY_TRIES_MAX; tries++) {
+      const before = await withRetry('read policy', signal, () => read(kv));
+      const policy = change(before.policy);
+      if (policy === undefined) return this.#take(before);
+      const revision = await write(kv, policy, before.revision, signal);
+      if (revision !== undefined) return this.#take({ policy, revision });
+    }
+    throw new PolarError('NATS_UNAVAILABLE', 'the policy is changed by others all the time; try again');
+  }
+
+  #take(state: PolicyState): PolicyState {
+    if (state.revision > this.#state.revision) {
+      this.#state = state;
+      this.#options.onChange?.(state);
+    }
+    return state;
+  }
+
+  async #run(ready: () => void): Promise<void> {
+    const { signal } = this.#options;
+    while (!signal.aborted) {
+      await this.#watchOnce(ready).catch(() => {});
+      await sleep(REOPEN_PAUSE_MS, signal);
+    }
+  }
+
+  async #watchOnce(ready: () => void): Promise<void> {
+    const { bus, signal } = this.#options;
+    const kv = await bus.kv('policy');
+    const watch = await kv.watch({ key: KEY, initializedFn: ready });
+    const stop = (): void => watch.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for await (const { operation, value, revision } of watch) {
+        if (operation === 'PUT') this.#take({ policy: fromBinary(PolicySchema, value), revision });
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+      watch.stop();
+    }
+  }
+}
+
+async function read(kv: KV): Promise<PolicyState> {
+  const entry = await kv.get(KEY);
+  if (entry === null || entry.operation !== 'PUT') return { ...NOTHING, revision: entry?.revision ?? 0 };
+  return { policy: fromBinary(PolicySchema, entry.value), revision: entry.revision };
+}
+
+/** Its revision; undefined when another change came first. */
+async function write(
+  kv: KV,
+  policy: Policy,
+  behind: number,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const bytes = toBinary(PolicySchema, policy);
+  return await withRetry('write policy', signal, async () => {
+    try {
+      return await kv.put(KEY, bytes, { previousSeq: behind });
+    } catch (error) {
+      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      // An earlier try may have been stored and its answer lost.
+      const entry = await kv.get(KEY);
+      return entry !== null && Buffer.compare(entry.value, bytes) === 0 ? entry.revision : undefined;
+    }
+  });
+}

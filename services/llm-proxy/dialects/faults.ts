@@ -1,0 +1,43 @@
+// What is wrong with a request: all of it at once, each by the path of its field.
+import { type FieldFault, PolarError } from '../../common/errors.ts';
+import type { JsonValue } from '../domain/json.ts';
+
+/** Faults that one answer names. */
+const FAULTS_MAX = 20;
+
+/** What a value has to be. */
+export interface Check {
+  readonly ok: (value: JsonValue) => boolean;
+  readonly says: string;
+}
+
+export class Faults {
+  readonly #found: FieldFault[] = [];
+
+  add(field: string, description: string): void {
+    if (this.#found.length < FAULTS_MAX) this.#found.push({ field, description });
+  }
+
+  /** Whether `ok`; if not, it is a fault. */
+  expect(ok: boolean, field: string, description: string): boolean {
+    if (!ok) this.add(field, description);
+    return ok;
+  }
+
+  /** Whether the value is as the check wants it; null stands for absent. */
+  check(value: JsonValue | undefined, field: string, { ok, says }: Check): boolean {
+    return value === undefined || value === null || this.expect(ok(value), field, says);
+  }
+
+  /** Throws DIALECT_INVALID. */
+  throwIfAny(): void {
+    if (this.#found.length > 0) throw invalid(this.#found);
+  }
+}
+
+export const invalid = (fields: readonly FieldFault[]): PolarError =>
+  new PolarError(
+    'DIALECT_INVALID',
+    fields.map(({ field, description }) => `${field}: ${description}`).join('; '),
+    { fields },
+  );

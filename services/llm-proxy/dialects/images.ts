@@ -1,0 +1,30 @@
+// Images in requests: by address, or inside as base64.
+
+/** What an image's data begins with, by media type, as base64. Types that are not here are left to the engine. */
+const BEGINNINGS: Readonly<Record<string, RegExp>> = {
+  'image/png': /^iVBORw0KGg/,
+  'image/jpeg': /^\/9j\//,
+  'image/gif': /^R0lGOD/,
+  'image/webp': /^UklGR/,
+};
+const DATA = /^data:(image\/[\w.+-]+);base64,/i;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** What is wrong with the address of an image; undefined: nothing. */
+export function imageFault(url: string): string | undefined {
+  if (!url.startsWith('data:')) {
+    return /^https?:\/\//i.test(url) && URL.canParse(url)
+      ? undefined
+      : 'must be an http, https or data URL of an image';
+  }
+  const [head, type = ''] = DATA.exec(url) ?? [];
+  if (head === undefined) return 'must begin with data:image/<type>;base64,';
+  return dataFault(type.toLowerCase(), url.slice(head.length));
+}
+
+/** What is wrong with an image's base64. */
+export function dataFault(mediaType: string, data: string): string | undefined {
+  if (data.length % 4 !== 0 || !BASE64.test(data)) return 'must hold valid base64';
+  const beginning = BEGINNINGS[mediaType];
+  return beginning === undefined || beginning.test(data) ? undefined : `holds no ${mediaType}`;
+}

@@ -1,0 +1,137 @@
+// The openai-chat dialect: the messages of a request, checked, and in the form that engines take.
+import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import { argumentsOfInput } from '../custom-tools.ts';
+import type { Faults } from '../faults.ts';
+import { featuresOf, type Rules } from '../features.ts';
+import { readContent } from './content.ts';
+
+const ROLES: Rules = {
+  system: { support: 'carried', how: 'where it stands' },
+  developer: { support: 'carried', how: 'sent as `system`, recorded as it is' },
+  user: { support: 'carried', how: '' },
+  assistant: { support: 'carried', how: 'with `tool_calls` (function, custom), `reasoning_content`' },
+  tool: { support: 'carried', how: 'only after the call that it answers' },
+  function: { support: 'mapped', how: 'to tool; answers the last `function_call` of its name' },
+};
+
+export const roleFeatures = featuresOf('messages', ROLES);
+
+/** What can be said of a message only with those before it. */
+interface Before {
+  readonly callIds: Set<string>;
+  /** Ids given to calls of the legacy form, by function. */
+  readonly legacyIds: Map<string, string>;
+}
+
+/** The messages as the engine gets them: the same objects where nothing is to be said otherwise. */
+export function readMessages(messages: JsonValue | undefined, faults: Faults): JsonObject[] {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    faults.add('messages', 'must be an array with at least one message');
+    return [];
+  }
+  const before: Before = { callIds: new Set(), legacyIds: new Map() };
+  return messages.map((message: JsonValue, i) => {
+    const at = `messages[${i}]`;
+    if (isObject(message)) return readMessage(message, i, before, faults);
+    faults.add(at, 'must be an object');
+    return {};
+  });
+}
+
+function readMessage(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
+  const at = `messages[${i}]`;
+  const { role } = message;
+  if (typeof role !== 'string' || !Object.hasOwn(ROLES, role)) {
+    faults.add(`${at}.role`, `must be one of ${Object.keys(ROLES).join(', ')}`);
+    return message;
+  }
+  const content = readContent(message['content'], `${at}.content`, faults);
+  const said = withoutPrivate(message, content);
+  if (role === 'assistant') return readAssistant(said, i, before, faults);
+  faults.expect(content !== null || role === 'tool' || role === 'function', `${at}.content`, 'is missing');
+  if (role === 'function') return readFunction(said, at, before, faults);
+  if (role === 'tool') {
+    const id = textOf(message['tool_call_id']);
+    const known = id !== undefined && before.callIds.has(id);
+    faults.expect(known, `${at}.tool_call_id`, 'must name a tool call of an earlier message');
+  }
+  return said;
+}
+
+/** Without what harnesses note for themselves (`__copilotMessageSource`), which comes and goes. */
+function withoutPrivate(message: JsonObject, content: JsonValue): JsonObject {
+  const keys = Object.keys(message);
+  const same = content === message['content'] || (content === null && message['content'] === undefined);
+  if (same && !keys.some((key) => key.startsWith('_'))) return message;
+  const said: JsonObject = {};
+  for (const key of keys) {
+    const value = key === 'content' ? content : message[key];
+    if (!key.startsWith('_') && value !== undefined) said[key] = value;
+  }
+  return said;
+}
+
+function readAssistant(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
+  const at = `messages[${i}]`;
+  const { tool_calls: calls, function_call: legacy, reasoning_content: thought, reasoning } = message;
+  for (const [name, value] of Object.entries({ reasoning_content: thought, reasoning })) {
+    const said = value ?? null;
+    faults.expect(said === null || typeof said === 'string', `${at}.${name}`, 'must be a string');
+  }
+  if (isObject(legacy)) return readLegacyCall(message, legacy, i, before, faults);
+  if (calls === undefined || calls === null) return message;
+  if (!faults.expect(Array.isArray(calls), `${at}.tool_calls`, 'must be an array')) return message;
+  const list = calls as readonly JsonValue[];
+  const read = list.map((call, n) => readCall(call, `${at}.tool_calls[${n}]`, before, faults));
+  return read.every((call, n) => call === list[n]) ? message : { ...message, tool_calls: read };
+}
+
+function readCall(call: JsonValue, at: string, { callIds }: Before, faults: Faults): JsonValue {
+  if (!isObject(call)) {
+    faults.add(at, 'must be an object');
+    return call;
+  }
+  const id = textOf(call['id']);
+  if (faults.expect(id !== undefined, `${at}.id`, 'must be a string')) callIds.add(id as string);
+  if (call['type'] === 'custom') return readCustomCall(call, at, faults);
+  faults.expect((call['type'] ?? 'function') === 'function', `${at}.type`, 'must be function or custom');
+  const called = isObject(call['function']) ? call['function'] : {};
+  faults.expect(textOf(called['name']) !== undefined, `${at}.function.name`, 'must be a string');
+  faults.expect(typeof called['arguments'] === 'string', `${at}.function.arguments`, 'must be a string');
+  return call;
+}
+
+function readCustomCall(call: JsonObject, at: string, faults: Faults): JsonObject {
+  const { name, input } = isObject(call['custom']) ? call['custom'] : {};
+  faults.expect(textOf(name) !== undefined, `${at}.custom.name`, 'must be a string');
+  faults.expect(typeof input === 'string', `${at}.custom.input`, 'must be a string');
+  const args = argumentsOfInput(typeof input === 'string' ? input : '');
+  return { id: call['id'] ?? '', type: 'function', function: { name: name ?? '', arguments: args } };
+}
+
+/** The legacy form has no ids: one is made of the call's place. */
+function readLegacyCall(
+  message: JsonObject,
+  { name, arguments: args }: JsonObject,
+  i: number,
+  before: Before,
+  faults: Faults,
+): JsonObject {
+  const at = `messages[${i}].function_call`;
+  faults.expect(textOf(name) !== undefined, `${at}.name`, 'must be a string');
+  faults.expect(typeof args === 'string', `${at}.arguments`, 'must be a string');
+  const { function_call: _, ...rest } = message;
+  const id = `call_of_message_${i}`;
+  before.legacyIds.set(String(name), id);
+  return {
+    ...rest,
+    tool_calls: [{ id, type: 'function', function: { name: name ?? '', arguments: args ?? '' } }],
+  };
+}
+
+function readFunction(message: JsonObject, at: string, { legacyIds }: Before, faults: Faults): JsonObject {
+  const id = legacyIds.get(textOf(message['name']) ?? '');
+  faults.expect(id !== undefined, `${at}.name`, 'must name the function of an earlier function_call');
+  const { name: _, ...rest } = message;
+  return { ...rest, role: 'tool', tool_call_id: id ?? '' };
+}

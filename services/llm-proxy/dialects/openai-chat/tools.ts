@@ -1,0 +1,100 @@
+// The openai-chat dialect: tools and which of them is to be called.
+import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import { functionOfCustom } from '../custom-tools.ts';
+import type { Faults } from '../faults.ts';
+import { featuresOf, type Rules } from '../features.ts';
+
+const TOOLS: Rules = {
+  function: { support: 'carried', how: '' },
+  custom: { support: 'mapped', how: 'to a function with one string `input`; calls are answered as `custom`' },
+  'any other': { support: 'refused', how: 'runs at the provider: declare a function or custom tool for it' },
+};
+
+export const toolFeatures = featuresOf('tools', TOOLS);
+
+export interface Tools {
+  /** As the engine gets them. */
+  readonly list: JsonObject[];
+  /** Names of those that take free text. */
+  readonly custom: ReadonlySet<string>;
+  /** Calls are to be answered in the form before `tool_calls`. */
+  readonly legacy: boolean;
+}
+
+export function readTools(body: JsonObject, faults: Faults): Tools {
+  const custom = new Set<string>();
+  const tools = Array.isArray(body['tools']) ? body['tools'] : [];
+  const functions = Array.isArray(body['functions']) ? body['functions'] : [];
+  const list = [
+    ...tools.map((tool: JsonValue, i) => readTool(tool, `tools[${i}]`, custom, faults)),
+    ...functions.map((one: JsonValue, i) => {
+      readFunction(one, `functions[${i}]`, faults);
+      return { type: 'function', function: one };
+    }),
+  ];
+  return { list, custom, legacy: functions.length > 0 && tools.length === 0 };
+}
+
+function readTool(tool: JsonValue, at: string, custom: Set<string>, faults: Faults): JsonObject {
+  if (!isObject(tool)) {
+    faults.add(at, 'must be an object');
+    return {};
+  }
+  const { type } = tool;
+  if (type === 'custom') {
+    const named = isObject(tool['custom']) ? tool['custom'] : {};
+    const name = textOf(named['name']);
+    if (faults.expect(name !== undefined, `${at}.custom.name`, 'must be a string'))
+      custom.add(name as string);
+    return functionOfCustom(named);
+  }
+  if (type === 'function') readFunction(tool['function'], `${at}.function`, faults);
+  else faults.add(`${at}.type`, `${textOf(type) ?? 'a tool without a type'} ${TOOLS['any other']?.how}`);
+  return tool;
+}
+
+/** A function's definition. */
+export function readFunction(definition: JsonValue | undefined, at: string, faults: Faults): void {
+  if (!isObject(definition)) return faults.add(at, 'must be an object');
+  const { name, description, parameters } = definition;
+  faults.expect(textOf(name) !== undefined, `${at}.name`, 'must be a string');
+  faults.expect(typeof (description ?? '') === 'string', `${at}.description`, 'must be a string');
+  faults.expect(isObject(parameters ?? {}), `${at}.parameters`, 'must be an object');
+}
+
+const WORDS = ['none', 'auto', 'required'];
+
+/** `tool_choice` as the engine gets it; undefined: not said. */
+export function readToolChoice(body: JsonObject, tools: Tools, faults: Faults): JsonValue | undefined {
+  const { tool_choice: choice, function_call: legacy } = body;
+  if (choice === undefined || choice === null) return readLegacyChoice(legacy, tools, faults);
+  if (typeof choice === 'string' && WORDS.includes(choice)) return choice;
+  const { type, function: named, custom } = isObject(choice) ? choice : {};
+  if (type === 'function') return byName(named, tools, 'tool_choice.function.name', faults);
+  if (type === 'custom') return byName(custom, tools, 'tool_choice.custom.name', faults);
+  faults.add('tool_choice', `must be ${WORDS.join(', ')}, or a function or custom tool by name`);
+  return undefined;
+}
+
+function readLegacyChoice(
+  choice: JsonValue | undefined,
+  tools: Tools,
+  faults: Faults,
+): JsonValue | undefined {
+  if (choice === undefined || choice === null || choice === 'none' || choice === 'auto')
+    return choice ?? undefined;
+  return byName(choice, tools, 'function_call.name', faults);
+}
+
+/** A choice of one tool. */
+export function byName(
+  named: JsonValue | undefined,
+  tools: Pick<Tools, 'list'>,
+  at: string,
+  faults: Faults,
+): JsonObject {
+  const name = isObject(named) ? textOf(named['name']) : undefined;
+  const known = tools.list.some((tool) => isObject(tool['function']) && tool['function']['name'] === name);
+  faults.expect(name !== undefined && known, at, 'must name one of the tools');
+  return { type: 'function', function: { name: name ?? '' } };
+}

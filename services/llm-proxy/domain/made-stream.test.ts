@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { JsonObject } from './json.ts';
+import { chunksOf } from './made-stream.ts';
+import { ReplyAssembler } from './reply.ts';
+
+const call = (id: string): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name: 'f', arguments: '{"a": 1}' },
+});
+
+const deltasOf = (chunks: JsonObject[], index: number): JsonObject[] =>
+  chunks
+    .flatMap((chunk) => chunk['choices'] as JsonObject[])
+    .filter((choice) => choice['index'] === index)
+    .map((choice) => choice['delta'] as JsonObject);
+
+describe('a stream made from a whole reply', () => {
+  const message: JsonObject = {
+    role: 'assistant',
+    content: 'text',
+    reasoning_content: 'thought',
+    refusal: null,
+    tool_calls: [call('1'), call('2')],
+  };
+  const reply: JsonObject = {
+    id: 'c',
+    object: 'chat.completion',
+    created: 3,
+    model: 'm',
+    choices: [
+      { index: 0, message, finish_reason: 'tool_calls' },
+      { index: 1, message: { role: 'assistant', content: '' }, finish_reason: 'stop' },
+    ],
+    usage: { completion_tokens: 4 },
+  };
+  const chunks = [...chunksOf(reply)];
+
+  it('gives back the message when it is put together', () => {
+    const assembler = new ReplyAssembler();
+    for (const delta of deltasOf(chunks, 0)) assembler.add(delta);
+    const { refusal: _, ...said } = message;
+    expect(assembler.message).to.deep.equal(said);
+  });
+
+  it('ends each choice once, and tells the usage last', () => {
+    const ends = chunks.flatMap((chunk) => chunk['choices'] as JsonObject[]);
+    expect(ends.map((choice) => choice['finish_reason']).filter((word) => word !== null)).to.deep.equal([
+      'tool_calls',
+      'stop',
+    ]);
+    expect(chunks.at(-1)).to.deep.include({ choices: [], usage: { completion_tokens: 4 } });
+    for (const chunk of chunks) expect(chunk).to.include({ id: 'c', object: 'chat.completion.chunk' });
+  });
+});

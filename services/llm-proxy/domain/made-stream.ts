@@ -1,0 +1,31 @@
+// The chunks of a stream made from a whole reply, for engines that tell ids in whole replies alone.
+import { arrayOf, countOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+
+/** `chat.completion.chunk`s: for each choice its role, what was said part by part, its end; then the usage. */
+export function* chunksOf(reply: JsonObject): Generator<JsonObject, void> {
+  const { id, created, model } = reply;
+  const head = { id: id ?? null, object: 'chat.completion.chunk', created: created ?? 0, model: model ?? null };
+  for (const choice of arrayOf(reply['choices']).filter(isObject)) {
+    for (const part of partsOf(choice)) yield { ...head, choices: [part] };
+  }
+  yield { ...head, choices: [], usage: reply['usage'] ?? null };
+}
+
+function* partsOf(choice: JsonObject): Generator<JsonObject, void> {
+  const index = countOf(choice['index']);
+  const part = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
+    index,
+    delta,
+    finish_reason: null,
+    ...more,
+  });
+  const { role, content, tool_calls: calls, ...rest } = objectOf(choice['message']);
+  yield part({ role: role ?? 'assistant' });
+  for (const [key, value] of Object.entries(rest)) if (value !== null) yield part({ [key]: value });
+  const logprobs = choice['logprobs'] ?? null;
+  if (content !== undefined && content !== null) yield part({ content }, { logprobs });
+  for (const [at, call] of arrayOf(calls).entries()) {
+    yield part({ tool_calls: [{ index: at, ...objectOf(call) } as JsonValue] });
+  }
+  yield part({}, { finish_reason: choice['finish_reason'] ?? null });
+}

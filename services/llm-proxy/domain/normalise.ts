@@ -1,0 +1,87 @@
+// Rules that take out of a request what changes from call to call without saying anything to the model. Each has a name
+// by which it can be switched off (`gateway.nodes[].normalise`), and is named on the records that it changed.
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+
+/** The message without what the rule takes out; the same object where there is nothing. Undefined: nothing is left. */
+type Rule = (message: JsonObject) => JsonObject | undefined;
+
+const RULES = {
+  /** Claude Code's first system block, whose hash differs in each turn. */
+  'billing-header': withoutBillingHeader,
+  /** Marks for a provider's prompt cache, which move from message to message. */
+  'cache-control': withoutCacheControl,
+  /** Keys that a client keeps for itself and sends along at times, as Copilot's __copilotMessageSource. */
+  'private-keys': withoutPrivateKeys,
+} as const satisfies Record<string, Rule>;
+
+export type RuleName = keyof typeof RULES;
+export const RULE_NAMES = Object.keys(RULES) as RuleName[];
+
+export interface Normalised {
+  readonly messages: readonly JsonObject[];
+  /** Rules that changed something, in the order of RULE_NAMES. */
+  readonly by: readonly RuleName[];
+}
+
+/** Apply the rules; a request that none of them changes keeps its very messages. */
+export function normalised(messages: readonly JsonObject[], names: readonly RuleName[]): Normalised {
+  let result = messages;
+  const by: RuleName[] = [];
+  for (const name of RULE_NAMES) {
+    if (!names.includes(name)) continue;
+    const next = changed(result, RULES[name]);
+    if (next === result) continue;
+    result = next;
+    by.push(name);
+  }
+  return { messages: result, by };
+}
+
+function changed(messages: readonly JsonObject[], rule: Rule): readonly JsonObject[] {
+  let same = true;
+  const result: JsonObject[] = [];
+  for (const message of messages) {
+    const next = rule(message);
+    same &&= next === message;
+    if (next !== undefined) result.push(next);
+  }
+  return same || result.length === 0 ? messages : result;
+}
+
+const BILLING = /^x-anthropic-billing-header:[^\n]*(?:\n+|$)/;
+
+function withoutBillingHeader(message: JsonObject): JsonObject | undefined {
+  if (message['role'] !== 'system') return message;
+  const { content } = message;
+  if (typeof content === 'string') {
+    if (!BILLING.test(content)) return message;
+    const text = content.replace(BILLING, '');
+    return text === '' ? undefined : { ...message, content: text };
+  }
+  if (!Array.isArray(content)) return message;
+  const parts = content.filter((part) => !(isObject(part) && BILLING.test(String(part['text']))));
+  if (parts.length === content.length) return message;
+  return parts.length === 0 ? undefined : { ...message, content: parts };
+}
+
+function withoutCacheControl(message: JsonObject): JsonObject {
+  const { content } = message;
+  const inParts = Array.isArray(content) && content.some(isMarked);
+  if (!inParts && !isMarked(message)) return message;
+  const { cache_control: _, ...rest } = message;
+  return inParts ? { ...rest, content: content.map(unmarked) } : rest;
+}
+
+const isMarked = (value: JsonValue): boolean => isObject(value) && 'cache_control' in value;
+
+function unmarked(part: JsonValue): JsonValue {
+  if (!isObject(part)) return part;
+  const { cache_control: _, ...rest } = part;
+  return rest;
+}
+
+function withoutPrivateKeys(message: JsonObject): JsonObject {
+  const isPrivate = (key: string): boolean => key.startsWith('__');
+  if (!Object.keys(message).some(isPrivate)) return message;
+  return Object.fromEntries(Object.entries(message).filter(([key]) => !isPrivate(key)));
+}

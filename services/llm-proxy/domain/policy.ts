@@ -1,0 +1,82 @@
+// What may become of the policy document: publishing a version, pausing, resuming.
+import { create } from '@bufbuild/protobuf';
+import {
+  type PauseMode,
+  PauseSpanSchema,
+  type Policy,
+  Policy_Phase,
+  PolicySchema,
+} from '../../../gen/ts/polar/event/v1/policy_pb.js';
+import { PolarError } from '../../common/errors.ts';
+
+/** Pauses are remembered so long, and so many of them. */
+const PAUSES_KEPT_MS = 24 * 3600 * 1000;
+const PAUSES_KEPT_MAX = 256;
+
+export const isServing = ({ phase }: Policy): boolean =>
+  phase === Policy_Phase.SERVING || phase === Policy_Phase.UNSPECIFIED;
+
+/** Weights by the trainer's number and the engines' word. */
+export interface Version {
+  readonly policyVersion: bigint;
+  readonly weightVersion: string;
+}
+
+/** Throws INVALID_REQUEST. */
+export function published(policy: Policy, { policyVersion, weightVersion }: Version): Policy {
+  if (policyVersion < 1n) throw wrongVersion('must be at least 1');
+  if (policyVersion < policy.policyVersion) {
+    throw wrongVersion(`must be at least ${policy.policyVersion}, which is published`);
+  }
+  return create(PolicySchema, { ...policy, policyVersion, weightVersion });
+}
+
+const wrongVersion = (description: string): PolarError => {
+  const fields = [{ field: 'policy_version', description }];
+  return new PolarError('INVALID_REQUEST', `policy_version ${description}`, { fields });
+};
+
+export interface Pause {
+  readonly id: string;
+  readonly mode: PauseMode;
+  /** Unix time in milliseconds. */
+  readonly nowMs: number;
+  /** It ends by itself after so long. */
+  readonly ttlMs: number;
+}
+
+/** Throws PAUSE_IN_PROGRESS. */
+export function pausing(policy: Policy, { id, mode, nowMs, ttlMs }: Pause): Policy {
+  if (!isServing(policy)) {
+    throw new PolarError('PAUSE_IN_PROGRESS', `pause ${policy.pauseId} is in progress; resume it first`);
+  }
+  const kept = policy.pauses.filter(({ endMs }) => Number(endMs) > nowMs - PAUSES_KEPT_MS);
+  const span = create(PauseSpanSchema, { startMs: BigInt(nowMs) });
+  return create(PolicySchema, {
+    ...policy,
+    phase: Policy_Phase.PAUSING,
+    mode,
+    pauseId: id,
+    pauseExpireMs: BigInt(nowMs + ttlMs),
+    pauses: [...kept.slice(1 - PAUSES_KEPT_MAX), span],
+  });
+}
+
+/** Calls in flight are where the mode wants them. Undefined: that pause is over. */
+export function paused(policy: Policy, id: string): Policy | undefined {
+  if (isServing(policy) || policy.pauseId !== id) return undefined;
+  return create(PolicySchema, { ...policy, phase: Policy_Phase.PAUSED });
+}
+
+/** Undefined: nothing to end. `id` empty: whichever pause. Throws PAUSE_IN_PROGRESS when another one is. */
+export function resumed(policy: Policy, id: string, nowMs: number): Policy | undefined {
+  if (isServing(policy)) return undefined;
+  if (id !== '' && id !== policy.pauseId) {
+    throw new PolarError('PAUSE_IN_PROGRESS', `the pause in progress is ${policy.pauseId}, not ${id}`);
+  }
+  const pauses = policy.pauses.map((span) =>
+    span.endMs === 0n ? create(PauseSpanSchema, { ...span, endMs: BigInt(nowMs) }) : span,
+  );
+  const { policyVersion, weightVersion } = policy;
+  return create(PolicySchema, { policyVersion, weightVersion, pauses, phase: Policy_Phase.SERVING });
+}

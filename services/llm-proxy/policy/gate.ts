@@ -1,0 +1,94 @@
+// Where calls wait while they are held, and where those at engines are counted and, if the pause wants it, given up.
+import { PauseMode } from '../../../gen/ts/polar/event/v1/policy_pb.js';
+import { abortable } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { CALLS_WAITING_MAX } from '../../common/limits.ts';
+import type { PolicyState } from '../../common/nats/policy.ts';
+import { isServing, type Version } from '../domain/policy.ts';
+
+/** A try at an engine, from the gate to its end. */
+export interface Passage extends Disposable {
+  /** Aborts with POLICY_PAUSED when the pause gives up what is in flight. */
+  readonly given: AbortSignal;
+  /** What was served when it began. */
+  readonly version: Version;
+}
+
+export class Gate {
+  readonly #onIdle: () => void;
+  readonly #inFlight = new Set<AbortController>();
+  #waiting = 0;
+  #state: PolicyState | undefined;
+  /** Resolves when calls go on; unset while they do. */
+  #closed: PromiseWithResolvers<void> | undefined;
+
+  /** `onIdle` hears when the last call in flight has ended while calls are held. */
+  constructor(onIdle: () => void) {
+    this.#onIdle = onIdle;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Go by this from now on. */
+  apply(state: PolicyState): void {
+    const began = !isServing(state.policy) && this.#state?.policy.pauseId !== state.policy.pauseId;
+    this.#state = state;
+    if (isServing(state.policy)) {
+      this.#closed?.resolve();
+      this.#closed = undefined;
+      return;
+    }
+    this.#closed ??= Promise.withResolvers();
+    if (began && state.policy.mode === PauseMode.ABORT_AND_RETRY) this.#giveUp();
+  }
+
+  #giveUp(): void {
+    const why = new PolarError(
+      'POLICY_PAUSED',
+      'the reply was given up for a change of weights; call again',
+      {
+        retryAfterMs: 1_000,
+      },
+    );
+    for (const one of [...this.#inFlight]) one.abort(why);
+  }
+
+  /** Resolves when calls are not held. Throws CALLS_IN_FLIGHT_LIMIT, the signal's reason. */
+  async enter(signal: AbortSignal): Promise<Passage> {
+    while (this.#closed !== undefined) await this.#wait(this.#closed.promise, signal);
+    return this.#pass();
+  }
+
+  async #wait(opened: Promise<void>, signal: AbortSignal): Promise<void> {
+    if (this.#waiting >= CALLS_WAITING_MAX) {
+      const message = `${CALLS_WAITING_MAX} calls wait for the end of a pause`;
+      throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
+    }
+    this.#waiting++;
+    try {
+      await abortable(opened, signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  #pass(): Passage {
+    const controller = new AbortController();
+    this.#inFlight.add(controller);
+    const { policyVersion = 0n, weightVersion = '' } = this.#state?.policy ?? {};
+    return {
+      given: controller.signal,
+      version: { policyVersion, weightVersion },
+      [Symbol.dispose]: () => {
+        this.#inFlight.delete(controller);
+        if (this.#inFlight.size === 0 && this.#closed !== undefined) this.#onIdle();
+      },
+    };
+  }
+}

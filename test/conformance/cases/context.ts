@@ -1,0 +1,64 @@
+// A context that is full: an engine that refuses the prompt, and a harness that makes it shorter in time.
+import { CONTEXT_TOKENS } from '../clis/cli.ts';
+import { type Case, DONE, done, type Marks, type Step, write } from './case.ts';
+
+/** Close enough to the window for every CLI that compacts. */
+const TOLD = CONTEXT_TOKENS - 500;
+
+/** Requests for a summary: without tools, or with the demand to use none. */
+const summaries = ({ other }: Marks): Step[] => {
+  const text = `<summary>${other} one.txt is written.</summary>`;
+  return [
+    { tools: false, text },
+    { last: 'TEXT ONLY', text },
+  ];
+};
+
+const one = write('one.txt', 'one\n');
+const full = { error_every: 1, error_status: 400 };
+
+export const overflows: readonly Case[] = (['sglang', 'vllm'] as const).map((engine) => ({
+  name: `overflow-${engine}`,
+  what: `a prompt that is too long, refused in the words of ${engine}`,
+  engine,
+  commands: [
+    {
+      prompt: 'Write one.txt.',
+      steps: () => [{ calls: [one] }, { text: 'never said', switches: full }],
+    },
+  ],
+  asides: summaries,
+  other: (cli) => [done(cli)],
+  expected: {
+    exitCodes: [1],
+    files: { 'one.txt': 'one\n' },
+    finishes: ['tool_calls'],
+    traces: 1,
+    says: '',
+  },
+}));
+
+export const compaction: Case = {
+  name: 'compaction',
+  what: `usage near the window of ${CONTEXT_TOKENS} tokens, a summary, and the work after it`,
+  engine: 'vllm',
+  commands: [
+    {
+      prompt: 'Write one.txt.',
+      steps: (cli) => [
+        { calls: [one], switches: { prompt_tokens_told: TOLD } },
+        { ...done(cli), switches: { prompt_tokens_told: TOLD } },
+      ],
+    },
+    { prompt: 'Now two.txt.', steps: (cli) => [{ calls: [write('two.txt', 'two\n')] }, done(cli)] },
+  ],
+  asides: summaries,
+  other: (cli) => [done(cli)],
+  expected: {
+    exitCodes: [0, 0],
+    files: { 'one.txt': 'one\n', 'two.txt': 'two\n' },
+    finishes: ['tool_calls', 'stop', 'stop', 'tool_calls', 'stop'],
+    traces: 3,
+    says: DONE,
+  },
+};

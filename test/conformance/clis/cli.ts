@@ -1,0 +1,62 @@
+// What the conformance run has to know about a CLI. One file each; nothing of a CLI is anywhere else.
+import type { HarnessPackage } from '../../../services/harness-executor/adapters/adapter.ts';
+import type { CaseName, Expected } from '../cases/case.ts';
+
+export const HOME = '/polar/session/home';
+export const WORKSPACE = '/polar/session/workspace';
+/** What every CLI is told of the model. */
+export const MODEL = 'policy';
+export const CONTEXT_TOKENS = 60_000;
+export const REPLY_TOKENS_MAX = 8_192;
+
+/** Packages from PyPI, all of them listed with their versions in a file. */
+export interface PythonPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly requirements: string;
+  /** The file that proves that it is whole. */
+  readonly entry: string;
+}
+
+/** One command to a CLI. */
+export interface Ask {
+  readonly prompt: string;
+  /** Go on with the session of the command before. */
+  readonly resume: boolean;
+  /** Of the session at the proxy, without `/v1`. */
+  readonly url: string;
+  readonly capability: string;
+  readonly subAgents: boolean;
+}
+
+export interface CliCommand {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+}
+
+/** A call of the script, as the scripted engine reads it. */
+export type ScriptedCall = Readonly<Record<string, unknown>>;
+
+export interface Cli {
+  readonly name: string;
+  readonly version: string;
+  readonly dialect: string;
+  readonly install: { readonly npm: HarnessPackage } | { readonly python: PythonPackage };
+  /** Files below HOME. */
+  files(ask: Ask): Readonly<Record<string, string>>;
+  /** `program` is the mounted entry. */
+  command(ask: Ask, program: string): CliCommand;
+  /** Calls that end a task, where text alone does not. */
+  readonly farewell?: readonly ScriptedCall[];
+  /** The call that starts a sub-agent, where the CLI has them. */
+  subAgent?(prompt: string): ScriptedCall;
+  /** Cases that this CLI cannot do, with the reason. */
+  readonly cannot: Partial<Record<CaseName, string>>;
+  /** Cases that end otherwise than most, with the reason. */
+  readonly unlike: Partial<Record<CaseName, Unlike>>;
+}
+
+export interface Unlike extends Partial<Expected> {
+  readonly why: string;
+}

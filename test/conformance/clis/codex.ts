@@ -1,0 +1,49 @@
+// Codex: Responses over SSE; keeps its tools few where no feature asks for more.
+import { type Cli, CONTEXT_TOKENS, HOME, MODEL } from './cli.ts';
+
+const VERSION = '0.169.0';
+
+export const codex: Cli = {
+  name: 'codex',
+  version: VERSION,
+  dialect: 'openai-responses',
+  install: {
+    npm: {
+      name: '@openai/codex',
+      version: VERSION,
+      entry: 'node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex',
+    },
+  },
+  files: ({ url, subAgents }) => ({
+    '.codex/config.toml': `
+model = "${MODEL}"
+model_provider = "polar"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+web_search = "disabled"
+model_context_window = ${CONTEXT_TOKENS}
+[analytics]
+enabled = false
+[features]
+plugins = false
+apps = false
+goals = false
+multi_agent = ${subAgents}
+[model_providers.polar]
+name = "polar"
+base_url = "${url}/v1"
+env_key = "POLAR_KEY"
+wire_api = "responses"
+`,
+  }),
+  command({ prompt, resume, capability }, program) {
+    return {
+      argv: [program, 'exec', ...(resume ? ['resume', '--last'] : []), '--skip-git-repo-check', prompt],
+      env: { CODEX_HOME: `${HOME}/.codex`, POLAR_KEY: capability },
+    };
+  },
+  subAgent: (prompt) => ({ tool: 'spawn_agent', arguments: { message: prompt } }),
+  cannot: {},
+  unlike: {},
+};

@@ -1,0 +1,50 @@
+// mini-swe-agent: one tool, whole replies, a history that only grows; a task ends with a command that says so.
+import { join } from 'node:path';
+import { type Cli, HOME, MODEL } from './cli.ts';
+
+const VERSION = '2.4.6';
+
+export const miniSweAgent: Cli = {
+  name: 'mini-swe-agent',
+  version: VERSION,
+  dialect: 'openai-chat',
+  install: {
+    python: {
+      name: 'mini-swe-agent',
+      version: VERSION,
+      requirements: join(import.meta.dirname, 'mini-swe-agent.txt'),
+      entry: 'minisweagent/run/mini.py',
+    },
+  },
+  files: ({ url, capability }) => ({
+    'endpoint.yaml': JSON.stringify({
+      model: {
+        model_name: `openai/${MODEL}`,
+        cost_tracking: 'ignore_errors',
+        model_kwargs: { api_base: `${url}/v1`, api_key: capability },
+      },
+    }),
+  }),
+  command({ prompt }, program) {
+    return {
+      argv: [
+        ...['/usr/bin/python3', '-m', 'minisweagent.run.mini', '--yolo', '--exit-immediately'],
+        ...['-c', 'mini.yaml', '-c', `${HOME}/endpoint.yaml`, '-t', prompt],
+      ],
+      env: {
+        PYTHONPATH: program.slice(0, -'/minisweagent/run/mini.py'.length),
+        PYTHONDONTWRITEBYTECODE: '1',
+        MSWEA_CONFIGURED: 'true',
+        MSWEA_GLOBAL_CONFIG_DIR: `${HOME}/mini`,
+        LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+      },
+    };
+  },
+  farewell: [{ shell: 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT' }],
+  cannot: {
+    compaction: 'its history only grows',
+    'sub-agents': 'it has none',
+    resume: 'a run has no successor',
+  },
+  unlike: {},
+};

@@ -1,0 +1,51 @@
+// OpenCode: a native program; titles are a call of their own unless `--title` is given.
+import { type Cli, CONTEXT_TOKENS, HOME, MODEL, REPLY_TOKENS_MAX } from './cli.ts';
+
+const VERSION = '1.18.33';
+
+export const opencode: Cli = {
+  name: 'opencode',
+  version: VERSION,
+  dialect: 'openai-chat',
+  install: {
+    npm: {
+      name: 'opencode-ai',
+      version: VERSION,
+      entry: 'node_modules/opencode-linux-x64/bin/opencode',
+    },
+  },
+  files({ url, capability }) {
+    const models = {
+      [MODEL]: { name: MODEL, limit: { context: CONTEXT_TOKENS, output: REPLY_TOKENS_MAX }, reasoning: true },
+    };
+    const polar = {
+      npm: '@ai-sdk/openai-compatible',
+      options: { baseURL: `${url}/v1`, apiKey: capability },
+      models,
+    };
+    return { 'opencode.json': JSON.stringify({ provider: { polar }, permission: { '*': 'allow' } }) };
+  },
+  command({ prompt, resume }, program) {
+    return {
+      argv: [
+        program,
+        ...['run', '--model', `polar/${MODEL}`, '--title', 'fixed'],
+        ...(resume ? ['--continue'] : []),
+        prompt,
+      ],
+      env: {
+        OPENCODE_CONFIG: `${HOME}/opencode.json`,
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      },
+    };
+  },
+  subAgent: (prompt) => ({
+    tool: 'task',
+    arguments: { description: 'a small part', prompt, subagent_type: 'general' },
+  }),
+  cannot: {},
+  unlike: {},
+};

@@ -1,0 +1,28 @@
+// What a run has found, by engine: what docs/engines.md shows.
+
+export interface Figures {
+  startSeconds: number;
+  /** Calls whose ids were compared with the engine's own, and were the same. */
+  callsCompared: number;
+  /** Sampled ids whose logprobs were scored again. */
+  idsRescored: number;
+  /** Largest difference between a recorded logprob and its re-scoring. */
+  logprobError: number;
+  /** From the harness's leaving to no request at the engine. */
+  abortMs: number;
+  /** By mode: turns of a session after the first, and those whose prompt does not begin with what was served before. */
+  drift: Record<string, { turns: number; drifted: number }>;
+  /** Set: it did not run. */
+  problem?: string;
+}
+
+const byEngine = new Map<string, Figures>();
+
+export function figuresOf(title: string): Figures {
+  let figures = byEngine.get(title);
+  if (figures === undefined) {
+    figures = { startSeconds: 0, callsCompared: 0, idsRescored: 0, logprobError: 0, abortMs: 0, drift: {} };
+    byEngine.set(title, figures);
+  }
+  return figures;
+}

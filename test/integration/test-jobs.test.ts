@@ -1,0 +1,81 @@
+// What `npm test` makes of tests that fail, that fail once, and that leave something running.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { expect } from 'chai';
+import { mochaJob, runJobs } from '../../tools/test-jobs.mjs';
+import { ROOT } from '../support/cli.ts';
+
+describe('the jobs of a test run', () => {
+  let folder: string;
+  let said: string[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-jobs-'));
+    said = [];
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const PATH = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  const run = (jobs: readonly object[]) =>
+    runJobs(jobs, { slots: 2, say: (text) => said.push(text), cwd: folder, env: { ...process.env, PATH } });
+  const file = (name: string, ...lines: string[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, [`const fs = require('node:fs');`, ...lines].join('\n'));
+    return path;
+  };
+  const FLAKY = [
+    `const seen = fs.existsSync('seen');`,
+    `fs.writeFileSync('seen', '');`,
+    `describe('a', () => { it('flaky', () => { if (!seen) throw new Error('not yet'); }); it('good', () => {}); });`,
+  ];
+
+  it('runs a file whose test fails once more, and tells', async () => {
+    const [result] = await run([mochaJob('flaky', [file('a.cjs', ...FLAKY)], { folder, twice: true })]);
+    expect(result).to.include({ name: 'flaky', passed: 2, failed: 0 });
+    expect(result?.secondTry).to.deep.equal(['a › flaky']);
+    expect(result?.report).to.contain('not yet');
+    expect(said.join('\n')).to.contain('once more');
+  });
+
+  it('does so only where it was asked to', async () => {
+    const [result] = await run([mochaJob('flaky', [file('a.cjs', ...FLAKY)], { folder, twice: false })]);
+    expect(result).to.include({ passed: 1, failed: 1 });
+    expect(result?.secondTry).to.deep.equal([]);
+  });
+
+  it('counts what fails twice as failed, with what mocha says of it', async () => {
+    const path = file(
+      'a.cjs',
+      `it('broken', () => { throw new Error('so wrong'); }); it.skip('later', () => {});`,
+    );
+    const [result] = await run([mochaJob('broken', [path], { folder, twice: true })]);
+    expect(result).to.include({ passed: 0, failed: 1, skipped: 1 });
+    expect(result?.secondTry).to.deep.equal([]);
+    expect(result?.report).to.contain('so wrong').and.contain('a.cjs');
+  });
+
+  it('fails a file that does not end, though its tests pass, and does not try it again', async () => {
+    const path = file('a.cjs', `it('leaves a timer', () => { setInterval(() => {}, 1000); });`);
+    const job = mochaJob('hangs', [path], { folder, twice: true });
+    const [result] = await run([{ ...job, args: [...job.args, '--reporter-option', 'endMs=200'] }]);
+    expect(result).to.include({ passed: 1, failed: 1 });
+    expect(result?.report).to.match(/does not end: .*Timeout/);
+    expect(said.join('\n')).to.not.contain('once more');
+  });
+
+  it('fails a job that leaves a process which holds its output, and one that does not run at all', async () => {
+    const results = await run([
+      { name: 'leaves', command: 'sh', args: ['-c', 'sleep 30 & echo $! > pid'] },
+      { name: 'missing', command: 'no-such-program', args: [] },
+      { name: 'good', command: 'true', args: [] },
+      { name: 'bad', command: 'sh', args: ['-c', 'echo why; exit 3'] },
+    ]);
+    process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');
+    const of = (name: string) => results.find((result) => result.name === name);
+    expect(of('leaves')).to.include({ passed: 0, failed: 1 });
+    expect(of('leaves')?.report).to.contain('left a process running');
+    expect(of('missing')).to.include({ failed: 1 });
+    expect(of('good')).to.include({ passed: 1, failed: 0 });
+    expect(of('bad')?.report).to.contain('ended with 3').and.contain('why');
+  });
+});

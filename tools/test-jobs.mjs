@@ -1,0 +1,90 @@
+// Runs the jobs of a test run, several at a time; the output of each is shown as one piece when it has ended.
+//
+// A job has `name`, `command` and `args`. `read` gives its counts, with the `titles` of failed tests and a `report` of
+// them; a job without it counts as one test. `twice`: it is run once more when tests of it fail.
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A job that takes longer is killed and has failed. */
+const JOB_MS = 900_000;
+/** What a job that has ended gives those that hold its output, before they count as left running. */
+const OUTPUT_CLOSE_MS = 5_000;
+const OUTPUT_TAIL_CHARS = 4_000;
+
+/** mocha over some files; its result passes through a file in `folder`. */
+export function mochaJob(name, files, { folder, twice }) {
+  const output = join(folder, `${name.replaceAll(/\W+/g, '-')}.json`);
+  const reporter = ['--reporter', join(import.meta.dirname, 'mocha-reporter.cjs')];
+  const args = [...reporter, '--reporter-option', `output=${output}`, ...files];
+  const read = () => {
+    const { passes, failures, pending, failed, report, left } = JSON.parse(readFileSync(output, 'utf8'));
+    rmSync(output);
+    const result = { passed: passes, failed: failures, skipped: pending, titles: failed, report };
+    if (left === undefined) return result;
+    return { ...result, failed: failures + 1, titles: [], report: `${report}it does not end: ${left}\n` };
+  };
+  return { name, command: 'mocha', args, read, twice };
+}
+
+/** What came of each job: `name`, counts, `report`, and `secondTry`: titles of tests that passed only then. */
+export async function runJobs(jobs, { slots, say, ...options }) {
+  const waiting = [...jobs];
+  const results = [];
+  const work = async () => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      results.push({ name: job.name, ...(await runJob(job, say, options)) });
+    }
+  };
+  await Promise.all(Array.from({ length: slots }, work));
+  return results;
+}
+
+async function runJob(job, say, options) {
+  const first = await tryJob(job, say, options);
+  if (!job.twice || first.titles.length === 0) return first;
+  say('== once more, as tests of it failed');
+  const second = await tryJob(job, say, options);
+  const secondTry = first.titles.filter((title) => !second.titles.includes(title));
+  return { ...second, secondTry, report: `${first.report}${second.report}` };
+}
+
+async function tryJob({ name, command, args, read }, say, options) {
+  const began = performance.now();
+  const { problem, output } = await ended(
+    spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+  say(`\n== ${name}: ${((performance.now() - began) / 1000).toFixed(1)} s\n${output.trimEnd()}`);
+  const result = { failed: 0, skipped: 0, titles: [], report: '', secondTry: [], ...counts(read, problem) };
+  if (problem === undefined || result.failed > 0) return result;
+  return { ...result, failed: 1, report: `${problem}\n${output.slice(-OUTPUT_TAIL_CHARS)}\n` };
+}
+
+function counts(read, problem) {
+  if (read === undefined) return { passed: problem === undefined ? 1 : 0 };
+  try {
+    return read();
+  } catch (error) {
+    return { passed: 0, failed: 1, report: `it gave no result: ${problem ?? error.message}\n` };
+  }
+}
+
+/** Its whole output, and the problem that it ended with. */
+function ended(child) {
+  let output = '';
+  const pipes = [child.stdout, child.stderr];
+  for (const pipe of pipes) pipe.setEncoding('utf8').on('data', (text) => (output += text));
+  const limit = setTimeout(() => child.kill('SIGKILL'), JOB_MS);
+  return new Promise((resolve) => {
+    const end = (problem) => resolve({ problem, output });
+    child.once('error', (error) => end(error.message));
+    child.once('close', (code, signal) => end(code === 0 ? undefined : `it ended with ${code ?? signal}`));
+    child.once('exit', () => {
+      clearTimeout(limit);
+      setTimeout(() => {
+        for (const pipe of pipes) pipe.destroy();
+        end('it left a process running');
+      }, OUTPUT_CLOSE_MS).unref();
+    });
+  });
+}
