@@ -43,10 +43,15 @@ export class Conversations {
     return parts.reverse().flat();
   }
 
+  /** Digest of a call's reply; empty where it was not delivered. */
+  replyOf(index: number): string {
+    return this.#turns[index]?.reply ?? '';
+  }
+
   /** How many of the given messages stand at the start of a call's conversation, its reply included. */
   shared(index: number, messages: readonly string[]): number {
     if (index < 0) return 0;
-    const reply = this.#turns[index]?.reply ?? '';
+    const reply = this.replyOf(index);
     const there = reply === '' ? this.messagesOf(index) : [...this.messagesOf(index), reply];
     const differs = messages.findIndex((digest, i) => digest !== there[i]);
     return differs < 0 ? messages.length : differs;

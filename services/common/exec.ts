@@ -6,7 +6,7 @@ import type {
   RuntimeService,
 } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { asPolarError, PolarError } from './errors.ts';
-import { EXEC_REPLY_GRACE_MS } from './limits.ts';
+import { EXEC_REPLY_GRACE_MS, RPC_TIMEOUT_MS } from './limits.ts';
 
 export type Runtimes = Client<typeof RuntimeService>;
 
@@ -22,6 +22,13 @@ export interface ExecInput {
   readonly mounts?: readonly { readonly source: string; readonly target: string }[];
   /** The command can reach the LLM proxy. */
   readonly proxyAccess?: boolean;
+  /** Default: the time is over after `timeoutMs`. */
+  readonly clock?: ExecClock;
+}
+
+/** Tells what is left of a command's time, anew whenever that changes otherwise than by its passing. */
+export interface ExecClock {
+  follow(renew: (leftMs: number) => void): Disposable;
 }
 
 export interface ExecSinks {
@@ -47,8 +54,15 @@ export async function execStreamed(
 ): Promise<ExecResult> {
   signal.throwIfAborted();
   const leave = new AbortController();
-  const { timeoutMs, ...command } = request;
-  const silent = AbortSignal.timeout(timeoutMs + EXEC_REPLY_GRACE_MS);
+  const { timeoutMs, clock, ...command } = request;
+  const { runtimeId } = command;
+  using silent = new Silence(timeoutMs);
+  using _ = clock?.follow((leftMs) => {
+    silent.renew(leftMs);
+    const renewed = { runtimeId, timeout: durationFromMs(leftMs) };
+    // Where the sandbox cannot be told, its command keeps the limit that it has.
+    runtimes.limitExec(renewed, { signal: leave.signal, timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
+  });
   try {
     const events = runtimes.exec(
       {
@@ -58,7 +72,7 @@ export async function execStreamed(
         mounts: [...(command.mounts ?? [])],
         timeout: durationFromMs(timeoutMs),
       },
-      { signal: AbortSignal.any([leave.signal, silent, signal]) },
+      { signal: AbortSignal.any([leave.signal, silent.signal, signal]) },
     );
     for await (const { event } of events) {
       if (event.case === 'result') return event.value;
@@ -66,13 +80,36 @@ export async function execStreamed(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (!silent.aborted) throw sandboxError(error);
+    if (!silent.signal.aborted) throw sandboxError(error);
     const message = 'the sandbox did not answer within the limit of its command';
     throw new PolarError('RUNTIME_LOST', message, { cause: error });
   } finally {
     leave.abort();
   }
   throw new PolarError('RUNTIME_LOST', 'the sandbox gave no result for its command');
+}
+
+/** Aborts when the sandbox says nothing for EXEC_REPLY_GRACE_MS after its command's limit. */
+class Silence implements Disposable {
+  readonly #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limitMs: number) {
+    this.renew(limitMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  renew(limitMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#controller.abort(), limitMs + EXEC_REPLY_GRACE_MS);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 /** The same with its output in memory: each stream has EXEC_OUTPUT_BYTES_MAX, the result counts what was dropped. */

@@ -1,5 +1,5 @@
 // Identifiers and digests.
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** A random id: prefix, dash, 96 bits as lower-case hex. */
 export const newId = (prefix: string): string => `${prefix}-${randomBytes(12).toString('hex')}`;
@@ -8,8 +8,7 @@ export const newId = (prefix: string): string => `${prefix}-${randomBytes(12).to
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
 /** Lower-case hex SHA-256. */
-export const sha256 = (bytes: Uint8Array | string): string =>
-  createHash('sha256').update(bytes).digest('hex');
+export const sha256 = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'hex');
 
 /** Ids that become NATS subject tokens, file names and URL parts. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;

@@ -112,6 +112,10 @@ export const EXEC_STDIN_BYTES_MAX = 1024 * 1024;
 export const SANDBOX_FILE_BYTES_MAX = 8 * 1024 * 1024;
 /** Body of a harness's model call; above: 413. */
 export const PROXY_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Request bodies kept for the next ones to be read against, all attempts together; above, the longest unused is read whole. */
+export const KNOWN_BODIES_BYTES_MAX = 128 * 1024 * 1024;
+/** Of them in one attempt: its main conversation, and some of sub-agents beside it. */
+export const KNOWN_BODIES_PER_ATTEMPT_MAX = 4;
 /** A model call from its first byte to its last. */
 export const ENGINE_CALL_MS = 900_000;
 /** Connecting to an engine. */
@@ -276,5 +280,7 @@ export const PAUSE_TIMEOUT_MAX_MS = 3_600_000;
 /** A pause ends by itself after: default and most. */
 export const PAUSE_TTL_MS = 600_000;
 export const PAUSE_TTL_MAX_MS = 6 * 3_600_000;
+/** For hearing of the end of a pause that ends by itself. */
+export const PAUSE_END_GRACE_MS = 30_000;
 /** Calls that may wait at one LLM proxy for the end of a pause. */
 export const CALLS_WAITING_MAX = 4_096;

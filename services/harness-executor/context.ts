@@ -6,6 +6,7 @@ import type { Runtimes } from '../common/exec.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
+import { PolicyWatch } from '../common/nats/policy.ts';
 import { Once } from '../common/once.ts';
 import type { HarnessExecutorConfig } from './config.ts';
 import { LogStore } from './logs/log-store.ts';
@@ -21,6 +22,8 @@ export interface HarnessExecutorContext extends AsyncDisposable {
   /** The node's LLM proxy. */
   readonly proxy: ProxyClient;
   readonly logs: LogStore;
+  /** Tells when calls are held: a harness's clock stops then. */
+  readonly policy: PolicyWatch;
   readonly runs: Once;
 }
 
@@ -31,15 +34,27 @@ export async function createContext(
 ): Promise<HarnessExecutorContext> {
   const logs = await LogStore.open(config.logsDir);
   const bus = await openBus({ url: config.natsUrl, name: `harness-executor-${config.node.id}`, signal });
-  return {
-    config,
-    log,
-    bus,
-    blobs: createBlobStore(bus),
-    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
-    proxy: createServiceClient(ProxyService, config.proxyUrl),
-    logs,
-    runs: new Once(),
-    [Symbol.asyncDispose]: () => bus.close(),
+  const closed = new AbortController();
+  const dispose = async (): Promise<void> => {
+    closed.abort();
+    await bus.close();
   };
+  try {
+    const policy = await PolicyWatch.open({ bus, signal: AbortSignal.any([signal, closed.signal]) });
+    return {
+      config,
+      log,
+      bus,
+      blobs: createBlobStore(bus),
+      runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
+      proxy: createServiceClient(ProxyService, config.proxyUrl),
+      logs,
+      policy,
+      runs: new Once(),
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
 }

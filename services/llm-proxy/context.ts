@@ -4,12 +4,12 @@ import type { Logger } from '../common/logger.ts';
 import { createBlobStore } from '../common/nats/blobs.ts';
 import { openBus } from '../common/nats/bus.ts';
 import { Attempts } from './attempts/attempts.ts';
-import { RecordLog } from './attempts/record-log.ts';
+import { type AttemptKey, RecordLog } from './attempts/record-log.ts';
 import { Coalescer } from './calls/coalescer.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
-import { capabilityRevoked } from './events.ts';
+import { capabilityRevoked, sessionNotEnded } from './events.ts';
 import { Policies } from './policy/policies.ts';
 
 export interface LlmProxyContext extends AsyncDisposable {
@@ -24,6 +24,11 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly policies: Policies;
 }
 
+/** Tell the engines that no call of the attempt will follow; nobody waits for it. */
+export function endSession(engines: Engines, log: Logger, key: AttemptKey): void {
+  engines.endSession(key).catch((error) => sessionNotEnded(log, key, error));
+}
+
 export async function createContext(
   config: LlmProxyConfig,
   log: Logger,
@@ -31,7 +36,7 @@ export async function createContext(
 ): Promise<LlmProxyContext> {
   const bus = await openBus({ url: config.natsUrl, name: `llm-proxy-${config.node.id}`, signal });
   const closed = new AbortController();
-  const engines = new Engines(config.node);
+  const engines = new Engines(config.pools, config.node.id);
   const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal));
   let policies: Policies | undefined;
   const dispose = async (): Promise<void> => {
@@ -44,7 +49,7 @@ export async function createContext(
     const onRevoked = ({ ref }: Capability): void => {
       if (ref === undefined) return;
       capabilityRevoked(log, ref);
-      void attempts.revoke(ref);
+      void attempts.revoke(ref).finally(() => endSession(engines, log, ref));
     };
     const watched = AbortSignal.any([signal, closed.signal]);
     const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });

@@ -50,6 +50,15 @@ export function sessionClosed(log: Logger, key: AttemptKey, closed: Closed): voi
   log.info({ ...keyFields(key), calls: closed.calls, reason: closed.lastFailure?.reason }, 'session closed');
 }
 
+export function engineDrained(log: Logger, engine: string, draining: boolean): void {
+  log.info({ engine, draining }, 'engine drained');
+}
+
+/** A scheduler in front of the engines goes on keeping what it keeps for the session. */
+export function sessionNotEnded(log: Logger, key: AttemptKey, error: unknown): void {
+  log.warn({ ...keyFields(key), reason: asPolarError(error).reason }, 'session end not told');
+}
+
 export function capabilityRevoked(log: Logger, key: AttemptKey): void {
   log.info(keyFields(key), 'capability revoked');
 }

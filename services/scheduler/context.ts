@@ -4,9 +4,12 @@ import { PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
+import { PolicyWatch } from '../common/nats/policy.ts';
+import { heldMs } from '../common/policy.ts';
 import { Admission } from './admission/admission.ts';
 import type { SchedulerConfig } from './config.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
+import type { HeldMs } from './dispatch/dispatcher.ts';
 import { isEnded } from './domain/session.ts';
 import type { SessionChange } from './domain/state.ts';
 import * as events from './events.ts';
@@ -63,7 +66,9 @@ export async function createContext(
       },
     });
     const { state, journal } = stateLog;
-    const dispatch = createDispatch({ ...common, ...overrides, state, journal });
+    const policies = await PolicyWatch.open({ bus, signal });
+    const held: HeldMs = (fromMs, toMs) => heldMs(policies.policy, fromMs, toMs);
+    const dispatch = createDispatch({ ...common, ...overrides, state, journal, heldMs: held });
     const onCommitted = (change: Change, session: SessionChange | undefined): void =>
       committed({ ...dispatch, log, watchers }, change, session);
     return {

@@ -12,9 +12,9 @@ import { type Ask, type Cli, HOME, WORKSPACE } from './clis/cli.ts';
 import type { Installed } from './installs.ts';
 import type { Site } from './site.ts';
 
-const COMMAND_MS = 150_000;
+const COMMAND_MS = 300_000;
 const LOOK_MS = 20_000;
-const LEASE_MS = 600_000;
+const LEASE_MS = 1_200_000;
 /** The proxy's port in a sandbox. */
 const PROXY_URL = 'http://127.0.0.1:4141';
 

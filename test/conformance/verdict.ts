@@ -8,7 +8,15 @@ import type { Seen } from './trial.ts';
 const TAIL_CHARS = 1_500;
 
 /** What must come of a case where this CLI is asked. */
-export const expectedOf = (cli: Cli, one: Case): Expected => ({ ...one.expected, ...cli.unlike[one.name] });
+export function expectedOf(cli: Cli, one: Case): Expected {
+  const expected = { ...one.expected, ...cli.unlike[one.name] };
+  const finishes = expected.finishes
+    .filter((reason) => reason !== 'error' || cli.whole === undefined)
+    .map((reason) => (reason === 'done' ? doneBy(cli) : reason));
+  return { ...expected, finishes };
+}
+
+const doneBy = ({ farewell }: Cli): string => (farewell === undefined ? 'stop' : 'tool_calls');
 
 /** Everything that is otherwise; empty: all is well. */
 export function faultsOf(cli: Cli, one: Case, seen: Seen): string[] {

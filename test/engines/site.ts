@@ -15,25 +15,29 @@ export interface Site {
 
 /** Started before the first test of the suite that calls this, ended after its last. */
 export function useSite(engine: RealEngine): () => Site {
-  let server: EngineServer | undefined;
-  let proxy: TestProxy | undefined;
+  const stack = new AsyncDisposableStack();
+  let site: Site | undefined;
   before(async () => {
-    try {
-      server = await startEngine(engine);
-    } catch (error) {
-      figuresOf(engine.title).problem = (error as Error).message;
-      throw error;
-    }
-    figuresOf(engine.title).startSeconds = server.startSeconds;
-    proxy = await TestProxy.prepare({ engineUrl: server.url, kind: engine.kind });
+    const server = stack.use(await started(engine));
+    const proxy = stack.use(await TestProxy.prepare({ engineUrl: server.url, kind: engine.kind }));
     await proxy.spawn();
+    site = { engine, url: server.url, proxy };
   }).timeout(START_MS);
-  after(async () => {
-    await proxy?.[Symbol.asyncDispose]();
-    await server?.[Symbol.asyncDispose]();
-  });
+  after(() => stack.disposeAsync());
   return () => {
-    if (server === undefined || proxy === undefined) throw new Error(`${engine.title} has not started`);
-    return { engine, url: server.url, proxy };
+    if (site === undefined) throw new Error(`${engine.title} has not started`);
+    return site;
   };
+}
+
+async function started(engine: RealEngine): Promise<EngineServer> {
+  const figures = figuresOf(engine.title);
+  try {
+    const server = await startEngine(engine);
+    figures.startSeconds = server.startSeconds;
+    return server;
+  } catch (error) {
+    figures.problem = (error as Error).message;
+    throw error;
+  }
 }

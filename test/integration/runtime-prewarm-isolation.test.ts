@@ -133,6 +133,14 @@ if (bwrapIsThere) {
         const read = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
         expect(Buffer.from(read.content).toString()).to.equal('put\n');
         expect((await node.sh(one, 'read -r name < /etc/name; echo "$name"')).out).to.equal('put\n');
+        // Each move holds the root for itself: the others wait for it.
+        const put = (name: string) =>
+          node.runtimes.putFiles({
+            runtimeId: two,
+            files: [{ target: `/tmp/${name}`, content: Buffer.from(name) }],
+          });
+        await Promise.all(['a', 'b', 'c'].map(put));
+        expect((await node.sh(two, 'cd /tmp; echo *')).out).to.equal('a b c\n');
       });
     }
 

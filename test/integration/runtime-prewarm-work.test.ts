@@ -1,5 +1,6 @@
 // Work and facts, leases, revocation, fence and heartbeats, with a scheduler played by the test.
-import { chmodSync, existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
@@ -219,16 +220,16 @@ describe('runtime-prewarm: work', () => {
   });
 
   it('prepares several at a time, up to its slots', async () => {
-    const meeting = join(node.folder, 'meeting');
-    mkdirSync(meeting);
+    const meeting = mkdtempSync(join(tmpdir(), 'polar-test-meeting-'));
     chmodSync(meeting, 0o777);
     // Each waits for all three.
-    const command = `mktemp ${meeting}/XXX; until [ $(ls ${meeting} | wc -l) = 3 ]; do sleep 0.05; done`;
+    const command = `mktemp ${meeting}/XXXXXX >/dev/null; until [ $(ls ${meeting} | wc -l) = 3 ]; do sleep 0.05; done`;
     const prepare = [{ step: { case: 'exec', value: { command } } }];
     await Promise.all(['s-par-1', 's-par-2', 's-par-3'].map((session) => send(refOf(session), { prepare })));
     for (const session of ['s-par-1', 's-par-2', 's-par-3']) {
       expect((await factOf(session, 'ready')).kind.case).to.equal('ready');
     }
+    rmSync(meeting, { recursive: true });
   });
 
   it('removes the sandbox of a revoked attempt at once, with what runs in it', async () => {

@@ -17,7 +17,12 @@ describe('the jobs of a test run', () => {
 
   const PATH = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   const run = (jobs: readonly object[]) =>
-    runJobs(jobs, { slots: 2, say: (text) => said.push(text), cwd: folder, env: { ...process.env, PATH } });
+    runJobs(jobs, {
+      slots: 2,
+      say: (text: string) => said.push(text),
+      cwd: folder,
+      env: { ...process.env, PATH },
+    });
   const file = (name: string, ...lines: string[]): string => {
     const path = join(folder, name);
     writeFileSync(path, [`const fs = require('node:fs');`, ...lines].join('\n'));

@@ -1,6 +1,10 @@
 // The checker of the laws (test/vectors/laws.py) run on many sessions, and numbers that only look random.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { build } from '../../services/reconstructor/domain/build.ts';
+import { expand } from '../../services/reconstructor/domain/expand.ts';
+import { callLine, traceLine } from '../../services/reconstructor/domain/export.ts';
 
 const folder = join(import.meta.dirname, '../vectors');
 
@@ -19,6 +23,13 @@ export interface ExportedSession {
   readonly calls: readonly string[];
   /** JSON lines. */
   readonly traces: readonly string[];
+}
+
+/** The session of these records as `polar export` writes it, built with prefix_merging. */
+export function exportedOf(records: readonly Completion[]): ExportedSession {
+  const calls = expand(records);
+  const { traces } = build('prefix_merging', calls);
+  return { calls: calls.map(callLine), traces: traces.map(traceLine) };
 }
 
 /** What laws.py finds wrong, session by session. */

@@ -11,6 +11,7 @@ import { AttemptRefSchema, CapabilitySchema } from '../../gen/ts/polar/event/v1/
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { unpackIds } from '../../services/common/columns.ts';
+import type { NodeTopology } from '../../services/common/config/topology.ts';
 import { newSecret, sha256 } from '../../services/common/ids.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
@@ -26,8 +27,14 @@ const MAIN = new URL('../../services/llm-proxy/main.ts', import.meta.url).pathna
 
 export interface ProxySetup {
   readonly engineUrl: string;
-  readonly kind: 'vllm' | 'sglang';
+  readonly kind: NodeTopology['inference']['engine'];
   readonly modelServed?: string;
+  /** More keys of the node's `inference`. */
+  readonly inference?: Readonly<Record<string, unknown>>;
+  /** More keys of the node. */
+  readonly node?: Readonly<Record<string, unknown>>;
+  /** More environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** NATS, a topology with one node, and the proxy of that node. */
@@ -41,27 +48,35 @@ export class TestProxy implements AsyncDisposable {
   #service: LlmProxyService | undefined;
   #stop = new AbortController();
 
-  private constructor(nats: TestNats, bus: Bus, port: number, setup: ProxySetup) {
+  private constructor(nats: TestNats, bus: Bus, port: number, setup: ProxySetup, id = 'n1') {
     this.nats = nats;
     this.bus = bus;
     this.url = `http://127.0.0.1:${port}`;
     this.#folder = mkdtempSync(join(tmpdir(), 'polar-test-proxy-'));
     const topology = join(this.#folder, 'topology.yaml');
     const node = {
-      id: 'n1',
+      id,
       host: '127.0.0.1',
       port,
       model_served: setup.modelServed ?? '',
-      inference: { engine: setup.kind, base_url: setup.engineUrl },
+      inference: { engine: setup.kind, base_url: setup.engineUrl, ...setup.inference },
+      ...setup.node,
     };
     writeFileSync(topology, JSON.stringify({ data_dir: this.#folder, gateway: { nodes: [node] } }));
-    this.#env = { POLAR_TOPOLOGY: topology, POLAR_NATS_URL: nats.url, POLAR_LOG_LEVEL: 'silent' };
+    this.#env = { POLAR_TOPOLOGY: topology, POLAR_NATS_URL: nats.url, POLAR_LOG_LEVEL: 'silent', ...setup.env };
   }
 
   static async prepare(setup: ProxySetup): Promise<TestProxy> {
     const nats = await startNats();
     const bus = await openBus({ url: nats.url, name: 'test' });
     return new TestProxy(nats, bus, await freePort(), setup);
+  }
+
+  /** Another proxy of the same mesh, to be started. */
+  static async beside(one: TestProxy, setup: ProxySetup): Promise<TestProxy> {
+    const bus = await openBus({ url: one.nats.url, name: 'test' });
+    const nats = { ...one.nats, [Symbol.asyncDispose]: async () => {} } as TestNats;
+    return new TestProxy(nats, bus, await freePort(), setup, 'n2');
   }
 
   /** In this process. */
@@ -116,6 +131,7 @@ export class TestProxy implements AsyncDisposable {
     const child = this.#child;
     if (child === undefined) return null;
     this.#child = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
     const exited = once(child, 'exit');
     child.kill(signal);
     const [code] = (await exited) as [number | null];

@@ -10,6 +10,8 @@ import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
 
 export interface TestNats extends AsyncDisposable {
+  /** Of JetStream's files. */
+  readonly store: string;
   readonly url: string;
   readonly port: number;
   /** SIGKILL, the store stays. */
@@ -50,6 +52,7 @@ export async function startNats(): Promise<TestNats> {
   };
   await start();
   return {
+    store: join(folder, 'store'),
     url: `nats://127.0.0.1:${port}`,
     port,
     kill,

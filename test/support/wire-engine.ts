@@ -144,8 +144,8 @@ export class WireEngine implements AsyncDisposable {
     const prompt = promptIds(body.messages);
     const given = this.behaviour.ids;
     const vllm = this.kind === 'vllm';
+    const indexes = indexesOf(body);
     const choice = {
-      index: 0,
       message: messageOf(reply),
       logprobs: {
         content: logprobs.map((logprob, i) => ({ token: String(ids[i]), logprob, top_logprobs: [] })),
@@ -161,8 +161,8 @@ export class WireEngine implements AsyncDisposable {
       object: 'chat.completion',
       created: 1,
       model: body.model,
-      choices: [choice],
-      usage: usageOf(prompt, ids),
+      choices: indexes.map((index) => ({ index, ...choice })),
+      usage: usageOf(prompt, ids, indexes.length),
       ...(vllm && given && { prompt_token_ids: prompt, prompt_logprobs: null }),
       ...(!vllm && { metadata: { weight_version: this.behaviour.weightVersion } }),
     };
@@ -178,8 +178,10 @@ export class WireEngine implements AsyncDisposable {
     const given = this.behaviour.ids;
     const send = (chunk: object): void =>
       void response.write(`data: ${JSON.stringify({ ...head, ...chunk })}\n\n`);
-    const choice = (delta: object, from: number, to: number, more: object = {}): object => ({
-      index: 0,
+    const indexes = indexesOf(body);
+    const choices = (delta: object, from: number, to: number, more: object = {}): object[] =>
+      indexes.map((index) => ({ index, ...choice(delta, from, to, more) }));
+    const choice = (delta: object, from: number, to: number, more: object): object => ({
       delta,
       logprobs: {
         content: logprobs
@@ -191,7 +193,12 @@ export class WireEngine implements AsyncDisposable {
       ...more,
     });
     send({
-      choices: [{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }],
+      choices: indexes.map((index) => ({
+        index,
+        delta: { role: 'assistant', content: '' },
+        logprobs: null,
+        finish_reason: null,
+      })),
       ...(vllm && given && { prompt_token_ids: prompt }),
     });
     let at = 0;
@@ -205,23 +212,34 @@ export class WireEngine implements AsyncDisposable {
       }
       await pause(this.behaviour.delayMs);
       if (response.destroyed) return;
-      send({ choices: [choice(delta, at, at + length)] });
+      send({ choices: choices(delta, at, at + length) });
       at += length;
     }
-    send({ choices: [choice({}, at, ids.length, { finish_reason: finishOf(reply) })] });
-    const usage = { ...((body['stream_options'] as object | undefined) && { usage: usageOf(prompt, ids) }) };
+    send({ choices: choices({}, at, ids.length, { finish_reason: finishOf(reply) }) });
+    const usage = {
+      ...((body['stream_options'] as object | undefined) && { usage: usageOf(prompt, ids, indexes.length) }),
+    };
     if (vllm) send({ choices: [], ...usage });
-    else send({ choices: [], ...usage, ...(given && { sglext: { input_ids: prompt, output_ids: [ids] } }) });
+    else
+      send({
+        choices: [],
+        ...usage,
+        ...(given && { sglext: { input_ids: prompt, output_ids: indexes.map(() => ids) } }),
+      });
     response.end('data: [DONE]\n\n');
   }
 }
 
 const finishOf = (reply: WireReply): string => reply.finish ?? (reply.toolCalls ? 'tool_calls' : 'stop');
 
-const usageOf = (prompt: number[], ids: number[]): object => ({
+/** Each choice of a call says the same. */
+const indexesOf = ({ n }: WireBody): number[] =>
+  Array.from({ length: typeof n === 'number' ? n : 1 }, (_, i) => i);
+
+const usageOf = (prompt: number[], ids: number[], n: number): object => ({
   prompt_tokens: prompt.length,
-  completion_tokens: ids.length,
-  total_tokens: prompt.length + ids.length,
+  completion_tokens: ids.length * n,
+  total_tokens: prompt.length + ids.length * n,
   prompt_tokens_details: { cached_tokens: 3 },
 });
 

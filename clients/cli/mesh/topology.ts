@@ -97,8 +97,8 @@ export async function localTopology({ tree, topology, named, builtIn }: Wanted):
 async function embedEngines(tree: Tree): Promise<Embedded[]> {
   const embedded: Embedded[] = [];
   for (const node of nodesOf(tree)) {
-    const { base_url: given, engine } = (node['inference'] ?? {}) as Tree;
-    if (given !== undefined) continue;
+    const { base_url: given, servers, engine } = (node['inference'] ?? {}) as Tree;
+    if (given !== undefined || (Array.isArray(servers) && servers.length > 0)) continue;
     const dialect = String(engine ?? 'sglang');
     const known = embedded.find((one) => one.dialect === dialect);
     const own = known ?? { dialect, port: await freePort(ENGINE_PORT, HOST) };

@@ -20,6 +20,8 @@ function faultsIn(text: string): string[] {
   }
   return [];
 }
+const pools = (...all: object[]): object =>
+  node({ model_pool: all.map((more) => ({ alias: 'pool/a', base_url: 'http://a', ...more })) });
 const node = (more: object): object => ({ gateway: { nodes: [more] } });
 
 describe('a topology file', () => {
@@ -29,11 +31,16 @@ describe('a topology file', () => {
     expect(rollout).to.include({ dispatch_poll_interval_seconds: 1, callback_grace_seconds: 120 });
     expect(gateway.heartbeat_interval_seconds).to.equal(30);
     expect(gateway.completion_persistence).to.include({ max_field_bytes: 1_048_576, queue_size: 16_384 });
+    expect(gateway.nodes[0]?.inference).to.include({
+      engine: 'sglang',
+      base_url: 'http://127.0.0.1:8000',
+      scheduler: 'none',
+    });
     expect(gateway.nodes[0]).to.deep.include({
       id: hostname(),
       port: 8081,
       model_served: '',
-      inference: { engine: 'sglang', base_url: 'http://127.0.0.1:8000', scheduler: 'none' },
+      model_pool: [],
       max_init_workers: 4,
       max_run_workers: 2,
       max_postrun_workers: 4,
@@ -98,7 +105,17 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].model_served', node({ model_served: 1 })],
     ['gateway.nodes[0].inference.engine', node({ inference: { engine: 'llama' } })],
     ['gateway.nodes[0].inference.base_url', node({ inference: { base_url: '127.0.0.1:8000' } })],
-    ['gateway.nodes[0].inference.scheduler', node({ inference: { scheduler: 'thunderagent' } })],
+    ['gateway.nodes[0].inference.scheduler', node({ inference: { scheduler: 'random' } })],
+    ['gateway.nodes[0].inference.servers[1]', node({ inference: { servers: ['http://a', 'b:1'] } })],
+    ['gateway.nodes[0].inference.stream', node({ inference: { stream: 'none' } })],
+    ['gateway.nodes[0].inference.max_concurrency', node({ inference: { max_concurrency: 0 } })],
+    ['gateway.nodes[0].inference.queue_timeout_seconds', node({ inference: { queue_timeout_seconds: 601 } })],
+    ['gateway.nodes[0].inference.api_key_env', node({ inference: { api_key_env: 'sk-0123' } })],
+    ['gateway.nodes[0].model_pool[0].alias', pools({ alias: 'judge' })],
+    ['gateway.nodes[0].model_pool[1].alias', pools({}, {})],
+    ['gateway.nodes[0].model_pool[0].base_url', pools({ base_url: 'x' })],
+    ['gateway.nodes[0].model_pool[0].max_active_episodes', pools({ max_active_episodes: 33 })],
+    ['gateway.nodes[0].model_pool[0].api_key', pools({ api_key: 'sk-0123' })],
     ['gateway.nodes[0].sglang', node({ sglang: {} })],
     ['gateway.nodes[0].max_init_workers', node({ max_init_workers: 0 })],
     ['gateway.nodes[0].max_run_workers', node({ max_run_workers: 0.5 })],

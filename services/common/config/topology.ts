@@ -3,6 +3,7 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { poolAliasSchema } from '../specs/model-pools.ts';
 import { runtimeSchema } from '../specs/runtime.ts';
 import { parseStrict, readText } from './faults.ts';
 
@@ -95,7 +96,7 @@ const inference = z.strictObject({
 
 /** Frozen models that harnesses may call beside the policy. */
 const modelPool = z.strictObject({
-  alias: z.string().regex(/^pool\/[^\s/][^\s]{0,122}$/, 'must be pool/ and a name without spaces'),
+  alias: poolAliasSchema,
   model: z.string().default(''),
   base_url: url,
   max_concurrency: count.default(32),

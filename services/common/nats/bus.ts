@@ -11,6 +11,7 @@ import {
 import { settledWithin, sleep } from '../clock.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
+import { Acks } from './acks.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 
 /** Reads of single messages that need no consumer. */
@@ -31,6 +32,8 @@ export interface Bus {
   readonly js: JetStreamClient;
   readonly jsm: JetStreamManager;
   readonly direct: DirectReads;
+  /** Publishes that wait until they are stored. */
+  readonly acks: Acks;
   readonly kv: (bucket: keyof typeof BUCKETS) => Promise<KV>;
   /** Sends what is buffered and closes. */
   close(): Promise<void>;
@@ -61,7 +64,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     };
     // The client has it; its published type does not say so.
     const { direct } = jsm as JetStreamManager & { direct: DirectReads };
-    return { nc, js, jsm, direct, kv, close: () => closeQuietly(nc) };
+    return { nc, js, jsm, direct, acks: new Acks(nc), kv, close: () => closeQuietly(nc) };
   } catch (error) {
     await closeQuietly(nc);
     throw error;

@@ -32,6 +32,8 @@ export interface PolicyWatchOptions {
 export class PolicyWatch {
   readonly #options: PolicyWatchOptions;
   #state: PolicyState = NOTHING;
+  readonly #listeners = new Set<() => void>();
+  #stopWatch: (() => void) | undefined;
 
   private constructor(options: PolicyWatchOptions) {
     this.#options = options;
@@ -47,6 +49,16 @@ export class PolicyWatch {
       throw new PolarError('NATS_UNAVAILABLE', 'the policy cannot be watched', { cause: error });
     });
     return watch;
+  }
+
+  get policy(): Policy {
+    return this.#state.policy;
+  }
+
+  /** Hear of every change until it is disposed of. */
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   /** As last heard of. */
@@ -74,15 +86,24 @@ export class PolicyWatch {
     if (state.revision > this.#state.revision) {
       this.#state = state;
       this.#options.onChange?.(state);
+      for (const listener of this.#listeners) listener();
     }
     return state;
   }
 
   async #run(ready: () => void): Promise<void> {
     const { signal } = this.#options;
+    void this.#watchConnection();
     while (!signal.aborted) {
       await this.#watchOnce(ready).catch(() => {});
       await sleep(REOPEN_PAUSE_MS, signal);
+    }
+  }
+
+  /** A server that comes back may have lost its last change: begin anew. */
+  async #watchConnection(): Promise<void> {
+    for await (const { type } of this.#options.bus.nc.status()) {
+      if (type === 'reconnect') this.#stopWatch?.();
     }
   }
 
@@ -91,9 +112,14 @@ export class PolicyWatch {
     const kv = await bus.kv('policy');
     const watch = await kv.watch({ key: KEY, initializedFn: ready });
     const stop = (): void => watch.stop();
+    this.#stopWatch = stop;
+    let first = true;
     signal.addEventListener('abort', stop, { once: true });
     try {
       for await (const { operation, value, revision } of watch) {
+        // What a watch begins with holds, even where it is older than what was heard before.
+        if (first && revision < this.#state.revision) this.#state = NOTHING;
+        first = false;
         if (operation === 'PUT') this.#take({ policy: fromBinary(PolicySchema, value), revision });
       }
     } finally {

@@ -1,8 +1,8 @@
 // Acknowledged publishes with retry under one id, and claim checks above the inline limit.
-import { headers, type JetStreamPublishOptions, type MsgHdrs } from 'nats';
+import { headers, type MsgHdrs } from 'nats';
 import { sleep } from '../clock.ts';
 import { PolarError } from '../errors.ts';
-import { INLINE_BYTES_MAX, PUBLISH_ACK_MS, PUBLISH_PAUSE_MS, PUBLISH_TOTAL_MS } from '../limits.ts';
+import { INLINE_BYTES_MAX, PUBLISH_PAUSE_MS, PUBLISH_TOTAL_MS } from '../limits.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
 
@@ -10,6 +10,9 @@ import type { Bus } from './bus.ts';
 const WRONG_LAST_SEQUENCE = 10071;
 const HEADER_SHA256 = 'Polar-Blob-Sha256';
 const HEADER_SIZE = 'Polar-Blob-Size';
+/** JetStream's: an equal id is stored once; store only behind this sequence of the subject. */
+const HEADER_MSG_ID = 'Nats-Msg-Id';
+const HEADER_BEHIND = 'Nats-Expected-Last-Subject-Sequence';
 
 export interface PublishOptions {
   /** A retry under the same id is stored once (two minutes). */
@@ -30,16 +33,12 @@ export async function publish(
   options: PublishOptions = {},
 ): Promise<number> {
   const [body, hdrs] = await checkIn(blobs, bytes, options.signal);
-  const publishOptions: Partial<JetStreamPublishOptions> = {
-    timeout: PUBLISH_ACK_MS,
-    ...(hdrs && { headers: hdrs }),
-    ...(options.msgId !== undefined && { msgID: options.msgId }),
-    ...(options.createOnce && { expect: { lastSubjectSequence: 0 } }),
-    ...(options.behind !== undefined && { expect: { lastSubjectSequence: options.behind } }),
-  };
+  const behind = options.createOnce ? 0 : options.behind;
+  if (options.msgId !== undefined) hdrs.set(HEADER_MSG_ID, options.msgId);
+  if (behind !== undefined) hdrs.set(HEADER_BEHIND, String(behind));
   return await withRetry(subject, options.signal, async () => {
     try {
-      return (await bus.js.publish(subject, body, publishOptions)).seq;
+      return (await bus.acks.store(subject, body, hdrs)).seq;
     } catch (error) {
       if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
       if (options.createOnce) return 0;
@@ -81,10 +80,10 @@ async function checkIn(
   blobs: BlobStore,
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<[Uint8Array, MsgHdrs | undefined]> {
-  if (bytes.byteLength <= INLINE_BYTES_MAX) return [bytes, undefined];
-  const ref = await blobs.put(bytes, signal);
+): Promise<[Uint8Array, MsgHdrs]> {
   const hdrs = headers();
+  if (bytes.byteLength <= INLINE_BYTES_MAX) return [bytes, hdrs];
+  const ref = await blobs.put(bytes, signal);
   hdrs.set(HEADER_SHA256, ref.sha256);
   hdrs.set(HEADER_SIZE, String(ref.sizeBytes));
   return [new Uint8Array(), hdrs];

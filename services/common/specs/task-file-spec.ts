@@ -30,6 +30,7 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
     harness: {
       name: agent.harness ?? '',
       modelName: agent.model_name,
+      modelPools: agent.model_pools,
       settings: agent.settings as JsonObject,
       env: agent.env,
       ...(agent.custom_shell && { command: { ...agent.custom_shell, cwd: agent.custom_shell.cwd ?? '' } }),

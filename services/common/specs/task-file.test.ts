@@ -136,6 +136,7 @@ describe('faults of a task file', () => {
     ['agent.mcp_servers', agent({ mcp_servers: [{ name: 'x' }] })],
     ['agent.skills_path', agent({ skills_path: '/x' })],
     ['agent.model_name', agent({ model_name: 3 })],
+    ['agent.model_pools', agent({ model_pools: ['gpt'] })],
     ['agent.settings.nonsense', agent({ settings: { nonsense: 1 } })],
     ['agent.env.1A', agent({ env: { '1A': 'x' } })],
     ['agent.env.A', agent({ env: { A: 1 } })],

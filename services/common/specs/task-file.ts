@@ -22,6 +22,8 @@ const agent = z.strictObject({
   harness: z.string().nullish(),
   import_path: z.string().nullish(),
   model_name: z.string().default(''),
+  /** Frozen models that the harness may call too. */
+  model_pools: z.array(z.string()).default([]),
   settings: config,
   env: envSchema.default({}),
   mcp_servers: z.array(z.unknown()).nullish(),

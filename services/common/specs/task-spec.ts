@@ -17,6 +17,7 @@ import { TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
 import { BUILDERS, EVALUATORS, HARNESSES, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
+import { poolsFault } from './model-pools.ts';
 import { checkExec, checkRuntime, completeExec, completeRuntime, stepsOf } from './runtime-spec.ts';
 import { builderConfigs, evaluatorConfigs, harnessSettings } from './strategies.ts';
 
@@ -104,6 +105,8 @@ function checkHarness(harness: HarnessSpec | undefined, faults: Faults): void {
     'harness.model_name',
     `must be at most ${MODEL_NAME_CHARS_MAX} characters`,
   );
+  const pools = poolsFault(harness.modelPools);
+  faults.require(pools === undefined, 'harness.model_pools', pools ?? '');
   if (command !== undefined) checkExec(command, 'harness.command', faults);
   if (!faults.require(isOne(HARNESSES, name), 'harness.name', `unknown harness ${name}; ${there}`)) return;
   faults.config(harnessSettings[name as keyof typeof harnessSettings], harness.settings, 'harness.settings');

@@ -8,7 +8,7 @@ import {
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
-import { STAGE_GRACE_MS } from '../../common/limits.ts';
+import { LEASE_MARGIN_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
 
@@ -49,8 +49,10 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
   return create(CapabilitySchema, {
     ref,
     digest,
-    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(STAGE_GRACE_MS),
+    // With room for pauses, in which the run's clock stops; it is deleted when the run ends.
+    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(LEASE_MARGIN_MS),
     modelName: work.harness?.modelName ?? '',
+    modelPools: work.harness?.modelPools ?? [],
     ...(work.sampling && { sampling: work.sampling }),
   });
 }

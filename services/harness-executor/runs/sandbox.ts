@@ -12,6 +12,7 @@ import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS } from '../../common/limi
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import type { Launch } from './launch.ts';
+import { RunClock } from './run-clock.ts';
 
 /** Ask for as long as the run can take: a session may have waited in READY for any time. Throws RUNTIME_LOST. */
 export async function leaseRuntime(
@@ -36,7 +37,7 @@ export async function putFiles(
 
 /** Run the harness to its end, or to its limit; keeps what it writes. Throws RUNTIME_LOST, SANDBOX_FAILED. */
 export async function execHarness(
-  { runtimes, logs, log }: HarnessExecutorContext,
+  { runtimes, logs, log, policy }: HarnessExecutorContext,
   ref: AttemptRef,
   { runtimeId, timeoutMs }: RunWork,
   { command }: Launch,
@@ -45,7 +46,8 @@ export async function execHarness(
   const output = logs.begin(ref.sessionId, ref.attempt);
   let exitCode = -1;
   try {
-    const request = { ...command, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true };
+    const clock = new RunClock(policy, Number(timeoutMs));
+    const request = { ...command, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true, clock };
     const result = await sandboxCall(execStreamed(runtimes, request, output, signal));
     exitCode = result.exitCode;
     if (!result.empty) throw new PolarError('SANDBOX_FAILED', 'processes of the harness could not be ended');

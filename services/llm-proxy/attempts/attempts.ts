@@ -2,12 +2,15 @@
 import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { CALLS_IN_FLIGHT_MAX, CLOSED_ATTEMPTS_KEPT_MAX } from '../../common/limits.ts';
+import { KnownBodies } from '../domain/known-bodies.ts';
 import { Attempt, type Closed } from './attempt.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 
 const nameOf = (key: AttemptKey): string => `${key.sessionId}.${key.attempt}`;
 
 export class Attempts {
+  /** Request bodies of the attempts that are open. */
+  readonly bodies = new KnownBodies();
   readonly #log: RecordLog;
   readonly #open = new Map<string, Promise<Attempt>>();
   /** Oldest first. */
@@ -46,10 +49,16 @@ export class Attempts {
     const name = nameOf(key);
     let closed = this.#closed.get(name);
     if (closed === undefined) {
-      closed = this.open(key).then((attempt) => attempt.close());
+      closed = this.open(key).then((attempt) => this.#end(attempt));
       this.#keep(name, closed);
     }
     return await abortable(closed, signal);
+  }
+
+  async #end(attempt: Attempt): Promise<Closed> {
+    const closed = await attempt.close();
+    this.bodies.forget(attempt);
+    return closed;
   }
 
   #keep(name: string, closed: Promise<Closed>): void {
@@ -68,7 +77,7 @@ export class Attempts {
     const opened = this.#open.get(name);
     if (opened === undefined) return;
     const attempt = await opened.catch(() => undefined);
-    await attempt?.close();
+    if (attempt !== undefined) await this.#end(attempt);
     if (this.#open.get(name) === opened) this.#open.delete(name);
   }
 

@@ -5,12 +5,14 @@ import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
-import { countOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
+import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { logprobColumn, policyVersionOf, type Sampled, sampledOf, type Tokens } from '../domain/tokens.ts';
-import type { CallOrder, EngineCall } from '../engines/engine-call.ts';
+import { usageOf } from '../domain/usage.ts';
+import type { CallOrder } from '../engines/engine-call.ts';
+import type { PlacedCall } from '../engines/placed-call.ts';
 import { retried } from '../engines/retry.ts';
 import { callHeld, callRecorded, usageDiffers } from '../events.ts';
 import type { Passage } from '../policy/gate.ts';
@@ -46,7 +48,7 @@ export interface Choice {
 /** How a call ended. */
 export interface Ending {
   /** The try that it ended with. */
-  readonly tried: EngineCall;
+  readonly tried: PlacedCall;
   readonly choices: readonly Choice[];
   readonly usage: JsonObject;
   readonly error?: unknown;
@@ -83,7 +85,7 @@ export class Exchange implements Disposable {
    * before the harness had seen anything of it. `work` gets a try and the signal that it lasts for. A passage that is
    * returned stays open until the exchange is disposed of.
    */
-  async ask<T>(work: (tried: EngineCall, signal: AbortSignal) => Promise<T>): Promise<T> {
+  async ask<T>(work: (tried: PlacedCall, signal: AbortSignal) => Promise<T>): Promise<T> {
     const { ctx, call, delivery } = this.parts;
     for (;;) {
       const passage = await this.#enter();
@@ -112,7 +114,7 @@ export class Exchange implements Disposable {
     return this.#passage;
   }
 
-  async #begin(signal: AbortSignal): Promise<EngineCall> {
+  async #begin(signal: AbortSignal): Promise<PlacedCall> {
     const { ctx, order } = this.parts;
     this.#tries++;
     const tried = await ctx.engines.begin(order, signal);
@@ -136,13 +138,20 @@ export class Exchange implements Disposable {
     }
     const told = countOf(ending.usage['completion_tokens']);
     const ids = tokens.choices.reduce((sum, sampled) => sum + (sampled?.ids?.length ?? 0), 0);
-    if (told > 0 && told !== ids) usageDiffers(ctx.log, attempt.key, call.id, told, ids);
+    if (tellsIds(ending.tried) && told > 0 && told !== ids)
+      usageDiffers(ctx.log, attempt.key, call.id, told, ids);
   }
 
-  #recordOf(choice: Choice, { tried, error }: Ending, shared: Fields): Parameters<Attempt['record']>[0] {
+  #recordOf(
+    choice: Choice,
+    { tried, usage, error }: Ending,
+    shared: Fields,
+  ): Parameters<Attempt['record']>[0] {
     const { call } = this.parts;
     const sampled = sampledOf(tried.tokens, choice.index);
     const cancelled = call.signal.aborted && error === undefined;
+    const lengths = Array.from(tried.tokens.choices, (one) => one?.ids?.length ?? 0);
+    const counted = usageOf(usage, choice.index, lengths);
     return {
       promptIds: tried.tokens.promptIds ?? new Int32Array(),
       sampledIds: Int32Array.from(sampled.ids ?? []),
@@ -154,12 +163,13 @@ export class Exchange implements Disposable {
         choiceIndex: choice.index,
         finishReason: cancelled ? 'cancelled' : choice.finishReason,
         ...logprobsOf(sampled),
+        ...(counted && { usage: counted }),
       },
     };
   }
 
   /** What the records of all choices say alike. */
-  #shared({ tried, usage, error }: Ending): Fields {
+  #shared({ tried, error }: Ending): Fields {
     const { attempt, call, asked, role, normalisedBy } = this.parts;
     const { engine, model, sent, tokens } = tried;
     return {
@@ -171,12 +181,13 @@ export class Exchange implements Disposable {
       engineUrl: engine.name,
       dialect: asked.dialect,
       mode: 'text',
-      trainable: true,
+      trainable: tried.trainable,
+      logprobMode: engine.adapter.features.logprobMode,
+      noTokenIds: !tellsIds(tried),
       role: role.role,
       roleRule: role.rule,
       normalisedBy: [...normalisedBy],
       sampling: samplingOf(sent),
-      usage: usageOf(usage),
       times: this.#times(),
       engineTries: this.#tries,
       errorReason: providerReason(error),
@@ -208,14 +219,26 @@ export class Exchange implements Disposable {
   }
 }
 
+/** Whether the engine is of a kind that tells ids. Others' replies are recorded without, and never trained. */
+export const tellsIds = ({ engine }: PlacedCall): boolean => engine.adapter.features.wholeIds;
+
+/** Of a reply that is to be passed on. Throws ENGINE_NO_TOKEN_IDS. */
+export function requireIds(tried: PlacedCall, choices: Iterable<number>): void {
+  if (!tellsIds(tried)) return;
+  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  for (const index of choices) {
+    if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
+  }
+}
+
 /** The engine returned a reply without its ids: nothing can be trained from it, so it is not passed on. */
-export function noTokenIds({ engine }: EngineCall, what: string): PolarError {
+export function noTokenIds({ engine }: PlacedCall, what: string): PolarError {
   const message = `the engine at ${engine.name} returned no ${what} token ids: ${engine.adapter.advice}`;
   return new PolarError('ENGINE_NO_TOKEN_IDS', message);
 }
 
 /** The engine ended the reply itself before it was done, as it does for a change of weights. */
-export function interrupted({ engine }: EngineCall): PolarError {
+export function interrupted({ engine }: PlacedCall): PolarError {
   const message = `the engine at ${engine.name} interrupted the reply`;
   return new PolarError('ENGINE_UNAVAILABLE', message, { retryAfterMs: 1_000 });
 }
@@ -227,14 +250,6 @@ const logprobsOf = (sampled: Sampled): { logprobs?: Uint8Array } => {
 
 const policySpansOf = (tokens: Tokens): NonNullable<Fields['policySpans']> =>
   tokens.spans.map((span) => ({ ...span, policyVersion: policyVersionOf(span.weightVersion) }));
-
-function usageOf(usage: JsonObject): NonNullable<Fields['usage']> {
-  return {
-    promptTokens: countOf(usage['prompt_tokens']),
-    completionTokens: countOf(usage['completion_tokens']),
-    cachedTokens: countOf(objectOf(usage['prompt_tokens_details'])['cached_tokens']),
-  };
-}
 
 /** Only what went wrong at the engine is said on the record. */
 function providerReason(error: unknown): string {

@@ -2,15 +2,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
+import { POOL_PREFIX } from '../../common/specs/model-pools.ts';
 import type { Attempt } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked } from '../dialects/dialect.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { dialectOf, readRequest } from '../dialects/dialects.ts';
+import { CONVERSATION_IN } from '../domain/known-body.ts';
 import { normalised } from '../domain/normalise.ts';
 import type { GenerateTarget } from '../domain/paths.ts';
 import { roleOf } from '../domain/roles.ts';
+import type { CallOrder } from '../engines/engine-call.ts';
 import { callFailed, callJoined } from '../events.ts';
-import { parseBody, readBody } from '../http/body.ts';
+import { parseConversation, readBody } from '../http/body.ts';
 import { Delivery } from './delivery.ts';
 import { Exchange } from './exchange.ts';
 import { streamedReply } from './streamed.ts';
@@ -51,9 +54,12 @@ async function begin(
   response: ServerResponse,
 ): Promise<void> {
   const dialect = dialectOf(target.dialect);
-  const read = dialect.read(parseBody(bytes), target);
+  const member = CONVERSATION_IN[target.dialect];
+  const { body } = parseConversation(ctx.attempts.bodies, attempt, bytes, member);
+  const read = readRequest(dialect, body, target);
   const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise);
   const asked: Asked = { ...read, messages };
+  const pool = poolOf(ctx, capability, asked);
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
   const call = attempt.begin();
   const writer = asked.writer(shown);
@@ -62,7 +68,7 @@ async function begin(
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
-    const order = { sessionId: attempt.key.sessionId, chat: asked, sampling: capability.sampling };
+    const order = orderOf(asked, attempt, capability, pool);
     const role = roleOf(request.headers, messages);
     using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
     setImmediate(() => exchange.prepare());
@@ -73,4 +79,17 @@ async function begin(
     call.end(error);
     delivery.fail(asPolarError(error));
   }
+}
+
+/** The frozen model pool that is asked for; any other name is the policy's. Throws NOT_FOUND where the task allows none. */
+function poolOf(ctx: LlmProxyContext, { modelPools }: Capability, { model }: Asked): string {
+  if (model === undefined || !model.startsWith(POOL_PREFIX)) return '';
+  if (modelPools.includes(model) && ctx.engines.has(model)) return model;
+  throw new PolarError('NOT_FOUND', `no model ${model} for this session; see the list of models`);
+}
+
+/** A frozen model's sampling is the harness's own matter. */
+function orderOf(asked: Asked, { key }: Attempt, { sampling }: Capability, pool: string): CallOrder {
+  const { sessionId, attempt } = key;
+  return { sessionId, attempt, pool, chat: asked, sampling: pool === '' ? sampling : undefined };
 }

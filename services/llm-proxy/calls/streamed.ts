@@ -3,13 +3,13 @@ import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
 import type { StreamWriter } from '../dialects/dialect.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
-import { sampledOf } from '../domain/tokens.ts';
-import type { EngineCall } from '../engines/engine-call.ts';
-import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
+import { tellsIdsEarly } from '../engines/adapter.ts';
+import type { PlacedCall } from '../engines/placed-call.ts';
+import { type Choice, type Exchange, interrupted, noTokenIds, requireIds } from './exchange.ts';
 
 /** What is known of a reply so far. */
 interface Progress {
-  readonly tried: EngineCall;
+  readonly tried: PlacedCall;
   readonly stream: StreamWriter;
   readonly signal: AbortSignal;
   /** By the index of the choice. */
@@ -52,7 +52,7 @@ const progressOf = ({ tried, signal }: Begun, stream: StreamWriter): Progress =>
 });
 
 interface Begun {
-  readonly tried: EngineCall;
+  readonly tried: PlacedCall;
   readonly signal: AbortSignal;
   /** Up to and with the first chunk that holds something sampled, or the end. */
   readonly first: readonly JsonObject[];
@@ -60,7 +60,7 @@ interface Begun {
 }
 
 /** One try. Nothing has gone to the harness yet, so a stream that breaks here can be tried again. */
-async function untilFirstToken(tried: EngineCall, signal: AbortSignal): Promise<Begun> {
+async function untilFirstToken(tried: PlacedCall, signal: AbortSignal): Promise<Begun> {
   const rest = tried.chunks(signal);
   const first: JsonObject[] = [];
   try {
@@ -102,8 +102,8 @@ function take(progress: Progress, choice: JsonObject): void {
 }
 
 /** Where ids come with the text, their absence is told before the harness has seen anything. */
-function requireEarlyIds(tried: EngineCall): void {
-  if (!tried.engine.adapter.idsInEachChunk) return;
+function requireEarlyIds(tried: PlacedCall): void {
+  if (!tellsIdsEarly(tried.engine.adapter)) return;
   if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
 }
 
@@ -113,10 +113,7 @@ function requireWhole({ parts }: Exchange, { tried, choices }: Progress): void {
     const message = `the engine at ${tried.engine.name} ended a stream without a finish_reason`;
     throw new PolarError('ENGINE_STREAM_CUT', message);
   }
-  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
-  for (const index of choices.keys()) {
-    if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
-  }
+  requireIds(tried, choices.keys());
 }
 
 async function finish(exchange: Exchange, progress: Progress): Promise<void> {

@@ -2,9 +2,8 @@
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf } from '../domain/reply.ts';
-import { sampledOf } from '../domain/tokens.ts';
-import type { EngineCall } from '../engines/engine-call.ts';
-import { type Choice, type Exchange, interrupted, noTokenIds } from './exchange.ts';
+import type { PlacedCall } from '../engines/placed-call.ts';
+import { type Choice, type Exchange, interrupted, requireIds } from './exchange.ts';
 
 export async function wholeReply(exchange: Exchange): Promise<void> {
   const { call, writer, delivery } = exchange.parts;
@@ -21,15 +20,17 @@ export async function wholeReply(exchange: Exchange): Promise<void> {
   delivery.whole(writer.whole(reply));
 }
 
-function choicesOf(tried: EngineCall, reply: JsonObject): Choice[] {
+function choicesOf(tried: PlacedCall, reply: JsonObject): Choice[] {
   const choices = arrayOf(reply['choices']).filter(isObject);
   if (choices.length === 0) {
     throw new PolarError('ENGINE_ERROR', `the engine at ${tried.engine.name} made no choice`);
   }
-  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  requireIds(
+    tried,
+    choices.map(({ index }) => countOf(index)),
+  );
   return choices.map((choice) => {
     const index = countOf(choice['index']);
-    if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
     const finishReason = finishReasonOf(textOf(choice['finish_reason']) ?? 'stop');
     // A copy: the writer changes what it is given before the record is made of it.
     return { index, finishReason, reply: { ...objectOf(choice['message']) } };

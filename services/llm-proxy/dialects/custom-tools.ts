@@ -80,10 +80,10 @@ export class InputReader {
       PIECE.lastIndex = at;
       const found = PIECE.exec(this.#pending);
       if (found === null) break;
-      const [, plain, escape] = found;
+      const [, plain, escaped] = found;
       at = PIECE.lastIndex;
       if (plain !== undefined) text += plain;
-      else if (escape !== undefined) text += unescaped(escape);
+      else if (escaped !== undefined) text += decoded(escaped);
       else this.#state = 'over';
     }
     this.#pending = this.#pending.slice(at);
@@ -97,10 +97,10 @@ export class InputReader {
   }
 }
 
-function unescaped(escape: string): string {
+function decoded(escaped: string): string {
   try {
-    return JSON.parse(`"${escape}"`) as string;
+    return JSON.parse(`"${escaped}"`) as string;
   } catch {
-    return escape;
+    return escaped;
   }
 }

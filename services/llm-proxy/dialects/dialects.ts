@@ -1,11 +1,19 @@
 // The dialects there are.
 import { PolarError } from '../../common/errors.ts';
-import type { DialectName } from '../domain/paths.ts';
-import type { Dialect } from './dialect.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { DialectName, GenerateTarget } from '../domain/paths.ts';
+import { anthropicMessages } from './anthropic-messages/dialect.ts';
+import type { Asked, Dialect } from './dialect.ts';
+import { googleGenerate } from './google-generate/dialect.ts';
+import { refuseDeep } from './nesting.ts';
 import { openaiChat } from './openai-chat/dialect.ts';
+import { openaiResponses } from './openai-responses/dialect.ts';
 
 const DIALECTS: Readonly<Partial<Record<DialectName, Dialect>>> = {
   'openai-chat': openaiChat,
+  'openai-responses': openaiResponses,
+  'anthropic-messages': anthropicMessages,
+  'google-generate': googleGenerate,
 };
 
 export const DIALECT_NAMES = Object.keys(DIALECTS);
@@ -15,6 +23,12 @@ export function dialectOf(name: DialectName): Dialect {
   const dialect = DIALECTS[name];
   if (dialect === undefined) throw new PolarError('NOT_FOUND', `dialect ${name} is not offered`);
   return dialect;
+}
+
+/** Read a request of a dialect. Throws DIALECT_INVALID with every fault. */
+export function readRequest(dialect: Dialect, body: JsonObject, target: GenerateTarget): Asked {
+  refuseDeep(body);
+  return dialect.read(body, target);
 }
 
 /** In whose form an error is told, whatever was asked for. */

@@ -4,8 +4,11 @@ import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v
 import { packIds, unpackIds } from '../../common/columns.ts';
 import { Conversations } from '../../common/conversations.ts';
 import { PolarError } from '../../common/errors.ts';
+import type { Drift } from './drift.ts';
+import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
-import { TokenTree } from './token-tree.ts';
+import { settingsKey } from './template-settings.ts';
+import { type Base, TokenTree } from './token-tree.ts';
 
 /** A call to be recorded. What depends on the records before it is filled in by `encode`. */
 export interface Draft {
@@ -19,9 +22,21 @@ export interface Draft {
   readonly fields: MessageInitShape<typeof CompletionSchema>;
 }
 
+/** The recorded call that a request goes on from, as far as its ids are needed to do so. */
+export interface GoesOn extends Head {
+  /** Its prompt and what was sampled. */
+  readonly ids: () => Int32Array;
+  readonly lastId: number | undefined;
+  /** The model ended its turn itself, not a limit or a stop string. */
+  readonly ended: boolean;
+  /** The call whose prompt the engine made: its messages are the first ones of the request. */
+  readonly root: { readonly messages: number; readonly ids: () => Int32Array };
+}
+
 export class AttemptState {
   readonly #tree = new TokenTree();
   readonly #conversations = new Conversations();
+  readonly #history = new History(this.#conversations);
   /** Digests whose bodies are in a record. */
   readonly #bodies = new Set<string>();
   #firstSeq = 0;
@@ -54,6 +69,23 @@ export class AttemptState {
     return this.#nextOrder;
   }
 
+  /** Where a request goes on; a reason where it does not, empty where nothing came before it. */
+  goesOn(asked: Conversation): GoesOn | Drift {
+    const head = this.#history.headOf(asked);
+    if (typeof head === 'string') return head;
+    const { lastId, ended } = this.#history.call(head.index);
+    let root = head.index;
+    while (this.#history.call(root).mode === 'token') root = this.#history.call(root).baseIndex;
+    const { messages, promptLength } = this.#history.call(root);
+    return {
+      ...head,
+      lastId,
+      ended,
+      ids: () => this.#tree.idsOf(head.index),
+      root: { messages, ids: () => this.#tree.idsOf(root, promptLength) },
+    };
+  }
+
   /** The draft as the next record. */
   encode(draft: Draft): Completion {
     const base = this.#tree.findBase(draft.promptIds);
@@ -73,7 +105,17 @@ export class AttemptState {
       messageBodies: this.#newBodies(said),
       toolsDigest: draft.tools?.digest ?? '',
       replyDigest: draft.reply?.digest ?? '',
+      drift: this.#driftOf(draft, base),
     });
+  }
+
+  /** What the call itself says of it goes before what the ids show. */
+  #driftOf({ promptIds, messages, tools, fields }: Draft, { index, length }: Base): string {
+    const extended = index >= 0 && length === this.#tree.lengthOf(index);
+    if (extended || promptIds.length === 0 || this.calls === 0) return '';
+    if (fields.drift !== undefined && fields.drift !== '') return fields.drift;
+    const settings = settingsKey(fields.sampling ?? {});
+    return this.#history.driftOf({ messages, tools: tools?.digest ?? '', settings }, length);
   }
 
   /** Each body is stored once, with the first record that names it. */
@@ -98,6 +140,7 @@ export class AttemptState {
       fresh: record.messageDigests,
       reply: record.replyDigest,
     });
+    this.#history.add(record);
     for (const digest of Object.keys(record.messageBodies)) this.#bodies.add(digest);
     if (this.#firstSeq === 0) this.#firstSeq = seq;
     this.#lastSeq = seq;

@@ -1,6 +1,6 @@
 // The body of a chat call to an engine in text mode.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { countOf, isObject, type JsonObject, type JsonValue } from './json.ts';
 import { overrideSampling } from './sampling.ts';
 
 /** What is asked for, as far as an engine is concerned. */
@@ -23,7 +23,7 @@ export function engineBody(
   overrideSampling(body, sampling);
   // More logprobs than the proxy needs, where the harness wants to see them.
   const { top_logprobs: top } = order.fields;
-  Object.assign(body, idFields, top === undefined ? {} : { top_logprobs: top });
+  Object.assign(body, idFields, typeof top === 'number' ? { top_logprobs: most(top, idFields) } : {});
   body['model'] = model;
   body['messages'] = order.messages.map(forTemplate);
   if (order.tools.length > 0) body['tools'] = [...order.tools];
@@ -33,8 +33,10 @@ export function engineBody(
   return body;
 }
 
+const most = (top: number, { top_logprobs: own }: JsonObject): number => Math.max(top, countOf(own));
+
 /** Chat templates know no developer. */
-function forTemplate(message: JsonValue): JsonValue {
+export function forTemplate(message: JsonValue): JsonValue {
   if (!isObject(message) || message['role'] !== 'developer') return message;
   return { ...message, role: 'system' };
 }

@@ -4,7 +4,12 @@ import { arrayOf, countOf, isObject, type JsonObject, type JsonValue, objectOf }
 /** `chat.completion.chunk`s: for each choice its role, what was said part by part, its end; then the usage. */
 export function* chunksOf(reply: JsonObject): Generator<JsonObject, void> {
   const { id, created, model } = reply;
-  const head = { id: id ?? null, object: 'chat.completion.chunk', created: created ?? 0, model: model ?? null };
+  const head = {
+    id: id ?? null,
+    object: 'chat.completion.chunk',
+    created: created ?? 0,
+    model: model ?? null,
+  };
   for (const choice of arrayOf(reply['choices']).filter(isObject)) {
     for (const part of partsOf(choice)) yield { ...head, choices: [part] };
   }

@@ -12,12 +12,25 @@ export interface Digested {
 
 const digestOf = (value: JsonValue): string => sha256(canonicalJson(value)).slice(0, 32);
 
-export const digestMessage = (message: JsonValue): Digested => ({
-  digest: digestOf(contentOf(message)),
-  value: message,
-});
+/** Digests of the objects that have one: those of a known body are the very same from turn to turn. */
+const known = new WeakMap<object, Digested>();
 
-export const digestTools = (tools: JsonValue): Digested => ({ digest: digestOf(tools), value: tools });
+function remembered(value: JsonValue, digest: () => string): Digested {
+  if (typeof value !== 'object' || value === null) return { digest: digest(), value };
+  let digested = known.get(value);
+  if (digested === undefined) {
+    digested = { digest: digest(), value };
+    known.set(value, digested);
+  }
+  return digested;
+}
+
+/** The message must not be changed afterwards. */
+export const digestMessage = (message: JsonValue): Digested =>
+  remembered(message, () => digestOf(contentOf(message)));
+
+/** The tools must not be changed afterwards. */
+export const digestTools = (tools: JsonValue): Digested => remembered(tools, () => digestOf(tools));
 
 /**
  * What a message says, without what harnesses change when they send it back: an empty content may be null, "" or

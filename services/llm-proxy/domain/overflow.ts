@@ -1,8 +1,36 @@
 // How engines say that a prompt is too long for the model.
 import type { PolarError } from '../../common/errors.ts';
 
-const WORDS = /context[ _](length|window)|maximum context|prompt is too long|longer than the model/i;
+const WORDS =
+  /context[ _](length|window|size)|maximum context|prompt is too long|longer than the (maximum )?model/i;
 
 /** Whether the engine refused a call because its prompt does not fit. */
 export const isOverflow = (error: PolarError): boolean =>
   error.reason === 'ENGINE_REFUSED' && WORDS.test(error.message);
+
+/** Numbers of tokens in what an engine said: of the prompt, asked for in reply, and that fit together. */
+export interface OverflowSizes {
+  readonly prompt: number | undefined;
+  readonly reply: number | undefined;
+  readonly most: number | undefined;
+}
+
+const PROMPT =
+  /(\d+) (?:input tokens|tokens from the input)|(?:input|request) \((\d+) tokens\)|prompt \(length (\d+)\)/;
+const REPLY = /requested (\d+) output tokens|(\d+) tokens for the completion/;
+const MOST =
+  /context length (?:is|of) (\d+)|context (?:length|size) \((\d+) tokens\)|maximum model length of (\d+)/;
+
+export const overflowSizes = (message: string): OverflowSizes => ({
+  prompt: numberIn(PROMPT, message),
+  reply: numberIn(REPLY, message),
+  most: numberIn(MOST, message),
+});
+
+function numberIn(pattern: RegExp, message: string): number | undefined {
+  const found = pattern
+    .exec(message)
+    ?.slice(1)
+    .find((digits) => digits !== undefined);
+  return found === undefined ? undefined : Number(found);
+}

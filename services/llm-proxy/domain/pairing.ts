@@ -9,10 +9,7 @@ export interface TokenLogprob {
  * A logprob for each id; NaN where none is told, or where it is open which of several equal ids one belongs to.
  * `entries` are in the order of the ids. Unset: they do not stand in the ids at all.
  */
-export function pairLogprobs(
-  ids: ArrayLike<number>,
-  entries: readonly TokenLogprob[],
-): number[] | undefined {
+export function pairLogprobs(ids: ArrayLike<number>, entries: readonly TokenLogprob[]): number[] | undefined {
   const first = placesFrom(ids, entries, 0, 1);
   const last = placesFrom(ids, entries, ids.length - 1, -1);
   if (first === undefined || last === undefined) return undefined;

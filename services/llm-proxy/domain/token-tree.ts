@@ -48,6 +48,15 @@ export class TokenTree {
     return endOf(end);
   }
 
+  /** Ids of a call, prompt and sampled, copied; the first `length` of them. */
+  idsOf(index: number, length = this.lengthOf(index)): Int32Array {
+    const ids = new Int32Array(length);
+    for (let at: Vertex | undefined = this.#ends[index]; at !== undefined; at = at.parent) {
+      if (at.depth < length) ids.set(at.ids.subarray(0, length - at.depth), at.depth);
+    }
+    return ids;
+  }
+
   /** The call with which the prompt shares most; of several, one that it extends. */
   findBase(prompt: Int32Array): Base {
     let at = this.#root;

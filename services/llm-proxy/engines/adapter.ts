@@ -1,17 +1,25 @@
 // What differs between engines in text mode: how to ask for ids, and where they are.
+import type { EngineFeatures, EngineKind } from '../domain/engine-features.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { Tokens } from '../domain/tokens.ts';
 
+/** POST to the engine's path; the JSON of its answer. */
+export type AskEngine = (path: string, body: JsonObject) => Promise<JsonObject>;
+
 export interface EngineAdapter {
-  readonly kind: 'sglang' | 'vllm';
+  readonly kind: EngineKind;
+  readonly features: EngineFeatures;
   /** Fields of a chat request that make the engine return the ids that it was given and those that it sampled. */
   readonly fields: (stream: boolean) => JsonObject;
   /** Collect from a whole reply. */
   readonly readReply: (reply: JsonObject, into: Tokens) => void;
   /** Collect from one chunk of a stream. */
   readonly readChunk: (chunk: JsonObject, into: Tokens) => void;
-  /** The ids of the prompt come before the first sampled token, those sampled with their text. */
-  readonly idsInEachChunk: boolean;
+  /** Collect what a whole reply does not hold; takes from it what is nobody else's business. */
+  readonly completeReply?: (reply: JsonObject, into: Tokens, ask: AskEngine) => Promise<void>;
   /** What to do where it returns no ids. */
   readonly advice: string;
 }
+
+/** The ids of the prompt come before the first sampled token, those sampled with their text. */
+export const tellsIdsEarly = ({ features }: EngineAdapter): boolean => features.streamedIds === 'each_chunk';

@@ -1,5 +1,6 @@
 // One try of a model call at one engine.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { Drift } from '../domain/drift.ts';
 import { type ChatOrder, engineBody } from '../domain/engine-body.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
@@ -8,9 +9,14 @@ import type { Engine } from './engine.ts';
 /** A model call as the proxy orders it, whichever engine gets it. */
 export interface CallOrder {
   readonly sessionId: string;
+  readonly attempt: number;
+  /** Alias of the frozen model pool that it goes to; empty: the policy. */
+  readonly pool: string;
   readonly chat: ChatOrder;
   /** The task's; wins over the harness's. */
   readonly sampling: Sampling | undefined;
+  /** Puts a call of token mode in the place of one of text mode, where the node wants it. */
+  readonly inTokenMode?: (call: TextCall) => EngineCall;
 }
 
 /** A try: what is sent, and what the engine tells at token level while it answers. */
@@ -22,6 +28,10 @@ export interface EngineCall {
   readonly sent: JsonObject;
   /** Filled while `whole` or `chunks` run. */
   readonly tokens: Tokens;
+  /** text: the engine makes the prompt of the messages; token: it is given the ids. Final when something is answered. */
+  readonly mode: 'text' | 'token';
+  /** Why it is not token mode where the node wants that and the conversation goes on from an earlier call. */
+  readonly drift: Drift;
   /** The whole `chat.completion`. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   whole(signal: AbortSignal): Promise<JsonObject>;
   /** Each `chat.completion.chunk`. Throws as `whole`, and ENGINE_STREAM_CUT. */
@@ -34,6 +44,8 @@ export class TextCall implements EngineCall {
   readonly model: string;
   readonly sent: JsonObject;
   readonly tokens = noTokens();
+  readonly mode = 'text';
+  readonly drift = '';
 
   constructor(engine: Engine, model: string, { chat, sampling }: CallOrder) {
     this.engine = engine;
@@ -42,8 +54,11 @@ export class TextCall implements EngineCall {
   }
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
-    const reply = await this.engine.whole(this.sent, signal);
-    this.engine.adapter.readReply(reply, this.tokens);
+    const { engine, tokens } = this;
+    const reply = await engine.whole(this.sent, signal);
+    engine.adapter.readReply(reply, tokens);
+    const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
+    await engine.adapter.completeReply?.(reply, tokens, ask);
     return reply;
   }
 

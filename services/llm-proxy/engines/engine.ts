@@ -1,21 +1,24 @@
-// The engine of a node: chat calls whole or as a stream, its model, its health.
+// One inference server: chat calls whole or as a stream, its model, its health.
 import type { IncomingMessage } from 'node:http';
 import { withTimeout } from '../../common/clock.ts';
-import type { NodeTopology } from '../../common/config/topology.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import { parseLenient } from '../domain/lenient-json.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
-import { failureOfStatus, messageIn } from './failures.ts';
+import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
+import { Health } from './health.ts';
 import { EngineConnection, readText, tooLarge } from './http.ts';
 import { retried } from './retry.ts';
+import type { EngineSpec } from './spec.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
 const TAIL_MS = 1_000;
+const CHAT = '/v1/chat/completions';
 
-export interface EngineHealth {
+export interface Probe {
   readonly model: string;
   /** Empty: it answers. */
   readonly problem: string;
@@ -23,14 +26,15 @@ export interface EngineHealth {
 
 export class Engine implements Disposable {
   readonly adapter: EngineAdapter;
+  readonly health = new Health();
   readonly #connection: EngineConnection;
   readonly #modelServed: string;
   #modelFound: string | undefined;
 
-  constructor(node: Pick<NodeTopology, 'inference' | 'model_served'>) {
-    this.adapter = ADAPTERS[node.inference.engine];
-    this.#connection = new EngineConnection(node.inference.base_url);
-    this.#modelServed = node.model_served;
+  constructor(url: string, { kind, model, key }: EngineSpec) {
+    this.adapter = ADAPTERS[kind];
+    this.#connection = new EngineConnection(url, key);
+    this.#modelServed = model;
   }
 
   [Symbol.dispose](): void {
@@ -42,7 +46,7 @@ export class Engine implements Disposable {
     return this.#connection.name;
   }
 
-  /** The model that calls name: the node's `model_served`, else the engine's first one. */
+  /** The model that calls name: the one of the topology, else its first one. */
   async model(signal: AbortSignal): Promise<string> {
     if (this.#modelServed !== '') return this.#modelServed;
     this.#modelFound ??= await retried(signal, () => this.#firstModel(signal));
@@ -51,27 +55,38 @@ export class Engine implements Disposable {
 
   /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   async whole(body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    const response = await this.#post(JSON.stringify(body), signal);
-    return this.#parse(await readText(response, this.#connection.name, signal));
+    return await this.ask(CHAT, body, signal);
+  }
+
+  /** POST to another path than that of chats; text goes out as it is. Throws as `whole`. */
+  async ask(path: string, body: JsonObject | string, signal: AbortSignal): Promise<JsonObject> {
+    return await this.#json(await this.#request('POST', path, body, signal), signal);
+  }
+
+  /** GET. Throws as `whole`. */
+  async get(path: string, signal: AbortSignal): Promise<JsonObject> {
+    return await this.#json(await this.#request('GET', path, undefined, signal), signal);
   }
 
   /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, and ENGINE_STREAM_CUT. */
-  async *chunks(body: JsonObject, signal: AbortSignal): AsyncGenerator<JsonObject, void> {
-    const response = await this.#post(JSON.stringify(body), signal);
+  async *chunks(
+    body: JsonObject | string,
+    signal: AbortSignal,
+    path = CHAT,
+  ): AsyncGenerator<JsonObject, void> {
+    const response = await this.#request('POST', path, body, signal);
     if (!String(response.headers['content-type']).includes('event-stream')) {
-      response.destroy();
-      throw new PolarError(
-        'ENGINE_ERROR',
-        `the engine at ${this.#connection.name} answered without a stream`,
-      );
+      throw noStream(this.name, await this.#text(response, signal));
     }
     let done = false;
     try {
       yield* this.#events(response);
       done = true;
+      this.health.answered();
     } catch (error) {
+      if (signal.aborted) throw signal.reason;
       if (error instanceof PolarError) throw error;
-      throw signal.aborted ? signal.reason : this.#cut(error);
+      throw this.#cut(error);
     } finally {
       if (done) drain(response);
       else response.destroy();
@@ -79,7 +94,7 @@ export class Engine implements Disposable {
   }
 
   /** Ask it now, within ENGINE_PROBE_MS. */
-  async probe(signal: AbortSignal): Promise<EngineHealth> {
+  async probe(signal: AbortSignal): Promise<Probe> {
     const limit = withTimeout(ENGINE_PROBE_MS, signal);
     try {
       const first = await this.#firstModel(limit);
@@ -90,26 +105,52 @@ export class Engine implements Disposable {
     }
   }
 
-  async #post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const response = await this.#connection.request('POST', '/v1/chat/completions', body, signal);
+  /** The answer if its status is 200. */
+  async #request(
+    method: 'GET' | 'POST',
+    path: string,
+    body: JsonObject | string | undefined,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await this.#connection.request(method, path, sent, signal).catch((error) => {
+      if (!signal.aborted) this.health.failed();
+      throw error;
+    });
     if (response.statusCode === 200) return response;
     // The model may have gone with another start of the engine.
     if (response.statusCode === 404) this.#modelFound = undefined;
     throw await this.#failure(response, signal);
   }
 
+  async #json(response: IncomingMessage, signal: AbortSignal): Promise<JsonObject> {
+    const value = this.#parse(await this.#text(response, signal));
+    this.health.answered();
+    return value;
+  }
+
   async #failure(response: IncomingMessage, signal: AbortSignal): Promise<PolarError> {
-    const text = await readText(response, this.#connection.name, signal);
-    return failureOfStatus(this.#connection.name, response.statusCode ?? 0, messageIn(text));
+    const status = response.statusCode ?? 0;
+    if (isFault(status)) this.health.failed();
+    else this.health.answered();
+    const text = await this.#text(response, signal);
+    return failureOfStatus(this.name, status, messageIn(text));
+  }
+
+  async #text(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+    try {
+      return await readText(response, this.name, signal);
+    } catch (error) {
+      if (!signal.aborted) this.health.failed();
+      throw error;
+    }
   }
 
   async #firstModel(signal: AbortSignal): Promise<string> {
-    const response = await this.#connection.request('GET', '/v1/models', undefined, signal);
-    if (response.statusCode !== 200) throw await this.#failure(response, signal);
-    const list = this.#parse(await readText(response, this.#connection.name, signal));
+    const list = await this.get('/v1/models', signal);
     const id = textOf(objectOf(arrayOf(list['data'])[0])['id']);
     if (id !== undefined) return id;
-    throw new PolarError('ENGINE_ERROR', `the engine at ${this.#connection.name} serves no model`);
+    throw new PolarError('ENGINE_ERROR', `the engine at ${this.name} serves no model`);
   }
 
   async *#events(response: IncomingMessage): AsyncGenerator<JsonObject, void> {
@@ -121,37 +162,31 @@ export class Engine implements Disposable {
       for (const data of decoder.push(bytes)) {
         if (data === DONE) return;
         const chunk = this.#parse(data);
-        if (isObject(chunk['error'])) {
-          const { code, message } = chunk['error'];
-          const status = typeof code === 'number' ? code : 500;
-          throw failureOfStatus(this.#connection.name, status, textOf(message) ?? 'error in the stream');
-        }
+        if (isObject(chunk['error'])) throw this.#failureOf(chunk['error']);
         yield chunk;
       }
     }
     throw this.#cut(new Error('no [DONE]'));
   }
 
+  /** An error event in a stream. */
+  #failureOf({ code, message }: JsonObject): PolarError {
+    const status = typeof code === 'number' ? code : 500;
+    return failureOfStatus(this.name, status, textOf(message) ?? 'error in the stream');
+  }
+
   #parse(text: string): JsonObject {
-    try {
-      const value: unknown = JSON.parse(text);
-      if (isObject(value)) return value;
-    } catch {}
-    throw new PolarError(
-      'ENGINE_ERROR',
-      `the engine at ${this.#connection.name} answered with no JSON object`,
-    );
+    const value = parseLenient(text);
+    if (isObject(value)) return value;
+    this.health.failed();
+    throw notJson(this.name, text);
   }
 
   #cut(error: unknown): PolarError {
+    this.health.failed();
     const why = error instanceof Error ? error.message : String(error);
-    return new PolarError(
-      'ENGINE_STREAM_CUT',
-      `the engine at ${this.#connection.name} broke off a stream (${why})`,
-      {
-        cause: error,
-      },
-    );
+    const message = `the engine at ${this.name} broke off a stream (${why})`;
+    return new PolarError('ENGINE_STREAM_CUT', message, { cause: error });
   }
 }
 

@@ -1,30 +1,65 @@
-// The engines of a node: which one a call is put to.
-import type { NodeTopology } from '../../common/config/topology.ts';
-import { Engine } from './engine.ts';
-import { type CallOrder, type EngineCall, TextCall } from './engine-call.ts';
+// The engines of a node: the policy's, and those of frozen model pools.
+import { PolarError } from '../../common/errors.ts';
+import type { CallOrder } from './engine-call.ts';
+import type { Member } from './member.ts';
+import type { PlacedCall } from './placed-call.ts';
+import { Pool, sessionOf } from './pool.ts';
+import type { PoolSpec } from './spec.ts';
 
 export class Engines implements Disposable {
-  readonly #engine: Engine;
+  readonly #policy: Pool;
+  /** By alias. */
+  readonly #pools: ReadonlyMap<string, Pool>;
 
-  constructor(node: Pick<NodeTopology, 'inference' | 'model_served'>) {
-    this.#engine = new Engine(node);
+  /** The policy's and all others. */
+  constructor(specs: readonly PoolSpec[], nodeId: string) {
+    const pools = specs.map((spec): [string, Pool] => [spec.alias, new Pool(spec, nodeId)]);
+    this.#pools = new Map(pools);
+    const policy = this.#pools.get('');
+    if (policy === undefined) throw new TypeError('no engines for the policy');
+    this.#policy = policy;
   }
 
   [Symbol.dispose](): void {
-    this.#engine[Symbol.dispose]();
+    for (const pool of this.#pools.values()) pool[Symbol.dispose]();
   }
 
-  get all(): readonly Engine[] {
-    return [this.#engine];
+  /** The policy's first. */
+  get pools(): readonly Pool[] {
+    return [...this.#pools.values()];
   }
 
-  /** The model that calls name: the node's `model_served`, else the engine's first one. */
+  /** Whether harnesses may ask for the model by this name, if their task allows it. */
+  has(alias: string): boolean {
+    return alias !== '' && this.#pools.has(alias);
+  }
+
+  /** The policy's model as calls name it: the node's `model_served`, else the engine's first one. */
   async model(signal: AbortSignal): Promise<string> {
-    return await this.#engine.model(signal);
+    return await this.#policy.model(signal);
   }
 
-  /** A try of the call at one engine. Throws ENGINE_UNAVAILABLE, the signal's reason. */
-  async begin(order: CallOrder, signal: AbortSignal): Promise<EngineCall> {
-    return new TextCall(this.#engine, await this.#engine.model(signal), order);
+  /**
+   * A try of the call at one engine; not at one that has failed the same order, if there is another. To be run at once.
+   * Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_EPISODES_LIMIT, NOT_FOUND, the signal's reason.
+   */
+  async begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
+    const pool = this.#pools.get(order.pool);
+    if (pool === undefined) throw new PolarError('NOT_FOUND', `no model pool ${order.pool}`);
+    return await pool.begin(order, signal);
+  }
+
+  /** No call of the attempt will follow: leases end, schedulers are told. Throws ENGINE_UNAVAILABLE where one cannot be. */
+  async endSession(key: { readonly sessionId: string; readonly attempt: number }): Promise<void> {
+    await Promise.all(this.pools.map((pool) => pool.end(sessionOf(key))));
+  }
+
+  /** Take the engine at this address out of use, or back in. Throws NOT_FOUND. */
+  drain(url: string, draining: boolean): Member {
+    for (const pool of this.pools) {
+      const member = pool.drain(url, draining);
+      if (member !== undefined) return member;
+    }
+    throw new PolarError('NOT_FOUND', `no engine at ${url}; ListEngines tells those there are`);
   }
 }

@@ -1,6 +1,7 @@
 // What an engine's answer with an error means.
 import { PolarError } from '../../common/errors.ts';
 import { isObject, objectOf, textOf } from '../domain/json.ts';
+import { parseLenient } from '../domain/lenient-json.ts';
 
 const MESSAGE_CHARS_MAX = 500;
 
@@ -8,6 +9,9 @@ const MESSAGE_CHARS_MAX = 500;
 const REFUSED = [400, 413, 422];
 /** The engine may do it later. */
 const ABSENT = [408, 429, 500, 502, 503, 504];
+
+/** Whether an answer with this status says that the engine is not in order; one that is busy is. */
+export const isFault = (status: number): boolean => status >= 500;
 
 /** ENGINE_REFUSED, ENGINE_UNAVAILABLE or ENGINE_ERROR. `name` is the engine's address. */
 export function failureOfStatus(name: string, status: number, message: string): PolarError {
@@ -25,17 +29,36 @@ export function failureOfStatus(name: string, status: number, message: string): 
 
 /** The message of an error body, in whichever form. */
 export function messageIn(text: string): string {
-  const body = parsed(text);
+  const body = objectOf(parseLenient(text));
   const message =
-    textOf(objectOf(body['error'])['message']) ?? textOf(body['message']) ?? textOf(body['detail']);
-  return (message ?? text.trim()).slice(0, MESSAGE_CHARS_MAX);
+    textOf(objectOf(body['error'])['message']) ??
+    textOf(body['error']) ??
+    textOf(body['message']) ??
+    textOf(body['detail']);
+  return (message ?? titleIn(text) ?? text.trim()).slice(0, MESSAGE_CHARS_MAX);
 }
 
-function parsed(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+/** What a page for people says, as something between the proxy and the engine makes it. */
+function titleIn(text: string): string | undefined {
+  if (!/^\s*</.test(text)) return undefined;
+  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim();
+  return title ? `an HTML page, "${title}"` : 'an HTML page';
+}
+
+/** 200 with something that is no JSON object. */
+export const notJson = (name: string, text: string): PolarError =>
+  new PolarError(
+    'ENGINE_ERROR',
+    `the engine at ${name} answered with no JSON object but ${titleIn(text) ?? `${text.length} characters`}`,
+  );
+
+/** 200 without the ids that were asked for. */
+export const notIds = (name: string): PolarError =>
+  new PolarError('ENGINE_ERROR', `the engine at ${name} answered with no token ids where it was to render`);
+
+/** 200 without the stream that was asked for; its body may say why. */
+export function noStream(name: string, text: string): PolarError {
+  const { error } = objectOf(parseLenient(text));
+  const why = isObject(error) || titleIn(text) !== undefined ? `: ${messageIn(text)}` : '';
+  return new PolarError('ENGINE_ERROR', `the engine at ${name} answered without a stream${why}`);
 }

@@ -3,15 +3,18 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { PolarError } from '../../common/errors.ts';
 import { CALLS_IN_FLIGHT_MAX, ENGINE_CONNECT_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
+import type { ApiKey } from './api-key.ts';
 
 export class EngineConnection implements Disposable {
   /** The engine in messages: its address without credentials. */
   readonly name: string;
   readonly #baseUrl: string;
   readonly #agent: http.Agent;
+  readonly #key: ApiKey | undefined;
 
   /** `baseUrl` with or without /v1. */
-  constructor(baseUrl: string) {
+  constructor(baseUrl: string, key?: ApiKey) {
+    this.#key = key;
     this.name = new URL(baseUrl).origin;
     this.#baseUrl = baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
     const Agent = baseUrl.startsWith('https:') ? https.Agent : http.Agent;
@@ -34,7 +37,10 @@ export class EngineConnection implements Disposable {
       const options: http.RequestOptions = {
         method,
         agent: this.#agent,
-        headers: body === undefined ? {} : jsonHeaders(body),
+        headers: {
+          ...(body === undefined ? {} : jsonHeaders(body)),
+          ...(this.#key && { authorization: this.#key.authorization }),
+        },
       };
       const request = url.startsWith('https:') ? https.request(url, options) : http.request(url, options);
       const abort = (): void => void request.destroy(asError(signal.reason));

@@ -7,18 +7,25 @@ import {
   ENGINE_RETRY_TOTAL_MS,
 } from '../../common/limits.ts';
 
-/** Repeat on ENGINE_UNAVAILABLE up to ENGINE_RETRY_TOTAL_MS. Throws the last error, or the signal's reason. */
+/**
+ * Repeat on ENGINE_UNAVAILABLE for ENGINE_RETRY_TOTAL_MS from the first one on; at once where the error's `retryAfterMs` is 0, as another
+ * engine is there. Throws the last error, or the signal's reason.
+ */
 export async function retried<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
-  const until = performance.now() + ENGINE_RETRY_TOTAL_MS;
-  for (let pauseMs = ENGINE_RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, ENGINE_RETRY_PAUSE_MAX_MS)) {
+  let until: number | undefined;
+  let pauseMs = ENGINE_RETRY_PAUSE_MS;
+  for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const absent = error instanceof PolarError && error.reason === 'ENGINE_UNAVAILABLE';
+      until ??= performance.now() + ENGINE_RETRY_TOTAL_MS;
       if (!absent || performance.now() + pauseMs > until) throw error;
+      if (error.retryAfterMs === 0) continue;
     }
     await sleep(pauseMs, signal);
     signal.throwIfAborted();
+    pauseMs = Math.min(pauseMs * 2, ENGINE_RETRY_PAUSE_MAX_MS);
   }
 }

@@ -1,4 +1,5 @@
 // SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
+import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
 import {
   addLogprobs,
@@ -13,6 +14,7 @@ import type { EngineAdapter } from './adapter.ts';
 
 export const sglang: EngineAdapter = {
   kind: 'sglang',
+  features: ENGINE_FEATURES.sglang,
   // Each form is refused with 400 where the other one belongs.
   fields: (stream) =>
     stream
@@ -20,7 +22,6 @@ export const sglang: EngineAdapter = {
       : { logprobs: true, return_prompt_token_ids: true, return_token_ids: true, return_meta_info: true },
   readReply,
   readChunk,
-  idsInEachChunk: false,
   advice:
     'the server must answer return_token_ids and return_prompt_token_ids, in streams return_input_ids_in_sglext and ' +
     'return_output_ids_in_sglext (SGLang 0.5.23 does), and no router in front of it may remove the fields',

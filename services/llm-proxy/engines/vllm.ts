@@ -1,16 +1,17 @@
 // vLLM: ids at the top of the reply (prompt) and in the choice (sampled); in a stream with the text they belong to.
+import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../domain/json.ts';
 import { addLogprobs, addSampled, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { EngineAdapter } from './adapter.ts';
 
 export const vllm: EngineAdapter = {
   kind: 'vllm',
+  features: ENGINE_FEATURES.vllm,
   // Without top_logprobs some versions leave logprobs.content empty.
   fields: () => ({ logprobs: true, top_logprobs: 0, return_token_ids: true }),
   readReply: read,
   // The finish chunk may hold ids beside an empty text.
   readChunk: read,
-  idsInEachChunk: true,
   advice:
     'the server must answer return_token_ids (vLLM 0.32 does), and no router in front of it may remove the field',
 };

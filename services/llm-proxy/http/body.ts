@@ -5,6 +5,8 @@ import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { PolarError } from '../../common/errors.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../common/limits.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
+import type { KnownBodies } from '../domain/known-bodies.ts';
+import type { BodySource } from '../domain/known-body.ts';
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -20,35 +22,69 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
 
 /** Throws DIALECT_INVALID. */
 export function parseBody(bytes: Buffer): JsonObject {
-  const body = parsed(bytes);
+  return objectIn(() => JSON.parse(bytes.toString('utf8')));
+}
+
+export interface ConversationBody {
+  /** Parts of it are those of earlier bodies: not to be changed. */
+  readonly body: JsonObject;
+  /** Where its conversation lies in the bytes. */
+  readonly source: BodySource | undefined;
+}
+
+/** An attempt's body with a conversation, read as what it adds to those before it. Throws DIALECT_INVALID. */
+export function parseConversation(
+  bodies: KnownBodies,
+  attempt: object,
+  bytes: Buffer,
+  member: string,
+): ConversationBody {
+  let source: BodySource | undefined;
+  const body = objectIn(() => {
+    const known = bodies.read(attempt, bytes, member);
+    source = known.source;
+    return known.value;
+  });
+  return { body, source };
+}
+
+function objectIn(parse: () => unknown): JsonObject {
+  const body = parsed(parse);
   if (!isObject(body)) throw invalid('must be a JSON object');
   return body;
 }
 
-function parsed(bytes: Buffer): unknown {
+function parsed(parse: () => unknown): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return parse();
   } catch (error) {
     // The parser's message quotes the body.
     throw invalid('must be valid JSON', error);
   }
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
+function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
       sizeBytes += chunk.length;
       if (sizeBytes <= PROXY_BODY_BYTES_MAX) chunks.push(chunk);
       // Somewhat more is read and thrown away, so that the client gets to read the answer.
-      else if (sizeBytes > PROXY_BODY_BYTES_MAX * 2) break;
-    }
-  } catch (error) {
-    throw new PolarError('CANCELLED', 'the harness left while it sent its request', { cause: error });
-  }
-  if (sizeBytes > PROXY_BODY_BYTES_MAX) throw tooLarge();
-  return Buffer.concat(chunks);
+      else if (sizeBytes > PROXY_BODY_BYTES_MAX * 2) {
+        request.pause();
+        reject(tooLarge());
+      }
+    });
+    request.once('end', () => {
+      if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
+      // A copy even of one chunk: it is a view of a larger buffer, which it would keep.
+      else resolve(Buffer.concat(chunks, sizeBytes));
+    });
+    request.once('close', () =>
+      reject(new PolarError('CANCELLED', 'the harness left while it sent its request')),
+    );
+  });
 }
 
 async function decoded(bytes: Buffer, encoding: string | undefined): Promise<Buffer> {

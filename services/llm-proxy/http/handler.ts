@@ -76,10 +76,10 @@ async function serve(
     case 'generate':
       return await generate(ctx, capability, target, request, response);
     case 'models':
-      return sendJson(response, 200, dialect.modelsBody([await modelName(ctx, capability)]));
+      return sendJson(response, 200, dialect.modelsBody(await modelNames(ctx, capability)));
     case 'model': {
-      const name = await modelName(ctx, capability);
-      if (target.id !== name) throw new PolarError('NOT_FOUND', 'no such model; see the list of models');
+      const name = (await modelNames(ctx, capability)).find((one) => one === target.id);
+      if (name === undefined) throw new PolarError('NOT_FOUND', 'no such model; see the list of models');
       return sendJson(response, 200, dialect.modelBody(name));
     }
     case 'root':
@@ -91,6 +91,8 @@ async function serve(
   }
 }
 
-/** The name under which the harness knows the model. */
-const modelName = async (ctx: LlmProxyContext, capability: Capability): Promise<string> =>
-  capability.modelName !== '' ? capability.modelName : await ctx.engines.model(ctx.stopping);
+/** The name under which the harness knows the policy, then the frozen models that its task allows. */
+async function modelNames({ engines, stopping }: LlmProxyContext, capability: Capability): Promise<string[]> {
+  const policy = capability.modelName !== '' ? capability.modelName : await engines.model(stopping);
+  return [policy, ...capability.modelPools.filter((alias) => engines.has(alias))];
+}

@@ -8,7 +8,7 @@ import { withTimeout } from '../../common/clock.ts';
 import { type FieldFault, PolarError } from '../../common/errors.ts';
 import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
-import type { LlmProxyContext } from '../context.ts';
+import { endSession, type LlmProxyContext } from '../context.ts';
 import { sessionClosed } from '../events.ts';
 
 export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof ProxyService>, 'closeSession'> {
@@ -19,6 +19,7 @@ export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof Prox
       try {
         const closed = await ctx.attempts.close(key, withTimeout(RPC_TIMEOUT_MS, signal));
         sessionClosed(ctx.log, key, closed);
+        endSession(ctx.engines, ctx.log, key);
         const { calls, firstSeq, lastSeq, lastFailure } = closed;
         return {
           calls,

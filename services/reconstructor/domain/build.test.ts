@@ -108,6 +108,23 @@ describe('build', () => {
     ).to.deep.equal([['c2', DriftKind.REWRITTEN, 0]]);
   });
 
+  it('counts what an engine without ids sampled, and leaves it out of traces', () => {
+    const [known, unknown] = recordsOf([call('c1', [1], [2, 3]), call('c2', [], [])]);
+    const noIds = create(CompletionSchema, {
+      ...unknown!,
+      noTokenIds: true,
+      usage: { completionTokens: 40 },
+    });
+    const { traces, stats } = build('prefix_merging', expand([known!, noIds]));
+    expect(traces.map(({ spans }) => spans.map(({ callId }) => callId))).to.deep.equal([['c1']]);
+    expect(stats).to.deep.include({
+      trainedTokens: 2n,
+      sampledTokens: 42n,
+      maskedTokens: { no_token_ids: 40n },
+      usageMismatches: 0,
+    });
+  });
+
   it('knows the builders of the catalogue, and per_request where none is named', () => {
     expect(builderName('')).to.equal('per_request');
     expect(builderName('prefix_merging')).to.equal('prefix_merging');

@@ -4,7 +4,7 @@ import { type SessionStats, SessionStatsSchema } from '../../../gen/ts/polar/com
 import type { Drift, Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { BUILDERS, type BuilderName, listed } from '../../common/specs/catalogue.ts';
-import { byStart, type Call } from './call.ts';
+import { byStart, type Call, type MaskedReason } from './call.ts';
 import { driftsOf } from './drift.ts';
 import { type Branch, branches } from './forest.ts';
 import { traceOf } from './traces.ts';
@@ -57,6 +57,16 @@ export function build(builder: BuilderName, calls: readonly Call[]): Build {
   };
 }
 
+/** What was sampled counts, known by its ids or not. */
+function countsOf(call: Call): { sampledTokens: number; maskedReason: MaskedReason | undefined } {
+  const { sampledIds, maskedReason, usageCompletionTokens = 0 } = call;
+  if (!call.noTokenIds) return { sampledTokens: sampledIds.length, maskedReason };
+  return {
+    sampledTokens: usageCompletionTokens,
+    maskedReason: usageCompletionTokens > 0 ? 'no_token_ids' : undefined,
+  };
+}
+
 function statsOf(
   calls: readonly Call[],
   chosen: readonly Readonly<Branch>[],
@@ -65,13 +75,14 @@ function statsOf(
   const masked = new Map<string, number>();
   let [sampled, trained, usageMismatches] = [0, 0, 0];
   for (const call of calls) {
-    sampled += call.sampledIds.length;
+    const { sampledTokens, maskedReason } = countsOf(call);
+    sampled += sampledTokens;
     trained += call.trainedTokens;
-    const { maskedReason } = call;
     if (maskedReason !== undefined) {
-      const count = call.sampledIds.length - call.trainedTokens;
+      const count = sampledTokens - call.trainedTokens;
       masked.set(maskedReason, (masked.get(maskedReason) ?? 0) + count);
     }
+    if (call.noTokenIds) continue;
     if ((call.usageCompletionTokens ?? call.sampledIds.length) !== call.sampledIds.length) usageMismatches++;
   }
   const inTraces = chosen.flat().reduce((sum, call) => sum + call.sampledIds.length, 0);

@@ -2,7 +2,14 @@
 import type { TokenNode } from './token-tree.ts';
 
 /** Why a sampled id may not be trained. */
-export type MaskedReason = 'frozen' | 'side' | 'cancelled' | 'error' | 'aborted' | 'no_logprob';
+export type MaskedReason =
+  | 'frozen'
+  | 'side'
+  | 'cancelled'
+  | 'error'
+  | 'aborted'
+  | 'no_logprob'
+  | 'no_token_ids';
 
 export interface Call {
   readonly callId: string;
@@ -21,6 +28,8 @@ export interface Call {
   readonly model: string;
   readonly policyVersion: bigint;
   readonly trainable: boolean;
+  /** The engine tells no ids: `usageCompletionTokens` is all that is known of what was sampled. */
+  readonly noTokenIds: boolean;
   readonly role: string;
   /** Digests of the conversation's messages as sent; equal digest = equal content. */
   readonly messages: readonly string[];

@@ -75,6 +75,7 @@ function expandOne(
     ...source,
     ...maskOf(source),
     callId,
+    noTokenIds: record.noTokenIds,
     startSeq: Number(record.startSeq),
     endSeq: Number(record.endSeq),
     prompt,

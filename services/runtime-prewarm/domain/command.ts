@@ -1,4 +1,5 @@
 // A command of a sandbox, and how it ended.
+import type { Limit } from './limit.ts';
 import type { ResolvedMount } from './mounts.ts';
 
 export interface Command {
@@ -8,7 +9,7 @@ export interface Command {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array;
-  readonly timeoutMs: number;
+  readonly limit: Limit;
   readonly mounts: readonly ResolvedMount[];
   readonly proxyAccess: boolean;
 }

@@ -7,6 +7,7 @@ import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_END_MS, SANDBOX_MEMORY_CHECK_MS, SANDBOX_START_MS } from '../../common/limits.ts';
 import type { Cell, CellUsage } from '../containment/containment.ts';
 import type { OutputSink } from '../domain/command.ts';
+import type { Limit } from '../domain/limit.ts';
 import { Output } from './output.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
@@ -15,7 +16,7 @@ export interface Launch {
   /** Folder with the pipes for the output. */
   readonly folder: string;
   readonly stdin: Uint8Array;
-  readonly timeoutMs: number;
+  readonly limit: Limit;
   /** Descriptors from 3 on: new pipes, or open ones that are handed over. */
   readonly fds: readonly ('pipe' | number)[];
   /** Says that the command has started; rejects, or resolves false, when the sandbox could not. */
@@ -61,7 +62,7 @@ async function runInCell(
   const exited = exitOf(child);
   const closed = closeOf(child, exited);
   output.read(sink);
-  const watch = new Watch(cell, launch.timeoutMs, signal);
+  const watch = new Watch(cell, launch.limit, signal);
   try {
     const started = await watch.starting(Promise.race([launch.started(child), failedSpawn(exited)]));
     const code = await exited;
@@ -129,19 +130,20 @@ class Watch {
   timedOut = false;
   readonly #cell: Cell;
   readonly #signal: AbortSignal;
-  readonly #limit: NodeJS.Timeout;
+  readonly #limit: Limit;
   readonly #memory: NodeJS.Timeout;
   readonly #kill = (): void => this.#cell.kill();
 
-  constructor(cell: Cell, timeoutMs: number, signal: AbortSignal) {
+  constructor(cell: Cell, limit: Limit, signal: AbortSignal) {
     this.#cell = cell;
     this.#signal = signal;
     signal.addEventListener('abort', this.#kill, { once: true });
     if (signal.aborted) this.#kill();
-    this.#limit = setTimeout(() => {
+    this.#limit = limit;
+    limit.start(() => {
       this.timedOut = true;
       this.#kill();
-    }, timeoutMs);
+    });
     // The v1 kernel kills one process only and would leave a crippled harness to run on.
     this.#memory = setInterval(() => cell.usage().oomKills > 0 && this.#kill(), SANDBOX_MEMORY_CHECK_MS);
   }
@@ -162,7 +164,7 @@ class Watch {
   }
 
   stop(): void {
-    clearTimeout(this.#limit);
+    this.#limit.stop();
     clearInterval(this.#memory);
     this.#signal.removeEventListener('abort', this.#kill);
   }

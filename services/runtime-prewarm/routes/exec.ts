@@ -16,6 +16,7 @@ import {
 } from '../../common/limits.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
 import type { Command } from '../domain/command.ts';
+import { Limit } from '../domain/limit.ts';
 import { durationBetween, invalid } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
@@ -70,7 +71,7 @@ function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, workdir: st
     cwd: cwd === '' ? workdir : `/${partsOf(cwd).join('/')}`,
     env,
     stdin,
-    timeoutMs: durationBetween('timeout', timeout, EXEC_DEFAULT_MS, 1, EXEC_TIMEOUT_MAX_MS),
+    limit: new Limit(durationBetween('timeout', timeout, EXEC_DEFAULT_MS, 1, EXEC_TIMEOUT_MAX_MS)),
     mounts: mounts.map((mount) => mountOf(ctx, mount)),
     proxyAccess,
   };

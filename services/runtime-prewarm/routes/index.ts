@@ -5,6 +5,7 @@ import type { RuntimePrewarmContext } from '../context.ts';
 import { acquireRuntime } from './acquire-runtime.ts';
 import { exec } from './exec.ts';
 import { getFile } from './get-file.ts';
+import { limitExec } from './limit-exec.ts';
 import { listRuntimes } from './list-runtimes.ts';
 import { putFiles } from './put-files.ts';
 import { releaseRuntime } from './release-runtime.ts';
@@ -15,6 +16,7 @@ export function routes(router: ConnectRouter, ctx: RuntimePrewarmContext): void 
     ...acquireRuntime(ctx),
     ...renewLease(ctx),
     ...exec(ctx),
+    ...limitExec(ctx),
     ...putFiles(ctx),
     ...getFile(ctx),
     ...releaseRuntime(ctx),

@@ -1,7 +1,9 @@
 // The steps of a preparation, in order.
+
 import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
+import { Limit } from '../domain/limit.ts';
 import { filesOf } from '../domain/paths.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -43,7 +45,7 @@ async function runExecStep(
         env,
         stdin: new Uint8Array(),
         // The signal ends the preparation as a whole, and says why.
-        timeoutMs: timeoutMs + SANDBOX_END_MS,
+        limit: new Limit(timeoutMs + SANDBOX_END_MS),
         mounts: [],
         proxyAccess: false,
       },

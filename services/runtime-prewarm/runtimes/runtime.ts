@@ -5,6 +5,7 @@ import { RUNTIME_CLEAR_MS } from '../../common/limits.ts';
 import type { Box } from '../backends/backend.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
+import type { Limit } from '../domain/limit.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
 
@@ -25,6 +26,7 @@ export class Runtime {
   readonly isolated: boolean;
   readonly #box: Box;
   readonly #gone = new AbortController();
+  #limit: Limit | undefined;
   #running: Work | undefined;
 
   constructor(id: string, plan: SandboxPlan, options: AcquireOptions, box: Box, isolated: boolean) {
@@ -45,10 +47,17 @@ export class Runtime {
    */
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
     const env = { ...this.plan.env, ...command.env };
-    return await this.#alone(
-      (gone) => this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone])),
-      signal,
-    );
+    return await this.#alone((gone) => {
+      this.#limit = command.limit;
+      return this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
+    }, signal);
+  }
+
+  /** Count the limit of the running command anew. False: nothing runs. */
+  limit(ms: number): boolean {
+    if (this.#running === undefined || this.#limit === undefined) return false;
+    this.#limit.renew(ms);
+    return true;
   }
 
   async makeFolder(path: string): Promise<void> {
@@ -76,12 +85,20 @@ export class Runtime {
     return await work();
   }
 
+  /** Waits for what ends by itself; throws RUNTIME_BUSY where that is a command that somebody waits for. */
   async #alone<T>(work: (gone: AbortSignal) => Promise<T>, caller?: AbortSignal): Promise<T> {
-    await this.#cleared(caller);
-    this.#gone.signal.throwIfAborted();
-    if (this.#running !== undefined) {
-      throw new PolarError('RUNTIME_BUSY', `runtime ${this.id} is busy with another command: one at a time`);
+    const late = withTimeout(RUNTIME_CLEAR_MS, caller);
+    while (this.#running !== undefined) {
+      if (!isEnding(this.#running) || late.aborted) {
+        throw new PolarError(
+          'RUNTIME_BUSY',
+          `runtime ${this.id} is busy with another command: one at a time`,
+        );
+      }
+      await abortable(this.#running.done, late).catch(() => {});
+      caller?.throwIfAborted();
     }
+    this.#gone.signal.throwIfAborted();
     const done = work(this.#gone.signal);
     this.#running = { done, caller };
     try {
@@ -89,15 +106,6 @@ export class Runtime {
     } finally {
       this.#running = undefined;
     }
-  }
-
-  /** Wait for what goes on here, unless it is a command that somebody still waits for. */
-  async #cleared(caller?: AbortSignal): Promise<void> {
-    const late = withTimeout(RUNTIME_CLEAR_MS, caller);
-    while (this.#running !== undefined && isEnding(this.#running) && !late.aborted) {
-      await abortable(this.#running.done, late).catch(() => {});
-    }
-    caller?.throwIfAborted();
   }
 }
 

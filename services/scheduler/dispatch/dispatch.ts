@@ -9,7 +9,7 @@ import type { State } from '../domain/state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { Announcer } from './announcer.ts';
 import { Board } from './board.ts';
-import { Dispatcher } from './dispatcher.ts';
+import { Dispatcher, type HeldMs } from './dispatcher.ts';
 import { Effects } from './effects.ts';
 import { Outbox } from './outbox.ts';
 import { Specs } from './specs.ts';
@@ -32,9 +32,16 @@ export interface DispatchOptions {
   readonly journal: Journal;
   /** What a stage may take beyond its budget; default STAGE_GRACE_MS. */
   readonly stageGraceMs?: number;
+  readonly heldMs: HeldMs;
 }
 
-export function createDispatch({ state, journal, stageGraceMs, ...common }: DispatchOptions): Dispatch {
+export function createDispatch({
+  state,
+  journal,
+  stageGraceMs,
+  heldMs,
+  ...common
+}: DispatchOptions): Dispatch {
   const { blobs, log, signal } = common;
   const board = new Board(state, journal, new Nodes(), new DispatchQueue());
   const effects = new Effects(log, signal);
@@ -43,7 +50,7 @@ export function createDispatch({ state, journal, stageGraceMs, ...common }: Disp
     board,
     effects,
     specs,
-    dispatcher: new Dispatcher(board, log, stageGraceMs ?? STAGE_GRACE_MS),
+    dispatcher: new Dispatcher(board, log, stageGraceMs ?? STAGE_GRACE_MS, heldMs),
     outbox: new Outbox({ ...common, board, effects, specs }),
     announcer: new Announcer({ ...common, journal, effects }),
   };

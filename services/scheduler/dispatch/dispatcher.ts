@@ -1,27 +1,33 @@
 // Gives slots: queued sessions to nodes that can prepare them, ready ones to free run slots. And takes attempts back:
 // those of lost nodes, of nodes that began anew, and those past a stage's deadline.
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { AttemptRef, Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { failure } from '../../common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
-import { budgetMs, deadlineMs, stagesOf } from '../domain/budgets.ts';
+import { budgetMs, deadlineMs, type Stage, stagesOf } from '../domain/budgets.ts';
 import { canPrepare, canRun, loadOf, type NodeState, offers, sessionsOn } from '../domain/nodes.ts';
 import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
 import type { Board, Found } from './board.ts';
 
+/** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
+export type HeldMs = (fromMs: number, toMs: number) => number;
+
 export class Dispatcher {
   readonly #board: Board;
   readonly #log: Logger;
   readonly #graceMs: number;
+  readonly #heldMs: HeldMs;
   readonly #startMs = Date.now();
   #scheduled = false;
 
-  constructor(board: Board, log: Logger, graceMs: number) {
+  constructor(board: Board, log: Logger, graceMs: number, heldMs: HeldMs) {
     this.#board = board;
     this.#log = log;
     this.#graceMs = graceMs;
+    this.#heldMs = heldMs;
     board.onMoved = () => this.#soon();
   }
 
@@ -90,7 +96,7 @@ export class Dispatcher {
         if (found === undefined) continue;
         const { record, task } = found;
         const late = stagesOf(record, task.spec).find(
-          (stage) => spentMs > deadlineMs(record, task.spec, stage),
+          (stage) => spentMs > deadlineMs(record, task.spec, stage) + this.#heldIn(record, stage, nowMs),
         );
         if (late === undefined) continue;
         const limitMs = budgetMs(task.spec, late) + this.#graceMs;
@@ -98,6 +104,10 @@ export class Dispatcher {
         this.#board.lose(found, why);
       }
     }
+  }
+
+  #heldIn({ stateMs }: SessionRecord, stage: Stage, nowMs: number): number {
+    return stage === 'run' ? this.#heldMs(Number(stateMs), nowMs) : 0;
   }
 
   /** Once for all that happens in this turn of the event loop. */

@@ -29,7 +29,7 @@ export interface Expected {
   readonly exitCodes: readonly number[];
   /** Files of the workspace and what they hold; null: not there. */
   readonly files: Readonly<Record<string, string | null>>;
-  /** The finish reason of each record, in the order in which the calls began. */
+  /** The finish reason of each record, in the order in which the calls began; `done`: of the last turn of a task. */
   readonly finishes: readonly string[];
   /** What prefix merging makes of them. */
   readonly traces: number;
@@ -62,7 +62,7 @@ export interface Case {
   /** What the engine plays where it meets `marks.other`. */
   readonly other?: (cli: Cli) => readonly Step[];
   /** Replies to summaries and the like. */
-  readonly asides?: (marks: Marks) => readonly Step[];
+  readonly asides?: (cli: Cli, marks: Marks) => readonly Step[];
   readonly subAgents?: boolean;
   readonly expected: Expected;
 }
@@ -86,7 +86,7 @@ export const promptOf = (cli: Cli, one: Case, n: number): string =>
 /** The scripts of a case and a CLI, the latest command first: its conversation holds the earlier ones, too. */
 export function scriptsOf(cli: Cli, one: Case): object[] {
   const marks: Marks = { other: mark(cli, one, 'other') };
-  const asides = one.asides?.(marks) ?? [];
+  const asides = one.asides?.(cli, marks) ?? [];
   const script = (when: string, steps: readonly Step[]): object => ({
     when: when.replaceAll(/[[\]/]/g, '\\$&'),
     variants: [{ name: 'only', steps }],

@@ -1,12 +1,12 @@
 // A context that is full: an engine that refuses the prompt, and a harness that makes it shorter in time.
-import { CONTEXT_TOKENS } from '../clis/cli.ts';
+import { type Cli, CONTEXT_TOKENS } from '../clis/cli.ts';
 import { type Case, DONE, done, type Marks, type Step, write } from './case.ts';
 
 /** Close enough to the window for every CLI that compacts. */
 const TOLD = CONTEXT_TOKENS - 500;
 
 /** Requests for a summary: without tools, or with the demand to use none. */
-const summaries = ({ other }: Marks): Step[] => {
+const summaries = (_: Cli, { other }: Marks): Step[] => {
   const text = `<summary>${other} one.txt is written.</summary>`;
   return [
     { tools: false, text },
@@ -57,7 +57,7 @@ export const compaction: Case = {
   expected: {
     exitCodes: [0, 0],
     files: { 'one.txt': 'one\n', 'two.txt': 'two\n' },
-    finishes: ['tool_calls', 'stop', 'stop', 'tool_calls', 'stop'],
+    finishes: ['tool_calls', 'stop', 'done', 'tool_calls', 'done'],
     traces: 3,
     says: DONE,
   },

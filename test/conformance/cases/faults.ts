@@ -79,10 +79,12 @@ export const faults: readonly Case[] = FAULTS.map(({ name, what, switches, began
       ],
     },
   ],
+  asides: ({ resumption }) =>
+    resumption === undefined ? [] : [{ last: resumption, calls: [write('one.txt', content)] }],
   expected: {
     exitCodes: [0],
     files: { 'one.txt': content },
-    finishes: [...(began ? ['error'] : []), 'tool_calls', 'stop'],
+    finishes: [...(began ? ['error'] : []), 'tool_calls', 'done'],
     traces: 1,
     says: DONE,
   },

@@ -5,7 +5,7 @@ const GREETING = 'good evening\n';
 const LINES = 600;
 const SILENCE_MS = 60_000;
 
-const twoCalls = { exitCodes: [0], finishes: ['tool_calls', 'stop'], traces: 1, says: DONE };
+const twoCalls = { exitCodes: [0], finishes: ['tool_calls', 'done'], traces: 1, says: DONE };
 const writesOne = { ...twoCalls, files: { 'one.txt': 'one\n' } };
 const one = write('one.txt', 'one\n');
 
@@ -31,7 +31,7 @@ export const edit: Case = {
   expected: {
     exitCodes: [0],
     files: { 'greeting.txt': GREETING, 'copy.txt': GREETING },
-    finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'stop'],
+    finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'done'],
     traces: 1,
     says: DONE,
   },
@@ -108,7 +108,7 @@ export const resume: Case = {
   expected: {
     exitCodes: [0, 0],
     files: { 'one.txt': 'one\n', 'two.txt': 'two\n' },
-    finishes: ['tool_calls', 'stop', 'tool_calls', 'stop'],
+    finishes: ['tool_calls', 'done', 'tool_calls', 'done'],
     traces: 1,
     says: DONE,
   },
@@ -132,7 +132,7 @@ export const subAgents: Case = {
   expected: {
     exitCodes: [0],
     files: { 'one.txt': 'one\n' },
-    finishes: ['tool_calls', 'tool_calls', 'stop', 'stop'],
+    finishes: ['tool_calls', 'tool_calls', 'stop', 'done'],
     traces: 2,
     says: DONE,
   },

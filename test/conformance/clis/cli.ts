@@ -49,6 +49,10 @@ export interface Cli {
   command(ask: Ask, program: string): CliCommand;
   /** Calls that end a task, where text alone does not. */
   readonly farewell?: readonly ScriptedCall[];
+  /** It asks for whole replies: one that breaks is asked for again by the proxy, unseen. */
+  readonly whole?: true;
+  /** What it says, as a regular expression, to go on behind a text that broke off. */
+  readonly resumption?: string;
   /** The call that starts a sub-agent, where the CLI has them. */
   subAgent?(prompt: string): ScriptedCall;
   /** Cases that this CLI cannot do, with the reason. */

@@ -40,6 +40,7 @@ export const miniSweAgent: Cli = {
       },
     };
   },
+  whole: true,
   farewell: [{ shell: 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT' }],
   cannot: {
     compaction: 'its history only grows',

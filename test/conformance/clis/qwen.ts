@@ -46,6 +46,7 @@ export const qwen: Cli = {
     tool: 'agent',
     arguments: { description: 'a small part', prompt, subagent_type: 'general-purpose' },
   }),
+  resumption: 'connection dropped mid-response',
   cannot: {},
   unlike: {},
 };

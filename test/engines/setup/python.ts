@@ -55,6 +55,5 @@ async function uvBinary(): Promise<string> {
 /** Fetch one package without what it depends on, as the file that the registry has. */
 export async function download(what: string, requirement: string, folder: string): Promise<void> {
   const argv = ['python3', '-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-deps'];
-  // A source package is not built to be looked at.
-  await run(what, [...argv, '--no-build-isolation', '-d', folder, requirement]);
+  await run(what, [...argv, '-d', folder, requirement]);
 }

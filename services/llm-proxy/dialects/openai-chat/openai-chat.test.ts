@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Asked } from '../dialect.ts';
 import { openaiChat } from './dialect.ts';
-import { visibleChunk, visibleReply } from './reply.ts';
+import { chatWriter, visibleChunk } from './reply.ts';
 
 const messages = [{ role: 'user', content: 'x' }];
 const read = (body: JsonObject): Asked => openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' });
@@ -20,7 +20,7 @@ describe('openai-chat request', () => {
       bad();
     } catch (thrown) {
       const fields = (thrown as PolarError).fields.map(({ field }) => field);
-      expect(fields).to.deep.equal(['stream', 'tools', 'n', 'messages[0].role', 'messages[1]']);
+      expect(fields).to.deep.equal(['stream', 'n', 'tools', 'messages[0].role', 'messages[1]']);
     }
   });
 
@@ -75,7 +75,7 @@ describe('openai-chat reply', () => {
       choices: [],
       usage: { completion_tokens: 1 },
     });
-    expect(visibleReply(chunk(), { logprobs: true, usage: false }, 'm')).to.have.nested.property(
+    expect(chatWriter({ logprobs: true, usage: false }, 'm').whole(chunk())).to.have.nested.property(
       'choices[0].logprobs.content',
     );
   });

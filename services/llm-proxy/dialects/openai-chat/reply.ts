@@ -2,13 +2,15 @@
 import { arrayOf, countOf, isObject, type JsonObject } from '../../domain/json.ts';
 import { DONE, eventOf } from '../../domain/sse.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
-import { CallStream, type Declared, differs, showCalls, showLegacyFinish } from './tool-calls.ts';
+import { CallStream, type Declared, showCalls } from './tool-calls.ts';
 
 /** What a harness asked to see, and how. */
-export interface Wants extends Declared {
+export interface Wants {
   readonly logprobs: boolean;
   /** A chunk with usage at the end of a stream. */
   readonly usage: boolean;
+  /** Unset: all tools are functions. */
+  readonly declared?: Declared | undefined;
 }
 
 /** What engines add for the proxy. */
@@ -39,8 +41,7 @@ function wholeReply(reply: JsonObject, wants: Wants, shown: string): JsonObject 
   visible(reply, wants, shown);
   for (const choice of arrayOf(reply['choices']).filter(isObject)) {
     if (isObject(choice['message'])) choice['message'] = told(choice['message']);
-    if (differs(wants)) showCalls(choice, wants);
-    if (wants.legacy) showLegacyFinish(choice);
+    if (wants.declared !== undefined) showCalls(choice, wants.declared);
   }
   return reply;
 }
@@ -49,7 +50,8 @@ function wholeReply(reply: JsonObject, wants: Wants, shown: string): JsonObject 
 function told({ role, content, refusal, ...rest }: JsonObject): JsonObject {
   const message: JsonObject = {
     role: role ?? 'assistant',
-    content: content ?? null,
+    // A stream says nothing where there is no text.
+    content: content === '' ? null : (content ?? null),
     refusal: refusal ?? null,
   };
   for (const [key, value] of Object.entries(rest)) {
@@ -60,22 +62,22 @@ function told({ role, content, refusal, ...rest }: JsonObject): JsonObject {
 }
 
 function chatStream(wants: Wants, shown: string): StreamWriter {
-  const calls = new Map<number, CallStream>();
-  const rewrite = (choice: JsonObject): void => {
-    const index = countOf(choice['index']);
-    const stream = calls.get(index) ?? new CallStream(wants);
-    calls.set(index, stream);
-    stream.show(choice);
-    if (wants.legacy) showLegacyFinish(choice);
+  const streams = new Map<number, CallStream>();
+  const rewrite = (chunk: JsonObject, declared: Declared): void => {
+    for (const choice of arrayOf(chunk['choices']).filter(isObject)) {
+      const index = countOf(choice['index']);
+      const stream = streams.get(index) ?? new CallStream(declared);
+      streams.set(index, stream);
+      stream.show(choice);
+    }
   };
-  const rewrites = differs(wants);
   return {
     contentType: 'text/event-stream; charset=utf-8',
     keepAlive: () => ': keep-alive\n\n',
     chunk: (chunk) => {
       const seen = visibleChunk(chunk, wants, shown);
       if (seen === undefined) return '';
-      if (rewrites) for (const choice of arrayOf(seen['choices'])) if (isObject(choice)) rewrite(choice);
+      if (wants.declared !== undefined) rewrite(seen, wants.declared);
       return eventOf(JSON.stringify(seen));
     },
     end: () => eventOf(DONE),
@@ -88,7 +90,9 @@ function chatStream(wants: Wants, shown: string): StreamWriter {
 export function visibleChunk(chunk: JsonObject, wants: Wants, shown: string): JsonObject | undefined {
   visible(chunk, wants, shown);
   for (const choice of arrayOf(chunk['choices'])) {
-    if (isObject(choice) && isObject(choice['delta'])) renamed(choice['delta']);
+    if (!isObject(choice) || !isObject(choice['delta'])) continue;
+    if (choice['delta']['content'] === '') delete choice['delta']['content'];
+    renamed(choice['delta']);
   }
   if (!wants.usage) delete chunk['usage'];
   const empty = arrayOf(chunk['choices']).length === 0;

@@ -6,6 +6,7 @@ import { readFields } from '../features.ts';
 import { FIELDS } from './fields.ts';
 import { readMessages } from './messages.ts';
 import { chatWriter } from './reply.ts';
+import type { Declared } from './tool-calls.ts';
 import { readToolChoice, readTools } from './tools.ts';
 
 /** What engines return beside the reply is the proxy's to ask for. */
@@ -26,8 +27,7 @@ export function readChatRequest(body: JsonObject): Asked {
   const wants = {
     logprobs: logprobs === true,
     usage: objectOf(body['stream_options'])['include_usage'] === true,
-    custom: tools.custom,
-    legacy: tools.legacy,
+    declared: asFunctions(tools.declared) ? undefined : tools.declared,
   };
   return {
     dialect: 'openai-chat',
@@ -40,3 +40,5 @@ export function readChatRequest(body: JsonObject): Asked {
     writer: (shown) => chatWriter(wants, shown),
   };
 }
+
+const asFunctions = ({ custom, legacy }: Declared): boolean => custom.size === 0 && !legacy;

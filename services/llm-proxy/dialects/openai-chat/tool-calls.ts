@@ -10,9 +10,6 @@ export interface Declared {
   readonly legacy: boolean;
 }
 
-/** Whether calls are shown other than as the engine makes them. */
-export const differs = ({ custom, legacy }: Declared): boolean => legacy || custom.size > 0;
-
 /** Rewrite the calls of a whole reply's choice. */
 export function showCalls(choice: JsonObject, { custom, legacy }: Declared): void {
   const message = objectOf(choice['message']);
@@ -42,9 +39,9 @@ export class CallStream {
       .filter(isObject)
       .map((call) => this.#call(call));
     if (typeof choice['finish_reason'] === 'string') calls.push(...this.#rests());
-    if (calls.length === 0) return;
-    choice['delta'] = { ...delta, tool_calls: calls };
-    if (this.#declared.legacy) showLegacy(choice, choice['delta']);
+    const message = calls.length === 0 ? delta : { ...delta, tool_calls: calls };
+    choice['delta'] = message;
+    if (this.#declared.legacy) showLegacy(choice, message);
   }
 
   #call(call: JsonObject): JsonObject {
@@ -74,16 +71,13 @@ export class CallStream {
 
 /** The legacy form has room for one call; what more there is stays in `tool_calls`. */
 function showLegacy(choice: JsonObject, message: JsonObject): void {
+  if (choice['finish_reason'] === 'tool_calls') choice['finish_reason'] = 'function_call';
   const calls = arrayOf(message['tool_calls']).map(objectOf);
+  if (calls.length === 0) return;
   const isFirst = (call: JsonObject, i: number): boolean => countOf(call['index'] ?? i) === 0;
   const first = calls.find(isFirst);
   const others = calls.filter((call, i) => !isFirst(call, i));
   delete message['tool_calls'];
   if (first !== undefined) message['function_call'] = first['function'] ?? null;
   if (others.length > 0) message['tool_calls'] = others;
-}
-
-/** The finish reason of the legacy form. */
-export function showLegacyFinish(choice: JsonObject): void {
-  if (choice['finish_reason'] === 'tool_calls') choice['finish_reason'] = 'function_call';
 }

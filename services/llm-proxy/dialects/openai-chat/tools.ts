@@ -3,6 +3,7 @@ import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/
 import { functionOfCustom } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
+import type { Declared } from './tool-calls.ts';
 
 const TOOLS: Rules = {
   function: { support: 'carried', how: '' },
@@ -15,10 +16,7 @@ export const toolFeatures = featuresOf('tools', TOOLS);
 export interface Tools {
   /** As the engine gets them. */
   readonly list: JsonObject[];
-  /** Names of those that take free text. */
-  readonly custom: ReadonlySet<string>;
-  /** Calls are to be answered in the form before `tool_calls`. */
-  readonly legacy: boolean;
+  readonly declared: Declared;
 }
 
 export function readTools(body: JsonObject, faults: Faults): Tools {
@@ -32,7 +30,7 @@ export function readTools(body: JsonObject, faults: Faults): Tools {
       return { type: 'function', function: one };
     }),
   ];
-  return { list, custom, legacy: functions.length > 0 && tools.length === 0 };
+  return { list, declared: { custom, legacy: functions.length > 0 && tools.length === 0 } };
 }
 
 function readTool(tool: JsonValue, at: string, custom: Set<string>, faults: Faults): JsonObject {
@@ -55,7 +53,10 @@ function readTool(tool: JsonValue, at: string, custom: Set<string>, faults: Faul
 
 /** A function's definition. */
 export function readFunction(definition: JsonValue | undefined, at: string, faults: Faults): void {
-  if (!isObject(definition)) return faults.add(at, 'must be an object');
+  if (!isObject(definition)) {
+    faults.add(at, 'must be an object');
+    return;
+  }
   const { name, description, parameters } = definition;
   faults.expect(textOf(name) !== undefined, `${at}.name`, 'must be a string');
   faults.expect(typeof (description ?? '') === 'string', `${at}.description`, 'must be a string');

@@ -1,10 +1,12 @@
 // The bubblewrap backend: own root, own namespaces, no network but the LLM proxy.
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
+import { Limit } from '../../domain/limit.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import type { ProxyAddress } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
@@ -75,7 +77,7 @@ async function probe(backend: Backend): Promise<void> {
     const { exitCode } = await box.exec(
       {
         ...{ argv: ['sh', '-c', 'exit 0'], cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [] },
-        ...{ timeoutMs: RPC_TIMEOUT_MS, proxyAccess: true },
+        ...{ limit: new Limit(RPC_TIMEOUT_MS), proxyAccess: true },
       },
       (_stream, bytes) => said.push(bytes),
       AbortSignal.timeout(RPC_TIMEOUT_MS),

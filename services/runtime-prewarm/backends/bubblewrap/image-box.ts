@@ -1,9 +1,11 @@
 // A sandbox with a root file system of its own: an image under an overlay that each command mounts for itself.
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import { Limit } from '../../domain/limit.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
 import { makeAllOwned, makeOwned, removeTree } from '../../host/box-folders.ts';
@@ -93,7 +95,7 @@ export class ImageBox implements Box {
     let pid = 0;
     const command: Command = {
       ...{ argv: HOLD, cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [], proxyAccess: false },
-      timeoutMs: RPC_TIMEOUT_MS,
+      limit: new Limit(RPC_TIMEOUT_MS),
     };
     const holding = this.#launch(
       command,

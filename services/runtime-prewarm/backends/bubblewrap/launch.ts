@@ -65,13 +65,8 @@ export async function launchBwrap(
   try {
     const argv = [...launch.prefix, '--args', String(FDS.args), '--', ...command.argv];
     const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
-    const { stdin, timeoutMs } = command;
-    const ended = await run(
-      cell,
-      { argv, folder: launch.folder, stdin, timeoutMs, fds, started },
-      sink,
-      signal,
-    );
+    const { stdin, limit } = command;
+    const ended = await run(cell, { argv, folder: launch.folder, stdin, limit, fds, started }, sink, signal);
     const proxyConnectFailures = forwarding?.failures ?? 0;
     return { ...resultOf(ended, status.last), proxyConnectFailures };
   } finally {

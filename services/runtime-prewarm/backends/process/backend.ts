@@ -1,7 +1,9 @@
 // The process backend: commands of the host in a folder of their own. It isolates nothing and says so.
+
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
+import { Limit } from '../../domain/limit.ts';
 import type { Host } from '../../host/host.ts';
 import type { Backend, BackendState } from '../backend.ts';
 import { ProcessBox } from './box.ts';
@@ -39,7 +41,7 @@ async function probe(backend: Backend): Promise<void> {
     const { exitCode } = await box.exec(
       {
         ...{ argv: ['sh', '-c', 'exit 0'], cwd: '/polar/session/workspace', env: {}, mounts: [] },
-        ...{ stdin: new Uint8Array(), timeoutMs: RPC_TIMEOUT_MS, proxyAccess: false },
+        ...{ stdin: new Uint8Array(), limit: new Limit(RPC_TIMEOUT_MS), proxyAccess: false },
       },
       (_stream, bytes) => said.push(bytes),
       AbortSignal.timeout(RPC_TIMEOUT_MS),

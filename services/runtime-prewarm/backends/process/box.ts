@@ -55,14 +55,14 @@ export class ProcessBox implements Box {
     const launch = ++this.#launches;
     const rewrite = this.#rewrite(command);
     const environment = this.#writeEnvironment(launch, command, rewrite);
-    const { stdin, timeoutMs } = command;
+    const { stdin, limit } = command;
     const start = ['sh', '-c', START, 'sh', environment.seen, rewrite(command.cwd)];
     const argv = [...this.#host.enterAsSandbox(), ...start, ...command.argv.map(rewrite)];
     const cell = this.#host.containment.open(`${this.#spec.id}.${launch}`, this.#spec.limits);
     try {
       const ended = await run(
         cell,
-        { argv, folder: this.#folder, stdin, timeoutMs, fds: ['pipe'], started },
+        { argv, folder: this.#folder, stdin, limit, fds: ['pipe'], started },
         sink,
         signal,
       );

@@ -145,6 +145,20 @@ class ExecResult(_message.Message):
     dropped_output_bytes: int
     def __init__(self, exit_code: _Optional[int] = ..., timed_out: bool = ..., out_of_memory: bool = ..., empty: bool = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., proxy_connect_failures: _Optional[int] = ..., dropped_output_bytes: _Optional[int] = ...) -> None: ...
 
+class LimitExecRequest(_message.Message):
+    __slots__ = ("runtime_id", "timeout")
+    RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    runtime_id: str
+    timeout: _duration_pb2.Duration
+    def __init__(self, runtime_id: _Optional[str] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class LimitExecResponse(_message.Message):
+    __slots__ = ("running",)
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    running: bool
+    def __init__(self, running: bool = ...) -> None: ...
+
 class PutFilesRequest(_message.Message):
     __slots__ = ("runtime_id", "files")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]

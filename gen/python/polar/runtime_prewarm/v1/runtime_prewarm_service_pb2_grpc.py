@@ -50,6 +50,11 @@ class RuntimeServiceStub(object):
                 request_serializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecRequest.SerializeToString,
                 response_deserializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecResponse.FromString,
                 _registered_method=True)
+        self.LimitExec = channel.unary_unary(
+                '/polar.runtime_prewarm.v1.RuntimeService/LimitExec',
+                request_serializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecRequest.SerializeToString,
+                response_deserializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecResponse.FromString,
+                _registered_method=True)
         self.PutFiles = channel.unary_unary(
                 '/polar.runtime_prewarm.v1.RuntimeService/PutFiles',
                 request_serializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.PutFilesRequest.SerializeToString,
@@ -100,6 +105,13 @@ class RuntimeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def LimitExec(self, request, context):
+        """LimitExec counts the limit of the running command anew, from now on. Errors: NOT_FOUND, INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PutFiles(self, request, context):
         """PutFiles writes files. Errors: NOT_FOUND, INVALID_ARGUMENT (path leaves the sandbox).
         """
@@ -145,6 +157,11 @@ def add_RuntimeServiceServicer_to_server(servicer, server):
                     servicer.Exec,
                     request_deserializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecRequest.FromString,
                     response_serializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecResponse.SerializeToString,
+            ),
+            'LimitExec': grpc.unary_unary_rpc_method_handler(
+                    servicer.LimitExec,
+                    request_deserializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecRequest.FromString,
+                    response_serializer=polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecResponse.SerializeToString,
             ),
             'PutFiles': grpc.unary_unary_rpc_method_handler(
                     servicer.PutFiles,
@@ -249,6 +266,33 @@ class RuntimeService(object):
             '/polar.runtime_prewarm.v1.RuntimeService/Exec',
             polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecRequest.SerializeToString,
             polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.ExecResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LimitExec(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.runtime_prewarm.v1.RuntimeService/LimitExec',
+            polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecRequest.SerializeToString,
+            polar_dot_runtime__prewarm_dot_v1_dot_runtime__prewarm__service__pb2.LimitExecResponse.FromString,
             options,
             channel_credentials,
             insecure,

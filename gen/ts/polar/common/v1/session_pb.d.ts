@@ -42,7 +42,8 @@ export declare type SessionStats = Message<"polar.common.v1.SessionStats"> & {
   trainedTokens: bigint;
 
   /**
-   * Sampled ids that are not, by reason.
+   * Sampled ids that are not, by reason. Replies of engines that tell no ids count too, by the engine's own count, under
+   * no_token_ids.
    *
    * @generated from field: map<string, uint64> masked_tokens = 4;
    */

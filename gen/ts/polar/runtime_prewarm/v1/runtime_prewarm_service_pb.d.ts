@@ -443,6 +443,53 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
 export declare const ExecResultSchema: GenMessage<ExecResult>;
 
 /**
+ * LimitExecRequest sets a new limit.
+ *
+ * @generated from message polar.runtime_prewarm.v1.LimitExecRequest
+ */
+export declare type LimitExecRequest = Message<"polar.runtime_prewarm.v1.LimitExecRequest"> & {
+  /**
+   * The sandbox.
+   *
+   * @generated from field: string runtime_id = 1;
+   */
+  runtimeId: string;
+
+  /**
+   * From now on; 1 ms to 24 h.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 2;
+   */
+  timeout?: Duration | undefined;
+};
+
+/**
+ * Describes the message polar.runtime_prewarm.v1.LimitExecRequest.
+ * Use `create(LimitExecRequestSchema)` to create a new message.
+ */
+export declare const LimitExecRequestSchema: GenMessage<LimitExecRequest>;
+
+/**
+ * LimitExecResponse tells whether there was a command.
+ *
+ * @generated from message polar.runtime_prewarm.v1.LimitExecResponse
+ */
+export declare type LimitExecResponse = Message<"polar.runtime_prewarm.v1.LimitExecResponse"> & {
+  /**
+   * False: nothing runs, and nothing was changed.
+   *
+   * @generated from field: bool running = 1;
+   */
+  running: boolean;
+};
+
+/**
+ * Describes the message polar.runtime_prewarm.v1.LimitExecResponse.
+ * Use `create(LimitExecResponseSchema)` to create a new message.
+ */
+export declare const LimitExecResponseSchema: GenMessage<LimitExecResponse>;
+
+/**
  * PutFilesRequest writes files.
  *
  * @generated from message polar.runtime_prewarm.v1.PutFilesRequest
@@ -684,6 +731,16 @@ export declare const RuntimeService: GenService<{
     methodKind: "server_streaming";
     input: typeof ExecRequestSchema;
     output: typeof ExecResponseSchema;
+  },
+  /**
+   * LimitExec counts the limit of the running command anew, from now on. Errors: NOT_FOUND, INVALID_ARGUMENT.
+   *
+   * @generated from rpc polar.runtime_prewarm.v1.RuntimeService.LimitExec
+   */
+  limitExec: {
+    methodKind: "unary";
+    input: typeof LimitExecRequestSchema;
+    output: typeof LimitExecResponseSchema;
   },
   /**
    * PutFiles writes files. Errors: NOT_FOUND, INVALID_ARGUMENT (path leaves the sandbox).

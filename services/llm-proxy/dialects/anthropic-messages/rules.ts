@@ -1,0 +1,94 @@
+// The anthropic-messages dialect: what becomes of each field of a request.
+import { arrayOf, isObject, textOf } from '../../domain/json.ts';
+import { array, flag, numberFrom, object, text, wholeFrom } from '../checks.ts';
+import type { Check } from '../faults.ts';
+import { type Feature, featuresOf, type Rule, type Rules } from '../features.ts';
+
+const empty: Check = { ok: (value) => Array.isArray(value) && value.length === 0, says: 'must be empty' };
+const texts: Check = {
+  ok: (value) => Array.isArray(value) && value.every(text.ok),
+  says: 'must be an array of strings',
+};
+const never: Check = { ok: () => false, says: '' };
+
+/** Edits that only shorten the history; the prompt is then longer than the harness expects, and no less. */
+const clearing: Check = {
+  ok: (value) =>
+    isObject(value) &&
+    arrayOf(value['edits']).every((edit) => isObject(edit) && textOf(edit['type'])?.startsWith('clear_')),
+  says: 'holds an edit that is not offered: only those that clear are taken, and they leave the history as it is',
+};
+
+const ignored = (how: string): Rule => ({ support: 'ignored', how });
+const refused = (how: string, check: Check = never): Rule => ({ support: 'refused', how, check });
+
+/** Fields of the body. What has no rule is ignored. */
+export const RULES: Rules = {
+  model: {
+    support: 'mapped',
+    how: 'shown in the reply; the session decides which model answers',
+    check: text,
+  },
+  messages: { support: 'mapped', how: 'messages in their places, `system` too', check: array },
+  system: { support: 'mapped', how: 'the first message, role `system`' },
+  max_tokens: { support: 'carried', how: 'may be absent', check: wholeFrom(1) },
+  temperature: { support: 'carried', how: '', check: numberFrom(0, 2) },
+  top_p: { support: 'carried', how: '', check: numberFrom(0, 1) },
+  top_k: { support: 'carried', how: '', check: wholeFrom(-1) },
+  stop_sequences: { support: 'mapped', how: '`stop`; the one that was met is told', check: texts },
+  stream: { support: 'mapped', how: 'events, or one body', check: flag },
+  tools: { support: 'mapped', how: 'functions; see tools', check: array },
+  tool_choice: { support: 'mapped', how: '`tool_choice` and `parallel_tool_calls`', check: object },
+  thinking: {
+    support: 'mapped',
+    how: '`chat_template_kwargs.enable_thinking`; `display: omitted` is kept, budgets are ignored',
+    check: object,
+  },
+  output_config: { support: 'mapped', how: '`reasoning_effort` and `response_format`', check: object },
+  output_format: { support: 'mapped', how: '`response_format`', check: object },
+  context_management: { ...ignored('edits that clear change nothing; others are refused'), check: clearing },
+  metadata: ignored('not recorded'),
+  cache_control: ignored('wherever it stands: engines cache prefixes unasked'),
+  service_tier: ignored(''),
+  speed: ignored(''),
+  inference_geo: ignored(''),
+  diagnostics: ignored(''),
+  container: refused('containers are not offered'),
+  mcp_servers: refused('tools that run at the provider are not offered', empty),
+  compaction: refused('compaction by the provider is not offered'),
+  thread: refused('threads kept by the provider are not offered'),
+};
+
+/** Tool definitions by their `type`. */
+export const TOOL_RULES: Rules = {
+  'custom, or no type': { support: 'mapped', how: 'function with `input_schema` as its parameters' },
+  'any other type': refused('defined by the provider and not offered; give a tool with an input_schema'),
+  defer_loading: ignored('the tool is shown from the start, so that the prompt keeps its head'),
+};
+
+/** Blocks of messages by their `type`. */
+export const BLOCK_RULES: Rules = {
+  text: { support: 'mapped', how: 'text; one alone and a plain string are the same' },
+  image: { support: 'mapped', how: '`image_url`, also in tool results; from `base64` or `url`' },
+  document: { support: 'mapped', how: 'text from `text` or `content`; PDF and files are refused' },
+  search_result: { support: 'mapped', how: 'title, source and text as text' },
+  thinking: {
+    support: 'mapped',
+    how: '`reasoning_content`; where only the signature is left, what it holds',
+  },
+  redacted_thinking: { support: 'mapped', how: 'what the proxy has sealed; of others nothing can be read' },
+  tool_use: { support: 'mapped', how: 'tool call of the assistant message' },
+  tool_result: { support: 'mapped', how: 'message of role `tool`; `is_error` puts `[Tool Error] ` in front' },
+  tool_reference: { support: 'mapped', how: 'text that names the tool' },
+  'tool_addition, tool_removal': {
+    support: 'mapped',
+    how: 'text in the system message that names the tool; a definition joins the tools',
+  },
+  'any other type': refused('blocks of this type are not offered'),
+};
+
+export const features: readonly Feature[] = [
+  ...featuresOf('fields', RULES),
+  ...featuresOf('tools', TOOL_RULES),
+  ...featuresOf('content', BLOCK_RULES),
+];

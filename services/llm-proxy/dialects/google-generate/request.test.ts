@@ -1,0 +1,275 @@
+import { expect } from 'chai';
+import { PolarError } from '../../../common/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { digestMessage } from '../../domain/messages.ts';
+import type { Asked } from '../dialect.ts';
+import { googleGenerate } from './dialect.ts';
+
+const read = (body: JsonObject): Asked =>
+  googleGenerate.read(body, { kind: 'generate', dialect: 'google-generate', model: 'alias', stream: false });
+const hello: JsonObject = { role: 'user', parts: [{ text: 'hello' }] };
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+
+function faultsOf(body: JsonObject): string[] {
+  try {
+    read(body);
+  } catch (error) {
+    expect(error).to.be.instanceOf(PolarError).with.property('reason', 'DIALECT_INVALID');
+    return (error as PolarError).fields.map(({ field }) => field);
+  }
+  return [];
+}
+
+describe('google-generate request', () => {
+  it('reads contents in camel case and with underscores alike', () => {
+    const image = { mimeType: 'image/png', data: PNG };
+    const camel = read({
+      systemInstruction: { parts: [{ text: 'be brief' }] },
+      contents: [hello, { role: 'user', parts: [{ text: 'see' }, { inlineData: image }] }],
+    });
+    const under = read({
+      system_instruction: { parts: { text: 'be brief' } },
+      contents: [
+        { parts: [{ text: 'hello' }] },
+        { role: 'user', parts: [{ text: 'see' }, { inline_data: { mime_type: 'image/png', data: PNG } }] },
+      ],
+    });
+    expect(camel.messages).to.deep.equal([
+      { role: 'system', content: 'be brief' },
+      { role: 'user', content: 'hello' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+        ],
+      },
+    ]);
+    expect(under.messages).to.deep.equal(camel.messages);
+  });
+
+  it('pairs responses with their calls by id, and by name in order where there is none', () => {
+    const call = (name: string, args: JsonObject, id?: string) => ({
+      functionCall: { name, args, ...(id !== undefined && { id }) },
+    });
+    const response = (name: string, output: string, more: JsonObject = {}) => ({
+      functionResponse: { name, response: { output }, ...more },
+    });
+    const asked = read({
+      contents: [
+        hello,
+        {
+          role: 'model',
+          parts: [{ text: 'two' }, call('ls', { p: 1 }), call('ls', { p: 2 }), call('cat', {}, 'x')],
+        },
+        {
+          role: 'user',
+          parts: [
+            response('ls', 'one'),
+            response('cat', 'three', {
+              id: 'x',
+              parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }],
+            }),
+            { functionResponse: { name: 'ls', response: { error: 'no' } } },
+            { text: 'go on' },
+          ],
+        },
+      ],
+    });
+    const [, said, ...answers] = asked.messages;
+    expect(said).to.deep.equal({
+      role: 'assistant',
+      content: 'two',
+      tool_calls: [
+        { id: 'call_0', type: 'function', function: { name: 'ls', arguments: '{"p":1}' } },
+        { id: 'call_1', type: 'function', function: { name: 'ls', arguments: '{"p":2}' } },
+        { id: 'x', type: 'function', function: { name: 'cat', arguments: '{}' } },
+      ],
+    });
+    expect(answers).to.deep.equal([
+      { role: 'tool', tool_call_id: 'call_0', content: 'one' },
+      {
+        role: 'tool',
+        tool_call_id: 'x',
+        content: [
+          { type: 'text', text: 'three' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: '{"error":"no"}' },
+      { role: 'user', content: 'go on' },
+    ]);
+  });
+
+  it('gives back a reply so that it is known again, with and without its thoughts', () => {
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{ "b": "\\u006c" }' } };
+    for (const message of [
+      { role: 'assistant', content: 'x', reasoning_content: 'because 🤔', tool_calls: [call] },
+      {
+        role: 'assistant',
+        content: null,
+        reasoning_content: 'because',
+        tool_calls: [call, { ...call, id: 'b' }],
+      },
+      { role: 'assistant', content: 'only text', reasoning_content: 'why not' },
+    ]) {
+      for (const includeThoughts of [true, false]) {
+        const { content } = shownOf(message, includeThoughts);
+        // Gemini CLI drops thoughts and keeps signatures.
+        for (const parts of [content, content.filter(({ thought }) => thought !== true)]) {
+          const [, back] = read({ contents: [hello, { role: 'model', parts: [...parts] }] }).messages;
+          expect(digestMessage(back ?? null).digest).to.equal(digestMessage(message).digest);
+        }
+      }
+    }
+  });
+
+  it('believes no signature of someone else', () => {
+    const parts = [{ functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' }];
+    const [, said] = read({ contents: [hello, { role: 'model', parts }] }).messages;
+    expect(said).to.have.all.keys('role', 'content', 'tool_calls');
+  });
+
+  it('says the fields in the engine’s words', () => {
+    const asked = read({
+      contents: [hello],
+      generationConfig: {
+        maxOutputTokens: 9,
+        temperature: 1,
+        topP: 0.95,
+        topK: 64,
+        stopSequences: ['END'],
+        candidateCount: 2,
+        presencePenalty: 0.1,
+        frequencyPenalty: 0.2,
+        seed: 3,
+        responseMimeType: 'application/json',
+        responseSchema: {
+          type: 'OBJECT',
+          properties: {
+            type: { type: 'STRING', nullable: true },
+            list: { type: 'ARRAY', items: { type: 'INTEGER' }, minItems: '1' },
+          },
+          propertyOrdering: ['type'],
+        },
+        thinkingConfig: { includeThoughts: true, thinkingLevel: 'LOW' },
+      },
+      safetySettings: [{ category: 'x' }],
+    });
+    expect(asked).to.include({ n: 2, model: 'alias', stream: false });
+    const schema = {
+      type: 'object',
+      properties: {
+        type: { type: ['string', 'null'] },
+        list: { type: 'array', items: { type: 'integer' }, minItems: 1 },
+      },
+    };
+    expect(asked.fields).to.deep.equal({
+      max_tokens: 9,
+      temperature: 1,
+      top_p: 0.95,
+      top_k: 64,
+      stop: ['END'],
+      presence_penalty: 0.1,
+      frequency_penalty: 0.2,
+      seed: 3,
+      chat_template_kwargs: { enable_thinking: true },
+      reasoning_effort: 'low',
+      response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } },
+    });
+  });
+
+  it('offers tools, all or those that may be called', () => {
+    const functionDeclarations = [
+      { name: 'f', description: 'd', parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } } },
+      { name: 'g', parametersJsonSchema: { type: 'object', additionalProperties: false } },
+      { name: 'h' },
+    ];
+    const withMode = (functionCallingConfig: JsonObject) =>
+      read({ contents: [hello], tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig } });
+    const names = ({ tools }: Asked) => tools.map((tool) => (tool['function'] as JsonObject)['name']);
+    expect(withMode({}).tools[0]).to.deep.equal({
+      type: 'function',
+      function: {
+        name: 'f',
+        description: 'd',
+        parameters: { type: 'object', properties: { a: { type: 'string' } } },
+      },
+    });
+    expect(names(withMode({ mode: 'ANY', allowedFunctionNames: ['g'] }))).to.deep.equal(['g']);
+    for (const [mode, choice] of [
+      ['AUTO', 'auto'],
+      ['ANY', 'required'],
+      ['NONE', 'none'],
+      ['VALIDATED', 'auto'],
+    ] as const) {
+      const asked = withMode({ mode });
+      expect(names(asked)).to.deep.equal(['f', 'g', 'h']);
+      expect(asked.fields).to.deep.equal({ tool_choice: choice });
+    }
+  });
+
+  it('is refused with the field’s name', () => {
+    const user = (...parts: JsonObject[]) => ({ contents: [{ role: 'user', parts }] });
+    const part = 'contents[0].parts[0]';
+    let deep: JsonObject = { type: 'ARRAY' };
+    for (let i = 0; i < 70; i++) deep = { type: 'ARRAY', items: deep };
+    const cases: [JsonObject, string][] = [
+      [{}, 'contents'],
+      [{ contents: [3] }, 'contents[0]'],
+      [{ contents: [{ role: 'robot', parts: [{ text: 'x' }] }] }, 'contents[0].role'],
+      [{ contents: [{ role: 'user', parts: [] }] }, 'contents[0].parts'],
+      [user({}), part],
+      [user({ executableCode: { code: 'x' } }), part],
+      [user({ inlineData: { mimeType: 'audio/wav', data: 'AAAA' } }), `${part}.inlineData.mimeType`],
+      [user({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }), `${part}.inlineData.data`],
+      [user({ fileData: { fileUri: 'gs://b/x.png' } }), `${part}.fileData.fileUri`],
+      [user({ functionResponse: { name: 'f', response: {} } }), `${part}.functionResponse.name`],
+      [user({ functionResponse: { id: 'x', response: {} } }), `${part}.functionResponse.id`],
+      [{ contents: [hello], generationConfig: { topP: 3 } }, 'generationConfig.topP'],
+      [
+        { contents: [hello], generationConfig: { responseModalities: ['AUDIO'] } },
+        'generationConfig.responseModalities',
+      ],
+      [
+        { contents: [hello], generationConfig: { thinkingConfig: { thinkingLevel: 'DEEP' } } },
+        'generationConfig.thinkingConfig.thinkingLevel',
+      ],
+      [{ contents: [hello], cachedContent: 'c' }, 'cachedContent'],
+      [{ contents: [hello], tools: [{ googleSearch: {} }] }, 'tools[0].googleSearch'],
+      [
+        { contents: [hello], tools: [{ functionDeclarations: [{}] }] },
+        'tools[0].functionDeclarations[0].name',
+      ],
+      [
+        { contents: [hello], tools: [{ functionDeclarations: [{ name: 'f', parameters: deep }] }] },
+        'tools[0].functionDeclarations[0].parameters',
+      ],
+      [
+        { contents: [hello], toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+        'toolConfig.functionCallingConfig.mode',
+      ],
+    ];
+    for (const [body, field] of cases) expect(faultsOf(body), field).to.include(field);
+    expect(faultsOf({ contents: [hello], generationConfig: { responseModalities: ['TEXT'] } })).to.deep.equal(
+      [],
+    );
+    expect(() => read({ contents: [hello], tools: [{ codeExecution: {} }] })).to.throw(
+      /codeExecution .*not offered/,
+    );
+  });
+
+  it('reads the request within a question for its length', () => {
+    const asked = read({ generateContentRequest: { model: 'models/x', contents: [hello] } });
+    expect(asked.messages).to.deep.equal([{ role: 'user', content: 'hello' }]);
+  });
+});
+
+/** The parts of a message as the harness is shown them. */
+function shownOf(message: JsonObject, includeThoughts: boolean): { content: JsonObject[] } {
+  const asked = read({ contents: [hello], generationConfig: { thinkingConfig: { includeThoughts } } });
+  const shown = asked.writer('m').whole({ choices: [{ message: { ...message }, finish_reason: 'stop' }] });
+  const [candidate] = shown['candidates'] as { content: { parts: JsonObject[] } }[];
+  return { content: candidate?.content.parts ?? [] };
+}

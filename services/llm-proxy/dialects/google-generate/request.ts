@@ -1,0 +1,123 @@
+// The google-generate dialect: what a harness asks.
+import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import type { GenerateTarget } from '../../domain/paths.ts';
+import type { Asked } from '../dialect.ts';
+import { Faults } from '../faults.ts';
+import { readFields } from '../features.ts';
+import { ConversationReader } from './conversation.ts';
+import { camelCased } from './names.ts';
+import { ENGINE_NAMES, GENERATION_RULES, RULES } from './rules.ts';
+import { jsonSchemaOf } from './schema.ts';
+import { choiceOf, toolsOf } from './tools.ts';
+import { contentWriter } from './writer.ts';
+
+/** Throws DIALECT_INVALID with every fault. */
+export function readGenerateRequest(given: JsonObject, target: GenerateTarget): Asked {
+  const faults = new Faults();
+  const body = bodyOf(given);
+  readFields(body, RULES, 'ignored', faults);
+  const messages = readConversation(body, faults);
+  const generation = camelCased(body['generationConfig']);
+  const fields = generationFields(generation, faults);
+  const choice = choiceOf(objectOf(body['toolConfig']), toolsOf(body['tools'], faults), faults);
+  faults.throwIfAny();
+  const showsThoughts = camelCased(generation['thinkingConfig'])['includeThoughts'] === true;
+  const events = target.events !== false;
+  return {
+    dialect: 'google-generate',
+    messages,
+    tools: choice.tools,
+    fields: { ...fields, ...choice.fields },
+    model: target.model ?? textOf(body['model']),
+    stream: target.stream === true,
+    n: typeof generation['candidateCount'] === 'number' ? generation['candidateCount'] : 1,
+    writer: (shown) => contentWriter({ shown, showsThoughts, events }),
+  };
+}
+
+/** A question for the length of a prompt may hold the whole request as one member. */
+function bodyOf(given: JsonObject): JsonObject {
+  const body = camelCased(given);
+  return isObject(body['generateContentRequest']) ? camelCased(body['generateContentRequest']) : body;
+}
+
+function readConversation(body: JsonObject, faults: Faults): readonly JsonObject[] {
+  const reader = new ConversationReader(faults);
+  const { systemInstruction: system, contents } = body;
+  if (system !== undefined && system !== null) reader.system(system, 'systemInstruction');
+  const some = Array.isArray(contents) && contents.length > 0;
+  faults.expect(some, 'contents', 'must be an array with at least one content');
+  for (const [i, content] of arrayOf(contents).entries()) reader.content(content, `contents[${i}]`);
+  return reader.messages;
+}
+
+function generationFields(config: JsonObject, faults: Faults): JsonObject {
+  const checked = new PrefixedFaults(faults);
+  readFields(config, GENERATION_RULES, 'ignored', checked);
+  const fields: JsonObject = {};
+  for (const [name, engineName] of Object.entries(ENGINE_NAMES)) {
+    const value = config[name];
+    if (value !== undefined && value !== null) fields[engineName] = value;
+  }
+  Object.assign(fields, thinkingFields(camelCased(config['thinkingConfig']), faults));
+  Object.assign(fields, formatFields(config, faults));
+  return fields;
+}
+
+/** Faults of a member are named by its path. */
+class PrefixedFaults extends Faults {
+  readonly #faults: Faults;
+
+  constructor(faults: Faults) {
+    super();
+    this.#faults = faults;
+  }
+
+  override add(field: string, description: string): void {
+    this.#faults.add(`generationConfig.${field}`, description);
+  }
+}
+
+const EFFORTS: Readonly<Record<string, string>> = {
+  MINIMAL: 'low',
+  LOW: 'low',
+  MEDIUM: 'medium',
+  HIGH: 'high',
+};
+
+/** A budget of 0 turns thinking off; any other wish for thoughts turns it on. */
+function thinkingFields(config: JsonObject, faults: Faults): JsonObject {
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts: shown } = config;
+  const fields: JsonObject = {};
+  const at = 'generationConfig.thinkingConfig';
+  faults.check(budget, `${at}.thinkingBudget`, { ok: Number.isInteger, says: 'must be a whole number' });
+  if (typeof budget === 'number' || shown === true)
+    fields['chat_template_kwargs'] = { enable_thinking: budget !== 0 };
+  if (typeof level === 'string' && level !== 'THINKING_LEVEL_UNSPECIFIED') {
+    const effort = EFFORTS[level.toUpperCase()];
+    faults.expect(
+      effort !== undefined,
+      `${at}.thinkingLevel`,
+      `must be one of ${Object.keys(EFFORTS).join(', ')}`,
+    );
+    fields['reasoning_effort'] = effort ?? '';
+  }
+  return fields;
+}
+
+function formatFields(config: JsonObject, faults: Faults): JsonObject {
+  const { responseMimeType: type = 'text/plain', responseSchema, responseJsonSchema } = config;
+  if (type === 'text/plain') return {};
+  const at = 'generationConfig';
+  faults.expect(
+    type === 'application/json',
+    `${at}.responseMimeType`,
+    'must be text/plain or application/json',
+  );
+  const converted = isObject(responseSchema)
+    ? jsonSchemaOf(responseSchema, `${at}.responseSchema`, faults)
+    : undefined;
+  const schema = responseJsonSchema ?? converted;
+  if (!isObject(schema)) return { response_format: { type: 'json_object' } };
+  return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } } };
+}

@@ -1,0 +1,109 @@
+// The google-generate dialect: what becomes of each field of a request.
+import { arrayOf } from '../../domain/json.ts';
+import { array, numberFrom, object, text, wholeFrom } from '../checks.ts';
+import type { Check } from '../faults.ts';
+import { type Feature, featuresOf, type Rule, type Rules } from '../features.ts';
+
+/** Replies that one call may ask for. */
+const CANDIDATES_MAX = 8;
+
+const texts: Check = {
+  ok: (value) => Array.isArray(value) && value.every(text.ok),
+  says: 'must be an array of strings',
+};
+const never: Check = { ok: () => false, says: '' };
+const textOnly: Check = {
+  ok: (value) => arrayOf(value).every((one) => one === 'TEXT'),
+  says: 'must be TEXT',
+};
+
+const ignored = (how: string): Rule => ({ support: 'ignored', how });
+const refused = (how: string, check: Check = never): Rule => ({ support: 'refused', how, check });
+const mapped = (how: string, check: Check): Rule => ({ support: 'mapped', how, check });
+
+/** Fields of the body, in camel case or with underscores. What has no rule is ignored. */
+export const RULES: Rules = {
+  contents: mapped('messages in their places', array),
+  systemInstruction: { support: 'mapped', how: 'the first message, role `system`' },
+  tools: mapped('functions; see tools', array),
+  toolConfig: mapped('`tool_choice`', object),
+  generationConfig: mapped('see generationConfig', object),
+  safetySettings: ignored('nothing is filtered'),
+  labels: ignored(''),
+  serviceTier: ignored(''),
+  store: ignored('nothing is kept at a provider'),
+  model: ignored('the path names it'),
+  cachedContent: refused('contents cached by the provider are not offered'),
+};
+
+/** Members of `generationConfig`. */
+export const GENERATION_RULES: Rules = {
+  maxOutputTokens: mapped('`max_tokens`', wholeFrom(1)),
+  temperature: mapped('`temperature`', numberFrom(0, 2)),
+  topP: mapped('`top_p`', numberFrom(0, 1)),
+  topK: mapped('`top_k`', numberFrom(-1, Number.MAX_SAFE_INTEGER)),
+  stopSequences: mapped('`stop`', texts),
+  candidateCount: mapped('`n`', wholeFrom(1, CANDIDATES_MAX)),
+  presencePenalty: mapped('`presence_penalty`', numberFrom(-2, 2)),
+  frequencyPenalty: mapped('`frequency_penalty`', numberFrom(-2, 2)),
+  seed: mapped('`seed`', wholeFrom(Number.MIN_SAFE_INTEGER)),
+  responseMimeType: mapped('`application/json` is `response_format`; others are refused', text),
+  responseSchema: mapped('`response_format` with the schema as JSON Schema', object),
+  responseJsonSchema: mapped('`response_format` with the schema', object),
+  thinkingConfig: mapped(
+    '`enable_thinking`, `reasoning_effort`; `includeThoughts` decides what is shown',
+    object,
+  ),
+  responseLogprobs: ignored('the reply shows none'),
+  logprobs: ignored('the reply shows none'),
+  mediaResolution: ignored(''),
+  responseModalities: refused('only TEXT is offered', textOnly),
+  speechConfig: refused('speech is not offered'),
+  routingConfig: refused('the session decides which model answers'),
+  modelSelectionConfig: refused('the session decides which model answers'),
+};
+
+/** The members of `generationConfig` that are only called otherwise by engines. */
+export const ENGINE_NAMES: Readonly<Record<string, string>> = {
+  maxOutputTokens: 'max_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  stopSequences: 'stop',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  seed: 'seed',
+};
+
+/** Members of a tool. */
+export const TOOL_RULES: Rules = {
+  functionDeclarations: mapped(
+    'functions; `parameters` as JSON Schema, `parametersJsonSchema` as it is',
+    array,
+  ),
+  'any other member': refused('runs at the provider and is not offered; declare functions'),
+};
+
+/** Parts of contents by what they hold. */
+export const PART_RULES: Rules = {
+  text: { support: 'mapped', how: 'text; of the model with `thought`, `reasoning_content`' },
+  thoughtSignature: {
+    support: 'mapped',
+    how: 'the reasoning it holds, where the thought itself is left out',
+  },
+  inlineData: { support: 'mapped', how: 'images as `image_url`; others are refused' },
+  fileData: { support: 'mapped', how: 'images at http addresses as `image_url`; others are refused' },
+  functionCall: { support: 'mapped', how: 'tool call of the assistant message' },
+  functionResponse: {
+    support: 'mapped',
+    how: 'message of role `tool`, with its images; found by id, or by name in order',
+  },
+  'anything else': refused('parts of this kind are not offered'),
+};
+
+export const features: readonly Feature[] = [
+  ...featuresOf('fields', RULES),
+  ...featuresOf('generationConfig', GENERATION_RULES),
+  ...featuresOf('tools', TOOL_RULES),
+  ...featuresOf('content', PART_RULES),
+];

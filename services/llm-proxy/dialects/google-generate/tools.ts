@@ -1,0 +1,82 @@
+// The google-generate dialect: tool declarations and the choice among them.
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import type { Faults } from '../faults.ts';
+import { camelCased } from './names.ts';
+import { TOOL_RULES } from './rules.ts';
+import { jsonSchemaOf } from './schema.ts';
+
+export function toolsOf(tools: JsonValue | undefined, faults: Faults): JsonObject[] {
+  return arrayOf(tools).flatMap((tool, i) => {
+    const field = `tools[${i}]`;
+    if (!faults.expect(isObject(tool), field, 'must be an object')) return [];
+    const { functionDeclarations: declared = [], ...others } = camelCased(tool);
+    for (const [name, value] of Object.entries(others)) {
+      if (value !== null) faults.add(`${field}.${name}`, `${name} ${TOOL_RULES['any other member']?.how}`);
+    }
+    const inner = `${field}.functionDeclarations`;
+    faults.expect(declared === null || Array.isArray(declared), inner, 'must be an array');
+    return arrayOf(declared).map((one, k) => functionOf(camelCased(one), `${inner}[${k}]`, faults));
+  });
+}
+
+function functionOf(declared: JsonObject, field: string, faults: Faults): JsonObject {
+  const { name, description, parameters, parametersJsonSchema: schema } = declared;
+  faults.expect(textOf(name) !== undefined, `${field}.name`, 'must be a string that is not empty');
+  faults.check(description, `${field}.description`, {
+    ok: (value) => typeof value === 'string',
+    says: 'must be a string',
+  });
+  for (const [key, value] of Object.entries({ parameters, parametersJsonSchema: schema })) {
+    faults.check(value, `${field}.${key}`, { ok: isObject, says: 'must be an object' });
+  }
+  const converted = isObject(parameters)
+    ? jsonSchemaOf(parameters, `${field}.parameters`, faults)
+    : undefined;
+  return {
+    type: 'function',
+    function: {
+      name: name ?? '',
+      ...(typeof description === 'string' && { description }),
+      parameters: schema ?? converted ?? { type: 'object', properties: {} },
+    },
+  };
+}
+
+const MODES: Readonly<Record<string, string>> = {
+  MODE_UNSPECIFIED: 'auto',
+  AUTO: 'auto',
+  // That calls follow their schemas is up to the engine.
+  VALIDATED: 'auto',
+  ANY: 'required',
+  NONE: 'none',
+};
+
+export interface Choice {
+  /** Those that may be called. */
+  readonly tools: readonly JsonObject[];
+  readonly fields: JsonObject;
+}
+
+/** What `toolConfig` leaves of the tools, and the engine's field for the choice. */
+export function choiceOf(config: JsonObject, tools: readonly JsonObject[], faults: Faults): Choice {
+  const field = 'toolConfig.functionCallingConfig';
+  const { mode = 'AUTO', allowedFunctionNames } = camelCased(camelCased(config)['functionCallingConfig']);
+  const known = typeof mode === 'string' && Object.hasOwn(MODES, mode);
+  faults.expect(known, `${field}.mode`, `must be one of ${Object.keys(MODES).join(', ')}`);
+  const allowed = arrayOf(allowedFunctionNames);
+  const named = (tool: JsonObject): JsonValue => objectOf(tool['function'])['name'] ?? null;
+  const strangers = allowed.filter((name) => !tools.some((tool) => named(tool) === name));
+  faults.expect(
+    strangers.length === 0,
+    `${field}.allowedFunctionNames`,
+    'must be names of declared functions',
+  );
+  const left = allowed.length === 0 ? tools : tools.filter((tool) => allowed.includes(named(tool)));
+  const choice = MODES[String(mode)] ?? 'auto';
+  if (tools.length === 0) {
+    faults.expect(choice !== 'required', `${field}.mode`, 'needs declared functions to choose from');
+    return { tools, fields: {} };
+  }
+  // Of several that may be called the others are not shown: engines take one name or all.
+  return { tools: choice === 'none' ? tools : left, fields: { tool_choice: choice } };
+}

@@ -1,0 +1,33 @@
+// How deep a request may be nested. What comes after it is read, digested and written recursively.
+import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { invalid } from './faults.ts';
+
+/** Above: 400. */
+export const NESTING_MAX = 100;
+
+/** Objects found shallow enough. The messages of earlier turns come as the very same objects. */
+const shallow = new WeakSet<object>();
+
+/** Throws DIALECT_INVALID with the member that is nested too deep. */
+export function refuseDeep(body: JsonObject): void {
+  for (const [field, value] of Object.entries(body)) {
+    const elements = Array.isArray(value) ? value : [value];
+    if (elements.every((element) => isShallow(element))) continue;
+    throw invalid([{ field, description: `must not be nested deeper than ${NESTING_MAX}` }]);
+  }
+}
+
+function isShallow(value: JsonValue): boolean {
+  if (typeof value !== 'object' || value === null || shallow.has(value)) return true;
+  // Two above it: the member and the body.
+  if (!within(value, NESTING_MAX - 2)) return false;
+  shallow.add(value);
+  return true;
+}
+
+function within(value: JsonValue, most: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (most === 0) return false;
+  for (const inner of Object.values(value)) if (!within(inner, most - 1)) return false;
+  return true;
+}

@@ -1,0 +1,20 @@
+// The openai-responses dialect: POST /v1/responses.
+import type { Dialect } from '../dialect.ts';
+import { featuresOf } from '../features.ts';
+import { errorBody } from '../openai-chat/errors.ts';
+import { modelBody, modelsBody } from '../openai-chat/models.ts';
+import { FIELDS } from './fields.ts';
+import { itemFeatures } from './items.ts';
+import { contentFeatures } from './parts.ts';
+import { readResponsesRequest } from './request.ts';
+import { toolFeatures } from './tools.ts';
+
+export const openaiResponses: Dialect = {
+  name: 'openai-responses',
+  features: [...featuresOf('fields', FIELDS), ...itemFeatures, ...contentFeatures, ...toolFeatures],
+  read: readResponsesRequest,
+  errorBody,
+  modelBody,
+  modelsBody,
+  countBody: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+};

@@ -1,0 +1,75 @@
+// The openai-responses dialect: what a harness gets to see of a reply.
+import type { PolarError } from '../../../common/errors.ts';
+import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { isOverflow } from '../../domain/overflow.ts';
+import type { ReplyWriter, StreamWriter } from '../dialect.ts';
+import type { Event } from './output.ts';
+import { ResponseBuilder, type Wants } from './response.ts';
+
+export const responsesWriter = (wants: Wants, shown: string): ReplyWriter => ({
+  whole: (reply) => {
+    const builder = new ResponseBuilder(wants, shown);
+    builder.meet(reply);
+    const choice = objectOf(arrayOf(reply['choices'])[0]);
+    builder.add(objectOf(choice['message']));
+    builder.end(textOf(choice['finish_reason']) ?? 'stop');
+    return builder.response();
+  },
+  stream: () => new ResponsesStream(new ResponseBuilder(wants, shown)),
+});
+
+/** All items are ended with the reply, so that no tool runs before the call is recorded. */
+class ResponsesStream implements StreamWriter {
+  readonly contentType = 'text/event-stream; charset=utf-8';
+  readonly #builder: ResponseBuilder;
+  #next = 0;
+
+  constructor(builder: ResponseBuilder) {
+    this.#builder = builder;
+  }
+
+  keepAlive(): string {
+    return ': keep-alive\n\n';
+  }
+
+  chunk(chunk: JsonObject): string {
+    this.#builder.meet(chunk);
+    const events = this.#begin();
+    for (const choice of arrayOf(chunk['choices']).filter(isObject)) {
+      events.push(...this.#builder.add(objectOf(choice['delta'])));
+      const finish = textOf(choice['finish_reason']);
+      if (finish !== undefined) events.push(...this.#builder.end(finish));
+    }
+    return this.#framed(events);
+  }
+
+  end(): string {
+    const events = [...this.#begin(), ...this.#builder.end('stop')];
+    const response = this.#builder.response();
+    return this.#framed([...events, { type: `response.${String(response['status'])}`, response }]);
+  }
+
+  failed(error: PolarError): string {
+    const code = isOverflow(error) ? 'context_length_exceeded' : 'server_error';
+    const response = this.#builder.response({ code, message: error.message });
+    return this.#framed([...this.#begin(), { type: 'response.failed', response }]);
+  }
+
+  #begin(): Event[] {
+    if (this.#next > 0) return [];
+    const response = this.#builder.response();
+    return [
+      { type: 'response.created', response },
+      { type: 'response.in_progress', response },
+    ];
+  }
+
+  #framed(events: readonly Event[]): string {
+    return events.map((event) => this.#frame(event)).join('');
+  }
+
+  #frame({ type, ...rest }: Event): string {
+    const data = JSON.stringify({ type, sequence_number: this.#next++, ...rest });
+    return `event: ${type}\ndata: ${data}\n\n`;
+  }
+}

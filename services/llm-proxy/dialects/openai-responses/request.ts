@@ -1,0 +1,74 @@
+// The openai-responses dialect: what a harness asks.
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import type { Asked } from '../dialect.ts';
+import { Faults } from '../faults.ts';
+import { readFields } from '../features.ts';
+import { FIELDS } from './fields.ts';
+import { readInput } from './items.ts';
+import { responsesWriter } from './reply.ts';
+import { readToolChoice, readTools } from './tools.ts';
+
+/** Throws DIALECT_INVALID with every fault. */
+export function readResponsesRequest(body: JsonObject): Asked {
+  const faults = new Faults();
+  const fields = readFields(body, FIELDS, 'ignored', faults);
+  const tools = readTools(body['tools'], faults);
+  const choice = readToolChoice(body['tool_choice'], tools, faults);
+  const format = readFormat(objectOf(body['text'])['format'], faults);
+  const spoken = readInput(body['input'], faults);
+  faults.throwIfAny();
+  const { instructions, max_output_tokens: most, reasoning } = body;
+  const effort = objectOf(reasoning)['effort'];
+  const mapped = { tool_choice: choice, response_format: format, max_tokens: most, reasoning_effort: effort };
+  for (const [key, value] of Object.entries(mapped)) {
+    if (value !== undefined && value !== null) fields[key] = value;
+  }
+  const wants = {
+    echo: echoOf(body),
+    declared: tools.declared,
+    summary: textOf(objectOf(reasoning)['summary']) !== undefined,
+    sealed: arrayOf(body['include']).includes('reasoning.encrypted_content'),
+  };
+  return {
+    dialect: 'openai-responses',
+    messages: textOf(instructions) === undefined ? spoken : [systemOf(instructions as string), ...spoken],
+    tools: tools.list,
+    fields,
+    model: textOf(body['model']),
+    stream: body['stream'] === true,
+    n: 1,
+    writer: (shown) => responsesWriter(wants, shown),
+  };
+}
+
+const systemOf = (content: string): JsonObject => ({ role: 'system', content });
+
+/** `text.format` as `response_format`; undefined: plain text. */
+function readFormat(format: JsonValue | undefined, faults: Faults): JsonObject | undefined {
+  if (format === undefined || format === null) return undefined;
+  const { type, ...rest } = objectOf(format);
+  if (type === 'text') return undefined;
+  if (type === 'json_object') return { type };
+  const whole = type === 'json_schema' && isObject(rest['schema']) && textOf(rest['name']) !== undefined;
+  faults.expect(whole, 'text.format', 'must be text, json_object, or json_schema with name and schema');
+  return { type: 'json_schema', json_schema: rest };
+}
+
+/** What a reply repeats of its request. */
+function echoOf(body: JsonObject): JsonObject {
+  return {
+    instructions: body['instructions'] ?? null,
+    max_output_tokens: body['max_output_tokens'] ?? null,
+    metadata: body['metadata'] ?? {},
+    parallel_tool_calls: body['parallel_tool_calls'] ?? true,
+    previous_response_id: null,
+    reasoning: body['reasoning'] ?? null,
+    store: false,
+    temperature: body['temperature'] ?? null,
+    text: body['text'] ?? { format: { type: 'text' } },
+    tool_choice: body['tool_choice'] ?? 'auto',
+    tools: body['tools'] ?? [],
+    top_p: body['top_p'] ?? null,
+    truncation: 'disabled',
+  };
+}

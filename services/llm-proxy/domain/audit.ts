@@ -1,0 +1,29 @@
+// The audit of token mode: what a prompt would have been, rendered from scratch, beside what was sent.
+import { sha256 } from '../../common/ids.ts';
+
+export interface AuditCounts {
+  readonly checked: number;
+  readonly matches: number;
+  /** By class: MISMATCHES. */
+  readonly mismatches: Readonly<Record<string, number>>;
+  /** Not checked: too many waited, or they could not be rendered. */
+  readonly missed: number;
+}
+
+export const MISMATCHES = {
+  sampled: 'the first other id is in what the model sampled: text mode would have drifted there',
+  rendered: 'the first other id is in what was rendered: the bridge is not what the template writes',
+} as const;
+
+export type Mismatch = keyof typeof MISMATCHES;
+
+/** Whether a call is among the share that is audited; the same for the same call. */
+export const isAudited = (callId: string, share: number): boolean =>
+  Number.parseInt(sha256(callId).slice(0, 8), 16) < share * 2 ** 32;
+
+/** Index of the first id that is another, -1 for none. */
+export function firstDifference(a: Int32Array, b: Int32Array): number {
+  const most = Math.min(a.length, b.length);
+  for (let i = 0; i < most; i++) if (a[i] !== b[i]) return i;
+  return a.length === b.length ? -1 : most;
+}

@@ -1,0 +1,174 @@
+// The recorded calls of an attempt as conversations: which of them a request goes on from, and where it does not, why.
+import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { unpackIds } from '../../common/columns.ts';
+import type { Conversations } from '../../common/conversations.ts';
+import { ConversationTree, type Found } from './conversation-tree.ts';
+import { type Drift, driftOf, type HeadEvidence } from './drift.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+import { digestMessage } from './messages.ts';
+import { settingsKey } from './template-settings.ts';
+import { thinkingOf } from './template-sketch.ts';
+
+/** A request as it is compared with what was recorded. */
+export interface Conversation {
+  readonly messages: readonly { readonly digest: string; readonly value: JsonValue }[];
+  /** Digest of the tool definitions, empty for none. */
+  readonly tools: string;
+  /** Of the chat template: `settingsKey`. */
+  readonly settings: string;
+}
+
+/** What is kept of a recorded call. */
+export interface Known {
+  readonly baseIndex: number;
+  readonly mode: string;
+  readonly tools: string;
+  readonly settings: string;
+  /** Messages that it was sent. */
+  readonly messages: number;
+  readonly promptLength: number;
+  readonly lastId: number | undefined;
+  /** The model ended its turn itself. */
+  readonly ended: boolean;
+  readonly thinks: boolean;
+}
+
+/** The deepest recorded call that a request goes on from. */
+export interface Head {
+  readonly index: number;
+  /** Messages of its conversation, its reply included. */
+  readonly count: number;
+}
+
+/** How far behind the start of a reply its first difference may lie where its thinking is gone. */
+const THINKING_STARTS_WITHIN = 4;
+
+export class History {
+  readonly #conversations: Conversations;
+  readonly #tree = new ConversationTree();
+  readonly #calls: Known[] = [];
+  /** Digests that replies with thinking would have without it. */
+  readonly #withoutThinking = new Set<string>();
+  /** Second messages of conversations. */
+  readonly #seconds = new Set<string>();
+
+  constructor(conversations: Conversations) {
+    this.#conversations = conversations;
+  }
+
+  /** Take in the next record; the conversations hold it already. */
+  add(record: Completion): void {
+    const { baseIndex, baseMessageCount: baseCount, messageDigests: fresh, replyDigest: reply } = record;
+    this.#tree.add({ baseIndex, baseCount, fresh, reply });
+    const second = baseCount < 2 ? fresh[1 - baseCount] : undefined;
+    if (second !== undefined) this.#seconds.add(second);
+    const body = record.messageBodies[reply];
+    const bare = body === undefined ? undefined : withoutThinking(body);
+    if (bare !== undefined) this.#withoutThinking.add(bare);
+    this.#calls.push(knownOf(record, bare !== undefined));
+  }
+
+  call(index: number): Known {
+    const known = this.#calls[index];
+    if (known === undefined) throw new RangeError(`call ${index} of ${this.#calls.length}`);
+    return known;
+  }
+
+  /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
+  headOf(asked: Conversation): Head | Drift {
+    const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
+    const same = found.heads.filter((index) => this.#sameFrame(asked, this.call(index)));
+    const index = same.findLast((one) => this.call(one).lastId !== undefined);
+    if (index !== undefined) return { index, count: found.headCount };
+    return this.#classify(asked, found, -1);
+  }
+
+  /** Why the prompt does not extend its conversation; `at` is the index of its first id that is another. */
+  driftOf(asked: Conversation, at: number): Drift {
+    return this.#classify(asked, this.#tree.find(asked.messages.map(({ digest }) => digest)), at);
+  }
+
+  #classify(asked: Conversation, found: Found, at: number): Drift {
+    const digests = asked.messages.map(({ digest }) => digest);
+    const { shared, nearest } = found;
+    const earlier = nearest < 0 ? [] : this.#wholeOf(nearest);
+    const later = digests.slice(shared + 1).filter((digest, i) => digest === earlier[shared + 1 + i]);
+    return driftOf({
+      total: digests.length,
+      systems: systemsOf(asked),
+      shared,
+      earlierTotal: earlier.length,
+      inPlace: later.length,
+      secondKnown: digests[1] !== undefined && this.#seconds.has(digests[1]),
+      withoutThinking: this.#withoutThinking.has(digests[shared] ?? ''),
+      head: this.#headEvidence(asked, found, at),
+    });
+  }
+
+  #headEvidence(asked: Conversation, { heads }: Found, at: number): HeadEvidence | undefined {
+    const index = heads.at(-1);
+    if (index === undefined) return undefined;
+    const known = heads.map((one) => this.call(one));
+    const sameTools = known.filter(({ tools }) => tools === asked.tools);
+    return {
+      sameTools: sameTools.length > 0,
+      sameSettings: sameTools.some(({ settings }) => settings === asked.settings),
+      atThinking: this.#startsThinking(index, at),
+    };
+  }
+
+  #startsThinking(head: number, at: number): boolean {
+    for (let index = head; index >= 0; index = this.call(index).baseIndex) {
+      const { thinks, promptLength } = this.call(index);
+      if (thinks && at >= promptLength && at < promptLength + THINKING_STARTS_WITHIN) return true;
+    }
+    return false;
+  }
+
+  #sameFrame(asked: Conversation, { tools, settings }: Known): boolean {
+    return tools === asked.tools && settings === asked.settings;
+  }
+
+  #wholeOf(index: number): string[] {
+    const reply = this.#conversations.replyOf(index);
+    const messages = this.#conversations.messagesOf(index);
+    return reply === '' ? messages : [...messages, reply];
+  }
+}
+
+function systemsOf({ messages }: Conversation): number {
+  const first = messages.findIndex(({ value }) => {
+    const { role } = objectOf(value);
+    return role !== 'system' && role !== 'developer';
+  });
+  return first < 0 ? messages.length : first;
+}
+
+function knownOf(record: Completion, thinks: boolean): Known {
+  const { baseIndex, mode, promptLength, toolsDigest, finishReason } = record;
+  const sampling = record.sampling ?? {};
+  const natural = finishReason === 'stop' || finishReason === 'tool_calls';
+  return {
+    baseIndex,
+    mode,
+    tools: toolsDigest,
+    settings: settingsKey(sampling),
+    messages: record.baseMessageCount + record.messageDigests.length,
+    promptLength,
+    lastId: unpackIds(record.sampledIds).at(-1),
+    ended: natural && !stops(sampling),
+    thinks,
+  };
+}
+
+const stops = ({ stop }: JsonObject): boolean => typeof stop === 'string' || arrayOf(stop).length > 0;
+
+/** The digest of a stored reply without its thinking; unset where it has none. */
+function withoutThinking(body: string): string | undefined {
+  if (!body.includes('"reasoning') && !body.includes('</think>')) return undefined;
+  const message: unknown = JSON.parse(body);
+  if (!isObject(message) || thinkingOf(message) === '') return undefined;
+  const { reasoning: _, reasoning_content: __, content, ...rest } = message;
+  const text = typeof content === 'string' ? content.replace(/^[\s\S]*<\/think>\s*/, '') : (content ?? null);
+  return digestMessage({ ...rest, content: text }).digest;
+}

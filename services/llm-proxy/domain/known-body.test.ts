@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+import { engineText } from './engine-text.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import { KnownBodies } from './known-bodies.ts';
+import { type KnownBody, readBody, sharedLength } from './known-body.ts';
+
+const bytesOf = (text: string): Buffer => Buffer.from(text);
+const read = (text: string, ...earlier: KnownBody[]): KnownBody =>
+  readBody(bytesOf(text), 'messages', earlier);
+const elementsOf = (body: KnownBody): readonly JsonValue[] => body.source?.elements ?? [];
+const MESSAGES = [
+  '{"role":"system","content":"a \\"b\\" \\\\"}',
+  '{"role": "user", "content": [{"type":"text","text":"]}"}]}',
+  '{"role":"assistant","content":"é\\u00e9 {["}',
+  '12',
+];
+const bodyOf = (count: number, tail = '],"model":"m"}', head = '{"n":1,"messages": ['): string =>
+  `${head}${MESSAGES.slice(0, count).join(' ,\n')} ${tail}`;
+
+describe('known bodies', () => {
+  it('are read as JSON.parse reads them', () => {
+    for (let count = 0; count <= MESSAGES.length; count++) {
+      const text = bodyOf(count);
+      expect(read(text).value).to.deep.equal(JSON.parse(text));
+      expect(elementsOf(read(text)).length).to.equal(count);
+    }
+  });
+
+  it('keep the very elements that they share with an earlier one', () => {
+    const first = read(bodyOf(2));
+    const second = read(bodyOf(4), first);
+    expect(second.value).to.deep.equal(JSON.parse(bodyOf(4)));
+    expect(elementsOf(second)[0]).to.equal(elementsOf(first)[0]);
+    expect(elementsOf(second)[1]).to.equal(elementsOf(first)[1]);
+    expect(second.goesOn).to.equal(first);
+    const shorter = read(bodyOf(1), second);
+    expect(elementsOf(shorter)[0]).to.equal(elementsOf(first)[0]);
+    expect(shorter.value).to.deep.equal(JSON.parse(bodyOf(1)));
+  });
+
+  it('read other members anew where they differ, and keep them where they do not', () => {
+    const first = read(bodyOf(2));
+    const same = read(bodyOf(3), first);
+    expect(same.source?.rest).to.equal(first.source?.rest);
+    const other = read(bodyOf(3, '],"model":"other","x":[1]}'), first);
+    expect(other.value).to.deep.equal(JSON.parse(bodyOf(3, '],"model":"other","x":[1]}')));
+    expect(elementsOf(other)[1]).to.equal(elementsOf(first)[1]);
+  });
+
+  it('take nothing for known that could go on differently', () => {
+    const first = read('{"messages":[1,12]}');
+    const second = read('{"messages":[1,123]}', first);
+    expect(second.value).to.deep.equal({ messages: [1, 123] });
+    expect(read('{"messages":[1,12,3]}', first).value).to.deep.equal({ messages: [1, 12, 3] });
+    expect(read('{"messages":[]}', first).value).to.deep.equal({ messages: [] });
+  });
+
+  it('are read whole where the member comes twice, is written otherwise, or is no array', () => {
+    const first = read('{"messages":[1,2]}');
+    for (const text of [
+      '{"messages":[1,2,3],"messages":[4]}',
+      '{"messages":[1,2,3],"messages":[]}',
+      '{"messages":[1,2,3],"mess\\u0061ges":[]}',
+      '{"messages":{"a":[1,2]}}',
+      '{"a":{"messages":[1,2]}}',
+      '[1]',
+    ]) {
+      expect(read(text, first).value, text).to.deep.equal(JSON.parse(text));
+    }
+  });
+
+  it('are refused where JSON.parse refuses them', () => {
+    const first = read('{"messages":[{"a":1},{"b":2}],"c":3}');
+    const faults = [
+      '{"messages":[{"a":1},{"b":2},],"c":3}',
+      '{"messages":[{"a":1},{"b":2}{"c":1}],"c":3}',
+      '{"messages":[{"a":1},{"b":2},{"c"}],"c":3}',
+      '{"messages":[{"a":1},{"b":2}],"c":3',
+      '{"messages":[{"a":1},{"b":2}],"c":3}}',
+      '{"messages":[{"a":1},{"b":2]},"c":3}',
+      '{"messages":[{"a":1},{"b":2},"x],"c":3}',
+      '{"messages":[{"a":1},{"b":2},tru],"c":3}',
+    ];
+    for (const text of faults) expect(() => read(text, first), text).to.throw(SyntaxError);
+  });
+
+  it('read every cut and change of a body as JSON.parse does', () => {
+    const first = read(bodyOf(3));
+    const text = bodyOf(4);
+    for (let i = 0; i < text.length; i++) {
+      for (const changed of [text.slice(0, i), `${text.slice(0, i)}]${text.slice(i + 1)}`]) {
+        let expected: unknown = SyntaxError;
+        try {
+          expected = JSON.parse(changed);
+        } catch {}
+        if (expected === SyntaxError) expect(() => read(changed, first), changed).to.throw(SyntaxError);
+        else expect(read(changed, first).value, changed).to.deep.equal(expected);
+      }
+    }
+  });
+
+  it('tell how far two are the same', () => {
+    for (const [a, b, length] of [
+      ['', 'a', 0],
+      ['abc', 'abc', 3],
+      ['abcd', 'abxd', 2],
+      ['xbc', 'abc', 0],
+      ['ab', 'abc', 2],
+    ] as const) {
+      expect(sharedLength(bytesOf(a), bytesOf(b))).to.equal(length);
+    }
+  });
+});
+
+describe('bodies kept', () => {
+  const [one, other] = [{}, {}];
+
+  it('hold what goes on once, and conversations beside each other', () => {
+    const bodies = new KnownBodies();
+    const texts = [bodyOf(2), bodyOf(3), '{"messages":[{"x":1}]}', bodyOf(4)];
+    const read = texts.map((text) => bodies.read(one, bytesOf(text), 'messages'));
+    expect(elementsOf(read[3] as KnownBody)[2]).to.equal(elementsOf(read[1] as KnownBody)[2]);
+    expect(bodies.sizeBytes).to.equal(bytesOf(bodyOf(4)).length + bytesOf(texts[2] as string).length);
+    bodies.forget(one);
+    expect(bodies.sizeBytes).to.equal(0);
+  });
+
+  it('are bounded: the longest unused goes first', () => {
+    const bodies = new KnownBodies(60);
+    const text = '{"messages":[{"role":"user"}]}';
+    const kept = bodies.read(one, bytesOf(text), 'messages');
+    bodies.read(other, bytesOf(text), 'messages');
+    bodies.read(one, bytesOf(text), 'messages');
+    bodies.read({}, bytesOf(text), 'messages');
+    expect(bodies.sizeBytes).to.equal(60);
+    expect(elementsOf(bodies.read(one, bytesOf(text), 'messages'))[0]).to.equal(elementsOf(kept)[0]);
+  });
+});
+
+describe('engine text', () => {
+  const textOf = (body: JsonObject, source: KnownBody): string =>
+    Buffer.concat(engineText(body, source.source)).toString();
+
+  it('is the harness’s own bytes where a message is as it came, JSON where it is not', () => {
+    const source = read(bodyOf(4));
+    const [system, user, assistant, number] = elementsOf(source) as [
+      JsonValue,
+      JsonValue,
+      JsonValue,
+      JsonValue,
+    ];
+    const own = bodyOf(4).slice('{"n":1,"messages": ['.length, -' ],"model":"m"}'.length);
+    expect(textOf({ a: 1, messages: [system, user, assistant, number], b: 'c' }, source)).to.equal(
+      `{"a":1,"messages":[${own}],"b":"c"}`,
+    );
+    expect(textOf({ messages: [{ new: 1 }, user, { new: 2 }, number] }, source)).to.equal(
+      `{"messages":[{"new":1},${MESSAGES[1]},{"new":2},12]}`,
+    );
+    expect(JSON.parse(textOf({ messages: [assistant, system, user] }, source))).to.deep.equal({
+      messages: [assistant, system, user],
+    });
+  });
+
+  it('is plain JSON without a source', () => {
+    const body = { messages: [1, { a: '"' }], x: null };
+    expect(Buffer.concat(engineText(body, undefined)).toString()).to.equal(JSON.stringify(body));
+    expect(textOf({}, read(bodyOf(1)))).to.equal('{}');
+  });
+});

@@ -1,0 +1,132 @@
+// Request bodies of one session repeat the whole conversation each turn. Of a body that begins as an earlier one did,
+// only what is new is looked at: the elements that both share are the very same objects again, so that what is known
+// of them by identity holds, and where each lies in the bytes is known, so that it can be passed on as it came.
+import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { findArray, NO_SPANS, type Spans, spansFrom } from './json-spans.ts';
+import type { DialectName } from './paths.ts';
+
+/** The member that holds the conversation. */
+export const CONVERSATION_IN: Readonly<Record<DialectName, string>> = {
+  'openai-chat': 'messages',
+  'openai-responses': 'input',
+  'anthropic-messages': 'messages',
+  'google-generate': 'contents',
+};
+
+/** A parsed body, the place of its conversation's elements in its bytes. */
+export interface KnownBody {
+  readonly bytes: Buffer;
+  /** Unset: it has no such array, or has it twice. */
+  readonly source: BodySource | undefined;
+  readonly value: JsonValue;
+  /** The earlier body that this one goes on from: that is of no more use. */
+  readonly goesOn?: KnownBody;
+}
+
+/** The elements of a body's conversation, each with its place. */
+export interface BodySource {
+  readonly bytes: Buffer;
+  readonly elements: readonly JsonValue[];
+  readonly spans: Spans;
+  /** All other members, the conversation as the one number 0. */
+  readonly rest: JsonObject;
+  readonly member: string;
+}
+
+/** Parse a body of which the conversation is `member`. Throws SyntaxError. */
+export function readBody(bytes: Buffer, member: string, earlier: readonly KnownBody[]): KnownBody {
+  const best = bestOf(bytes, member, earlier);
+  return (best && extended(bytes, best)) ?? whole(bytes, member);
+}
+
+function whole(bytes: Buffer, member: string): KnownBody {
+  const value = parse(bytes, 0, bytes.length);
+  const elements = isObject(value) ? value[member] : undefined;
+  const open = Array.isArray(elements) ? findArray(bytes, member) : -1;
+  const spans = open < 0 ? undefined : spansFrom(bytes, open, NO_SPANS, 0);
+  const rest = spans && restOf(bytes, spans, member);
+  if (spans === undefined || rest === undefined || !Array.isArray(elements)) {
+    return { bytes, value, source: undefined };
+  }
+  return { bytes, value, source: { bytes, elements, spans, rest, member } };
+}
+
+interface Best {
+  readonly body: KnownBody;
+  readonly source: BodySource;
+  /** Elements that both bodies begin with. */
+  readonly shared: number;
+}
+
+function bestOf(bytes: Buffer, member: string, earlier: readonly KnownBody[]): Best | undefined {
+  let best: Best | undefined;
+  for (const body of earlier) {
+    const { source } = body;
+    if (source?.member !== member) continue;
+    const shared = sharedElements(bytes, source);
+    if (shared > (best?.shared ?? 0)) best = { body, source, shared };
+  }
+  return best;
+}
+
+/** An element is the same where what comes behind it is, too: a number could go on. */
+function sharedElements(bytes: Buffer, { bytes: before, spans: { ends } }: BodySource): number {
+  const length = sharedLength(bytes, before);
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ends[middle] as number) < length) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Bytes at the start of both. */
+export function sharedLength(a: Buffer, b: Buffer): number {
+  let [same, end] = [0, Math.min(a.length, b.length)];
+  if (a.compare(b, 0, end, 0, end) === 0) return end;
+  while (end - same > 1) {
+    const middle = (same + end) >> 1;
+    if (a.compare(b, same, middle, same, middle) === 0) same = middle;
+    else end = middle;
+  }
+  return same;
+}
+
+/** Unset: it does not go on as JSON that can be put together of its pieces. */
+function extended(bytes: Buffer, { body, source: known, shared }: Best): KnownBody | undefined {
+  const { member } = known;
+  const spans = spansFrom(bytes, known.spans.open, known.spans, shared);
+  if (spans === undefined) return undefined;
+  const rest = sameRest(bytes, spans, known) ? known.rest : restOf(bytes, spans, member);
+  if (rest === undefined) return undefined;
+  const fresh = spans.starts.length > shared ? bracketed(bytes, spans, shared) : [];
+  const elements = [...known.elements.slice(0, shared), ...fresh];
+  const source = { bytes, elements, spans, rest, member };
+  // Where only the first messages are the same it is another conversation, and both may go on.
+  const goesOn = shared * 2 > known.elements.length ? { goesOn: body } : {};
+  return { bytes, value: { ...rest, [member]: elements }, source, ...goesOn };
+}
+
+/** What lies before the elements is the same already, as an element is. */
+function sameRest(bytes: Buffer, { close }: Spans, known: BodySource): boolean {
+  return bytes.compare(known.bytes, known.spans.close, known.bytes.length, close, bytes.length) === 0;
+}
+
+/** The body with the array's elements as one 0. Unset: it is no JSON then, or that is not the member's value. */
+function restOf(bytes: Buffer, { open, close }: Spans, member: string): JsonObject | undefined {
+  try {
+    const text = `${bytes.toString('utf8', 0, open)}0${bytes.toString('utf8', close)}`;
+    const rest: unknown = JSON.parse(text);
+    const left = isObject(rest) ? rest[member] : undefined;
+    return isObject(rest) && Array.isArray(left) && left.length === 1 && left[0] === 0 ? rest : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const bracketed = (bytes: Buffer, { starts, ends }: Spans, from: number): JsonValue[] =>
+  JSON.parse(`[${bytes.toString('utf8', starts[from], ends.at(-1))}]`) as JsonValue[];
+
+const parse = (bytes: Buffer, from: number, to: number): JsonValue =>
+  JSON.parse(bytes.toString('utf8', from, to)) as JsonValue;

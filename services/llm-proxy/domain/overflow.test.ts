@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { PolarError } from '../../common/errors.ts';
+import { isOverflow, overflowSizes } from './overflow.ts';
+
+/** As the engines said it: vLLM 0.32, its /inference/v1/generate, llama-server, SGLang 0.5.23. */
+const SAID: readonly [string, number, number | undefined, number][] = [
+  [
+    "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, " +
+      'which exceeds this limit even without any output tokens.',
+    4097,
+    undefined,
+    4096,
+  ],
+  [
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that',
+    5000,
+    undefined,
+    4096,
+  ],
+  [
+    'request (9031 tokens) exceeds the available context size (4096 tokens), try increasing it',
+    9031,
+    undefined,
+    4096,
+  ],
+  [
+    "The input (12011 tokens) is longer than the model's context length (4096 tokens).",
+    12011,
+    undefined,
+    4096,
+  ],
+  [
+    "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 4111 " +
+      'tokens: 21 tokens from the input messages and 4090 tokens for the completion.',
+    21,
+    4090,
+    4096,
+  ],
+];
+
+describe('overflow', () => {
+  it('is known by the words of each engine, with its numbers', () => {
+    for (const [message, prompt, reply, most] of SAID) {
+      expect(isOverflow(new PolarError('ENGINE_REFUSED', message)), message).to.equal(true);
+      expect(overflowSizes(message), message).to.deep.equal({ prompt, reply, most });
+    }
+    expect(isOverflow(new PolarError('ENGINE_REFUSED', 'temperature must not be negative'))).to.equal(false);
+    expect(isOverflow(new PolarError('ENGINE_ERROR', SAID[0]![0]))).to.equal(false);
+  });
+});

@@ -1,0 +1,151 @@
+// Engines that break their contract: each breach is a typed failure, or what can be used is used.
+import { expect } from 'chai';
+import { type RawAnswer, RawEngine, sse } from '../../../test/support/raw-engine.ts';
+import { PolarError } from '../../common/errors.ts';
+import type { EngineKind } from '../domain/engine-features.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { logprobColumn, sampledOf } from '../domain/tokens.ts';
+import { Engine } from './engine.ts';
+import { TextCall } from './engine-call.ts';
+
+const CHAT = {
+  messages: [{ role: 'user', content: 'x' }],
+  tools: [],
+  fields: {},
+  n: 1,
+};
+const never = new AbortController().signal;
+
+describe('contract breaches of engines', () => {
+  let server: RawEngine;
+  const opened: Engine[] = [];
+  before(async () => {
+    server = await RawEngine.start(() => ({ body: {} }));
+  });
+  afterEach(() => {
+    for (const engine of opened.splice(0)) engine[Symbol.dispose]();
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  const callTo = (kind: EngineKind, stream: boolean, answer: RawAnswer): TextCall => {
+    server.answer = () => answer;
+    const engine = new Engine(server.url, { kind, model: 'm', key: undefined, callsMax: 1 });
+    opened.push(engine);
+    const order = { sessionId: 's', attempt: 1, pool: '', chat: { ...CHAT, stream }, sampling: undefined };
+    return new TextCall(engine, 'm', order);
+  };
+  const drained = async (call: TextCall): Promise<JsonObject[]> => {
+    const chunks: JsonObject[] = [];
+    for await (const chunk of call.chunks(never)) chunks.push(chunk);
+    return chunks;
+  };
+  const failure = async (work: Promise<unknown>): Promise<string> => {
+    try {
+      await work;
+    } catch (error) {
+      expect(error).to.be.instanceOf(PolarError);
+      const { reason, message } = error as PolarError;
+      expect(message).to.not.include('<');
+      return reason;
+    }
+    return 'none';
+  };
+  const page = '<html><head><title>502 Bad Gateway</title></head><body>NaN</body></html>';
+  const choice = { index: 0, message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop' };
+  const logprobs = (...values: unknown[]) => ({ content: values.map((logprob) => ({ logprob })) });
+
+  const WHOLE: [string, RawAnswer, string][] = [
+    ['an HTML page with 200', { type: 'text/html', body: page }, 'ENGINE_ERROR'],
+    ['an HTML page with 502', { status: 502, type: 'text/html', body: page }, 'ENGINE_UNAVAILABLE'],
+    ['an HTML page with 404', { status: 404, type: 'text/html', body: page }, 'ENGINE_ERROR'],
+    ['a list', { body: [] }, 'ENGINE_ERROR'],
+    ['half a body', { body: '{"choices":[', cut: true }, 'ENGINE_UNAVAILABLE'],
+    ['half a JSON', { body: '{"choices":[' }, 'ENGINE_ERROR'],
+    ['nothing', { body: '' }, 'ENGINE_ERROR'],
+    ['nothing with 204', { status: 204, body: '' }, 'ENGINE_ERROR'],
+  ];
+  for (const [what, answer, reason] of WHOLE) {
+    it(`${what} for a whole reply: ${reason}`, async () => {
+      const call = callTo('vllm', false, answer);
+      expect(await failure(call.whole(never))).to.equal(reason);
+    });
+  }
+
+  const event = 'text/event-stream';
+  const delta = { choices: [{ index: 0, delta: { content: 'a' } }] };
+  const STREAM: [string, RawAnswer, string][] = [
+    ['an HTML page', { type: 'text/html', body: page }, 'ENGINE_ERROR'],
+    ['a whole reply', { body: { choices: [choice] } }, 'ENGINE_ERROR'],
+    ['an error with 200', { body: { error: { message: 'no' } } }, 'ENGINE_ERROR'],
+    ['an end without [DONE]', { type: event, body: sse(delta) }, 'ENGINE_STREAM_CUT'],
+    ['a cut', { type: event, body: sse(delta), cut: true }, 'ENGINE_STREAM_CUT'],
+    ['a cut inside an event', { type: event, body: `${sse(delta)}data: {"ch`, cut: true }, 'ENGINE_STREAM_CUT'],
+    ['an event that is no JSON', { type: event, body: sse(delta, '{"choices":') }, 'ENGINE_ERROR'],
+    ['an event that is HTML', { type: event, body: sse(delta, page) }, 'ENGINE_ERROR'],
+    [
+      'an error event',
+      { type: event, body: sse(delta, { error: { message: 'm', code: 500 } }) },
+      'ENGINE_UNAVAILABLE',
+    ],
+  ];
+  for (const [what, answer, reason] of STREAM) {
+    it(`${what} for a stream: ${reason}`, async () => {
+      expect(await failure(drained(callTo('vllm', true, answer)))).to.equal(reason);
+    });
+  }
+
+  it('numbers that are none are holes, and the rest is used', async () => {
+    const body = `{"choices":[{"index":0,"message":{"content":"NaN ab"},"finish_reason":"stop","token_ids":[1,2,3,4],
+      "logprobs":{"content":[{"logprob":NaN},{"logprob":-0.5},{"logprob":0.25},{"logprob":-Infinity}]}}],
+      "prompt_token_ids":[7]}`;
+    const call = callTo('vllm', false, { body });
+    const reply = await call.whole(never);
+    expect((reply['choices'] as JsonObject[])[0]?.['message']).to.deep.equal({ content: 'NaN ab' });
+    const { ids, logprobs: told } = sampledOf(call.tokens, 0);
+    expect(ids).to.deep.equal([1, 2, 3, 4]);
+    expect(told).to.deep.equal([Number.NaN, -0.5, Number.NaN, Number.NaN]);
+  });
+
+  it('logprobs that are not as many as ids are paired with none', async () => {
+    const body = { choices: [{ ...choice, token_ids: [1, 2, 3], logprobs: logprobs(-1, -2) }] };
+    const call = callTo('vllm', false, { body });
+    await call.whole(never);
+    expect(sampledOf(call.tokens, 0).ids).to.deep.equal([1, 2, 3]);
+    expect(logprobColumn(sampledOf(call.tokens, 0))).to.equal(undefined);
+  });
+
+  it('ids that are none count as not told', async () => {
+    for (const ids of [[1.5], ['1'], [null], 'ids', { 0: 1 }, [2 ** 40]]) {
+      const answer = { body: { choices: [{ ...choice, token_ids: ids }], prompt_token_ids: ids } };
+      const call = callTo('vllm', false, answer);
+      await call.whole(never);
+      expect(sampledOf(call.tokens, 0).ids, JSON.stringify(ids)).to.equal(undefined);
+      expect(call.tokens.promptIds).to.equal(undefined);
+    }
+  });
+
+  it('choices and messages of any form break nothing', async () => {
+    const forms = [{}, { choices: null }, { choices: [null, 3, []] }, { choices: [{ message: 'x', logprobs: 1 }] }];
+    for (const body of forms) {
+      for (const kind of ['vllm', 'sglang', 'llamacpp', 'openai'] as const) {
+        const call = callTo(kind, false, { body });
+        await call.whole(never);
+        expect(sampledOf(call.tokens, 0).ids ?? []).to.deep.equal([]);
+      }
+      await drained(callTo('vllm', true, { type: event, body: sse(body, '[DONE]') }));
+    }
+  });
+
+  it('an engine is down after failures one after another, and up with its next answer', async () => {
+    const call = callTo('vllm', false, { status: 500, body: {} });
+    const { health } = call.engine;
+    await failure(call.whole(never));
+    expect(health.up).to.equal(true);
+    await failure(call.whole(never));
+    expect(health.up).to.equal(false);
+    // It is there, it only has much to do.
+    server.answer = () => ({ status: 429, body: {} });
+    expect(await failure(call.whole(never))).to.equal('ENGINE_UNAVAILABLE');
+    expect(health.up).to.equal(true);
+  });
+});

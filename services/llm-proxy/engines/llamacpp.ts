@@ -1,0 +1,47 @@
+// llama-server: all sampled ids in `__verbose` of a whole reply; logprobs without those tokens that only with others
+// make a character; the text of the prompt, whose ids its own tokenizer tells.
+import { ENGINE_FEATURES } from '../domain/engine-features.ts';
+import { arrayOf, countOf, idsOf, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import { pairLogprobs, type TokenLogprob } from '../domain/pairing.ts';
+import { addSampled, logprobOf, sampledOf, type Tokens } from '../domain/tokens.ts';
+import type { AskEngine, EngineAdapter } from './adapter.ts';
+
+const VERBOSE = '__verbose';
+
+export const llamacpp: EngineAdapter = {
+  kind: 'llamacpp',
+  features: ENGINE_FEATURES.llamacpp,
+  // With top_logprobs 0 it tells no logprobs at all, without it twenty.
+  fields: () => ({ logprobs: true, top_logprobs: 1, verbose: true, return_tokens: true }),
+  readReply,
+  readChunk: () => {},
+  completeReply,
+  advice:
+    'llama-server must answer verbose and return_tokens, and /tokenize must give as many ids as the prompt had ' +
+    '(it does not where the prompt has images)',
+};
+
+function readReply(reply: JsonObject, into: Tokens): void {
+  const choice = objectOf(arrayOf(reply['choices'])[0]);
+  const ids = idsOf(objectOf(reply[VERBOSE])['tokens']);
+  if (ids === undefined) return;
+  const sampled = sampledOf(into, 0);
+  addSampled(sampled, ids);
+  const entries = arrayOf(objectOf(choice['logprobs'])['content']).map(objectOf);
+  sampled.logprobs = pairLogprobs(ids, entries.map(entryOf)) ?? [];
+}
+
+const entryOf = ({ id, logprob }: JsonObject): TokenLogprob => ({
+  id: typeof id === 'number' ? id : -1,
+  logprob: logprobOf(logprob),
+});
+
+async function completeReply(reply: JsonObject, into: Tokens, ask: AskEngine): Promise<void> {
+  const { prompt, tokens_evaluated: count } = objectOf(reply[VERBOSE]);
+  delete reply[VERBOSE];
+  const content = textOf(prompt);
+  if (content === undefined) return;
+  const { tokens } = await ask('/tokenize', { content, add_special: true, parse_special: true });
+  const ids = idsOf(tokens);
+  if (ids?.length === countOf(count)) into.promptIds = ids;
+}

@@ -1,0 +1,87 @@
+// A try that holds a place at its engine while it runs.
+import { PolarError } from '../../common/errors.ts';
+import type { Drift } from '../domain/drift.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { chunksOf } from '../domain/made-stream.ts';
+import type { Tokens } from '../domain/tokens.ts';
+import type { Engine } from './engine.ts';
+import type { EngineCall } from './engine-call.ts';
+
+export interface Place {
+  /** The stream is made from a whole reply. */
+  readonly madeStream: boolean;
+  /** What the engine samples may be trained. */
+  readonly trainable: boolean;
+  /** Exactly once, at the end of the try. */
+  leave(): void;
+  /** The engine has failed this call; whether there is another that has not. */
+  failed(): boolean;
+}
+
+/** What `Engines` begins. */
+export class PlacedCall implements EngineCall {
+  readonly #inner: EngineCall;
+  readonly #place: Place;
+
+  constructor(inner: EngineCall, place: Place) {
+    this.#inner = inner;
+    this.#place = place;
+  }
+
+  get engine(): Engine {
+    return this.#inner.engine;
+  }
+
+  get model(): string {
+    return this.#inner.model;
+  }
+
+  get sent(): JsonObject {
+    return this.#inner.sent;
+  }
+
+  get tokens(): Tokens {
+    return this.#inner.tokens;
+  }
+
+  get mode(): 'text' | 'token' {
+    return this.#inner.mode;
+  }
+
+  get drift(): Drift {
+    return this.#inner.drift;
+  }
+
+  get trainable(): boolean {
+    return this.#place.trainable;
+  }
+
+  async whole(signal: AbortSignal): Promise<JsonObject> {
+    try {
+      return await this.#inner.whole(signal);
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#place.leave();
+    }
+  }
+
+  async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
+    try {
+      if (this.#place.madeStream) yield* chunksOf(await this.#inner.whole(signal));
+      else yield* this.#inner.chunks(signal);
+    } catch (error) {
+      throw this.#failed(error);
+    } finally {
+      this.#place.leave();
+    }
+  }
+
+  /** Where another engine is there, the call is to be tried again at once. */
+  #failed(error: unknown): unknown {
+    if (!(error instanceof PolarError)) return error;
+    if (error.reason !== 'ENGINE_UNAVAILABLE' && error.reason !== 'ENGINE_STREAM_CUT') return error;
+    if (!this.#place.failed() || error.reason === 'ENGINE_STREAM_CUT') return error;
+    return new PolarError(error.reason, error.message, { cause: error, retryAfterMs: 0 });
+  }
+}

@@ -1,0 +1,96 @@
+// A try in token mode: the engine is given the ids of the prompt, where there is a bridge to them; else the messages.
+import type { Drift } from '../domain/drift.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { chunksOf } from '../domain/made-stream.ts';
+import type { Tokens } from '../domain/tokens.ts';
+import type { Engine } from './engine.ts';
+import type { EngineCall, TextCall } from './engine-call.ts';
+
+/** The ids of a prompt. */
+export interface TokenPrompt {
+  readonly ids: Int32Array;
+  /** The same as the members of a JSON array. */
+  readonly text: string;
+}
+
+/** A call that is given ids. */
+export interface TokenRequest {
+  readonly engine: Engine;
+  readonly model: string;
+  /** The request in text mode. */
+  readonly sent: JsonObject;
+  readonly tokens: Tokens;
+  readonly prompt: TokenPrompt;
+}
+
+/** How a kind of engine takes ids, and how its answer becomes that of a chat. Throws as `EngineCall`. */
+export interface TokenWay {
+  whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject>;
+  /** Unset: streams are made from whole replies. */
+  chunks?(request: TokenRequest, signal: AbortSignal): AsyncGenerator<JsonObject, void>;
+}
+
+/** The ids to send; a reason where there are none. */
+export type FindPrompt = (signal: AbortSignal) => Promise<TokenPrompt | Drift>;
+
+export class TokenCall implements EngineCall {
+  readonly #text: TextCall;
+  readonly #way: TokenWay;
+  readonly #findPrompt: FindPrompt;
+  #prompt: TokenPrompt | undefined;
+  #drift: Drift = '';
+
+  constructor(text: TextCall, way: TokenWay, findPrompt: FindPrompt) {
+    this.#text = text;
+    this.#way = way;
+    this.#findPrompt = findPrompt;
+  }
+
+  get engine(): Engine {
+    return this.#text.engine;
+  }
+
+  get model(): string {
+    return this.#text.model;
+  }
+
+  get sent(): JsonObject {
+    return this.#text.sent;
+  }
+
+  get tokens(): Tokens {
+    return this.#text.tokens;
+  }
+
+  get mode(): 'text' | 'token' {
+    return this.#prompt === undefined ? 'text' : 'token';
+  }
+
+  get drift(): Drift {
+    return this.#drift;
+  }
+
+  async whole(signal: AbortSignal): Promise<JsonObject> {
+    const request = await this.#request(signal);
+    return await (request === undefined ? this.#text.whole(signal) : this.#way.whole(request, signal));
+  }
+
+  async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
+    const request = await this.#request(signal);
+    if (request === undefined) yield* this.#text.chunks(signal);
+    else if (this.#way.chunks !== undefined) yield* this.#way.chunks(request, signal);
+    else yield* chunksOf(await this.#way.whole(request, signal));
+  }
+
+  async #request(signal: AbortSignal): Promise<TokenRequest | undefined> {
+    const found = await this.#findPrompt(signal);
+    if (typeof found === 'string') {
+      this.#drift = found;
+      return undefined;
+    }
+    this.#prompt = found;
+    const { engine, model, sent, tokens } = this.#text;
+    tokens.promptIds = found.ids;
+    return { engine, model, sent, tokens, prompt: found };
+  }
+}

@@ -1,0 +1,59 @@
+// Renders a share of the prompts of token mode from scratch, beside the calls: no call waits for it.
+import { AUDITS_WAITING_MAX, RENDER_MS } from '../../common/limits.ts';
+import { type AuditCounts, firstDifference, type Mismatch } from '../domain/audit.ts';
+import type { Render, Rendering } from './renderer.ts';
+
+export interface AuditJob {
+  readonly render: Render;
+  readonly rendering: Rendering;
+  /** As sent. */
+  readonly promptIds: Int32Array;
+  /** Whether the id at this place was sampled. */
+  readonly sampledAt: (place: number) => boolean;
+}
+
+export class Audit {
+  readonly #signal: AbortSignal;
+  readonly #waiting: AuditJob[] = [];
+  readonly #mismatches: Record<Mismatch, number> = { sampled: 0, rendered: 0 };
+  #running: Promise<void> | undefined;
+  #checked = 0;
+  #matches = 0;
+  #missed = 0;
+
+  /** The signal ends it. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  get counts(): AuditCounts {
+    const mismatches = { ...this.#mismatches };
+    return { checked: this.#checked, matches: this.#matches, mismatches, missed: this.#missed };
+  }
+
+  add(job: AuditJob): void {
+    if (this.#waiting.length >= AUDITS_WAITING_MAX) {
+      this.#missed++;
+      return;
+    }
+    this.#waiting.push(job);
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift()) await this.#check(job);
+    this.#running = undefined;
+  }
+
+  async #check({ render, rendering, promptIds, sampledAt }: AuditJob): Promise<void> {
+    try {
+      const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(RENDER_MS)]);
+      const at = firstDifference(await render(rendering, signal), promptIds);
+      this.#checked++;
+      if (at < 0) this.#matches++;
+      else this.#mismatches[sampledAt(at) ? 'sampled' : 'rendered']++;
+    } catch {
+      this.#missed++;
+    }
+  }
+}

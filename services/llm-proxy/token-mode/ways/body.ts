@@ -1,0 +1,8 @@
+// A JSON body with ids that are text already: those of a long history are not written out again at each turn.
+import type { JsonObject } from '../../domain/json.ts';
+import type { TokenPrompt } from '../../engines/token-call.ts';
+
+export function withIds(key: string, { text }: TokenPrompt, body: JsonObject): string {
+  const rest = JSON.stringify(body).slice(1);
+  return `{${JSON.stringify(key)}:[${text}]${rest === '}' ? '' : ','}${rest}`;
+}

@@ -1,0 +1,77 @@
+// vLLM: its own rendering tells the sampling parameters, /inference/v1/generate takes ids, its own derendering makes
+// the reply of a chat. Needs --enable-scale-out. Ids come whole, so that streams are made from the reply.
+import { PolarError } from '../../../common/errors.ts';
+import { Kept } from '../../../common/kept.ts';
+import { RENDERINGS_KEPT_MAX } from '../../../common/limits.ts';
+import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../../domain/json.ts';
+import { addLogprobs, addSampled, sampledOf, type Tokens, weightSpansOf, weightVersionOf } from '../../domain/tokens.ts';
+import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
+import { withIds } from './body.ts';
+
+/** What a request's fields come to. */
+interface Params {
+  readonly sampling: JsonObject;
+  /** Ids that prompt and reply may have together. */
+  readonly windowTokens: number;
+}
+
+const RENDER = '/v1/chat/completions/render';
+const DERENDER = '/v1/chat/completions/derender';
+const GENERATE = '/inference/v1/generate';
+
+export class VllmWay implements TokenWay {
+  readonly #params = new Kept<Promise<Params>>(RENDERINGS_KEPT_MAX);
+
+  async whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { engine, model, tokens, prompt } = request;
+    const sampling = await this.#samplingOf(request, signal);
+    const generated = await engine.ask(
+      GENERATE,
+      withIds('token_ids', prompt, { model, sampling_params: sampling }),
+      signal,
+    );
+    readGenerated(generated, tokens);
+    const chat = chatOf(request);
+    const reply = await engine.ask(DERENDER, { model, generate_response: generated, chat_request: chat }, signal);
+    // Derendering knows no prompt, so that its usage lacks it.
+    return { ...reply, model, usage: generated['usage'] ?? null };
+  }
+
+  /** Throws ENGINE_REFUSED where the prompt leaves no room for a reply. */
+  async #samplingOf(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { seed, ...chat } = chatOf(request);
+    const { engine, model, prompt } = request;
+    const key = JSON.stringify([engine.name, chat]);
+    const { sampling, windowTokens } = await this.#params.get(key, async () => {
+      const rendered = await engine.ask(RENDER, chat, signal);
+      const params = objectOf(rendered['sampling_params']);
+      const ids = arrayOf(rendered['token_ids']).length;
+      return { sampling: params, windowTokens: countOf(params['max_tokens']) + ids };
+    });
+    const more: JsonObject = seed === undefined ? {} : { seed };
+    if (chat['max_tokens'] !== undefined || chat['max_completion_tokens'] !== undefined)
+      return { ...sampling, ...more };
+    const left = windowTokens - prompt.ids.length;
+    if (left > 0) return { ...sampling, ...more, max_tokens: left };
+    const message = `the prompt of ${prompt.ids.length} tokens is longer than the model's context window at ${model}`;
+    throw new PolarError('ENGINE_REFUSED', message);
+  }
+}
+
+/** The request of text mode without the conversation: what parsers and sampling need of it. */
+function chatOf({ sent }: TokenRequest): JsonObject {
+  const { stream: _, stream_options: __, ...chat } = sent;
+  return { ...chat, messages: [{ role: 'user', content: 'x' }] };
+}
+
+function readGenerated(generated: JsonObject, into: Tokens): void {
+  const choices = arrayOf(generated['choices']).map(objectOf);
+  for (const choice of choices) {
+    const sampled = sampledOf(into, countOf(choice['index']));
+    const ids = idsOf(choice['token_ids']);
+    if (ids !== undefined) addSampled(sampled, ids);
+    addLogprobs(sampled, choice);
+  }
+  into.weightVersion = weightVersionOf(choices[0]) ?? '';
+  into.spans = weightSpansOf(choices[0]);
+}

@@ -1,0 +1,210 @@
+// Bodies that are nearly requests: real ones with a few things changed by chance, the same for a seed at each run.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect } from 'chai';
+import { PolarError } from '../../services/common/errors.ts';
+import type { Asked, Dialect } from '../../services/llm-proxy/dialects/dialect.ts';
+import { readRequest } from '../../services/llm-proxy/dialects/dialects.ts';
+import { engineBody } from '../../services/llm-proxy/domain/engine-body.ts';
+import type { JsonObject, JsonValue } from '../../services/llm-proxy/domain/json.ts';
+import { digestMessage } from '../../services/llm-proxy/domain/messages.ts';
+import type { GenerateTarget } from '../../services/llm-proxy/domain/paths.ts';
+import { chance, pick } from './generated.ts';
+
+/** Changes made to one body. */
+const CHANGES_MAX = 4;
+/** Heap that reading 10,000 bodies may leave behind: caches of patterns and shapes, not bodies. */
+const GROWTH_BYTES_MAX = 8 * 1024 * 1024;
+
+const deep = (depth: number): JsonValue => {
+  let value: JsonValue = 1;
+  for (let i = 0; i < depth; i++) value = i % 2 === 0 ? [value] : { a: value };
+  return value;
+};
+
+const ODD: readonly (() => JsonValue)[] = [
+  () => null,
+  () => true,
+  () => -1,
+  () => 1e308,
+  () => 0.5,
+  () => '',
+  () => 'x',
+  () => '\ud800 lone',
+  () => '__proto__',
+  () => 'data:image/png;base64,AAAA',
+  () => 'toString',
+  () => 'y'.repeat(5_000),
+  () => [],
+  () => ({}),
+  () => [[]],
+  () => [null, {}],
+  () => ({ type: 'text', text: 1 }),
+  () => ({ type: {} }),
+  () => JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}') as JsonValue,
+  () => deep(50),
+  () => deep(400),
+];
+
+type Holder = JsonObject | JsonValue[];
+
+/** Every object and array in a value, itself first; not below what makes it deep. */
+function holdersIn(value: JsonValue, depth = 0): Holder[] {
+  if (typeof value !== 'object' || value === null || depth > 40) return [];
+  return [
+    value as Holder,
+    ...Object.values(value).flatMap((inner) => holdersIn(inner as JsonValue, depth + 1)),
+  ];
+}
+
+/** Change one thing; `other` is a body to take a part from. */
+function change(body: JsonObject, other: JsonObject, random: () => number): void {
+  const holder = pick(random, holdersIn(body)) as Record<string, JsonValue>;
+  const keys = Object.keys(holder);
+  const key = keys.length === 0 ? '0' : pick(random, keys);
+  const odd = pick(random, ODD);
+  switch (Math.floor(random() * 7)) {
+    case 0:
+      if (Array.isArray(holder)) holder.splice(Number(key), 1);
+      else delete holder[key];
+      return;
+    case 1:
+    case 2:
+      holder[key] = odd();
+      return;
+    case 3:
+      if (Array.isArray(holder))
+        holder.splice(Number(key), 0, structuredClone(pick(random, holder)) ?? odd());
+      else
+        Object.defineProperty(
+          holder,
+          pick(random, ['__proto__', 'extra', 'type', 'role', 'content']),
+          own(odd()),
+        );
+      return;
+    case 4:
+      holder[key] = [holder[key] ?? null];
+      return;
+    case 5:
+      holder[key] = structuredClone(pick(random, holdersIn(other)) as JsonValue);
+      return;
+    default:
+      if (Array.isArray(holder)) holder.reverse();
+      else holder[key] = String(holder[key]);
+  }
+}
+
+const own = (value: JsonValue): PropertyDescriptor => ({
+  value,
+  enumerable: true,
+  configurable: true,
+  writable: true,
+});
+
+/** `count` bodies made of the real ones. */
+export function* mutants(seed: number, bodies: readonly JsonObject[], count: number): Generator<JsonObject> {
+  const random = chance(seed);
+  for (let n = 0; n < count; n++) {
+    const body = structuredClone(pick(random, bodies));
+    const changes = 1 + Math.floor(random() * CHANGES_MAX);
+    for (let i = 0; i < changes; i++) change(body, pick(random, bodies), random);
+    yield body;
+  }
+}
+
+export interface FuzzCounts {
+  read: number;
+  refused: number;
+}
+
+/** Each is read, or refused with the names of its faults. What is read can be sent, digested and answered. */
+export function fuzzReader(
+  dialect: Dialect,
+  target: GenerateTarget,
+  bodies: readonly JsonObject[],
+  { seed = 1, count = 10_000 } = {},
+): FuzzCounts {
+  const counts = { read: 0, refused: 0 };
+  const before = heapBytes();
+  for (const body of mutants(seed, bodies, count)) {
+    const asked = readOrRefuse(dialect, target, body);
+    if (asked === undefined) counts.refused++;
+    else counts.read++;
+    if (asked !== undefined) checkAsked(asked);
+  }
+  expect(heapBytes() - before, 'bytes left behind').to.be.below(GROWTH_BYTES_MAX);
+  expect(Object.getOwnPropertyNames(Object.prototype)).to.not.include('polluted');
+  return counts;
+}
+
+function readOrRefuse(dialect: Dialect, target: GenerateTarget, body: JsonObject): Asked | undefined {
+  try {
+    return readRequest(dialect, body, target);
+  } catch (error) {
+    if (!(error instanceof PolarError)) throw new Error(`not read: ${shown(body)}`, { cause: error });
+    expect(error.reason, shown(body)).to.equal('DIALECT_INVALID');
+    expect(error.fields.length, shown(body)).to.be.greaterThan(0);
+    expect(JSON.stringify(dialect.errorBody(error, 400))).to.include(
+      error.fields[0]!.description.slice(0, 5),
+    );
+    return undefined;
+  }
+}
+
+function checkAsked(asked: Asked): void {
+  expect(asked.messages.length).to.be.greaterThan(0);
+  for (const message of asked.messages) {
+    expect(message['role']).to.be.a('string');
+    expect(digestMessage(message).digest).to.have.length(32);
+  }
+  JSON.stringify(engineBody(asked, 'served', {}, undefined));
+  const writer = asked.writer('shown');
+  const message = {
+    role: 'assistant',
+    content: 'x',
+    tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{' } }],
+  };
+  writer.whole({ id: 'r', choices: [{ index: 0, message, finish_reason: 'stop' }] });
+  const stream = writer.stream();
+  stream.chunk({ id: 'r', choices: [{ index: 0, delta: message, finish_reason: 'stop' }] });
+  stream.end();
+}
+
+const shown = (body: JsonObject): string => {
+  try {
+    return JSON.stringify(body).slice(0, 2_000);
+  } catch {
+    return 'a body that is too deep to be shown';
+  }
+};
+
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Some bodies over HTTP: answered with 200 or refused with 4xx in JSON, and a real one is answered after them. */
+export async function fuzzHttp(
+  url: string,
+  bodies: readonly JsonObject[],
+  { seed = 2, count = 300 } = {},
+): Promise<void> {
+  const post = (body: JsonObject): Promise<Response> =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const statuses = new Set<number>();
+  for (const body of mutants(seed, bodies, count)) {
+    const answer = await post(body);
+    const text = await answer.text();
+    statuses.add(answer.status);
+    expect(answer.status, `${shown(body)}\n${text}`).to.be.oneOf([200, 400]);
+    if (answer.status !== 200) expect(() => JSON.parse(text), text).to.not.throw();
+  }
+  expect([...statuses].sort()).to.deep.equal([200, 400]);
+  for (const body of bodies) expect((await post(body)).status).to.equal(200);
+}
