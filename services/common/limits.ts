@@ -284,3 +284,15 @@ export const PAUSE_TTL_MAX_MS = 6 * 3_600_000;
 export const PAUSE_END_GRACE_MS = 30_000;
 /** Calls that may wait at one LLM proxy for the end of a pause. */
 export const CALLS_WAITING_MAX = 4_096;
+/** One rendering of messages to token ids by an engine; then the call goes on in text mode. */
+export const RENDER_MS = 10_000;
+/** What is kept of a renderer, each: how its template frames turns, shapes of conversations, proofs, parameters. */
+export const RENDERINGS_KEPT_MAX = 1_024;
+/** Engines for which that is kept. */
+export const RENDERERS_KEPT_MAX = 256;
+/** A renderer that rendered otherwise than its engine is compared again with the first call after this. */
+export const RENDERER_PROOF_AGAIN_MS = 60_000;
+/** Prompts kept as text, in characters, so that a turn writes out its new ids only; above, the session used longest ago goes. */
+export const ID_TEXT_CHARS_MAX = 64 * 1024 * 1024;
+/** Audits of token mode that wait; more are counted as missed. */
+export const AUDITS_WAITING_MAX = 64;

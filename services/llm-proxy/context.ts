@@ -11,6 +11,7 @@ import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
 import { capabilityRevoked, sessionNotEnded } from './events.ts';
 import { Policies } from './policy/policies.ts';
+import { TokenMode } from './token-mode/token-mode.ts';
 
 export interface LlmProxyContext extends AsyncDisposable {
   readonly config: LlmProxyConfig;
@@ -22,6 +23,7 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly attempts: Attempts;
   readonly coalescer: Coalescer;
   readonly policies: Policies;
+  readonly tokenMode: TokenMode;
 }
 
 /** Tell the engines that no call of the attempt will follow; nobody waits for it. */
@@ -52,6 +54,7 @@ export async function createContext(
       void attempts.revoke(ref).finally(() => endSession(engines, log, ref));
     };
     const watched = AbortSignal.any([signal, closed.signal]);
+    const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
     const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
     policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
     return {
@@ -63,6 +66,7 @@ export async function createContext(
       attempts,
       coalescer: new Coalescer(),
       policies,
+      tokenMode,
       [Symbol.asyncDispose]: dispose,
     };
   } catch (error) {

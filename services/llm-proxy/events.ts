@@ -77,6 +77,11 @@ export function policyChanged(log: Logger, { policy, revision }: PolicyState): v
   log.info({ ...fields, revision }, 'policy changed');
 }
 
+/** Token mode could not render what is new; the call goes on in text mode. */
+export function renderFailed(log: Logger, error: unknown): void {
+  log.warn({ err: error }, 'rendering failed');
+}
+
 /** A request that is equal to one in flight shares its reply. */
 export function callJoined(log: Logger, key: AttemptKey): void {
   log.info(keyFields(key), 'call joined');

@@ -46,7 +46,7 @@ async function pythonInto(folder: string, python: PythonPackage, events: Install
   const temp = await mkdtemp(join(folder, '..', '.tmp-'));
   try {
     await chmod(temp, 0o755);
-    const how = ['--quiet', '--disable-pip-version-check', '--no-deps', '--no-compile'];
+    const how = ['--quiet', '--disable-pip-version-check', '--no-deps'];
     const wheels = ['--only-binary=:all:', '--python-version', sandboxPython()];
     const args = ['install', ...how, ...wheels, '--target', temp, '-r', python.requirements];
     await promisify(execFile)('python3', ['-m', 'pip', ...args]);

@@ -2,12 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { PauseMode } from '../../gen/ts/polar/event/v1/policy_pb.js';
 import type { Fact, Failed, Ran } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
+import { PolicyWatch } from '../../services/common/nats/policy.ts';
+import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, startNode, type TestNode, type WorkCase } from '../support/node.ts';
 import { type StandInProxy, startStandInProxy } from '../support/stand-in-proxy.ts';
@@ -83,6 +86,27 @@ describe('harness executor', () => {
       0,
       1,
     ]);
+  });
+
+  it('stops the clock of a run while calls are held', async () => {
+    await using _ = await proxy();
+    const stop = new AbortController();
+    const policy = await PolicyWatch.open({ bus: node.bus, signal: stop.signal });
+    const started = (sessionId: string) => async () =>
+      (await stdout(sessionId).catch(() => '')).includes('begun');
+    const ref = newRef();
+    const work = shellRun(await node.acquire(ref), 'echo begun; sleep 4', 2_500);
+    await node.work(ref, work);
+    await eventually('it runs', started(ref.sessionId));
+    const pause = { id: 'p', mode: PauseMode.KEEP, nowMs: Date.now(), ttlMs: 60_000 };
+    await policy.update((now) => pausing(now, pause), stop.signal);
+    await sleep(2_500);
+    await policy.update((now) => resumed(now, 'p', Date.now()), stop.signal);
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    const other = newRef();
+    await node.work(other, shellRun(await node.acquire(other), 'sleep 60', 300));
+    expect(ranOf(await node.fact(other)).outcome).to.equal(Outcome.TIMEOUT);
+    stop.abort();
   });
 
   it('gives the environment in its order: injected, runtime, harness, command', async () => {

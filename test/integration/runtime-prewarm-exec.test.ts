@@ -1,6 +1,8 @@
 // Commands in sandboxes, the same for every backend that works on this machine.
+
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
@@ -87,6 +89,25 @@ for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
       expect([missing.exitCode, folder.exitCode]).to.eql([127, 126]);
       expect(missing.err).to.contain('no-such-program');
       expect(missing.empty && folder.empty).to.equal(true);
+    });
+
+    it('counts the limit of a running command anew when it is told to', async () => {
+      expect(
+        (await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(50) })).running,
+      ).to.equal(false);
+      const running = node.sh(id, 'echo begun > begun; sleep 770031', { timeoutMs: 60_000 });
+      await eventually('it runs', () => processesWith('770031').length > 0);
+      const { running: told } = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(50) });
+      expect(told).to.equal(true);
+      expect(await running).to.include({ timedOut: true, empty: true });
+      const longer = node.sh(id, 'sleep 1; echo whole', { timeoutMs: 600 });
+      await eventually('it has more time', async () => {
+        const { running } = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(60_000) });
+        return running;
+      });
+      expect(await longer).to.include({ timedOut: false, out: 'whole\n' });
+      const bad = node.runtimes.limitExec({ runtimeId: id });
+      expect(await reasonOf(bad)).to.equal('INVALID_REQUEST');
     });
 
     it('kills the whole tree at the limit, and proves it', async () => {

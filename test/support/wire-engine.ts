@@ -17,6 +17,8 @@ export interface WireReply {
   reasoning?: string;
   toolCalls?: WireToolCall[];
   finish?: string;
+  /** The stop sequence that ended it. */
+  stopped?: string;
 }
 
 /** Switches; all can be changed between calls. */
@@ -138,6 +140,10 @@ export class WireEngine implements AsyncDisposable {
     return i === this.behaviour.hole ? -9999 : value;
   }
 
+  #stopped({ stopped = null }: WireReply): object {
+    return { [this.kind === 'vllm' ? 'stop_reason' : 'matched_stop']: stopped };
+  }
+
   #whole(body: WireBody, reply: WireReply): object {
     const ids = sampledIds(reply);
     const logprobs = logprobsOf(ids).map((value, i) => this.#logprob(i, value));
@@ -151,6 +157,7 @@ export class WireEngine implements AsyncDisposable {
         content: logprobs.map((logprob, i) => ({ token: String(ids[i]), logprob, top_logprobs: [] })),
       },
       finish_reason: finishOf(reply),
+      ...this.#stopped(reply),
       ...(vllm && given && { token_ids: ids }),
       ...(!vllm && given && { prompt_token_ids: prompt, response_token_ids: ids }),
       ...(!vllm && { meta_info: { output_token_logprobs: ids.map((id, i) => [logprobs[i], id, null]) } }),
@@ -215,7 +222,8 @@ export class WireEngine implements AsyncDisposable {
       send({ choices: choices(delta, at, at + length) });
       at += length;
     }
-    send({ choices: choices({}, at, ids.length, { finish_reason: finishOf(reply) }) });
+    const ended = { finish_reason: finishOf(reply), ...this.#stopped(reply) };
+    send({ choices: choices({}, at, ids.length, ended) });
     const usage = {
       ...((body['stream_options'] as object | undefined) && { usage: usageOf(prompt, ids, indexes.length) }),
     };

@@ -12,15 +12,20 @@ export interface Place {
   readonly turns: number;
 }
 
-/** The first script that fits a user message, from the last one that it fits on; the default one where none does. */
+/** The script that fits the latest user message, of those the first; the default one where none fits any. */
 export function findPlace(scripts: readonly Script[], messages: readonly ChatMessage[]): Place {
-  for (const script of scripts) {
-    const { when } = script;
-    const at =
-      when === undefined ? 0 : messages.findLastIndex((one) => one.role === 'user' && when.test(textOf(one)));
-    if (at >= 0) return { script, turns: turnsIn(messages.slice(at)) };
-  }
-  return { script: DEFAULT_SCRIPT, turns: turnsIn(messages) };
+  const fitting = scripts.map((script) => ({ script, at: lastFit(script, messages) }));
+  const latest = Math.max(...fitting.map(({ at }) => at));
+  const { script, at } = (latest >= 0 ? fitting.find((one) => one.at === latest) : undefined) ?? NOWHERE;
+  return { script, turns: turnsIn(messages.slice(at)) };
+}
+
+const NOWHERE = { script: DEFAULT_SCRIPT, at: 0 };
+
+/** Index of the last user message that a script fits, -1 for none. What is played anywhere fits from the first on. */
+function lastFit({ when }: Script, messages: readonly ChatMessage[]): number {
+  if (when === undefined) return 0;
+  return messages.findLastIndex((one) => one.role === 'user' && when.test(textOf(one)));
 }
 
 const turnsIn = (messages: readonly ChatMessage[]): number =>

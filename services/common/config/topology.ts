@@ -91,6 +91,12 @@ const inference = z.strictObject({
   max_concurrency: count.default(1024),
   /** [mesh] Longest wait for a place; then the harness is to come again. */
   queue_timeout_seconds: positive.max(600).default(30),
+  /** [mesh] `token`: a call that goes on from an earlier one is given that one's exact ids and those of what is new. */
+  mode: z.enum(['text', 'token']).default('text'),
+  /** [mesh] Folder of the model's tokenizer.json, tokenizer_config.json and chat template; without it the engine renders. */
+  tokenizer: z.string().min(1).optional(),
+  /** [mesh] Share of the calls in token mode whose prompts are rendered from scratch beside them and compared. */
+  audit_share: z.number().min(0).max(1).default(0.01),
   ...engineKey,
 });
 

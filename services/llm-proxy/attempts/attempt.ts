@@ -10,7 +10,9 @@ import {
   ENGINE_CALL_MS,
   RECORD_TRIES_MAX,
 } from '../../common/limits.ts';
-import type { AttemptState, Draft } from '../domain/attempt-state.ts';
+import type { AttemptState, Draft, GoesOn } from '../domain/attempt-state.ts';
+import type { Drift } from '../domain/drift.ts';
+import type { Conversation } from '../domain/history.ts';
 import { lastFailureOf } from '../domain/last-failure.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 
@@ -114,6 +116,11 @@ export class Attempt {
       const failure = failureOf(error);
       if (failure.infrastructure) this.#lastFailure = failure;
     }
+  }
+
+  /** Where a request goes on; a reason where it does not, empty where nothing came before it. */
+  goesOn(asked: Conversation): GoesOn | Drift {
+    return this.#state.goesOn(asked);
   }
 
   /** Write the next record; durable when it returns. Throws RECORD_NOT_WRITTEN. */

@@ -5,13 +5,16 @@ import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
+import type { GoesOn } from '../domain/attempt-state.ts';
+import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import { samplingOf } from '../domain/sampling.ts';
+import { settingsKey } from '../domain/template-settings.ts';
 import { logprobColumn, policyVersionOf, type Sampled, sampledOf, type Tokens } from '../domain/tokens.ts';
 import { usageOf } from '../domain/usage.ts';
-import type { CallOrder } from '../engines/engine-call.ts';
+import type { CallOrder, EngineCall, TextCall } from '../engines/engine-call.ts';
 import type { PlacedCall } from '../engines/placed-call.ts';
 import { retried } from '../engines/retry.ts';
 import { callHeld, callRecorded, usageDiffers } from '../events.ts';
@@ -66,8 +69,22 @@ export class Exchange implements Disposable {
   #passage: Passage | undefined;
   #digests: Digests | undefined;
 
+  readonly #order: CallOrder;
+
   constructor(parts: ExchangeParts) {
     this.parts = parts;
+    this.#order = { ...parts.order, inTokenMode: (text) => this.#inTokenMode(text) };
+  }
+
+  #inTokenMode(text: TextCall): EngineCall {
+    const { ctx, attempt, asked, call } = this.parts;
+    const { sessionId, attempt: number } = attempt.key;
+    const goesOn = (): GoesOn | Drift => {
+      const { messages, tools } = this.prepare();
+      return attempt.goesOn({ messages, tools: tools?.digest ?? '', settings: settingsKey(text.sent) });
+    };
+    const session = `${sessionId}.${number}`;
+    return ctx.tokenMode.take(text, { callId: call.id, session, messages: asked.messages, tools: asked.tools, goesOn });
   }
 
   /** Do now, while the engine works, what the record needs of the request. */
@@ -115,9 +132,9 @@ export class Exchange implements Disposable {
   }
 
   async #begin(signal: AbortSignal): Promise<PlacedCall> {
-    const { ctx, order } = this.parts;
+    const { ctx } = this.parts;
     this.#tries++;
-    const tried = await ctx.engines.begin(order, signal);
+    const tried = await ctx.engines.begin(this.#order, signal);
     this.#asked = performance.now();
     return tried;
   }
@@ -180,7 +197,8 @@ export class Exchange implements Disposable {
       engine: engine.adapter.kind,
       engineUrl: engine.name,
       dialect: asked.dialect,
-      mode: 'text',
+      mode: tried.mode,
+      drift: tried.drift,
       trainable: tried.trainable,
       logprobMode: engine.adapter.features.logprobMode,
       noTokenIds: !tellsIds(tried),

@@ -71,9 +71,9 @@ async function untilFirstToken(tried: PlacedCall, signal: AbortSignal): Promise<
       if (choicesIn(next.value).some(begins)) return { tried, signal, first, rest };
     }
   } catch (error) {
-    const { reason, message } = asPolarError(error);
+    const { reason, message, retryAfterMs = 1_000 } = asPolarError(error);
     if (reason !== 'ENGINE_STREAM_CUT') throw error;
-    throw new PolarError('ENGINE_UNAVAILABLE', message, { cause: error, retryAfterMs: 1_000 });
+    throw new PolarError('ENGINE_UNAVAILABLE', message, { cause: error, retryAfterMs });
   }
 }
 

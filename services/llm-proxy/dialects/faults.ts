@@ -4,6 +4,8 @@ import type { JsonValue } from '../domain/json.ts';
 
 /** Faults that one answer names. */
 const FAULTS_MAX = 20;
+/** Length of one fault's words, which may quote the request. */
+const DESCRIPTION_CHARS_MAX = 200;
 
 /** What a value has to be. */
 export interface Check {
@@ -15,7 +17,8 @@ export class Faults {
   readonly #found: FieldFault[] = [];
 
   add(field: string, description: string): void {
-    if (this.#found.length < FAULTS_MAX) this.#found.push({ field, description });
+    if (this.#found.length >= FAULTS_MAX) return;
+    this.#found.push({ field, description: description.slice(0, DESCRIPTION_CHARS_MAX) });
   }
 
   /** Whether `ok`; if not, it is a fault. */

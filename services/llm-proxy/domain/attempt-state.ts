@@ -29,6 +29,8 @@ export interface GoesOn extends Head {
   readonly lastId: number | undefined;
   /** The model ended its turn itself, not a limit or a stop string. */
   readonly ended: boolean;
+  /** Whether the id at this place was sampled. */
+  readonly sampledAt: (place: number) => boolean;
   /** The call whose prompt the engine made: its messages are the first ones of the request. */
   readonly root: { readonly messages: number; readonly ids: () => Int32Array };
 }
@@ -82,6 +84,7 @@ export class AttemptState {
       lastId,
       ended,
       ids: () => this.#tree.idsOf(head.index),
+      sampledAt: (place) => this.#history.sampledAt(head.index, place),
       root: { messages, ids: () => this.#tree.idsOf(root, promptLength) },
     };
   }

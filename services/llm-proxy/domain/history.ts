@@ -27,6 +27,7 @@ export interface Known {
   /** Messages that it was sent. */
   readonly messages: number;
   readonly promptLength: number;
+  readonly sampledLength: number;
   readonly lastId: number | undefined;
   /** The model ended its turn itself. */
   readonly ended: boolean;
@@ -81,6 +82,15 @@ export class History {
     const index = same.findLast((one) => this.call(one).lastId !== undefined);
     if (index !== undefined) return { index, count: found.headCount };
     return this.#classify(asked, found, -1);
+  }
+
+  /** Whether the id at this place of a call's ids, or of those that it goes on from, was sampled. */
+  sampledAt(call: number, place: number): boolean {
+    for (let index = call; index >= 0; index = this.call(index).baseIndex) {
+      const { promptLength, sampledLength } = this.call(index);
+      if (place >= promptLength) return place < promptLength + sampledLength;
+    }
+    return false;
   }
 
   /** Why the prompt does not extend its conversation; `at` is the index of its first id that is another. */
@@ -147,6 +157,7 @@ function systemsOf({ messages }: Conversation): number {
 function knownOf(record: Completion, thinks: boolean): Known {
   const { baseIndex, mode, promptLength, toolsDigest, finishReason } = record;
   const sampling = record.sampling ?? {};
+  const sampled = unpackIds(record.sampledIds);
   const natural = finishReason === 'stop' || finishReason === 'tool_calls';
   return {
     baseIndex,
@@ -155,7 +166,8 @@ function knownOf(record: Completion, thinks: boolean): Known {
     settings: settingsKey(sampling),
     messages: record.baseMessageCount + record.messageDigests.length,
     promptLength,
-    lastId: unpackIds(record.sampledIds).at(-1),
+    sampledLength: sampled.length,
+    lastId: sampled.at(-1),
     ended: natural && !stops(sampling),
     thinks,
   };

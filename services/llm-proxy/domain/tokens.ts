@@ -1,9 +1,13 @@
 // What an engine tells about one call at token level, collected from one body or from the chunks of a stream.
 import { packFloats } from '../../common/columns.ts';
+import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 
 /** vLLM's word for no logprob. */
 const SENTINEL = -9998;
+
+/** Replies of one call. */
+export const CHOICES_MAX = 128;
 
 /** A run of sampled ids by the weights that sampled them. */
 export interface WeightSpan {
@@ -33,8 +37,9 @@ export interface Tokens {
 
 export const noTokens = (): Tokens => ({ promptIds: undefined, choices: [], weightVersion: '', spans: [] });
 
-/** What is known of a choice. */
+/** What is known of a choice. Throws ENGINE_ERROR for an index that no call has. */
 export function sampledOf(tokens: Tokens, index: number): Sampled {
+  if (index >= CHOICES_MAX) throw new PolarError('ENGINE_ERROR', `the engine made a choice ${index}`);
   let sampled = tokens.choices[index];
   if (sampled === undefined) {
     sampled = { ids: undefined, logprobs: [] };

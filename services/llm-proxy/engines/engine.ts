@@ -11,7 +11,6 @@ import { ADAPTERS } from './adapters.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
 import { EngineConnection, readText, tooLarge } from './http.ts';
-import { retried } from './retry.ts';
 import type { EngineSpec } from './spec.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
@@ -49,7 +48,7 @@ export class Engine implements Disposable {
   /** The model that calls name: the one of the topology, else its first one. */
   async model(signal: AbortSignal): Promise<string> {
     if (this.#modelServed !== '') return this.#modelServed;
-    this.#modelFound ??= await retried(signal, () => this.#firstModel(signal));
+    this.#modelFound ??= await this.#firstModel(signal);
     return this.#modelFound;
   }
 

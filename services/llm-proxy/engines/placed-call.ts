@@ -1,5 +1,5 @@
 // A try that holds a place at its engine while it runs.
-import { PolarError } from '../../common/errors.ts';
+import { PolarError, type Reason } from '../../common/errors.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { chunksOf } from '../domain/made-stream.ts';
@@ -17,6 +17,9 @@ export interface Place {
   /** The engine has failed this call; whether there is another that has not. */
   failed(): boolean;
 }
+
+/** Failures that the next engine need not have. */
+const AT_ENGINE: readonly Reason[] = ['ENGINE_UNAVAILABLE', 'ENGINE_STREAM_CUT'];
 
 /** What `Engines` begins. */
 export class PlacedCall implements EngineCall {
@@ -60,7 +63,7 @@ export class PlacedCall implements EngineCall {
     try {
       return await this.#inner.whole(signal);
     } catch (error) {
-      throw this.#failed(error);
+      throw failedAt(this.#place, error);
     } finally {
       this.#place.leave();
     }
@@ -71,17 +74,17 @@ export class PlacedCall implements EngineCall {
       if (this.#place.madeStream) yield* chunksOf(await this.#inner.whole(signal));
       else yield* this.#inner.chunks(signal);
     } catch (error) {
-      throw this.#failed(error);
+      throw failedAt(this.#place, error);
     } finally {
       this.#place.leave();
     }
   }
 
-  /** Where another engine is there, the call is to be tried again at once. */
-  #failed(error: unknown): unknown {
-    if (!(error instanceof PolarError)) return error;
-    if (error.reason !== 'ENGINE_UNAVAILABLE' && error.reason !== 'ENGINE_STREAM_CUT') return error;
-    if (!this.#place.failed() || error.reason === 'ENGINE_STREAM_CUT') return error;
-    return new PolarError(error.reason, error.message, { cause: error, retryAfterMs: 0 });
-  }
+}
+
+/** What a failure at the place is to its call: where another engine is there, it is to be tried again at once. */
+export function failedAt(place: Place, error: unknown): unknown {
+  if (!(error instanceof PolarError) || !AT_ENGINE.includes(error.reason)) return error;
+  if (!place.failed()) return error;
+  return new PolarError(error.reason, error.message, { cause: error, retryAfterMs: 0 });
 }

@@ -2,12 +2,14 @@
 import { abortable, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_LOOK_MS, ENGINE_PROBE_MS } from '../../common/limits.ts';
+import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { type CallOrder, type EngineCall, TextCall } from './engine-call.ts';
 import { Episodes } from './episodes.ts';
 import { Member } from './member.ts';
-import { type Place, PlacedCall } from './placed-call.ts';
+import { failedAt, type Place, PlacedCall } from './placed-call.ts';
 import { Places } from './places.ts';
 import { Programs } from './programs.ts';
+import { retried } from './retry.ts';
 import type { PoolSpec } from './spec.ts';
 import { Workers } from './workers.ts';
 
@@ -63,15 +65,18 @@ export class Pool implements Disposable {
   /** The model that calls name. */
   async model(signal: AbortSignal): Promise<string> {
     if (this.spec.model !== '') return this.spec.model;
-    const members = await this.found(signal);
-    const member = members.find(({ up, draining }) => up && !draining) ?? members[0];
-    if (member === undefined) throw this.#noEngine();
-    return await member.engine.model(signal);
+    return await retried(signal, async () => {
+      const members = await this.found(signal);
+      const member = members.find(({ up, draining }) => up && !draining) ?? members[0];
+      if (member === undefined) throw this.#noEngine();
+      return await member.engine.model(signal);
+    });
   }
 
   /** A try of the call. Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_EPISODES_LIMIT, the signal's reason. */
   async begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
     const session = sessionOf(order);
+    this.#requireOffered(order);
     await this.found(signal);
     this.#episodes.take(session);
     const failed = this.#failedBy(order);
@@ -82,7 +87,7 @@ export class Pool implements Disposable {
       return new PlacedCall(call, place);
     } catch (error) {
       place.leave();
-      throw error;
+      throw failedAt(place, error);
     }
   }
 
@@ -106,6 +111,12 @@ export class Pool implements Disposable {
   #callAt({ engine }: Member, model: string, order: CallOrder): EngineCall {
     const call = new TextCall(engine, model, order);
     return order.pool === '' ? (order.inTokenMode?.(call) ?? call) : call;
+  }
+
+  #requireOffered({ chat }: CallOrder): void {
+    if (chat.n === 1 || ENGINE_FEATURES[this.spec.kind].severalChoices) return;
+    const message = `an engine of kind ${this.spec.kind} makes one reply a call, not ${chat.n}`;
+    throw new PolarError('ENGINE_REFUSED', message, { fields: [{ field: 'n', description: 'must be 1' }] });
   }
 
   /** The order as the engine is to get it. */

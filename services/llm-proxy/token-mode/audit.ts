@@ -1,4 +1,5 @@
 // Renders a share of the prompts of token mode from scratch, beside the calls: no call waits for it.
+import { withTimeout } from '../../common/clock.ts';
 import { AUDITS_WAITING_MAX, RENDER_MS } from '../../common/limits.ts';
 import { type AuditCounts, firstDifference, type Mismatch } from '../domain/audit.ts';
 import type { Render, Rendering } from './renderer.ts';
@@ -47,8 +48,8 @@ export class Audit {
 
   async #check({ render, rendering, promptIds, sampledAt }: AuditJob): Promise<void> {
     try {
-      const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(RENDER_MS)]);
-      const at = firstDifference(await render(rendering, signal), promptIds);
+      const rendered = await render(rendering, withTimeout(RENDER_MS, this.#signal));
+      const at = firstDifference(rendered, promptIds);
       this.#checked++;
       if (at < 0) this.#matches++;
       else this.#mismatches[sampledAt(at) ? 'sampled' : 'rendered']++;

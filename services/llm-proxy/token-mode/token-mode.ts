@@ -6,7 +6,7 @@ import type { GoesOn } from '../domain/attempt-state.ts';
 import { type AuditCounts, isAudited } from '../domain/audit.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
-import type { JsonObject, JsonValue } from '../domain/json.ts';
+import type { JsonValue } from '../domain/json.ts';
 import { isOneOff, templateSettings } from '../domain/template-settings.ts';
 import { hasMedia } from '../domain/template-sketch.ts';
 import type { EngineCall, TextCall } from '../engines/engine-call.ts';
@@ -35,7 +35,6 @@ export interface TokenModeCall {
   readonly session: string;
   readonly messages: readonly JsonValue[];
   readonly tools: readonly JsonValue[];
-  readonly fields: JsonObject;
   readonly goesOn: () => GoesOn | Drift;
 }
 
@@ -78,11 +77,11 @@ export class TokenMode {
   async #promptOf(text: TextCall, call: TokenModeCall, signal: AbortSignal): Promise<TokenPrompt | Drift> {
     const goesOn = call.goesOn();
     if (typeof goesOn === 'string') return goesOn;
-    const { messages, tools, fields } = call;
-    if (isOneOff(fields) || messages.some(hasMedia)) return 'not_rendered';
+    const { messages, tools } = call;
+    if (isOneOff(text.sent) || messages.some(hasMedia)) return 'not_rendered';
     const renderer = this.#rendererOf(text);
     if (renderer === undefined) return 'not_rendered';
-    const rendering = { messages, tools, settings: templateSettings(fields) };
+    const rendering = { messages, tools, settings: templateSettings(text.sent) };
     const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
     if (typeof tail === 'string') return tail;
     const prompt = this.#texts.of(call.session, joined(goesOn.ids(), tail));

@@ -1,5 +1,4 @@
 // A command of a sandbox, and how it ended.
-import type { Limit } from './limit.ts';
 import type { ResolvedMount } from './mounts.ts';
 
 export interface Command {
@@ -9,9 +8,18 @@ export interface Command {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array;
-  readonly limit: Limit;
+  readonly limit: CommandLimit;
   readonly mounts: readonly ResolvedMount[];
   readonly proxyAccess: boolean;
+}
+
+/** The time limit of a command. */
+export interface CommandLimit {
+  /** Count from now on; `over` is called once, unless it is stopped before. */
+  start(over: () => void): void;
+  /** Count anew from now on, or from the start where that is still to come. */
+  renew(ms: number): void;
+  stop(): void;
 }
 
 export interface CommandResult {

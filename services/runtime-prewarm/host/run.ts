@@ -6,8 +6,7 @@ import { settledWithin } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_END_MS, SANDBOX_MEMORY_CHECK_MS, SANDBOX_START_MS } from '../../common/limits.ts';
 import type { Cell, CellUsage } from '../containment/containment.ts';
-import type { OutputSink } from '../domain/command.ts';
-import type { Limit } from '../domain/limit.ts';
+import type { CommandLimit, OutputSink } from '../domain/command.ts';
 import { Output } from './output.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
@@ -16,7 +15,7 @@ export interface Launch {
   /** Folder with the pipes for the output. */
   readonly folder: string;
   readonly stdin: Uint8Array;
-  readonly limit: Limit;
+  readonly limit: CommandLimit;
   /** Descriptors from 3 on: new pipes, or open ones that are handed over. */
   readonly fds: readonly ('pipe' | number)[];
   /** Says that the command has started; rejects, or resolves false, when the sandbox could not. */
@@ -130,11 +129,11 @@ class Watch {
   timedOut = false;
   readonly #cell: Cell;
   readonly #signal: AbortSignal;
-  readonly #limit: Limit;
+  readonly #limit: CommandLimit;
   readonly #memory: NodeJS.Timeout;
   readonly #kill = (): void => this.#cell.kill();
 
-  constructor(cell: Cell, limit: Limit, signal: AbortSignal) {
+  constructor(cell: Cell, limit: CommandLimit, signal: AbortSignal) {
     this.#cell = cell;
     this.#signal = signal;
     signal.addEventListener('abort', this.#kill, { once: true });

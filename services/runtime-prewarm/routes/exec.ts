@@ -16,11 +16,11 @@ import {
 } from '../../common/limits.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
 import type { Command } from '../domain/command.ts';
-import { Limit } from '../domain/limit.ts';
 import { durationBetween, invalid } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
 import { partsOf } from '../domain/paths.ts';
+import { Limit } from '../host/limit.ts';
 
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Linux's limit for one argument or variable. */

@@ -3,8 +3,8 @@
 import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
-import { Limit } from '../domain/limit.ts';
 import { filesOf } from '../domain/paths.ts';
+import { Limit } from '../host/limit.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Throws PREPARE_FAILED naming the step, PREPARE_TIMEOUT by the signal's reason, UNSAFE_PATH, SANDBOX_FAILED. */

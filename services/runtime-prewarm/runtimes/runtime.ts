@@ -3,9 +3,8 @@ import { abortable, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { RUNTIME_CLEAR_MS } from '../../common/limits.ts';
 import type { Box } from '../backends/backend.ts';
-import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
+import type { Command, CommandLimit, CommandResult, OutputSink } from '../domain/command.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
-import type { Limit } from '../domain/limit.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
 
@@ -26,7 +25,7 @@ export class Runtime {
   readonly isolated: boolean;
   readonly #box: Box;
   readonly #gone = new AbortController();
-  #limit: Limit | undefined;
+  #limit: CommandLimit | undefined;
   #running: Work | undefined;
 
   constructor(id: string, plan: SandboxPlan, options: AcquireOptions, box: Box, isolated: boolean) {

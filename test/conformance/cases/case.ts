@@ -83,19 +83,22 @@ const mark = (cli: Cli, { name }: Case, part: string): string => `[${cli.name}/$
 export const promptOf = (cli: Cli, one: Case, n: number): string =>
   `${mark(cli, one, String(n))} ${one.commands[n]?.prompt}`;
 
-/** The scripts of a case and a CLI, the latest command first: its conversation holds the earlier ones, too. */
+/** The scripts of a case and a CLI: those of its commands, and the one behind `marks.other`. */
 export function scriptsOf(cli: Cli, one: Case): object[] {
   const marks: Marks = { other: mark(cli, one, 'other') };
   const asides = one.asides?.(cli, marks) ?? [];
   const script = (when: string, steps: readonly Step[]): object => ({
-    when: when.replaceAll(/[[\]/]/g, '\\$&'),
+    when,
     variants: [{ name: 'only', steps }],
     asides,
     after: done(cli),
   });
-  const [first, ...later] = one.commands.map(({ steps }, n) =>
-    script(mark(cli, one, String(n)), steps(cli, marks)),
+  const commands = one.commands.map(({ steps }, n) =>
+    script(literal(mark(cli, one, String(n))), steps(cli, marks)),
   );
-  const other = one.other === undefined ? [] : [script(marks.other, one.other(cli))];
-  return [...later.reverse(), ...other, ...(first === undefined ? [] : [first])];
+  if (one.other === undefined) return commands.reverse();
+  const when = [literal(marks.other), ...(cli.afterSummary === undefined ? [] : [cli.afterSummary])];
+  return [...commands.reverse(), script(when.join('|'), one.other(cli))];
 }
+
+const literal = (text: string): string => text.replaceAll(/[[\]/]/g, '\\$&');

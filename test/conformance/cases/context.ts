@@ -2,9 +2,6 @@
 import { type Cli, CONTEXT_TOKENS } from '../clis/cli.ts';
 import { type Case, DONE, done, type Marks, type Step, write } from './case.ts';
 
-/** Close enough to the window for every CLI that compacts. */
-const TOLD = CONTEXT_TOKENS - 500;
-
 /** Requests for a summary: without tools, or with the demand to use none. */
 const summaries = (_: Cli, { other }: Marks): Step[] => {
   const text = `<summary>${other} one.txt is written.</summary>`;
@@ -13,6 +10,8 @@ const summaries = (_: Cli, { other }: Marks): Step[] => {
     { last: 'TEXT ONLY', text },
   ];
 };
+
+const nearTheWindow = ({ compactsAt = 0 }: Cli): Step => ({ prompt_tokens_told: compactsAt });
 
 const one = write('one.txt', 'one\n');
 const full = { error_every: 1, error_status: 400 };
@@ -46,8 +45,8 @@ export const compaction: Case = {
     {
       prompt: 'Write one.txt.',
       steps: (cli) => [
-        { calls: [one], switches: { prompt_tokens_told: TOLD } },
-        { ...done(cli), switches: { prompt_tokens_told: TOLD } },
+        { calls: [one], switches: nearTheWindow(cli) },
+        { ...done(cli), switches: nearTheWindow(cli) },
       ],
     },
     { prompt: 'Now two.txt.', steps: (cli) => [{ calls: [write('two.txt', 'two\n')] }, done(cli)] },

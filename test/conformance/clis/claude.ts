@@ -42,6 +42,7 @@ export const claude: Cli = {
       run_in_background: false,
     },
   }),
+  compactsAt: CONTEXT_TOKENS - 1_000,
   cannot: {},
   unlike: {},
 };

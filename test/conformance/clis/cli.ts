@@ -51,6 +51,10 @@ export interface Cli {
   readonly farewell?: readonly ScriptedCall[];
   /** It asks for whole replies: one that breaks is asked for again by the proxy, unseen. */
   readonly whole?: true;
+  /** Prompt tokens, as told by the engine, at which it makes a summary, and which it still dares to send. */
+  readonly compactsAt?: number;
+  /** What it says, as a regular expression, behind a summary that only stands in a turn of the model. */
+  readonly afterSummary?: string;
   /** What it says, as a regular expression, to go on behind a text that broke off. */
   readonly resumption?: string;
   /** The call that starts a sub-agent, where the CLI has them. */

@@ -43,7 +43,11 @@ wire_api = "responses"
       env: { CODEX_HOME: `${HOME}/.codex`, POLAR_KEY: capability },
     };
   },
-  subAgent: (prompt) => ({ tool: 'spawn_agent', arguments: { message: prompt } }),
+  subAgent: (prompt) => ({
+    tool: 'multi_agent_v1__spawn_agent',
+    arguments: { message: prompt },
+  }),
+  compactsAt: CONTEXT_TOKENS - 1_000,
   cannot: {},
   unlike: {},
 };

@@ -35,6 +35,7 @@ export const gemini: Cli = {
     };
   },
   subAgent: (prompt) => ({ tool: 'generalist', arguments: { request: prompt } }),
+  compactsAt: CONTEXT_TOKENS - 1_000,
   cannot: {},
   unlike: {},
 };

@@ -46,6 +46,8 @@ export const opencode: Cli = {
     tool: 'task',
     arguments: { description: 'a small part', prompt, subagent_type: 'general' },
   }),
+  compactsAt: CONTEXT_TOKENS - 5_000,
+  afterSummary: 'Continue if you have next steps',
   cannot: {},
   unlike: {},
 };

@@ -19,7 +19,11 @@ export const pi: Cli = {
   install: { npm: adapter.install as NonNullable<typeof adapter.install> },
   files({ url, capability }) {
     const polar = { baseUrl: `${url}/v1`, api: 'openai-completions', apiKey: capability, models: [model] };
-    return { '.pi/agent/models.json': JSON.stringify({ providers: { polar } }) };
+    return {
+      '.pi/agent/models.json': JSON.stringify({ providers: { polar } }),
+      // A short session would be kept as a whole.
+      '.pi/agent/settings.json': JSON.stringify({ compaction: { keepRecentTokens: 10 } }),
+    };
   },
   command({ prompt, resume }, program) {
     const argv = [`${NODE_MOUNT}/bin/node`, program, '--provider', 'polar', '--model', MODEL, '--print'];
@@ -29,6 +33,7 @@ export const pi: Cli = {
       stdin: prompt,
     };
   },
+  compactsAt: 50_000,
   cannot: { 'sub-agents': 'it has none' },
   unlike: {},
 };

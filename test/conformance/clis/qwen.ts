@@ -44,9 +44,15 @@ export const qwen: Cli = {
   },
   subAgent: (prompt) => ({
     tool: 'agent',
-    arguments: { description: 'a small part', prompt, subagent_type: 'general-purpose' },
+    arguments: {
+      description: 'a small part',
+      prompt,
+      subagent_type: 'general-purpose',
+      run_in_background: false,
+    },
   }),
   resumption: 'connection dropped mid-response',
+  compactsAt: 35_000,
   cannot: {},
   unlike: {},
 };

@@ -1,8 +1,9 @@
 // vLLM: its own rendering tells the sampling parameters, /inference/v1/generate takes ids, its own derendering makes
 // the reply of a chat. Needs --enable-scale-out. Ids come whole, so that streams are made from the reply.
+import { abortable } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
 import { Kept } from '../../../common/kept.ts';
-import { RENDERINGS_KEPT_MAX } from '../../../common/limits.ts';
+import { RENDER_MS, RENDERINGS_KEPT_MAX } from '../../../common/limits.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../../domain/json.ts';
 import { addLogprobs, addSampled, sampledOf, type Tokens, weightSpansOf, weightVersionOf } from '../../domain/tokens.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
@@ -42,12 +43,14 @@ export class VllmWay implements TokenWay {
     const { seed, ...chat } = chatOf(request);
     const { engine, model, prompt } = request;
     const key = JSON.stringify([engine.name, chat]);
-    const { sampling, windowTokens } = await this.#params.get(key, async () => {
-      const rendered = await engine.ask(RENDER, chat, signal);
-      const params = objectOf(rendered['sampling_params']);
+    const params = this.#params.get(key, async () => {
+      // Not the signal of the call: others may wait for the same.
+      const rendered = await engine.ask(RENDER, chat, AbortSignal.timeout(RENDER_MS));
+      const sampling = objectOf(rendered['sampling_params']);
       const ids = arrayOf(rendered['token_ids']).length;
-      return { sampling: params, windowTokens: countOf(params['max_tokens']) + ids };
+      return { sampling, windowTokens: countOf(sampling['max_tokens']) + ids };
     });
+    const { sampling, windowTokens } = await abortable(params, signal);
     const more: JsonObject = seed === undefined ? {} : { seed };
     if (chat['max_tokens'] !== undefined || chat['max_completion_tokens'] !== undefined)
       return { ...sampling, ...more };

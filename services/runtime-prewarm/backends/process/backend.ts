@@ -3,8 +3,8 @@
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
-import { Limit } from '../../domain/limit.ts';
 import type { Host } from '../../host/host.ts';
+import { Limit } from '../../host/limit.ts';
 import type { Backend, BackendState } from '../backend.ts';
 import { ProcessBox } from './box.ts';
 

@@ -1,6 +1,7 @@
 // The time limit of a command, which can be counted anew while it runs.
+import type { CommandLimit } from '../domain/command.ts';
 
-export class Limit {
+export class Limit implements CommandLimit {
   #ms: number;
   #timer: NodeJS.Timeout | undefined;
   #over: (() => void) | undefined;
@@ -9,13 +10,11 @@ export class Limit {
     this.#ms = ms;
   }
 
-  /** Count from now on; `over` is called once, unless it is stopped before. */
   start(over: () => void): void {
     this.#over = over;
     this.renew(this.#ms);
   }
 
-  /** Count anew from now on, or from the start where that is still to come. */
   renew(ms: number): void {
     this.#ms = ms;
     if (this.#over === undefined) return;
