@@ -74,17 +74,19 @@ function ended(child) {
   let output = '';
   const pipes = [child.stdout, child.stderr];
   for (const pipe of pipes) pipe.setEncoding('utf8').on('data', (text) => (output += text));
-  const limit = setTimeout(() => child.kill('SIGKILL'), JOB_MS);
   return new Promise((resolve) => {
-    const end = (problem) => resolve({ problem, output });
+    const limit = setTimeout(() => child.kill('SIGKILL'), JOB_MS);
+    const end = (problem) => {
+      clearTimeout(limit);
+      resolve({ problem, output });
+    };
     child.once('error', (error) => end(error.message));
     child.once('close', (code, signal) => end(code === 0 ? undefined : `it ended with ${code ?? signal}`));
-    child.once('exit', () => {
-      clearTimeout(limit);
+    child.once('exit', () =>
       setTimeout(() => {
         for (const pipe of pipes) pipe.destroy();
         end('it left a process running');
-      }, OUTPUT_CLOSE_MS).unref();
-    });
+      }, OUTPUT_CLOSE_MS).unref(),
+    );
   });
 }

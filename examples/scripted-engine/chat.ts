@@ -1,11 +1,13 @@
 // POST /v1/chat/completions, streaming and not.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dialect } from './dialects/dialect.ts';
+import { chatOf, generated } from './dialects/vllm-tokens.ts';
 import type { Engine } from './engine.ts';
 import { RequestFault } from './faults.ts';
 import { pace, wait } from './pace.ts';
 import { type ChatPlan, planChat } from './plan.ts';
-import { readChat } from './request.ts';
+import { type ChatRequest, readChat, readGenerate } from './request.ts';
 import { SWITCHES_HEADER, type Switches } from './switches.ts';
 
 /** Chunks of an instant generation that go out in one write. */
@@ -17,9 +19,30 @@ export async function handleChat(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  await answerChat(engine, body, readChat(body), request, response);
+}
+
+/** POST /inference/v1/generate of vLLM: a chat of which the ids are told and not the messages. */
+export async function handleGenerate(
+  engine: Engine,
+  body: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  await answerChat(engine, body, chatOf(engine, readGenerate(body)), request, response, generated);
+}
+
+async function answerChat(
+  engine: Engine,
+  body: string,
+  asked: ChatRequest,
+  request: IncomingMessage,
+  response: ServerResponse,
+  write: Dialect['reply'] = engine.options.dialect.reply,
+): Promise<void> {
   engine.stats.calls++;
   const header = request.headers[SWITCHES_HEADER];
-  const plan = planChat(engine, readChat(body), typeof header === 'string' ? header : undefined);
+  const plan = planChat(engine, asked, typeof header === 'string' ? header : undefined);
   const { switches } = plan;
   const fate = engine.faults.decide(switches, body);
   const left = new AbortController();
@@ -32,7 +55,7 @@ export async function handleChat(
     const cutAfter = fate.cut ? switches.cut_after_tokens : Number.POSITIVE_INFINITY;
     const stallAt = fate.stalls ? switches.stall_after_tokens || Infinity : Infinity;
     const answer = plan.call.request.stream === true ? answerStream : answerWhole;
-    await answer(engine, plan, { response, cutAfter, stallAt, signal: left.signal });
+    await answer(engine, plan, { response, write, cutAfter, stallAt, signal: left.signal });
   } catch (error) {
     if (!left.signal.aborted) throw error;
     engine.stats.aborted++;
@@ -43,6 +66,8 @@ export async function handleChat(
 
 interface Answer {
   readonly response: ServerResponse;
+  /** A whole reply. */
+  readonly write: Dialect['reply'];
   /** Tokens. */
   readonly cutAfter: number;
   readonly stallAt: number;
@@ -52,12 +77,12 @@ interface Answer {
 async function answerWhole(
   engine: Engine,
   plan: ChatPlan,
-  { response, cutAfter, stallAt, signal }: Answer,
+  { response, write, cutAfter, stallAt, signal }: Answer,
 ): Promise<void> {
   for await (const { to } of pace(engine, plan, stallAt, signal)) {
     if (to >= cutAfter) return void response.destroy();
   }
-  const text = JSON.stringify(engine.options.dialect.reply(plan.call, plan.choices));
+  const text = JSON.stringify(write(plan.call, plan.choices));
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
 

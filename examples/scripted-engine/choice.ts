@@ -4,7 +4,7 @@ import type { ChatCall, Choice, Dialect, VersionSpan } from './dialects/dialect.
 import { writeTurn } from './reply/format.ts';
 import { generate } from './reply/generation.ts';
 import { Logprobs } from './reply/logprobs.ts';
-import { tokensMaxOf, toolsOf } from './request.ts';
+import { stopsOf, tokensMaxOf, toolsOf } from './request.ts';
 import type { ScriptStep } from './script/schema.ts';
 import { toTurn } from './script/turn.ts';
 import type { Switches } from './switches.ts';
@@ -26,11 +26,10 @@ export function planChoice(
 ): PlannedChoice {
   const { request, promptIds, tokenizer } = call;
   const tools = toolsOf(request);
-  const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
   const generation = generate(
     tokenizer,
     writeTurn(toTurn(step, tools), switches.tool_format),
-    { tokensMax: tokensMaxOf(request) ?? switches.context_tokens - promptIds.length, stop },
+    { tokensMax: tokensMaxOf(request) ?? switches.context_tokens - promptIds.length, stop: stopsOf(request) },
     { format: switches.tool_format, keepContentNewline: switches.keep_content_newline, tools },
   );
   const begun = generation.steps.flatMap(({ delta }) => delta.calls).filter(({ name }) => name !== undefined);

@@ -4,6 +4,7 @@ import { type PlannedChoice, planChoice } from './choice.ts';
 import type { ChatCall } from './dialects/dialect.ts';
 import type { Engine } from './engine.ts';
 import { RequestFault } from './faults.ts';
+import { readPrompt } from './prompt/reading.ts';
 import { type ChatRequest, tokensMaxOf, toolsOf } from './request.ts';
 import { findPlace, nextStep } from './script/play.ts';
 import { mergeSwitches, parseSwitches, type Switches } from './switches.ts';
@@ -14,9 +15,13 @@ export interface ChatPlan {
   readonly switches: Switches;
 }
 
-/** Throws a RequestFault. `header` holds switches for this call alone. */
-export function planChat(engine: Engine, request: ChatRequest, header: string | undefined): ChatPlan {
+/**
+ * Throws a RequestFault. `header` holds switches for this call alone. With `input_ids` the conversation is the one that
+ * the ids hold: what else is asked says nothing of it.
+ */
+export function planChat(engine: Engine, asked: ChatRequest, header: string | undefined): ChatPlan {
   const { dialect, scripts, modelName } = engine.options;
+  const request = withConversation(engine, asked);
   dialect.check(request, modelName);
   const place = findPlace(scripts, request.messages);
   const { script } = place;
@@ -42,10 +47,14 @@ export function planChat(engine: Engine, request: ChatRequest, header: string | 
   return { call, choices, switches };
 }
 
+function withConversation({ model }: Engine, request: ChatRequest): ChatRequest {
+  if (request.input_ids == null) return request;
+  return { ...request, messages: readPrompt(model.tokenizer.decode(request.input_ids)).messages };
+}
+
 function promptOf(engine: Engine, request: ChatRequest, switches: Switches): readonly number[] {
   const { dialect } = engine.options;
-  const given = dialect.name === 'sglang' ? request.input_ids : undefined;
-  const ids = given ?? engine.prompts.ids(request, switches);
+  const ids = request.input_ids ?? engine.prompts.ids(request, switches);
   const tokensMax = tokensMaxOf(request);
   if (ids.length + (tokensMax ?? 1) <= switches.context_tokens) return ids;
   throw new RequestFault(400, dialect.overflow(ids.length, tokensMax, switches.context_tokens));

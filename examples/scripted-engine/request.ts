@@ -31,6 +31,7 @@ const chatSchema = z.looseObject({
   tool_choice: z.unknown().optional(),
   n: z.int().min(1).max(CHOICES_MAX).nullish(),
   seed: z.int().nullish(),
+  temperature: z.number().nullish(),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
@@ -52,12 +53,41 @@ export type ChatRequest = z.output<typeof chatSchema>;
 export type ChatMessage = ChatRequest['messages'][number];
 export type ToolDefinition = z.output<typeof tool>;
 
+const generateSchema = z.looseObject({
+  model: z.string().nullish(),
+  token_ids: z.array(z.int().min(0)).min(1),
+  sampling_params: z.looseObject({
+    n: z.int().min(1).max(CHOICES_MAX).nullish(),
+    seed: z.int().nullish(),
+    max_tokens: z.int().min(1).nullish(),
+    stop: z.union([z.string(), z.array(z.string())]).nullish(),
+    logprobs: z.int().min(0).nullish(),
+  }),
+});
+export type GenerateRequest = z.output<typeof generateSchema>;
+
+const generatedSchema = z.looseObject({
+  request_id: z.string(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int().min(0),
+      token_ids: z.array(z.int().min(0)),
+      logprobs: z.looseObject({ content: z.array(z.looseObject({ logprob: z.number() })) }).nullish(),
+    }),
+  ),
+});
+const derenderSchema = z.looseObject({ generate_response: generatedSchema, chat_request: chatSchema });
+export type DerenderRequest = z.output<typeof derenderSchema>;
+
 const promptSchema = z.looseObject({ prompt: z.string() }).transform(({ prompt }) => prompt);
 const tokenizeSchema = z.union([promptSchema, chatSchema]);
 const detokenizeSchema = z.looseObject({ tokens: z.array(z.int().min(0)) });
 const versionSchema = z.looseObject({ new_version: z.string().min(1) });
 
 export const readChat = (body: string): ChatRequest => read(chatSchema, body);
+export const readGenerate = (body: string): GenerateRequest => read(generateSchema, body);
+export const readDerender = (body: string): DerenderRequest => read(derenderSchema, body);
 /** A plain prompt, or a conversation. */
 export const readTokenize = (body: string): string | ChatRequest => read(tokenizeSchema, body);
 export const readDetokenize = (body: string): number[] => read(detokenizeSchema, body).tokens;
@@ -66,6 +96,11 @@ export const readNewVersion = (body: string): string => read(versionSchema, body
 /** The tools that the reply may call. */
 export function toolsOf(request: Pick<ChatRequest, 'tools' | 'tool_choice'>): readonly ToolDefinition[] {
   return request.tool_choice === 'none' ? [] : (request.tools ?? []);
+}
+
+/** Strings that end a reply. */
+export function stopsOf({ stop }: Pick<ChatRequest, 'stop'>): readonly string[] {
+  return typeof stop === 'string' ? [stop] : (stop ?? []);
 }
 
 export function tokensMaxOf(request: ChatRequest): number | undefined {

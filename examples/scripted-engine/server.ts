@@ -3,11 +3,12 @@ import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { handleChat } from './chat.ts';
+import { handleChat, handleGenerate } from './chat.ts';
 import type { Body } from './dialects/dialect.ts';
+import { derendered, rendered } from './dialects/vllm-tokens.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { RequestFault } from './faults.ts';
-import { readDetokenize, readNewVersion, readTokenize } from './request.ts';
+import { readChat, readDerender, readDetokenize, readNewVersion, readTokenize } from './request.ts';
 import { loadModel } from './tokenizer/tokenizer.ts';
 
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
@@ -42,6 +43,9 @@ async function handle(engine: Engine, request: IncomingMessage, response: Server
     if (request.method === 'POST' && path === '/v1/chat/completions') {
       return await handleChat(engine, body, request, response);
     }
+    if (request.method === 'POST' && path === '/inference/v1/generate' && isVllm(engine)) {
+      return await handleGenerate(engine, body, request, response);
+    }
     send(response, 200, answerOf(engine, `${request.method} ${path}`, body));
   } catch (error) {
     refuse(engine, response, error);
@@ -64,6 +68,12 @@ function answerOf(engine: Engine, route: string, body: string): Body | string {
       return tokenize(engine, body);
     case 'POST /detokenize':
       return { prompt: model.tokenizer.decode(readDetokenize(body)) };
+    case 'POST /v1/chat/completions/render':
+      if (!isVllm(engine)) break;
+      return rendered(engine, readChat(body));
+    case 'POST /v1/chat/completions/derender':
+      if (!isVllm(engine)) break;
+      return derendered(engine, readDerender(body));
     case 'GET /weight_info':
       return { weight_version: engine.weightVersion };
     case 'POST /update_weight_version':
@@ -71,10 +81,11 @@ function answerOf(engine: Engine, route: string, body: string): Body | string {
       return { success: true, message: 'Weight version updated', new_version: engine.weightVersion };
     case 'GET /stats':
       return engine.stats;
-    default:
-      throw new RequestFault(404, 'Not Found');
   }
+  throw new RequestFault(404, 'Not Found');
 }
+
+const isVllm = ({ options }: Engine): boolean => options.dialect.name === 'vllm';
 
 function tokenize({ options, model, prompts }: Engine, body: string): Body {
   const request = readTokenize(body);

@@ -8,7 +8,7 @@ const bytesOf = (view: ArrayBufferView): Uint8Array =>
 
 /** int32[] as bytes. */
 export const packIds = (ids: readonly number[] | Int32Array): Uint8Array =>
-  bytesOf(ids instanceof Int32Array ? ids : Int32Array.from(ids));
+  bytesOf(ids instanceof Int32Array ? ids : new Int32Array(ids));
 
 /** Bytes as int32[]; copies only when the bytes are not aligned (not by `slice`: that of a Buffer copies nothing). */
 export function unpackIds(bytes: Uint8Array): Int32Array {
@@ -17,8 +17,12 @@ export function unpackIds(bytes: Uint8Array): Int32Array {
 }
 
 /** float32[] as bytes; a hole (null or not finite) becomes NaN. */
-export const packFloats = (values: readonly (number | null)[] | Float32Array): Uint8Array =>
-  bytesOf(values instanceof Float32Array ? values : Float32Array.from(values, (v) => v ?? Number.NaN));
+export function packFloats(values: readonly (number | null)[] | Float32Array): Uint8Array {
+  if (values instanceof Float32Array) return bytesOf(values);
+  const packed = new Float32Array(values.length);
+  for (let i = 0; i < packed.length; i++) packed[i] = values[i] ?? Number.NaN;
+  return bytesOf(packed);
+}
 
 /** Bytes as float32[]; copies only when the bytes are not aligned. */
 export function unpackFloats(bytes: Uint8Array): Float32Array {

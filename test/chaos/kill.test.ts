@@ -81,7 +81,10 @@ describe('kill -9 in the middle of a run', function () {
           Outcome.COMPLETED,
         );
         expect(session.reward).to.equal(1);
-        expect(session.stats?.calls).to.equal(3);
+        const { calls = 0 } = session.stats ?? {};
+        // The proxy may die between a call's record and its reply: the harness then makes the call again.
+        if (victim === 'llm-proxy') expect(calls).to.be.at.least(3);
+        else expect(calls).to.equal(3);
         expect(session.attempts).to.have.length(session.attempt);
         for (const earlier of session.attempts.slice(0, -1))
           expect(earlier.failure?.infrastructure).to.equal(true);

@@ -68,7 +68,7 @@ describe('llm-proxy policy', () => {
       ['drain-0', 'drain-1', 'drain-2'].map((id) => proxy.admit(id)),
     );
     engine.behaviour.reply = () => LONG;
-    engine.behaviour.delayMs = 10;
+    engine.behaviour.delayMs = 40;
     const running = chat(second!, other, true);
     await eventually(
       'it runs',
@@ -106,7 +106,7 @@ describe('llm-proxy policy', () => {
   it('gives up and asks again what nobody has seen, and ends as broken what had begun', async () => {
     const [hidden, seen] = await Promise.all(['abort-0', 'abort-1'].map((id) => proxy.admit(id)));
     engine.behaviour.reply = () => LONG;
-    engine.behaviour.delayMs = 400;
+    engine.behaviour.delayMs = 2_000;
     const whole = chat(hidden!);
     await eventually('it is asked', () => engine.bodies.length > 0 && inFlight(1));
     engine.behaviour.delayMs = 10;

@@ -30,9 +30,9 @@ function assembled(events: readonly string[]): { content: string; finish: string
 
 const replyOf = async (answer: Response): Promise<{ content: string; finish: string }> => {
   const { choices } = (await answer.json()) as {
-    choices: { message: { content: string }; finish_reason: string }[];
+    choices: { message: { content: string | null }; finish_reason: string }[];
   };
-  return { content: choices[0]!.message.content, finish: choices[0]!.finish_reason };
+  return { content: choices[0]!.message.content ?? '', finish: choices[0]!.finish_reason };
 };
 
 const obeysLaws = (records: readonly Completion[]) =>

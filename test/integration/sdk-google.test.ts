@@ -130,7 +130,7 @@ for (const kind of ['vllm', 'sglang'] as const) {
       const pieces = (await (await call('streamGenerateContent')).json()) as GenerateContentResponse[];
       const whole = (await (await call('generateContent')).json()) as GenerateContentResponse;
       expect(toldBy(pieces)).to.deep.equal(toldBy([whole]));
-      engine.behaviour.cutAfter = 1;
+      Object.assign(engine.behaviour, { cutAfter: 3, delayMs: 10 });
       const broken = (await (await call('streamGenerateContent')).json()) as object[];
       expect(broken.at(-1)).to.have.nested.property('error.status', 'UNAVAILABLE');
     });
@@ -142,7 +142,12 @@ for (const kind of ['vllm', 'sglang'] as const) {
         .to.include({ status: 400 })
         .and.have.property('message')
         .that.matches(/googleSearch/);
-      engine.behaviour = { ...plainBehaviour(), cutAfter: 1, reply: () => ({ content: 'several pieces' }) };
+      engine.behaviour = {
+        ...plainBehaviour(),
+        cutAfter: 3,
+        delayMs: 10,
+        reply: () => ({ content: 'several pieces' }),
+      };
       const stream = await client.models.generateContentStream(ask());
       const broken = await failureOf(
         (async () => {

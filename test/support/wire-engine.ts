@@ -128,6 +128,7 @@ export class WireEngine implements AsyncDisposable {
     this.bodies.push(body);
     const failure = this.behaviour.status(body);
     if (failure !== undefined) return json(response, failure.status, failure.body);
+    if (request.url === '/tokenize') return json(response, 200, tokenized(body));
     const reply = this.behaviour.reply(body);
     if (body.stream) await this.#stream(body, reply, response);
     else {
@@ -140,8 +141,8 @@ export class WireEngine implements AsyncDisposable {
     return i === this.behaviour.hole ? -9999 : value;
   }
 
-  #stopped({ stopped = null }: WireReply): object {
-    return { [this.kind === 'vllm' ? 'stop_reason' : 'matched_stop']: stopped };
+  #stopped({ stopped }: WireReply): object {
+    return { [this.kind === 'vllm' ? 'stop_reason' : 'matched_stop']: stopped ?? null };
   }
 
   #whole(body: WireBody, reply: WireReply): object {
@@ -239,6 +240,11 @@ export class WireEngine implements AsyncDisposable {
 }
 
 const finishOf = (reply: WireReply): string => reply.finish ?? (reply.toolCalls ? 'tool_calls' : 'stop');
+
+function tokenized({ messages, prompt }: Partial<WireBody>): object {
+  const tokens = messages === undefined ? codes(String(prompt)) : promptIds(messages);
+  return { count: tokens.length, max_model_len: 4096, tokens, token_strs: null };
+}
 
 /** Each choice of a call says the same. */
 const indexesOf = ({ n }: WireBody): number[] =>

@@ -37,7 +37,7 @@ export interface VersionSpan {
 export interface Choice {
   readonly index: number;
   readonly generation: Generation;
-  readonly logprobs: Logprobs;
+  readonly logprobs: Pick<Logprobs, 'of' | 'top'>;
   /** Of each tool call. */
   readonly callIds: readonly string[];
   /** Weights that sampled the tokens so far. */

@@ -40,8 +40,19 @@ export function generate(
 ): Generation {
   const endToken = tokenizer.idOf('<|im_end|>');
   const ids = [...tokenizer.encode(text), endToken].slice(0, limits.tokensMax);
+  return parsed(tokenizer, ids, limits.stop, options);
+}
+
+/** The same from the ids that were generated. */
+export function parsed(
+  tokenizer: Tokenizer,
+  ids: readonly number[],
+  stops: readonly string[],
+  options: ParserOptions,
+): Generation {
+  const endToken = tokenizer.idOf('<|im_end|>');
   const pieces = visiblePieces(tokenizer, ids);
-  const stop = findStop(pieces, limits.stop);
+  const stop = findStop(pieces, stops);
   if (stop !== undefined) cutPieces(pieces, stop);
   const parser = new ReplyParser(options);
   const steps = pieces.map((piece, i) => ({ id: ids[i] as number, delta: parser.feed(piece) }));

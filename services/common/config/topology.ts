@@ -231,6 +231,7 @@ function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string):
     harness_executor_port: one.harness_executor_port ?? one.port + 2,
     evaluator_port: one.evaluator_port ?? one.port + 3,
     max_ready: one.max_ready ?? one.max_run_workers,
+    inference: { ...one.inference, tokenizer: one.inference.tokenizer && resolve(one.inference.tokenizer) },
     images_dir: resolve(one.images_dir ?? `${dataDir}/images`),
     cache_dir: resolve(one.cache_dir ?? `${dataDir}/cache`),
   };

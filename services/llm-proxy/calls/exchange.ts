@@ -84,7 +84,13 @@ export class Exchange implements Disposable {
       return attempt.goesOn({ messages, tools: tools?.digest ?? '', settings: settingsKey(text.sent) });
     };
     const session = `${sessionId}.${number}`;
-    return ctx.tokenMode.take(text, { callId: call.id, session, messages: asked.messages, tools: asked.tools, goesOn });
+    return ctx.tokenMode.take(text, {
+      callId: call.id,
+      session,
+      messages: asked.messages,
+      tools: asked.tools,
+      goesOn,
+    });
   }
 
   /** Do now, while the engine works, what the record needs of the request. */

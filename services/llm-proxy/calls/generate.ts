@@ -55,7 +55,7 @@ async function begin(
 ): Promise<void> {
   const dialect = dialectOf(target.dialect);
   const member = CONVERSATION_IN[target.dialect];
-  const { body } = parseConversation(ctx.attempts.bodies, attempt, bytes, member);
+  const { body, source } = parseConversation(ctx.attempts.bodies, attempt, bytes, member);
   const read = readRequest(dialect, body, target);
   const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise);
   const asked: Asked = { ...read, messages };
@@ -68,7 +68,7 @@ async function begin(
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
-    const order = orderOf(asked, attempt, capability, pool);
+    const order = { ...orderOf(asked, attempt, capability, pool), source };
     const role = roleOf(request.headers, messages);
     using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
     setImmediate(() => exchange.prepare());

@@ -47,6 +47,8 @@ describe('paths', () => {
   it('tell of models in the form of who asks', () => {
     const headers = { 'anthropic-version': '2023-06-01' };
     expect(readPath('/v1/models', headers).target).to.deep.equal({ kind: 'models', ...ANTHROPIC });
+    const google = readPath('/v1/models', { 'x-goog-api-key': 'k' }).target;
+    expect(google).to.deep.equal({ kind: 'models', dialect: 'google-generate' });
   });
 
   it('are unknown where they are not offered', () => {

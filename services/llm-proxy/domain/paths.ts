@@ -79,9 +79,9 @@ function targetOf(path: string, parameters: URLSearchParams, headers: Headers): 
   return ofModel(id, dialect, parameters);
 }
 
-/** Whose form an answer about models takes: Anthropic's clients ask at OpenAI's path. */
+/** Whose form an answer about models takes: Anthropic's and Google's clients ask at OpenAI's path too. */
 function dialectFor(rest: string, headers: Headers): DialectName {
-  if (rest.startsWith('/v1beta')) return 'google-generate';
+  if (rest.startsWith('/v1beta') || headers['x-goog-api-key'] !== undefined) return 'google-generate';
   return headers['anthropic-version'] === undefined ? 'openai-chat' : 'anthropic-messages';
 }
 

@@ -2,7 +2,9 @@
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { Drift } from '../domain/drift.ts';
 import { type ChatOrder, engineBody } from '../domain/engine-body.ts';
+import { engineText } from '../domain/engine-text.ts';
 import type { JsonObject } from '../domain/json.ts';
+import type { BodySource } from '../domain/known-body.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
 import type { Engine } from './engine.ts';
 
@@ -13,6 +15,8 @@ export interface CallOrder {
   /** Alias of the frozen model pool that it goes to; empty: the policy. */
   readonly pool: string;
   readonly chat: ChatOrder;
+  /** Where its messages lie in the request of the harness, to be passed on from there. */
+  readonly source?: BodySource | undefined;
   /** The task's; wins over the harness's. */
   readonly sampling: Sampling | undefined;
   /** Puts a call of token mode in the place of one of text mode, where the node wants it. */
@@ -46,16 +50,18 @@ export class TextCall implements EngineCall {
   readonly tokens = noTokens();
   readonly mode = 'text';
   readonly drift = '';
+  readonly #source: BodySource | undefined;
 
-  constructor(engine: Engine, model: string, { chat, sampling }: CallOrder) {
+  constructor(engine: Engine, model: string, { chat, sampling, source }: CallOrder) {
     this.engine = engine;
     this.model = model;
+    this.#source = source;
     this.sent = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
   }
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
     const { engine, tokens } = this;
-    const reply = await engine.whole(this.sent, signal);
+    const reply = await engine.whole(engineText(this.sent, this.#source), signal);
     engine.adapter.readReply(reply, tokens);
     const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
     await engine.adapter.completeReply?.(reply, tokens, ask);
@@ -63,7 +69,7 @@ export class TextCall implements EngineCall {
   }
 
   async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
-    for await (const chunk of this.engine.chunks(this.sent, signal)) {
+    for await (const chunk of this.engine.chunks(engineText(this.sent, this.#source), signal)) {
       this.engine.adapter.readChunk(chunk, this.tokens);
       yield chunk;
     }

@@ -17,6 +17,14 @@ import type { EngineSpec } from './spec.ts';
 const TAIL_MS = 1_000;
 const CHAT = '/v1/chat/completions';
 
+/** What is sent: a JSON value, text as it is, or text in pieces. */
+export type RequestBody = JsonObject | string | readonly Buffer[];
+
+function piecesOf(body: RequestBody | undefined): readonly Buffer[] | undefined {
+  if (body === undefined || Array.isArray(body)) return body;
+  return [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))];
+}
+
 export interface Probe {
   readonly model: string;
   /** Empty: it answers. */
@@ -53,12 +61,12 @@ export class Engine implements Disposable {
   }
 
   /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
-  async whole(body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  async whole(body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
     return await this.ask(CHAT, body, signal);
   }
 
   /** POST to another path than that of chats; text goes out as it is. Throws as `whole`. */
-  async ask(path: string, body: JsonObject | string, signal: AbortSignal): Promise<JsonObject> {
+  async ask(path: string, body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
     return await this.#json(await this.#request('POST', path, body, signal), signal);
   }
 
@@ -69,7 +77,7 @@ export class Engine implements Disposable {
 
   /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, and ENGINE_STREAM_CUT. */
   async *chunks(
-    body: JsonObject | string,
+    body: RequestBody,
     signal: AbortSignal,
     path = CHAT,
   ): AsyncGenerator<JsonObject, void> {
@@ -108,11 +116,10 @@ export class Engine implements Disposable {
   async #request(
     method: 'GET' | 'POST',
     path: string,
-    body: JsonObject | string | undefined,
+    body: RequestBody | undefined,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
-    const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    const response = await this.#connection.request(method, path, sent, signal).catch((error) => {
+    const response = await this.#connection.request(method, path, piecesOf(body), signal).catch((error) => {
       if (!signal.aborted) this.health.failed();
       throw error;
     });

@@ -24,6 +24,10 @@ export class Engines implements Disposable {
     for (const pool of this.#pools.values()) pool[Symbol.dispose]();
   }
 
+  get policy(): Pool {
+    return this.#policy;
+  }
+
   /** The policy's first. */
   get pools(): readonly Pool[] {
     return [...this.#pools.values()];

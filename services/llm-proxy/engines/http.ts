@@ -29,7 +29,7 @@ export class EngineConnection implements Disposable {
   request(
     method: 'GET' | 'POST',
     path: string,
-    body: string | undefined,
+    body: readonly Buffer[] | undefined,
     signal: AbortSignal,
   ): Promise<http.IncomingMessage> {
     const url = `${this.#baseUrl}${path}`;
@@ -61,14 +61,16 @@ export class EngineConnection implements Disposable {
       limitConnect(request);
       if (signal.aborted) abort();
       else signal.addEventListener('abort', abort, { once: true });
-      request.end(body);
+      request.cork();
+      for (const piece of body ?? []) request.write(piece);
+      request.end();
     });
   }
 }
 
-const jsonHeaders = (body: string): http.OutgoingHttpHeaders => ({
+const jsonHeaders = (body: readonly Buffer[]): http.OutgoingHttpHeaders => ({
   'content-type': 'application/json',
-  'content-length': Buffer.byteLength(body),
+  'content-length': body.reduce((sum, { length }) => sum + length, 0),
   accept: 'application/json, text/event-stream',
 });
 

@@ -81,9 +81,9 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
       // A copy even of one chunk: it is a view of a larger buffer, which it would keep.
       else resolve(Buffer.concat(chunks, sizeBytes));
     });
-    request.once('close', () =>
-      reject(new PolarError('CANCELLED', 'the harness left while it sent its request')),
-    );
+    request.once('close', () => {
+      if (!request.complete) reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
+    });
   });
 }
 

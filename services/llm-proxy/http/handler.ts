@@ -2,7 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
+import { count } from '../calls/count.ts';
 import { generate } from '../calls/generate.ts';
+import { tokenizeText } from '../calls/tokenize.ts';
 import type { LlmProxyContext } from '../context.ts';
 import { DIALECT_NAMES, dialectOf, errorDialectOf } from '../dialects/dialects.ts';
 import { readPath, type Target } from '../domain/paths.ts';
@@ -85,7 +87,9 @@ async function serve(
     case 'root':
       return sendJson(response, 200, { service: 'polar llm-proxy', dialects: DIALECT_NAMES });
     case 'count':
+      return await count(ctx, target, request, response);
     case 'tokenize':
+      return await tokenizeText(ctx, request, response);
     case 'unknown':
       throw new PolarError('NOT_FOUND', `${method} of this path is not offered; see the llm-proxy's README`);
   }

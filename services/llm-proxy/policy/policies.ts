@@ -60,6 +60,7 @@ export class Policies implements Disposable {
   }
 
   get peers(): readonly Peer[] {
+    this.#peers.hear(this.#self(), Date.now());
     return this.#peers.alive(Date.now());
   }
 

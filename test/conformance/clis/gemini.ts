@@ -1,6 +1,6 @@
 // Gemini CLI: generateContent over SSE; a broken socket in a stream ends it.
 import { NODE_MOUNT } from '../../../services/harness-executor/adapters/adapter.ts';
-import { type Cli, MODEL } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
 
 const VERSION = '0.61.0';
 

@@ -1,0 +1,80 @@
+// How many tokens a prompt has, asked in each dialect that has a question for it, and their ids.
+import { expect } from 'chai';
+import { TestProxy } from '../support/llm-proxy.ts';
+import { RawEngine } from '../support/raw-engine.ts';
+import { promptIds, WireEngine } from '../support/wire-engine.ts';
+
+const TOOL = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } };
+const { type: _, ...FUNCTION } = TOOL;
+const MESSAGES = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'How many?' },
+];
+
+for (const kind of ['vllm', 'sglang'] as const) {
+  describe(`llm-proxy counting before ${kind}`, () => {
+    let engine: WireEngine;
+    let proxy: TestProxy;
+    let base: string;
+    before(async () => {
+      engine = await WireEngine.start(kind);
+      proxy = await TestProxy.start({ engineUrl: engine.url, kind });
+      base = `${proxy.url}/s/${await proxy.admit('count-0')}`;
+    });
+    after(async () => {
+      await proxy[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    });
+
+    const ask = async (
+      path: string,
+      body: object,
+    ): Promise<{ status: number; body: Record<string, unknown> }> => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+
+    it('counts as the model is given it, in the form of each dialect, and records nothing', async () => {
+      const length = promptIds(MESSAGES).length;
+      const responses = { instructions: 'Be brief.', input: 'How many?', tools: [TOOL] };
+      const inputTokens = await ask('/v1/responses/input_tokens', responses);
+      expect(inputTokens.body).to.deep.equal({ object: 'response.input_tokens', input_tokens: length });
+      expect(engine.bodies.at(-1)).to.deep.include({ tools: [{ type: 'function', function: FUNCTION }] });
+      const anthropic = {
+        model: 'm',
+        system: 'Be brief.',
+        messages: [{ role: 'user', content: 'How many?' }],
+      };
+      const counted = await ask('/v1/messages/count_tokens', anthropic);
+      expect(counted.body).to.deep.equal({ input_tokens: length });
+      const google = {
+        systemInstruction: { parts: [{ text: 'Be brief.' }] },
+        contents: [{ role: 'user', parts: [{ text: 'How many?' }] }],
+      };
+      const total = await ask('/v1beta/models/m:countTokens', google);
+      expect(total.body).to.include({ totalTokens: length });
+      expect(await proxy.records('count-0')).to.deep.equal([]);
+    });
+
+    it('tells the ids of a conversation and of a text', async () => {
+      const tokens = promptIds(MESSAGES);
+      const expected = { count: tokens.length, max_model_len: 4096, tokens, token_strs: null };
+      for (const path of ['/tokenize', '/v1/tokenize']) {
+        expect((await ask(path, { messages: MESSAGES })).body).to.deep.equal(expected);
+      }
+      const text = await ask('/tokenize', { prompt: 'ab', add_special_tokens: false });
+      expect(text.body).to.include({ count: 2 });
+      expect(engine.bodies.at(-1)).to.include({ prompt: 'ab', add_special_tokens: false });
+    });
+
+    it('refuses what is no prompt, with the field', async () => {
+      const bare = await ask('/tokenize', {});
+      expect(bare).to.have.nested.property('body.error.param', 'prompt');
+      const role = await ask('/tokenize', { messages: [{ role: 'nobody', content: 'x' }] });
+      expect(role).to.have.nested.property('body.error.param', 'messages[0].role');
+      const count = await ask('/v1/responses/input_tokens', { input: [{ type: 'odd' }] });
+      expect([bare.status, role.status, count.status]).to.deep.equal([400, 400, 400]);
+    });
+  });
+}
