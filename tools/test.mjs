@@ -1,8 +1,8 @@
 // Everything that `npm test` checks, several jobs at a time, and one last line `N passed, N failed`. Each job counts as
 // one test but those of mocha and pytest, whose own tests are counted.
 //   node tools/test.mjs [lint] [gen] [mocha] [pytest]
-// Files of test/integration, test/e2e and test/chaos, which depend on how fast the machine is, have a mocha of their own
-// each. One whose tests fail is run once more, and what passes only then is told at the end.
+// Each file below ALONE has a mocha of its own. What it tests depends on how fast the machine is: if tests of it fail, the
+// whole file is run once more, and what passes only then is told at the end.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -18,9 +18,8 @@ const env = {
   NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
 };
 const slots = Number(process.env.POLAR_TEST_JOBS ?? availableParallelism());
-/** Mocha's files, from those that take longest on. */
-const ALONE = ['test/chaos', 'test/e2e', 'test/integration'];
-const TOGETHER = [['services'], ['clients/cli', 'examples'], ['test/*.test.ts', 'test/contract']];
+/** What takes longest comes first. */
+const ALONE = ['test/chaos/', 'test/e2e/', 'test/conformance/', 'test/engines/', 'test/integration/'];
 
 const say = (text) => process.stdout.write(`${text}\n`);
 const job = (name, command, ...args) => ({ name, command, args });
@@ -37,16 +36,23 @@ function pytest() {
   return { ...job('pytest', join(root, '.venv/bin/python'), ...args), read };
 }
 
-const find = (place) =>
-  globSync(place.endsWith('.ts') ? place : `${place}/**/*.test.ts`, { cwd: root }).sort();
+function mochas() {
+  const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
+  const alone = ALONE.flatMap((place) => files.filter((file) => file.startsWith(place)));
+  const together = Object.groupBy(
+    files.filter((file) => !alone.includes(file)),
+    (file) => file.split('/')[0],
+  );
+  return [
+    ...alone.map((file) => mochaJob(file, [file], { folder: scratch, twice: true })),
+    ...Object.entries(together).map(([place, those]) =>
+      mochaJob(`unit tests of ${place}`, those, { folder: scratch, twice: false }),
+    ),
+  ];
+}
 
 const JOBS = {
-  mocha: () => [
-    ...ALONE.flatMap(find).map((file) => mochaJob(file, [file], { folder: scratch, twice: true })),
-    ...TOGETHER.map((places) =>
-      mochaJob(places.join(', '), places.flatMap(find), { folder: scratch, twice: false }),
-    ),
-  ],
+  mocha: mochas,
   pytest: () => [pytest()],
   lint: () => [
     job('biome', 'biome', 'check', '.'),

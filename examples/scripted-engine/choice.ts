@@ -28,7 +28,7 @@ export function planChoice(
   const tools = toolsOf(request);
   const generation = generate(
     tokenizer,
-    writeTurn(toTurn(step, tools), switches.tool_format),
+    writeTurn(toTurn(step, tools, request.messages), switches.tool_format),
     { tokensMax: tokensMaxOf(request) ?? switches.context_tokens - promptIds.length, stop: stopsOf(request) },
     { format: switches.tool_format, keepContentNewline: switches.keep_content_newline, tools },
   );

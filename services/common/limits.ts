@@ -116,6 +116,12 @@ export const PROXY_BODY_BYTES_MAX = 32 * 1024 * 1024;
 export const KNOWN_BODIES_BYTES_MAX = 128 * 1024 * 1024;
 /** Of them in one attempt: its main conversation, and some of sub-agents beside it. */
 export const KNOWN_BODIES_PER_ATTEMPT_MAX = 4;
+/** An HTTP/1 request from its first byte to its last; then its connection is cut. Answers have no such limit. */
+export const HTTP_REQUEST_MS = 300_000;
+/** The head of an HTTP/1 request. */
+export const HTTP_HEAD_MS = 60_000;
+/** An HTTP/1 connection between two requests. Longer than clients keep theirs, so that none calls on one that is closing. */
+export const HTTP_IDLE_MS = 620_000;
 /** A model call from its first byte to its last. */
 export const ENGINE_CALL_MS = 900_000;
 /** Connecting to an engine. */

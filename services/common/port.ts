@@ -4,6 +4,7 @@ import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
+import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS } from './limits.ts';
 
 /** What connectNodeAdapter returns: it takes a request of either HTTP version. */
 export type Handler = (
@@ -20,13 +21,20 @@ export interface Port {
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
+/** Every time limit that Node sets by itself; what an answer takes is the handler's matter, be it an hour. */
+const TIMES = {
+  requestTimeout: HTTP_REQUEST_MS,
+  headersTimeout: HTTP_HEAD_MS,
+  keepAliveTimeout: HTTP_IDLE_MS,
+};
+
 /** Serve on one port: by preface without TLS, by ALPN with it. */
 export function createPort(handler: Handler, tls?: http2.SecureServerOptions): Port {
-  const h1 = tls === undefined ? http.createServer(handler) : undefined;
+  const h1 = tls === undefined ? http.createServer(TIMES, handler) : undefined;
   const h2 =
     tls === undefined
       ? http2.createServer(handler)
-      : http2.createSecureServer({ ...tls, allowHTTP1: true }, handler);
+      : http2.createSecureServer({ ...TIMES, ...tls, allowHTTP1: true }, handler);
   // The HTTP/1 server listens: one that does not has no idle tracking and no header timeout.
   const listener = (h1 ?? h2) as Server;
   const sockets = new Set<Socket>();

@@ -58,6 +58,18 @@ export class Conversation {
     return this.#proxy.chat(this.#capability, { model: 'policy', messages: this.messages, ...body }, init);
   }
 
+  /** The record of the last turn. */
+  async last(): Promise<Recorded> {
+    const one = (await this.recorded()).at(-1);
+    if (one === undefined) throw new Error('nothing is recorded');
+    return one;
+  }
+
+  /** No more calls; those in flight are settled and recorded. */
+  async close(): Promise<void> {
+    await this.#proxy.client.closeSession({ sessionId: this.#sessionId, attempt: 1 });
+  }
+
   async recorded(): Promise<Recorded[]> {
     const records = await this.#proxy.records(this.#sessionId);
     const prompts = promptsOf(records);

@@ -1,5 +1,7 @@
 // What a run has found, by engine: what docs/engines.md shows.
 
+import type { Mode } from './site.ts';
+
 export interface Figures {
   startSeconds: number;
   /** Calls whose ids were compared with the engine's own, and were the same. */
@@ -11,7 +13,7 @@ export interface Figures {
   /** From the harness's leaving to no request at the engine. */
   abortMs: number;
   /** By mode: turns of a session after the first, and those whose prompt does not begin with what was served before. */
-  drift: Record<string, { turns: number; drifted: number }>;
+  drift: Partial<Record<Mode, { turns: number; drifted: number }>>;
   /** Set: it did not run. */
   problem?: string;
 }

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Figures, figuresOf } from './figures.ts';
 import type { RealEngine } from './kinds/engine.ts';
+import type { Mode } from './site.ts';
 
 const FILE = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- written by npm run test:engines -->';
@@ -34,15 +35,16 @@ const ROWS: readonly Row[] = [
   ['largest difference of a logprob', ({ figures }) => figures.logprobError.toExponential(1)],
   ['tolerance', ({ engine }) => engine.tolerance.toExponential(0)],
   ['harness leaves, to no request at the engine', ({ figures }) => `${figures.abortMs} ms`],
-  ['turns that drift, text mode', ({ figures }) => driftOf(figures, 'text')],
-  ['turns that drift, token mode', ({ figures }) => driftOf(figures, 'token')],
+  ['turns that drift: text mode', ({ figures }) => driftOf(figures, 'text')],
+  ['token mode, the engine renders', ({ figures }) => driftOf(figures, 'token')],
+  ['token mode, the proxy renders', ({ figures }) => driftOf(figures, 'token, local')],
 ];
 
 const LOGPROBS = { raw: 'raw', processed: 'after temperature' } as const;
 
-function driftOf({ drift }: Figures, mode: string): string {
+function driftOf({ drift }: Figures, mode: Mode): string {
   const found = drift[mode];
-  return found === undefined ? 'not run' : `${found.drifted} of ${found.turns}`;
+  return found === undefined ? '–' : `${found.drifted} of ${found.turns}`;
 }
 
 function tableOf(tested: readonly Tested[]): string {

@@ -1,4 +1,4 @@
-// A real engine and a proxy in front of it, each a process of its own, for the tests of one engine.
+// A real engine and the proxies in front of it, one for each mode, each a process of its own.
 import { TestProxy } from '../support/llm-proxy.ts';
 import { figuresOf } from './figures.ts';
 import type { RealEngine } from './kinds/engine.ts';
@@ -6,28 +6,44 @@ import { type EngineServer, startEngine } from './server.ts';
 
 const START_MS = 15 * 60_000;
 
+/** Who renders: the engine, from messages or, in token mode, beside the call; or the proxy itself. */
+export type Mode = 'text' | 'token' | 'token, local';
+
 export interface Site {
   readonly engine: RealEngine;
   /** Of the engine. */
   readonly url: string;
+  readonly mode: Mode;
   readonly proxy: TestProxy;
 }
 
+export const modesOf = ({ tokenizer }: RealEngine): readonly Mode[] =>
+  tokenizer === undefined ? ['text', 'token'] : ['text', 'token', 'token, local'];
+
 /** Started before the first test of the suite that calls this, ended after its last. */
-export function useSite(engine: RealEngine): () => Site {
+export function useSite(engine: RealEngine): (mode: Mode) => Site {
   const stack = new AsyncDisposableStack();
-  let site: Site | undefined;
+  const sites = new Map<Mode, Site>();
   before(async () => {
-    const server = stack.use(await started(engine));
-    const proxy = stack.use(await TestProxy.prepare({ engineUrl: server.url, kind: engine.kind }));
-    await proxy.spawn();
-    site = { engine, url: server.url, proxy };
+    const { url } = stack.use(await started(engine));
+    for (const mode of modesOf(engine)) {
+      const inference = await inferenceOf(engine, mode);
+      const proxy = stack.use(await TestProxy.prepare({ engineUrl: url, kind: engine.kind, inference }));
+      await proxy.spawn();
+      sites.set(mode, { engine, url, mode, proxy });
+    }
   }).timeout(START_MS);
   after(() => stack.disposeAsync());
-  return () => {
+  return (mode) => {
+    const site = sites.get(mode);
     if (site === undefined) throw new Error(`${engine.title} has not started`);
     return site;
   };
+}
+
+async function inferenceOf(engine: RealEngine, mode: Mode): Promise<Record<string, unknown>> {
+  if (mode === 'text') return { mode };
+  return mode === 'token' ? { mode } : { mode: 'token', tokenizer: await engine.tokenizer?.() };
 }
 
 async function started(engine: RealEngine): Promise<EngineServer> {

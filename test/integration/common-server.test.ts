@@ -13,6 +13,7 @@ import {
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { PolarError } from '../../services/common/errors.ts';
+import { HTTP_IDLE_MS } from '../../services/common/limits.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 
 describe('one port', () => {
@@ -47,6 +48,11 @@ describe('one port', () => {
     url = `http://127.0.0.1:${server.port}`;
   });
   afterEach(() => server.close());
+
+  it('keeps a connection for longer than clients do', async () => {
+    const answer = await fetch(`${url}/plain`);
+    expect(answer.headers.get('keep-alive')).to.equal(`timeout=${HTTP_IDLE_MS / 1_000}`);
+  });
 
   const transports: Record<string, () => Transport> = {
     grpc: () => createGrpcTransport({ baseUrl: url }),

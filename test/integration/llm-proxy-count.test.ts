@@ -78,3 +78,33 @@ for (const kind of ['vllm', 'sglang'] as const) {
     });
   });
 }
+
+describe('llm-proxy counting before other engines', () => {
+  const countAt = async (kind: 'llamacpp' | 'openai', engine: RawEngine): Promise<Response> => {
+    await using proxy = await TestProxy.start({ engineUrl: engine.url, kind, modelServed: 'm' });
+    const secret = await proxy.admit('count-1');
+    const body = JSON.stringify({ input: 'How many?' });
+    const headers = { 'content-type': 'application/json' };
+    const path = `${proxy.url}/s/${secret}/v1/responses/input_tokens`;
+    const answer = await fetch(path, { method: 'POST', headers, body });
+    return new Response(await answer.text(), { status: answer.status });
+  };
+
+  it('has llama.cpp make the text of a conversation, and its ids of that', async () => {
+    await using engine = await RawEngine.start(({ path, body }) => {
+      if (path === '/apply-template') return { body: { prompt: `<${body.messages[0].content}>` } };
+      if (path === '/tokenize') return { body: { tokens: [...body.content].map((_, i) => i) } };
+      return { body: { data: [{ id: 'm' }] } };
+    });
+    const answer = await countAt('llamacpp', engine);
+    expect(await answer.json()).to.deep.equal({ object: 'response.input_tokens', input_tokens: 11 });
+  });
+
+  it('says so where an engine does not count', async () => {
+    await using engine = await RawEngine.start(() => ({ body: { data: [{ id: 'm' }] } }));
+    const answer = await countAt('openai', engine);
+    expect(answer.status).to.equal(404);
+    expect(await answer.json()).to.have.nested.property('error.code', 'not_found');
+    expect(engine.at('/tokenize')).to.deep.equal([]);
+  });
+});

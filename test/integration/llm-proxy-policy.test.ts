@@ -1,4 +1,8 @@
 // Policy versions and pauses, over two llm-proxies of one mesh.
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { PauseMode, Policy_Phase } from '../../gen/ts/polar/event/v1/policy_pb.js';
@@ -9,6 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
 
+const ROOT = join(import.meta.dirname, '../..');
 const MESSAGES = [{ role: 'user', content: 'x' }];
 const LONG = { content: 'word '.repeat(40) };
 const reasonOf = (call: Promise<unknown>): Promise<string> =>
@@ -148,13 +153,25 @@ describe('llm-proxy policy', () => {
   });
 
   it('refuses a second pause, and the end of another one', async () => {
-    const { policy: held } = await policy().pause({});
+    const { policy: held } = await policy().pause({ pauseId: 'mine' });
+    expect((await otherPolicy().pause({ pauseId: 'mine' })).policy?.phase).to.equal(Policy_Phase.PAUSED);
     expect(await reasonOf(otherPolicy().pause({}))).to.equal('PAUSE_IN_PROGRESS');
+    expect(await reasonOf(otherPolicy().pause({ pauseId: 'a b' }))).to.equal('INVALID_REQUEST');
     expect(await reasonOf(policy().resume({ pauseId: 'pause-other' }))).to.equal('PAUSE_IN_PROGRESS');
     expect(await reasonOf(policy().resume({ policyVersion: 1n }))).to.equal('INVALID_REQUEST');
     await policy().resume({ pauseId: held!.pauseId });
     expect((await policy().resume({})).policy?.phase).to.equal(Policy_Phase.SERVING);
     expect(await reasonOf(policy().pause({ ttl: durationFromMs(-1) }))).to.equal('INVALID_REQUEST');
+  });
+
+  it('is a block of a Python trainer', async () => {
+    const python = join(ROOT, '.venv/bin/python');
+    const script = join(ROOT, 'test/support/python-policy.py');
+    const { stdout } = await promisify(execFile)(python, [script, proxy.url], {
+      env: { ...process.env, PYTHONPATH: join(ROOT, 'clients/python/src') },
+    });
+    expect(JSON.parse(stdout)).to.deep.equal([21, true, 22, 'no memory', 22, 'INVALID_REQUEST']);
+    expect((await policy().getPolicy({})).policy?.phase).to.equal(Policy_Phase.SERVING);
   });
 
   it('outlives its owner and every proxy, and ends by itself', async () => {

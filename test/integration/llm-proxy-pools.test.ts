@@ -13,20 +13,24 @@ const NOT_FOUND: RawAnswer = { status: 404, body: { detail: 'Not Found' } };
 const REPLY = { content: 'done' };
 
 /** A reply of an engine without ids. */
-const plainReply = ({ body }: RawRequest): RawAnswer => ({
-  body: {
-    id: 'chatcmpl-1',
-    object: 'chat.completion',
-    created: 1,
-    model: body.model,
-    choices: [{ index: 0, message: messageOf(REPLY), finish_reason: 'stop' }],
-    usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
-  },
-});
+const plainReply = ({ path, body }: RawRequest): RawAnswer =>
+  path === '/v1/models'
+    ? { body: { data: [{ id: 'm' }] } }
+    : {
+        body: {
+          id: 'chatcmpl-1',
+          object: 'chat.completion',
+          created: 1,
+          model: body.model,
+          choices: [{ index: 0, message: messageOf(REPLY), finish_reason: 'stop' }],
+          usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
+        },
+      };
 
 /** As llama-server answers. */
 const llamaReply = (request: RawRequest): RawAnswer => {
   if (request.path === '/tokenize') return { body: { tokens: promptIds(MESSAGES) } };
+  if (request.path === '/v1/models') return plainReply(request);
   const { body } = plainReply(request) as { body: { choices: object[]; usage: object } };
   const ids = sampledIds(REPLY);
   // Without the first one, as where it is only a part of a character.
@@ -143,10 +147,10 @@ describe('llm-proxy and frozen model pools', () => {
 
   it('tells its engines with their pools and without keys', async () => {
     const { engines } = await proxy.client.listEngines({});
-    expect(engines.map(({ pool, kind, model }) => [pool, kind, model])).to.deep.equal([
-      ['', 'vllm', 'served'],
-      ['pool/judge', 'openai', 'big'],
-      ['pool/own', 'vllm', 'big'],
+    expect(engines.map(({ pool, kind, model, healthy }) => [pool, kind, model, healthy])).to.deep.equal([
+      ['', 'vllm', 'served', true],
+      ['pool/judge', 'openai', 'big', true],
+      ['pool/own', 'vllm', 'big', true],
     ]);
     expect(engines[1]?.features).to.include({ wholeIds: false, streamedIds: 'never' });
     expect(JSON.stringify(engines, (_, value) => (typeof value === 'bigint' ? 0 : value))).to.not.include(KEY);
@@ -287,7 +291,7 @@ describe('llm-proxy and what stands before engines', () => {
     const split = (request: RawRequest, urls: string[]): RawAnswer => {
       const workers = urls.map((url, i) => ({ url, worker_type: i === 0 ? 'prefill' : 'decode' }));
       if (request.path === '/workers') return { body: { workers } };
-      return request.path === '/v1/models' ? { body: { data: [{ id: 'm' }] } } : plainReply(request);
+      return plainReply(request);
     };
     await withWorkers(split, async (proxy, workers, router) => {
       // It tells no ids here, which is another matter.
@@ -300,7 +304,6 @@ describe('llm-proxy and what stands before engines', () => {
   it('names the program to a ThunderAgent, and tells its end once', async () => {
     let releases = 0;
     await using scheduler = await RawEngine.start((request) => {
-      if (request.path === '/v1/models') return { body: { data: [{ id: 'm' }] } };
       if (request.path !== '/programs/release') return plainReply(request);
       return ++releases === 1 ? { status: 500, body: {} } : { body: { released: true } };
     });

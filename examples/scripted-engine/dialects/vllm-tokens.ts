@@ -37,7 +37,10 @@ export function rendered({ options, prompts }: Engine, request: ChatRequest): Bo
 }
 
 /** The chat that the ids are the prompt of. */
-export function chatOf({ model }: Engine, { token_ids: ids, sampling_params, ...rest }: GenerateRequest): ChatRequest {
+export function chatOf(
+  { model }: Engine,
+  { token_ids: ids, sampling_params, ...rest }: GenerateRequest,
+): ChatRequest {
   const { messages, tools } = readPrompt(model.tokenizer.decode(ids));
   const { n, seed, max_tokens, stop, logprobs } = sampling_params;
   return {
@@ -81,7 +84,10 @@ function generatedChoice({ request, givesLogprobs }: ChatCall, choice: Choice): 
 }
 
 /** The reply of a chat; its usage knows no prompt. */
-export function derendered(engine: Engine, { generate_response: from, chat_request: request }: DerenderRequest): Body {
+export function derendered(
+  engine: Engine,
+  { generate_response: from, chat_request: request }: DerenderRequest,
+): Body {
   const { model, options } = engine;
   const call: ChatCall = {
     id: from.request_id,

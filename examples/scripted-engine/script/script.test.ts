@@ -144,6 +144,18 @@ describe('a scripted call', () => {
     expect(turn).to.deep.equal({ think: '', text: "Look.\n\n```bash\ncat 'f'\n```", calls: [] });
   });
 
+  it('takes over what the last tool result says', () => {
+    const wanted = { tool: 'wait', arguments: { targets: ['{{agent_id}}', '{{other}}'] } };
+    const messages: ChatMessage[] = [{ role: 'tool', content: '{"agent_id": "a1"}' }, user('y')];
+    const { calls } = toTurn({ think: '', text: '', calls: [wanted] }, [], messages);
+    expect(calls[0]?.arguments).to.deep.equal({ targets: ['a1', '{{other}}'] });
+  });
+
+  it('knows a tool by its name in capitals too', () => {
+    const bash = { ...BASH, function: { ...BASH.function, name: 'Bash' } };
+    expect(bind({ shell: 'ls' }, [bash])).to.deep.equal({ name: 'Bash', arguments: { command: 'ls' } });
+  });
+
   it('stands as it is when it names its tool', () => {
     const wanted = { tool: 'fly', arguments: { to: 'moon' } };
     expect(bind(wanted, [])).to.deep.equal({ name: 'fly', arguments: { to: 'moon' } });

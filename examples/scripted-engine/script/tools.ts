@@ -53,11 +53,10 @@ function bindTo(
 ): Call | undefined {
   const [capability, values] = rolesOf(wanted);
   for (const name of TOOLS[capability] as readonly string[]) {
-    const schema = tools.find((tool) => tool.function.name === name)?.function.parameters as
-      | Schema
-      | undefined;
+    const tool = tools.find((one) => one.function.name.toLowerCase() === name)?.function;
+    const schema = tool?.parameters as Schema | undefined;
     const given = schema == null ? undefined : fill(schema, values);
-    if (given !== undefined) return { name, arguments: given };
+    if (tool !== undefined && given !== undefined) return { name: tool.name, arguments: given };
   }
   return undefined;
 }

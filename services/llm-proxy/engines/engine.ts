@@ -10,7 +10,7 @@ import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
-import { EngineConnection, readText, tooLarge } from './http.ts';
+import { EngineConnection, readText, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
@@ -102,13 +102,11 @@ export class Engine implements Disposable {
 
   /** Ask it now, within ENGINE_PROBE_MS. */
   async probe(signal: AbortSignal): Promise<Probe> {
-    const limit = withTimeout(ENGINE_PROBE_MS, signal);
     try {
-      const first = await this.#firstModel(limit);
+      const first = await this.#firstModel(signal);
       return { model: this.#modelServed === '' ? first : this.#modelServed, problem: '' };
     } catch (error) {
-      const problem = error instanceof PolarError ? error.message : `no answer within ${ENGINE_PROBE_MS} ms`;
-      return { model: this.#modelServed, problem };
+      return { model: this.#modelServed, problem: (error as Error).message };
     }
   }
 
@@ -153,10 +151,18 @@ export class Engine implements Disposable {
   }
 
   async #firstModel(signal: AbortSignal): Promise<string> {
-    const list = await this.get('/v1/models', signal);
+    const limit = withTimeout(ENGINE_PROBE_MS, signal);
+    const list = await this.get('/v1/models', limit).catch((error) => {
+      throw signal.aborted || !limit.aborted ? error : this.#silent();
+    });
     const id = textOf(objectOf(arrayOf(list['data'])[0])['id']);
     if (id !== undefined) return id;
     throw new PolarError('ENGINE_ERROR', `the engine at ${this.name} serves no model`);
+  }
+
+  #silent(): PolarError {
+    this.health.failed();
+    return unavailable(this.name, new Error(`no answer within ${ENGINE_PROBE_MS} ms`));
   }
 
   async *#events(response: IncomingMessage): AsyncGenerator<JsonObject, void> {

@@ -10,7 +10,15 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { type PolicyState, PolicyWatch } from '../../common/nats/policy.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { type Peer, Peers } from '../domain/peers.ts';
-import { isServing, paused, pausing, published, resumed, type Version } from '../domain/policy.ts';
+import {
+  isServing,
+  type Pause,
+  paused,
+  pausing,
+  published,
+  resumed,
+  type Version,
+} from '../domain/policy.ts';
 import { policyChanged } from '../events.ts';
 import { Gate } from './gate.ts';
 
@@ -20,6 +28,9 @@ export interface PoliciesOptions {
   readonly nodeId: string;
   readonly signal: AbortSignal;
 }
+
+/** The pause that is asked for. */
+export type Wish = Omit<Pause, 'nowMs'>;
 
 export class Policies implements Disposable {
   readonly gate = new Gate(() => this.#tell());
@@ -69,11 +80,11 @@ export class Policies implements Disposable {
   }
 
   /** Throws PAUSE_IN_PROGRESS, PAUSE_TIMEOUT (withdrawn: calls go on), the signal's reason (withdrawn too). */
-  async pause(mode: PauseMode, timeoutMs: number, ttlMs: number, signal: AbortSignal): Promise<PolicyState> {
-    const id = newId('pause');
+  async pause({ id, mode, ttlMs }: Wish, timeoutMs: number, signal: AbortSignal): Promise<PolicyState> {
     const limit = withTimeout(timeoutMs, signal);
     const begun = await this.#watch.update(
-      (policy) => pausing(policy, { id, mode, nowMs: Date.now(), ttlMs }),
+      (policy) =>
+        policy.pauseId === id ? undefined : pausing(policy, { id, mode, nowMs: Date.now(), ttlMs }),
       signal,
     );
     try {

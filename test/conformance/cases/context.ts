@@ -4,10 +4,10 @@ import { type Case, DONE, done, type Marks, type Step, write } from './case.ts';
 
 /** Requests for a summary: without tools, or with the demand to use none. */
 const summaries = (_: Cli, { other }: Marks): Step[] => {
-  const text = `<summary>${other} one.txt is written.</summary>`;
+  const text = `<summary><state_snapshot>${other} one.txt is written.</state_snapshot></summary>`;
   return [
     { tools: false, text },
-    { last: 'TEXT ONLY', text },
+    { last: 'TEXT ONLY|Do not call tools', text },
   ];
 };
 
@@ -29,11 +29,11 @@ export const overflows: readonly Case[] = (['sglang', 'vllm'] as const).map((eng
   asides: summaries,
   other: (cli) => [done(cli)],
   expected: {
-    exitCodes: [1],
+    exitCodes: [0],
     files: { 'one.txt': 'one\n' },
-    finishes: ['tool_calls'],
-    traces: 1,
-    says: '',
+    finishes: ['tool_calls', 'stop', 'done'],
+    traces: 3,
+    says: DONE,
   },
 }));
 

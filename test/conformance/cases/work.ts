@@ -124,6 +124,7 @@ export const subAgents: Case = {
       prompt: 'Let another agent write one.txt.',
       steps: (cli, { other }) => [
         { text: 'I hand it on.', calls: callsOf(cli.subAgent?.(`${other} Write one.txt.`)) },
+        ...(cli.waitForSubAgent === undefined ? [] : [{ calls: [cli.waitForSubAgent] }]),
         done(cli),
       ],
     },

@@ -59,6 +59,8 @@ export interface Cli {
   readonly resumption?: string;
   /** The call that starts a sub-agent, where the CLI has them. */
   subAgent?(prompt: string): ScriptedCall;
+  /** The call that waits for its end, where the first does not. */
+  readonly waitForSubAgent?: ScriptedCall;
   /** Cases that this CLI cannot do, with the reason. */
   readonly cannot: Partial<Record<CaseName, string>>;
   /** Cases that end otherwise than most, with the reason. */

@@ -47,6 +47,10 @@ wire_api = "responses"
     tool: 'multi_agent_v1__spawn_agent',
     arguments: { message: prompt },
   }),
+  waitForSubAgent: {
+    tool: 'multi_agent_v1__wait_agent',
+    arguments: { targets: ['{{agent_id}}'], timeout_ms: 60_000 },
+  },
   compactsAt: CONTEXT_TOKENS - 1_000,
   cannot: {},
   unlike: {},

@@ -37,13 +37,16 @@ export interface RealEngine {
   readonly endId: number;
   /** Samples the same again for the same seed. */
   readonly seeded: boolean;
-  /** Tells half of a character and all tokens in a stream of its own, so that the stream need not wait for the end. */
+  /** Tells ids with the text that they belong to, so that what a harness did not wait for is recorded, too. */
+  readonly idsWithText: boolean;
   readonly logprobMode: 'raw' | 'processed';
   /** Most that a logprob may differ when the same ids are scored again, in one run instead of token by token. */
   readonly tolerance: number;
   /** Nothing is left to do for `prepare`. */
   isPrepared(): boolean;
   prepare(): Promise<void>;
+  /** Folder of the model's tokenizer and chat template, where the proxy is to render itself. */
+  readonly tokenizer?: () => Promise<string>;
   command(port: number): Promise<Command>;
   promptIds(url: string, messages: readonly Message[]): Promise<readonly number[]>;
   tokenize(url: string, text: string): Promise<readonly number[]>;

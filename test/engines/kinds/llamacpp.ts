@@ -17,6 +17,7 @@ export const llamacpp: RealEngine = {
   contextTokens: CONTEXT,
   endId: 2,
   seeded: true,
+  idsWithText: false,
   logprobMode: 'raw',
   // A prompt is computed in batches and a reply token by token, by different kernels, with a cache of 16 bits.
   tolerance: 0.05,

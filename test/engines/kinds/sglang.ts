@@ -33,9 +33,11 @@ export const sglang: RealEngine = {
   minutes: 2,
   // Seeds count only in its deterministic mode, which needs a GPU.
   seeded: false,
+  idsWithText: false,
   logprobMode: 'processed',
   tolerance: 1e-4,
   isPrepared: () => isMade(PACKAGES.name, inputsOf(PACKAGES)),
+  tokenizer: modelFolder,
   async prepare() {
     await driverStub();
     await modelFolder();

@@ -22,9 +22,11 @@ export const vllm: RealEngine = {
   diskGb: 6,
   minutes: 2,
   seeded: true,
+  idsWithText: true,
   logprobMode: 'raw',
   tolerance: 1e-4,
   isPrepared: () => isMade(PACKAGES.name, inputsOf(PACKAGES)),
+  tokenizer: modelFolder,
   async prepare() {
     await modelFolder();
   },

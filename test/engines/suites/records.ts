@@ -11,31 +11,34 @@ const CALL_MS = 300_000;
 export function records(engine: RealEngine, site: () => Site): void {
   for (const stream of [false, true]) {
     const form = stream ? 'streamed' : 'whole';
-    it(`has the prompt's and the sampled ids of the engine (${form})`, async () => {
+    it(`records the engine's own ids of prompt and reply (${form})`, async () => {
       for (const sampling of repeatable(engine)) await sameAsAskedDirectly(site(), stream, sampling);
     }).timeout(CALL_MS);
 
     for (const temperature of [1, 0.7, 0]) {
-      it(`has logprobs as a re-scoring gives them (${form}, temperature ${temperature})`, async () => {
+      it(`records logprobs as a re-scoring gives them (${form}, temperature ${temperature})`, async () => {
         const conversation = await Conversation.start(site().proxy);
         for (const turn of TURNS) await conversation.say(turn, stream, { temperature, maxTokens: 24 });
-        for (const one of await conversation.recorded()) await scoredAgain(site(), one, temperature);
+        for (const one of await conversation.recorded()) {
+          expect(one.record.logprobMode).to.equal(engine.logprobMode);
+          await scoredAgain(site(), one, temperature);
+        }
       }).timeout(CALL_MS);
     }
   }
 
-  it('has the end token and its logprob where the model ends its turn', async () => {
+  it('records the end token and its logprob where the model ends its turn', async () => {
     for (const stream of [false, true]) {
       const conversation = await Conversation.start(site().proxy);
       const toTheEnd = { logit_bias: { [engine.endId]: 8 } };
       const sampling = { temperature: 1, maxTokens: 200 };
       const reply = await conversation.say('Say seven.', stream, sampling, toTheEnd);
-      const [one] = await conversation.recorded();
+      const one = await conversation.last();
       expect(reply.finishReason).to.equal('stop');
-      expect(one?.record.finishReason).to.equal('stop');
-      expect(one?.sampled.at(-1)).to.equal(engine.endId);
-      expect(one?.logprobs).to.have.length(one?.sampled.length ?? -1);
-      expect(one?.logprobs.at(-1)).to.be.below(0);
+      expect(one.record.finishReason).to.equal('stop');
+      expect(one.sampled.at(-1)).to.equal(engine.endId);
+      expect(one.logprobs).to.have.length(one.sampled.length);
+      expect(one.logprobs.at(-1)).to.be.below(0);
     }
   }).timeout(CALL_MS);
 }
@@ -47,17 +50,18 @@ const repeatable = (engine: RealEngine): Sampling[] => [
 ];
 
 async function sameAsAskedDirectly(site: Site, stream: boolean, sampling: Sampling): Promise<void> {
-  const { engine, url, proxy } = site;
+  const { engine, url, mode, proxy } = site;
   const conversation = await Conversation.start(proxy);
   for (const [i, turn] of TURNS.entries()) {
-    const before = [...conversation.messages, { role: 'user', content: turn }];
-    const prompt = await engine.promptIds(url, before);
-    const own = await engine.generate(url, prompt, sampling);
+    const rendered = await engine.promptIds(url, [...conversation.messages, { role: 'user', content: turn }]);
     await conversation.say(turn, stream, sampling);
-    const one = (await conversation.recorded())[i];
-    expect(one?.prompt, 'prompt ids').to.deep.equal(prompt);
-    expect(one?.sampled, 'sampled ids').to.deep.equal(own.ids);
-    expect(one?.record).to.include({ engine: engine.kind, trainable: true, errorReason: '' });
+    const one = await conversation.last();
+    // Later on, token mode serves what was sampled where a rendering has what it was read as.
+    if (mode === 'text' || i === 0) expect(one.prompt, 'prompt ids').to.deep.equal(rendered);
+    const own = await engine.generate(url, one.prompt, sampling);
+    expect(one.sampled, 'sampled ids').to.deep.equal(own.ids);
+    expect(one.record).to.include({ engine: engine.kind, trainable: true, errorReason: '' });
+    expect(one.record).to.include({ mode: mode === 'text' ? 'text' : 'token', finishReason: 'length' });
     figuresOf(engine.title).callsCompared++;
   }
 }

@@ -10,6 +10,7 @@
 from .batches import Batch, CallSpan, Drift, Failure, Stats, Trace, Trajectory
 from .client import Client
 from .errors import FieldFault, PolarError
+from .policy import Pause, PolicyClient
 from .specs import task_spec
 from .stream import TrajectoryStream
 
@@ -20,7 +21,9 @@ __all__ = [
     "Drift",
     "Failure",
     "FieldFault",
+    "Pause",
     "PolarError",
+    "PolicyClient",
     "Stats",
     "Trace",
     "Trajectory",

@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import grpc
 
 from . import limits
 from .batches import Trajectory, read_trajectory
+from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.common.v1.task_pb2 import TaskSpec
@@ -27,21 +27,6 @@ from .specs import task_spec
 from .stream import TrajectoryStream
 
 T = TypeVar("T")
-
-# A batch is as large as its group; the server bounds it. Reconnecting is quick, as the client paces its own tries.
-# A link that went away without a word is found by pings within 30 s.
-_CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_retries", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.max_pings_without_data", 0),
-]
 
 
 class Client:
@@ -72,7 +57,7 @@ class Client:
         self._reconnect_s = reconnect_s
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
-        self._channels = [_channel(url, credentials) for url in (rollout_url, trajectory_url)]
+        self._channels = [open_channel(url, credentials) for url in (rollout_url, trajectory_url)]
         self._rollout = RolloutServiceStub(self._channels[0])
         self._trajectories = TrajectoryServiceStub(self._channels[1])
 
@@ -226,15 +211,3 @@ class Client:
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
-
-
-def _channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
-        raise ValueError(f"{url!r} is not http://host:port or https://host:port")
-    if parts.scheme == "http":
-        target = parts.netloc if parts.port else f"{parts.netloc}:80"
-        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-    target = parts.netloc if parts.port else f"{parts.netloc}:443"
-    tls = credentials or grpc.ssl_channel_credentials()
-    return grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS)

@@ -80,10 +80,11 @@ export const BLOCK_RULES: Rules = {
   tool_use: { support: 'mapped', how: 'tool call of the assistant message' },
   tool_result: { support: 'mapped', how: 'message of role `tool`; `is_error` puts `[Tool Error] ` in front' },
   tool_reference: { support: 'mapped', how: 'text that names the tool' },
-  'tool_addition, tool_removal': {
+  tool_addition: {
     support: 'mapped',
-    how: 'text in the system message that names the tool; a definition joins the tools',
+    how: 'in system messages, text that names the tool; a definition joins the tools',
   },
+  tool_removal: { support: 'mapped', how: 'in system messages, text that names the tool' },
   'any other type': refused('blocks of this type are not offered'),
 };
 

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from polar_mesh.gen.polar.event.v1 import policy_pb2 as polar_dot_event_dot_v1_dot_policy__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'polar/llm_proxy/v1/policy_service.proto\x12\x12polar.llm_proxy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bpolar/event/v1/policy.proto\"e\n\x15PublishVersionRequest\x12%\n\x0epolicy_version\x18\x01 \x01(\x04R\rpolicyVersion\x12%\n\x0eweight_version\x18\x02 \x01(\tR\rweightVersion\"H\n\x16PublishVersionResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"\x9f\x01\n\x0cPauseRequest\x12-\n\x04mode\x18\x01 \x01(\x0e\x32\x19.polar.event.v1.PauseModeR\x04mode\x12\x33\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"?\n\rPauseResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"x\n\rResumeRequest\x12\x19\n\x08pause_id\x18\x01 \x01(\tR\x07pauseId\x12%\n\x0epolicy_version\x18\x02 \x01(\x04R\rpolicyVersion\x12%\n\x0eweight_version\x18\x03 \x01(\tR\rweightVersion\"@\n\x0eResumeResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"\x12\n\x10GetPolicyRequest\"~\n\x11GetPolicyResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\x12\x39\n\x07proxies\x18\x02 \x03(\x0b\x32\x1f.polar.llm_proxy.v1.PolicyProxyR\x07proxies\"\x92\x01\n\x0bPolicyProxy\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1a\n\x08revision\x18\x03 \x01(\x04R\x08revision\x12\x1b\n\tin_flight\x18\x04 \x01(\rR\x08inFlight\x12\x18\n\x07waiting\x18\x05 \x01(\rR\x07waiting2\xf1\x02\n\rPolicyService\x12g\n\x0ePublishVersion\x12).polar.llm_proxy.v1.PublishVersionRequest\x1a*.polar.llm_proxy.v1.PublishVersionResponse\x12L\n\x05Pause\x12 .polar.llm_proxy.v1.PauseRequest\x1a!.polar.llm_proxy.v1.PauseResponse\x12O\n\x06Resume\x12!.polar.llm_proxy.v1.ResumeRequest\x1a\".polar.llm_proxy.v1.ResumeResponse\x12X\n\tGetPolicy\x12$.polar.llm_proxy.v1.GetPolicyRequest\x1a%.polar.llm_proxy.v1.GetPolicyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'polar/llm_proxy/v1/policy_service.proto\x12\x12polar.llm_proxy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bpolar/event/v1/policy.proto\"e\n\x15PublishVersionRequest\x12%\n\x0epolicy_version\x18\x01 \x01(\x04R\rpolicyVersion\x12%\n\x0eweight_version\x18\x02 \x01(\tR\rweightVersion\"H\n\x16PublishVersionResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"\xba\x01\n\x0cPauseRequest\x12-\n\x04mode\x18\x01 \x01(\x0e\x32\x19.polar.event.v1.PauseModeR\x04mode\x12\x33\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\x12\x19\n\x08pause_id\x18\x04 \x01(\tR\x07pauseId\"?\n\rPauseResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"x\n\rResumeRequest\x12\x19\n\x08pause_id\x18\x01 \x01(\tR\x07pauseId\x12%\n\x0epolicy_version\x18\x02 \x01(\x04R\rpolicyVersion\x12%\n\x0eweight_version\x18\x03 \x01(\tR\rweightVersion\"@\n\x0eResumeResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\"\x12\n\x10GetPolicyRequest\"~\n\x11GetPolicyResponse\x12.\n\x06policy\x18\x01 \x01(\x0b\x32\x16.polar.event.v1.PolicyR\x06policy\x12\x39\n\x07proxies\x18\x02 \x03(\x0b\x32\x1f.polar.llm_proxy.v1.PolicyProxyR\x07proxies\"\x92\x01\n\x0bPolicyProxy\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1a\n\x08revision\x18\x03 \x01(\x04R\x08revision\x12\x1b\n\tin_flight\x18\x04 \x01(\rR\x08inFlight\x12\x18\n\x07waiting\x18\x05 \x01(\rR\x07waiting2\xf1\x02\n\rPolicyService\x12g\n\x0ePublishVersion\x12).polar.llm_proxy.v1.PublishVersionRequest\x1a*.polar.llm_proxy.v1.PublishVersionResponse\x12L\n\x05Pause\x12 .polar.llm_proxy.v1.PauseRequest\x1a!.polar.llm_proxy.v1.PauseResponse\x12O\n\x06Resume\x12!.polar.llm_proxy.v1.ResumeRequest\x1a\".polar.llm_proxy.v1.ResumeResponse\x12X\n\tGetPolicy\x12$.polar.llm_proxy.v1.GetPolicyRequest\x1a%.polar.llm_proxy.v1.GetPolicyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,19 +38,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUBLISHVERSIONRESPONSE']._serialized_start=227
   _globals['_PUBLISHVERSIONRESPONSE']._serialized_end=299
   _globals['_PAUSEREQUEST']._serialized_start=302
-  _globals['_PAUSEREQUEST']._serialized_end=461
-  _globals['_PAUSERESPONSE']._serialized_start=463
-  _globals['_PAUSERESPONSE']._serialized_end=526
-  _globals['_RESUMEREQUEST']._serialized_start=528
-  _globals['_RESUMEREQUEST']._serialized_end=648
-  _globals['_RESUMERESPONSE']._serialized_start=650
-  _globals['_RESUMERESPONSE']._serialized_end=714
-  _globals['_GETPOLICYREQUEST']._serialized_start=716
-  _globals['_GETPOLICYREQUEST']._serialized_end=734
-  _globals['_GETPOLICYRESPONSE']._serialized_start=736
-  _globals['_GETPOLICYRESPONSE']._serialized_end=862
-  _globals['_POLICYPROXY']._serialized_start=865
-  _globals['_POLICYPROXY']._serialized_end=1011
-  _globals['_POLICYSERVICE']._serialized_start=1014
-  _globals['_POLICYSERVICE']._serialized_end=1383
+  _globals['_PAUSEREQUEST']._serialized_end=488
+  _globals['_PAUSERESPONSE']._serialized_start=490
+  _globals['_PAUSERESPONSE']._serialized_end=553
+  _globals['_RESUMEREQUEST']._serialized_start=555
+  _globals['_RESUMEREQUEST']._serialized_end=675
+  _globals['_RESUMERESPONSE']._serialized_start=677
+  _globals['_RESUMERESPONSE']._serialized_end=741
+  _globals['_GETPOLICYREQUEST']._serialized_start=743
+  _globals['_GETPOLICYREQUEST']._serialized_end=761
+  _globals['_GETPOLICYRESPONSE']._serialized_start=763
+  _globals['_GETPOLICYRESPONSE']._serialized_end=889
+  _globals['_POLICYPROXY']._serialized_start=892
+  _globals['_POLICYPROXY']._serialized_end=1038
+  _globals['_POLICYSERVICE']._serialized_start=1041
+  _globals['_POLICYSERVICE']._serialized_end=1410
 # @@protoc_insertion_point(module_scope)

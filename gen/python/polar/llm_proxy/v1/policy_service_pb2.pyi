@@ -22,14 +22,16 @@ class PublishVersionResponse(_message.Message):
     def __init__(self, policy: _Optional[_Union[_policy_pb2.Policy, _Mapping]] = ...) -> None: ...
 
 class PauseRequest(_message.Message):
-    __slots__ = ("mode", "timeout", "ttl")
+    __slots__ = ("mode", "timeout", "ttl", "pause_id")
     MODE_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_ID_FIELD_NUMBER: _ClassVar[int]
     mode: _policy_pb2.PauseMode
     timeout: _duration_pb2.Duration
     ttl: _duration_pb2.Duration
-    def __init__(self, mode: _Optional[_Union[_policy_pb2.PauseMode, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    pause_id: str
+    def __init__(self, mode: _Optional[_Union[_policy_pb2.PauseMode, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., pause_id: _Optional[str] = ...) -> None: ...
 
 class PauseResponse(_message.Message):
     __slots__ = ("policy",)

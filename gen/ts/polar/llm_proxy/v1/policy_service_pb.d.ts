@@ -88,6 +88,13 @@ export declare type PauseRequest = Message<"polar.llm_proxy.v1.PauseRequest"> & 
    * @generated from field: google.protobuf.Duration ttl = 3;
    */
   ttl?: Duration | undefined;
+
+  /**
+   * Name of the pause, 1 to 64 of [A-Za-z0-9._-]; a repetition under the same name joins it. Default: one is made.
+   *
+   * @generated from field: string pause_id = 4;
+   */
+  pauseId: string;
 };
 
 /**

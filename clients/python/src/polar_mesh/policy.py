@@ -1,0 +1,128 @@
+"""Policy versions and pauses: the trainer's side of the LLM proxies."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Literal
+
+import grpc
+
+from . import limits
+from .channel import open_channel
+from .gen.polar.event.v1 import policy_pb2 as messages
+from .gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
+from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
+from .retry import call
+
+Mode = Literal["drain", "abort_and_retry", "keep"]
+
+_MODES = {
+    "drain": messages.PAUSE_MODE_DRAIN,
+    "abort_and_retry": messages.PAUSE_MODE_ABORT_AND_RETRY,
+    "keep": messages.PAUSE_MODE_KEEP,
+}
+
+
+class Pause:
+    """A pause in progress; ``publish`` names the weights with which calls go on."""
+
+    def __init__(self, policy: messages.Policy) -> None:
+        self.policy = policy
+        self.policy_version = 0
+        self.weight_version = ""
+
+    def publish(self, policy_version: int, weight_version: str = "") -> None:
+        """Go on with these weights when the pause ends."""
+        self.policy_version = policy_version
+        self.weight_version = weight_version
+
+
+class PolicyClient:
+    """Tells the mesh which weights are served, and holds model calls while they change. Thread-safe.
+
+    Any LLM proxy of the mesh may be asked; what it answers holds for all of them. Every method raises a
+    ``polar_mesh.errors.PolarError``.
+
+    Args:
+        proxy_url: ``http://host:port`` of an LLM proxy.
+        timeout_s: Seconds for a call with all its retries.
+        credentials: For TLS with other than the system's certificates.
+    """
+
+    def __init__(
+        self,
+        proxy_url: str = "http://127.0.0.1:8081",
+        *,
+        timeout_s: float = limits.CALL_S,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._closed = threading.Event()
+        self._channel = open_channel(proxy_url, credentials)
+        self._policy = PolicyServiceStub(self._channel)
+
+    def publish_version(self, policy_version: int, weight_version: str = "") -> messages.Policy:
+        """Set the version that records carry where the engine tells none. Raises InvalidArgument (below the last)."""
+        request = pb.PublishVersionRequest(policy_version=policy_version, weight_version=weight_version)
+        return self._call(self._policy.PublishVersion, request).policy
+
+    def get_policy(self) -> pb.GetPolicyResponse:
+        """What holds now, and what each LLM proxy is doing."""
+        return self._call(self._policy.GetPolicy, pb.GetPolicyRequest())
+
+    def resume(
+        self, pause_id: str = "", *, policy_version: int = 0, weight_version: str = ""
+    ) -> messages.Policy:
+        """End a pause (default: whichever is in progress), with new weights if a version is given."""
+        request = pb.ResumeRequest(
+            pause_id=pause_id, policy_version=policy_version, weight_version=weight_version
+        )
+        return self._call(self._policy.Resume, request).policy
+
+    @contextmanager
+    def paused(self, mode: Mode = "drain", *, timeout_s: float = 60, ttl_s: float = 600) -> Iterator[Pause]:
+        """Hold model calls for the length of the block, in which the engines' weights are changed::
+
+            with policy.paused("abort_and_retry") as pause:
+                update_engines()
+                pause.publish(step, f"step-{step}")
+
+        A block that raises ends the pause too, with the version as it was.
+
+        Args:
+            mode: What becomes of calls in flight: they end (``drain``), are given up and asked again
+                (``abort_and_retry``), or are left to the engine (``keep``).
+            timeout_s: Seconds for reaching the pause; then DeadlineExceeded, and calls go on.
+            ttl_s: Seconds after which the pause ends by itself.
+        """
+        # A repetition under the same name joins the pause.
+        request = pb.PauseRequest(mode=_MODES[mode], pause_id=f"pause-{uuid.uuid4().hex}")
+        request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
+        request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
+        reached = self._call(self._policy.Pause, request, timeout_s + self._timeout_s)
+        pause = Pause(reached.policy)
+        version: dict[str, int | str] = {}
+        try:
+            yield pause
+            version = {"policy_version": pause.policy_version, "weight_version": pause.weight_version}
+        finally:
+            self.resume(pause.policy.pause_id, **version)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._closed.set()
+        self._channel.close()
+
+    def __enter__(self) -> PolicyClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, method, request, timeout_s: float | None = None):
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        return call(lambda left_s: method(request, timeout=left_s), limit_s, self._closed)

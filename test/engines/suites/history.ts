@@ -1,0 +1,58 @@
+// A session of twenty turns: in text mode the engine reads the replies again and finds other ids than it sampled; in
+// token mode each prompt is what was served and sampled before, and what is new.
+import { expect } from 'chai';
+import { Conversation, type Recorded } from '../conversation.ts';
+import { figuresOf } from '../figures.ts';
+import type { Site } from '../site.ts';
+import { scoredAgain } from './records.ts';
+
+const TURNS = 20;
+const SESSION_MS = 600_000;
+/** High enough for words to be spelt in odd ways by a real model, too. */
+const SAMPLING = { temperature: 1.5, maxTokens: 24 };
+const END = '<|im_end|>';
+
+export function history(site: () => Site): void {
+  it('keeps the history of a session of twenty turns, or is known not to', async () => {
+    const { mode, proxy, engine } = site();
+    const conversation = await Conversation.start(proxy);
+    for (let turn = 0; turn < TURNS; turn++) {
+      // Some replies end by themselves, others at the limit.
+      const bias = { logit_bias: { [engine.endId]: 4 } };
+      await conversation.say(questionOf(turn), turn % 2 === 0, SAMPLING, bias);
+    }
+    const recorded = await conversation.recorded();
+    const drifted = recorded.slice(1).filter((one, i) => !extendsTurn(one, recorded[i] as Recorded));
+    figuresOf(engine.title).drift[mode] = { turns: TURNS - 1, drifted: drifted.length };
+    if (mode === 'text') {
+      expect(drifted).to.not.deep.equal([]);
+      for (const { record } of drifted) expect(record.drift).to.not.equal('');
+    } else {
+      expect(drifted.map(({ record }) => [record.index, record.drift])).to.deep.equal([]);
+      await isServedAsRecorded(site(), recorded);
+    }
+  }).timeout(SESSION_MS);
+}
+
+const questionOf = (turn: number): string => `Turn ${turn}: and then?`;
+
+function extendsTurn({ prompt }: Recorded, before: Recorded): boolean {
+  const served = [...before.prompt, ...before.sampled];
+  return served.length < prompt.length && served.every((id, i) => prompt[i] === id);
+}
+
+/** What is behind the history is what the template writes there, and the engine was given the very ids on record. */
+async function isServedAsRecorded(site: Site, recorded: readonly Recorded[]): Promise<void> {
+  const { engine, url } = site;
+  for (const [i, one] of recorded.slice(1).entries()) {
+    const before = recorded[i] as Recorded;
+    const closed = before.sampled.at(-1) === engine.endId ? '' : END;
+    const question = questionOf(i + 1);
+    const text = `${closed}\n<|im_start|>user\n${question}${END}\n<|im_start|>assistant\n`;
+    const fresh = one.prompt.slice(before.prompt.length + before.sampled.length);
+    expect(fresh, `new ids of turn ${i + 1}`).to.deep.equal(await engine.tokenize(url, text));
+  }
+  for (const one of [recorded[1], recorded.at(-1)]) {
+    if (one !== undefined) await scoredAgain(site, one, SAMPLING.temperature);
+  }
+}
