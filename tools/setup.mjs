@@ -4,7 +4,7 @@
 // Each step looks first and does nothing when it is done; all together then take well under a second.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheDir, ensureNatsServer, findNatsServer } from './nats-server.mjs';
@@ -97,6 +97,15 @@ async function harness(name) {
   await once(stamp, [adapter], () => run(`harness ${name}`, node, [install, name, '--cache-dir', cacheDir]));
 }
 
+/** The CLIs that the tests run, ahead of the tests. */
+async function conformance() {
+  const folder = 'test/conformance/clis';
+  const files = readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+  const stamp = join(cacheDir, 'harness', '.conformance-stamp');
+  const install = join(root, 'test/conformance/install.ts');
+  await once(stamp, files, () => run('coding CLIs for the tests (1.7 GB)', node, [install]));
+}
+
 /** Debian packages, where this may install them; POLAR_SETUP_SYSTEM=0 leaves the system alone. */
 async function systemPackages(packages) {
   const missing = packages.filter(({ binary }) => !onPath(binary));
@@ -146,7 +155,9 @@ async function main(profile) {
   if (!['start', 'test'].includes(profile)) throw new Error(`unknown profile ${profile}: start or test`);
   checkVersions();
   const steps = [
-    npmPackages().then(() => harness('pi')),
+    npmPackages()
+      .then(() => harness('pi'))
+      .then(() => profile === 'test' && conformance()),
     systemPackages(SYSTEM),
     natsServer(),
     ...(profile === 'test' ? [pythonPackages()] : []),

@@ -56,16 +56,22 @@ async function tryJob({ name, command, args, read }, say, options) {
   );
   say(`\n== ${name}: ${((performance.now() - began) / 1000).toFixed(1)} s\n${output.trimEnd()}`);
   const result = { failed: 0, skipped: 0, titles: [], report: '', secondTry: [], ...counts(read, problem) };
-  if (problem === undefined || result.failed > 0) return result;
-  return { ...result, failed: 1, report: `${problem}\n${output.slice(-OUTPUT_TAIL_CHARS)}\n` };
+  if (problem === undefined && result.failed === 0) return result;
+  if (result.report !== '') return result;
+  const why = problem ?? 'it gave no result';
+  return {
+    ...result,
+    failed: Math.max(1, result.failed),
+    report: `${why}\n${output.slice(-OUTPUT_TAIL_CHARS)}\n`,
+  };
 }
 
 function counts(read, problem) {
   if (read === undefined) return { passed: problem === undefined ? 1 : 0 };
   try {
     return read();
-  } catch (error) {
-    return { passed: 0, failed: 1, report: `it gave no result: ${problem ?? error.message}\n` };
+  } catch {
+    return { passed: 0, failed: 1 };
   }
 }
 

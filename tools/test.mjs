@@ -17,7 +17,8 @@ const env = {
   PATH: `${bin}${delimiter}${process.env.PATH}`,
   NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
 };
-const slots = Number(process.env.POLAR_TEST_JOBS ?? availableParallelism());
+/** More than cores: tests wait much of their time. */
+const slots = Number(process.env.POLAR_TEST_JOBS ?? Math.ceil(1.5 * availableParallelism()));
 /** What takes longest comes first. */
 const ALONE = ['test/chaos/', 'test/e2e/', 'test/conformance/', 'test/engines/', 'test/integration/'];
 

@@ -124,6 +124,10 @@ export const HTTP_HEAD_MS = 60_000;
 export const HTTP_IDLE_MS = 620_000;
 /** A model call from its first byte to its last. */
 export const ENGINE_CALL_MS = 900_000;
+/** Of an engine's reply, read ahead of a harness that does not read; above, the engine waits. */
+export const ENGINE_READ_AHEAD_BYTES_MAX = 1024 * 1024;
+/** Connections to one engine that are kept for later calls; more are closed. */
+export const ENGINE_IDLE_CONNECTIONS_MAX = 64;
 /** Connecting to an engine. */
 export const ENGINE_CONNECT_MS = 10_000;
 /** Calls in flight of one session; above: 429. */
@@ -298,7 +302,7 @@ export const RENDERINGS_KEPT_MAX = 1_024;
 export const RENDERERS_KEPT_MAX = 256;
 /** A renderer that rendered otherwise than its engine is compared again with the first call after this. */
 export const RENDERER_PROOF_AGAIN_MS = 60_000;
-/** Prompts kept as text, in characters, so that a turn writes out its new ids only; above, the session used longest ago goes. */
-export const ID_TEXT_CHARS_MAX = 64 * 1024 * 1024;
+/** Prompts kept as text, so that a turn writes out its new ids only; above, the session used longest ago goes. */
+export const ID_TEXT_BYTES_MAX = 64 * 1024 * 1024;
 /** Audits of token mode that wait; more are counted as missed. */
 export const AUDITS_WAITING_MAX = 64;

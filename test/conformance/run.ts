@@ -1,19 +1,21 @@
 // npm run test:conformance: every CLI on every case. `--cli a,b` and `--case a,b` choose; `--jobs N` at once.
 // The whole run writes docs/conformance.md.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { toJson } from '@bufbuild/protobuf';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
-import { type Case, scriptsOf } from './cases/case.ts';
+import { bwrapIsThere } from '../support/runtime-prewarm.ts';
 import { CASES } from './cases/index.ts';
-import type { Cli } from './clis/cli.ts';
 import { CLIS } from './clis/index.ts';
-import { type Installed, installed } from './installs.ts';
-import { type Site, startSite } from './site.ts';
-import { runTrial, type Seen } from './trial.ts';
-import { faultsOf, told } from './verdict.ts';
+import { page, type Result } from './matrix.ts';
+import type { Seen } from './trial.ts';
+import { installAll, pairsOf, runPairs, Sites } from './trials.ts';
+import { told } from './verdict.ts';
+
+const PAGE = join(import.meta.dirname, '../../docs/conformance.md');
 
 const { values: flags } = parseArgs({
   options: {
@@ -35,21 +37,11 @@ function chosen<T extends { readonly name: string }>(all: readonly T[], names: s
   return all.filter(({ name }) => wanted?.includes(name) ?? true);
 }
 
-interface Work {
-  readonly cli: Cli;
-  readonly one: Case;
-  readonly program: Installed;
-  readonly site: Site;
-}
-
-async function trial({ cli, one, program, site }: Work): Promise<boolean> {
-  const seen = await runTrial(cli, one, program, site);
-  const faults = faultsOf(cli, one, seen);
+function tell({ cli, one, faults, ms, calls, traces }: Result, seen: Seen): void {
   if (flags.logs !== undefined) keep(flags.logs, `${cli.name}-${one.name}`, seen);
-  const counts = `${seconds(seen.ms)}, ${seen.records.length} calls, ${seen.traces} traces`;
-  say(`${faults.length === 0 ? 'ok    ' : 'FAILED'} ${cli.name} ${one.name}: ${counts}`);
+  const outcome = faults.length === 0 ? 'ok    ' : 'FAILED';
+  say(`${outcome} ${cli.name} ${one.name}: ${seconds(ms)}, ${calls} calls, ${traces} traces`);
   if (faults.length > 0) say([...faults, told(seen)].join('\n').replaceAll(/^/gm, '    '));
-  return faults.length === 0;
 }
 
 function keep(folder: string, name: string, seen: Seen): void {
@@ -59,38 +51,27 @@ function keep(folder: string, name: string, seen: Seen): void {
 }
 
 async function main(): Promise<boolean> {
+  if (!bwrapIsThere) throw new Error('bubblewrap is not here: apt install bubblewrap');
+  const started = performance.now();
   const clis = chosen(CLIS, flags.cli);
   const cases = chosen(CASES, flags.case);
-  const programs = new Map<string, Installed>();
-  for (const cli of clis) {
-    programs.set(
-      cli.name,
-      await installed(cli, {
-        started: (name, version) => say(`installing ${name} ${version}`),
-        progress: () => {},
-        done: (name, ms) => say(`installed ${name} in ${seconds(ms)}`),
-      }),
-    );
+  const programs = await installAll(clis, {
+    started: (name, version) => say(`installing ${name} ${version}`),
+    progress: () => {},
+    done: (name, ms) => say(`installed ${name} in ${seconds(ms)}`),
+  });
+  const pairs = pairsOf(clis, cases);
+  await using sites = await Sites.start(pairs);
+  const results = await runPairs(pairs, programs, sites, Number(flags.jobs), tell);
+  const failed = results.filter(({ faults }) => faults.length > 0).length;
+  const took = seconds(performance.now() - started);
+  say(`${results.length - failed} passed, ${failed} failed in ${took}`);
+  if (clis.length === CLIS.length && cases.length === CASES.length) {
+    const day = new Date().toISOString().slice(0, 10);
+    const note = `${results.length - failed} of ${results.length} trials passed on ${day}, ${cpus().length} cores, ${flags.jobs} at once, ${took} in all.`;
+    writeFileSync(PAGE, page(clis, cases, results, note));
   }
-  const scripts = clis.flatMap((cli) => cases.flatMap((one) => scriptsOf(cli, one)));
-  await using sglang = await startSite('sglang', scripts);
-  await using vllm = await startSite('vllm', scripts);
-  const work = cases.flatMap((one) =>
-    clis
-      .filter(({ cannot }) => cannot[one.name] === undefined)
-      .map((cli) => ({
-        cli,
-        one,
-        program: programs.get(cli.name) as Installed,
-        site: { sglang, vllm }[one.engine],
-      })),
-  );
-  const results: boolean[] = [];
-  const worker = async (): Promise<void> => {
-    for (let next = work.shift(); next !== undefined; next = work.shift()) results.push(await trial(next));
-  };
-  await Promise.all(Array.from({ length: Number(flags.jobs) }, worker));
-  return results.every((passed) => passed);
+  return failed === 0;
 }
 
 if (!(await main())) process.exitCode = 1;

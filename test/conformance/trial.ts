@@ -43,7 +43,7 @@ export async function runTrial(cli: Cli, one: Case, { folder, entry }: Installed
     resume: n > 0,
     url: `${PROXY_URL}/s/${capability}`,
     capability,
-    subAgents: one.subAgents ?? false,
+    case: one.name,
   });
   try {
     await putFiles(site, runtimeId, cli.files(asked(0)));

@@ -44,9 +44,9 @@ export class Conversation {
   }
 
   /** One turn; the reply becomes part of what is said next. */
-  async say(content: string, stream: boolean, sampling: Sampling, more: object = {}): Promise<Reply> {
+  async say(content: string, stream: boolean, sampling: Sampling): Promise<Reply> {
     this.messages.push({ role: 'user', content });
-    const answer = await this.call({ ...bodyOf(sampling), ...more, stream });
+    const answer = await this.call({ ...bodyOf(sampling), stream });
     expect(answer.status, await refusal(answer)).to.equal(200);
     const reply = stream ? await streamed(answer) : whole(await answer.json());
     this.messages.push({ role: 'assistant', content: reply.content });
@@ -82,7 +82,7 @@ export class Conversation {
   }
 }
 
-const bodyOf = ({ temperature, maxTokens, seed }: Sampling): object => ({
+const bodyOf = ({ temperature, maxTokens, seed, bias }: Sampling): object => ({
   temperature,
   // llama.cpp cuts the vocabulary down where nobody says otherwise.
   top_k: temperature === 0 ? 1 : -1,
@@ -90,6 +90,7 @@ const bodyOf = ({ temperature, maxTokens, seed }: Sampling): object => ({
   min_p: 0,
   max_tokens: maxTokens,
   ...(seed !== undefined && { seed }),
+  ...(bias !== undefined && { logit_bias: bias }),
 });
 
 const refusal = async (answer: Response): Promise<string> => (answer.ok ? '' : await answer.clone().text());

@@ -15,7 +15,11 @@ describe('llm-proxy with several engines', () => {
   before(async () => {
     engines = [await WireEngine.start('vllm'), await WireEngine.start('vllm')];
     const servers = engines.map(({ url }) => url);
-    proxy = await TestProxy.start({ engineUrl: '', kind: 'vllm', inference: { base_url: undefined, servers } });
+    proxy = await TestProxy.start({
+      engineUrl: '',
+      kind: 'vllm',
+      inference: { base_url: undefined, servers },
+    });
   });
   beforeEach(() => {
     for (const engine of engines) {

@@ -153,7 +153,9 @@ describe('llm-proxy and frozen model pools', () => {
       ['pool/own', 'vllm', 'big', true],
     ]);
     expect(engines[1]?.features).to.include({ wholeIds: false, streamedIds: 'never' });
-    expect(JSON.stringify(engines, (_, value) => (typeof value === 'bigint' ? 0 : value))).to.not.include(KEY);
+    expect(JSON.stringify(engines, (_, value) => (typeof value === 'bigint' ? 0 : value))).to.not.include(
+      KEY,
+    );
   });
 
   it('does not start where a key is missing', async () => {
@@ -161,7 +163,9 @@ describe('llm-proxy and frozen model pools', () => {
     const lost = await TestProxy.prepare({
       engineUrl: policy.url,
       kind: 'vllm',
-      node: { model_pool: [judge, { ...judge, alias: 'pool/b', api_key_env: undefined, api_key_file: '/none' }] },
+      node: {
+        model_pool: [judge, { ...judge, alias: 'pool/b', api_key_env: undefined, api_key_file: '/none' }],
+      },
     });
     try {
       const error = await lost.startHere().catch((error) => error);

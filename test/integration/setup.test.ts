@@ -35,7 +35,8 @@ describe('setup on a bare machine', () => {
     root = mkdtempSync(join(tmpdir(), 'polar-test-setup-'));
     for (const name of ['setup.mjs', 'nats-server.mjs'])
       put(`tools/${name}`, readFileSync(join(ROOT, 'tools', name)));
-    for (const name of ['package-lock.json', 'services/harness-executor/adapters/pi.ts']) put(name, 'one');
+    const clis = 'test/conformance/clis/pi.ts';
+    for (const name of ['package-lock.json', 'services/harness-executor/adapters/pi.ts', clis]) put(name, 'one');
     put('clients/python/requirements-test.txt', 'numpy');
     // Only what a test puts there is on PATH, and what setup needs of a shell.
     for (const tool of ['sh', 'mkdir', 'cat', 'chmod', 'dirname']) link(tool);
@@ -45,7 +46,7 @@ describe('setup on a bare machine', () => {
     );
     command(
       'npm',
-      `echo npm "$@" >>calls; mkdir -p node_modules/node/bin && printf '#!/bin/sh\\necho harness "$2" >>calls\\nmkdir -p .cache/harness/pi\\n' >node_modules/node/bin/node && chmod +x node_modules/node/bin/node`,
+      `echo npm "$@" >>calls; mkdir -p node_modules/node/bin && printf '#!/bin/sh\\necho harness "\${2:-clis}" >>calls\\nmkdir -p .cache/harness/pi\\n' >node_modules/node/bin/node && chmod +x node_modules/node/bin/node`,
     );
     for (const tool of ['nats-server', 'bwrap', 'git', 'curl']) command(tool, 'exit 0');
   });
@@ -85,7 +86,7 @@ describe('setup on a bare machine', () => {
     const first = setup();
     expect(first.status, first.stderr).to.equal(0);
     expect(first.stderr).to.contain('npm packages (npm ci) …').and.contain('npm packages (npm ci): done in ');
-    expect(calls()).to.have.members(['npm ci', 'harness pi', 'pip']);
+    expect(calls()).to.have.members(['npm ci', 'harness pi', 'harness clis', 'pip']);
     expect(setup().stderr).to.equal('');
     expect(calls()).to.deep.equal([]);
   });
@@ -106,7 +107,7 @@ describe('setup on a bare machine', () => {
     expect(calls()).to.deep.equal(['harness pi']);
     for (const folder of ['node_modules', '.venv', '.cache']) rmSync(join(root, folder), { recursive: true });
     setup();
-    expect(calls()).to.have.members(['npm ci', 'harness pi', 'pip']);
+    expect(calls()).to.have.members(['npm ci', 'harness pi', 'harness clis', 'pip']);
   });
 
   it('says once what failed, with its output, and tries again the next time', () => {

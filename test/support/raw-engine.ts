@@ -82,6 +82,4 @@ function send(response: ServerResponse, { status = 200, type, body, cut = false 
 
 /** A stream's text. */
 export const sse = (...events: unknown[]): string =>
-  events
-    .map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`)
-    .join('');
+  events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');

@@ -63,7 +63,8 @@ export class Exchange implements Disposable {
   readonly parts: ExchangeParts;
   readonly #startMs = Date.now();
   readonly #start = performance.now();
-  #asked: number | undefined;
+  /** Waiting for the end of a pause, or for a place at an engine. */
+  #waitedMs = 0;
   #firstToken: number | undefined;
   #tries = 0;
   #passage: Passage | undefined;
@@ -133,16 +134,21 @@ export class Exchange implements Disposable {
     this.#passage = undefined;
     const from = performance.now();
     this.#passage = await ctx.policies.gate.enter(call.signal);
-    call.extend(performance.now() - from);
+    const heldMs = performance.now() - from;
+    call.extend(heldMs);
+    this.#waitedMs += heldMs;
     return this.#passage;
   }
 
   async #begin(signal: AbortSignal): Promise<PlacedCall> {
     const { ctx } = this.parts;
     this.#tries++;
-    const tried = await ctx.engines.begin(this.#order, signal);
-    this.#asked = performance.now();
-    return tried;
+    const from = performance.now();
+    try {
+      return await ctx.engines.begin(this.#order, signal);
+    } finally {
+      this.#waitedMs += performance.now() - from;
+    }
   }
 
   /** The first sampled token is there. */
@@ -196,7 +202,7 @@ export class Exchange implements Disposable {
     const { attempt, call, asked, role, normalisedBy } = this.parts;
     const { engine, model, sent, tokens } = tried;
     return {
-      ...this.#versionOf(tokens),
+      ...(tried.trainable ? this.#versionOf(tokens) : frozenVersion(tokens)),
       startSeq: call.startSeq,
       endSeq: attempt.order(),
       model,
@@ -235,13 +241,16 @@ export class Exchange implements Disposable {
     const first = this.#firstToken;
     return {
       startMs: BigInt(this.#startMs),
-      queueMs: since(this.#asked ?? now),
+      queueMs: Math.round(this.#waitedMs),
       firstTokenMs: first === undefined ? 0 : since(first),
       decodeMs: first === undefined ? 0 : since(now, first),
       totalMs: since(now),
     };
   }
 }
+
+/** A frozen model has no version of the policy. */
+const frozenVersion = ({ weightVersion }: Tokens): Fields => ({ weightVersion });
 
 /** Whether the engine is of a kind that tells ids. Others' replies are recorded without, and never trained. */
 export const tellsIds = ({ engine }: PlacedCall): boolean => engine.adapter.features.wholeIds;

@@ -21,6 +21,10 @@ export class Faults {
     this.#found.push({ field, description: description.slice(0, DESCRIPTION_CHARS_MAX) });
   }
 
+  get none(): boolean {
+    return this.#found.length === 0;
+  }
+
   /** Whether `ok`; if not, it is a fault. */
   expect(ok: boolean, field: string, description: string): boolean {
     if (!ok) this.add(field, description);

@@ -4,6 +4,7 @@ import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v
 import { packIds, unpackIds } from '../../common/columns.ts';
 import { Conversations } from '../../common/conversations.ts';
 import { PolarError } from '../../common/errors.ts';
+import { startsWith } from './bridge.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
@@ -118,7 +119,8 @@ export class AttemptState {
     if (extended || promptIds.length === 0 || this.calls === 0) return '';
     if (fields.drift !== undefined && fields.drift !== '') return fields.drift;
     const settings = settingsKey(fields.sampling ?? {});
-    return this.#history.driftOf({ messages, tools: tools?.digest ?? '', settings }, length);
+    const extendedBy = (call: number): boolean => startsWith(promptIds, this.#tree.idsOf(call));
+    return this.#history.driftOf({ messages, tools: tools?.digest ?? '', settings }, length, extendedBy);
   }
 
   /** Each body is stored once, with the first record that names it. */

@@ -10,7 +10,7 @@ interface Place {
   children: Map<string, Place> | undefined;
   /** Calls whose reply is the last message here, oldest first. */
   replied: number[] | undefined;
-  /** The latest call that goes through here. */
+  /** A call that goes through here; the latest that ends here. */
   latest: number;
 }
 
@@ -22,7 +22,7 @@ export interface Found {
   readonly headCount: number;
   /** Messages at the start of the request that a recorded conversation begins with too. */
   readonly shared: number;
-  /** The latest call of those that share them, -1 for none. */
+  /** The call with the longest conversation of those that share them, by the way taken last; -1 for none. */
   readonly nearest: number;
 }
 
@@ -45,7 +45,6 @@ export class ConversationTree {
     let at = this.#baseOf(turn);
     for (const digest of turn.fresh) at = enter(at, digest, index);
     this.#sent.push(at);
-    // What is on the way keeps the call that was there: only the ends matter to what goes on from here.
     at.latest = index;
     if (turn.reply === '') return;
     const end = enter(at, turn.reply, index);
@@ -62,7 +61,8 @@ export class ConversationTree {
       at = next;
       if (at.replied !== undefined) head = at;
     }
-    const { depth: shared, latest: nearest } = at;
+    const shared = at.depth;
+    const nearest = longestFrom(at).latest;
     return { heads: head?.replied ?? [], headCount: head?.depth ?? 0, shared, nearest };
   }
 
@@ -79,6 +79,12 @@ export class ConversationTree {
     for (const child of sent.children?.values() ?? []) if (child.replied?.includes(index)) return child;
     throw new RangeError(`call ${index} has no reply`);
   }
+}
+
+function longestFrom(place: Place): Place {
+  let at = place;
+  while (at.children !== undefined) at = [...at.children.values()].at(-1) as Place;
+  return at;
 }
 
 function enter(at: Place, digest: string, index: number): Place {

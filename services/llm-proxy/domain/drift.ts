@@ -6,7 +6,7 @@ export const DRIFTS = {
   system_changed: 'the same conversation under other instructions',
   history_edited: 'an earlier message is another one than was sent or sampled',
   reasoning_dropped: 'the thinking of an earlier turn is not there any more',
-  rewound: 'the conversation goes on from an earlier point',
+  rewound: 'the conversation goes on from an earlier point: a rewind, or a branch beside another',
   resampled: 'the same messages again: a retry, or one of several replies',
   compacted: 'the history is replaced by a shorter one',
   retokenised: 'the same messages, rendered to other ids than were sampled',
@@ -17,7 +17,7 @@ export const DRIFTS = {
 
 export type Drift = keyof typeof DRIFTS | '';
 
-/** What is known when a prompt does not extend its conversation. */
+/** What is known of a prompt that does not extend the call with which it shares most. */
 export interface Evidence {
   /** Messages of the request. */
   readonly total: number;
@@ -27,42 +27,49 @@ export interface Evidence {
   readonly shared: number;
   /** Messages of that conversation, its reply included; 0 for none. */
   readonly earlierTotal: number;
-  /** Messages behind the shared ones that stand at the same place in both. */
+  /** That conversation was sent with the same tools. */
+  readonly sameTools: boolean;
+  /** … and settings of the template. */
+  readonly sameSettings: boolean;
+  /** Messages behind the first one that differs which stand at the same place in both. */
   readonly inPlace: number;
+  /** The first message that differs is an assistant's in the request. */
+  readonly turnReplaced: boolean;
+  /** … and it is a sampled one without its thinking. */
+  readonly withoutThinking: boolean;
   /** An earlier conversation has the same second message. */
   readonly secondKnown: boolean;
-  /** The first message that differs is a sampled one without its thinking. */
-  readonly withoutThinking: boolean;
-  /** A recorded call's conversation is the beginning of the request, and … */
+  /** The conversation of a recorded call, its reply included, is the beginning of the request. */
   readonly head: HeadEvidence | undefined;
 }
 
 export interface HeadEvidence {
-  readonly sameTools: boolean;
-  readonly sameSettings: boolean;
+  /** The prompt begins with all ids of that call. */
+  readonly extended: boolean;
   /** The first id that differs is where a reply with thinking begins. */
   readonly atThinking: boolean;
 }
 
+/** Messages that must be gone where a conversation counts as compacted: two turns and what they were answers to. */
+const COMPACTED_MIN = 4;
+
 /** Empty: nothing came before, or nothing that this goes on from. */
 export function driftOf(evidence: Evidence): Drift {
-  const { total, systems, shared, earlierTotal, inPlace } = evidence;
+  const { total, systems, shared, earlierTotal, head } = evidence;
   if (shared === 0) return evidence.secondKnown ? 'system_changed' : '';
   if (evidence.withoutThinking) return 'reasoning_dropped';
-  if (shared === total) return earlierTotal > total + 1 ? 'rewound' : ofSame(evidence, 'resampled');
-  if (evidence.head !== undefined && shared === earlierTotal) return ofSame(evidence, 'retokenised');
+  if (head?.extended === false) return ofSame(evidence, head.atThinking ? 'reasoning_dropped' : 'retokenised');
+  if (shared === total) return ofSame(evidence, 'resampled');
   // The instructions alone do not make two conversations one.
   if (shared <= systems) return '';
-  if (inPlace > 0) return 'history_edited';
-  if (shared === earlierTotal) return ofSame(evidence, 'retokenised');
-  if (total < earlierTotal) return total - shared > 1 ? 'compacted' : 'rewound';
-  return 'history_edited';
+  if (evidence.inPlace > 0) return 'history_edited';
+  const gone = earlierTotal - shared;
+  if (head === undefined && gone >= COMPACTED_MIN && total - shared < gone) return 'compacted';
+  return evidence.turnReplaced ? 'history_edited' : 'rewound';
 }
 
 /** The messages are the same, so it is what stands around them, else `otherwise`. */
-function ofSame({ head }: Evidence, otherwise: Drift): Drift {
-  if (head === undefined) return otherwise;
-  if (!head.sameTools) return 'tools_changed';
-  if (!head.sameSettings) return 'settings_changed';
-  return head.atThinking ? 'reasoning_dropped' : otherwise;
+function ofSame({ sameTools, sameSettings }: Evidence, otherwise: Drift): Drift {
+  if (!sameTools) return 'tools_changed';
+  return sameSettings ? otherwise : 'settings_changed';
 }

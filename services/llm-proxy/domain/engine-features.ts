@@ -21,8 +21,8 @@ export interface EngineFeatures {
   readonly tokenizePath: string;
   /** How it takes the ids of a prompt; empty: it does not. */
   readonly tokenMode: string;
-  /** Tells the version of its weights with each reply in text mode. */
-  readonly weightVersions: boolean;
+  /** Which replies tell the version of the weights; the others' is the one that was published last. */
+  readonly weightVersions: 'whole' | 'token_mode' | 'never';
   /** Path that pauses it for a change of weights; empty: none. */
   readonly pausePath: string;
 }
@@ -37,7 +37,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     severalChoices: true,
     tokenizePath: '/tokenize',
     tokenMode: '/v1/chat/completions with input_ids',
-    weightVersions: true,
+    weightVersions: 'whole',
     pausePath: '/pause_generation',
   },
   vllm: {
@@ -48,8 +48,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     severalChoices: true,
     tokenizePath: '/tokenize',
     tokenMode: '/inference/v1/generate',
-    // Only its token mode does.
-    weightVersions: false,
+    weightVersions: 'token_mode',
     pausePath: '/pause',
   },
   llamacpp: {
@@ -62,7 +61,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     severalChoices: false,
     tokenizePath: '/tokenize',
     tokenMode: '/completion',
-    weightVersions: false,
+    weightVersions: 'never',
     pausePath: '',
   },
   openai: {
@@ -73,7 +72,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     severalChoices: true,
     tokenizePath: '',
     tokenMode: '',
-    weightVersions: false,
+    weightVersions: 'never',
     pausePath: '',
   },
 };

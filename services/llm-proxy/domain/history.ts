@@ -3,7 +3,7 @@ import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js
 import { unpackIds } from '../../common/columns.ts';
 import type { Conversations } from '../../common/conversations.ts';
 import { ConversationTree, type Found } from './conversation-tree.ts';
-import { type Drift, driftOf, type HeadEvidence } from './drift.ts';
+import { type Drift, driftOf } from './drift.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import { digestMessage } from './messages.ts';
 import { settingsKey } from './template-settings.ts';
@@ -78,10 +78,19 @@ export class History {
   /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
   headOf(asked: Conversation): Head | Drift {
     const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
-    const same = found.heads.filter((index) => this.#sameFrame(asked, this.call(index)));
+    const same = found.heads.filter((index) => this.#sameFrame(asked, index));
     const index = same.findLast((one) => this.call(one).lastId !== undefined);
     if (index !== undefined) return { index, count: found.headCount };
-    return this.#classify(asked, found, -1);
+    return found.heads.length === 0 ? this.#classify(asked, found, -1, () => false) : this.#otherFrame(asked, found);
+  }
+
+  /**
+   * Why the prompt does not extend its conversation. `at` is the index of its first id that is another, `extended` tells
+   * whether it begins with all ids of a call.
+   */
+  driftOf(asked: Conversation, at: number, extended: (call: number) => boolean): Drift {
+    const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
+    return this.#classify(asked, found, at, extended);
   }
 
   /** Whether the id at this place of a call's ids, or of those that it goes on from, was sampled. */
@@ -93,38 +102,31 @@ export class History {
     return false;
   }
 
-  /** Why the prompt does not extend its conversation; `at` is the index of its first id that is another. */
-  driftOf(asked: Conversation, at: number): Drift {
-    return this.#classify(asked, this.#tree.find(asked.messages.map(({ digest }) => digest)), at);
+  #otherFrame({ tools }: Conversation, { heads }: Found): Drift {
+    return heads.some((index) => this.call(index).tools === tools) ? 'settings_changed' : 'tools_changed';
   }
 
-  #classify(asked: Conversation, found: Found, at: number): Drift {
+  #classify(asked: Conversation, found: Found, at: number, extended: (call: number) => boolean): Drift {
     const digests = asked.messages.map(({ digest }) => digest);
-    const { shared, nearest } = found;
+    const { shared, nearest, heads } = found;
     const earlier = nearest < 0 ? [] : this.#wholeOf(nearest);
     const later = digests.slice(shared + 1).filter((digest, i) => digest === earlier[shared + 1 + i]);
+    const framed = heads.length > 0 ? heads : [nearest];
+    const sameTools = framed.filter((index) => index >= 0 && this.call(index).tools === asked.tools);
+    const head = heads.at(-1);
     return driftOf({
       total: digests.length,
       systems: systemsOf(asked),
       shared,
       earlierTotal: earlier.length,
-      inPlace: later.length,
-      secondKnown: digests[1] !== undefined && this.#seconds.has(digests[1]),
-      withoutThinking: this.#withoutThinking.has(digests[shared] ?? ''),
-      head: this.#headEvidence(asked, found, at),
-    });
-  }
-
-  #headEvidence(asked: Conversation, { heads }: Found, at: number): HeadEvidence | undefined {
-    const index = heads.at(-1);
-    if (index === undefined) return undefined;
-    const known = heads.map((one) => this.call(one));
-    const sameTools = known.filter(({ tools }) => tools === asked.tools);
-    return {
       sameTools: sameTools.length > 0,
-      sameSettings: sameTools.some(({ settings }) => settings === asked.settings),
-      atThinking: this.#startsThinking(index, at),
-    };
+      sameSettings: sameTools.some((index) => this.#sameFrame(asked, index)),
+      inPlace: later.length,
+      turnReplaced: objectOf(asked.messages[shared]?.value)['role'] === 'assistant',
+      withoutThinking: this.#withoutThinking.has(digests[shared] ?? ''),
+      secondKnown: digests[1] !== undefined && this.#seconds.has(digests[1]),
+      head: head === undefined ? undefined : { extended: extended(head), atThinking: this.#startsThinking(head, at) },
+    });
   }
 
   #startsThinking(head: number, at: number): boolean {
@@ -135,7 +137,8 @@ export class History {
     return false;
   }
 
-  #sameFrame(asked: Conversation, { tools, settings }: Known): boolean {
+  #sameFrame(asked: Conversation, index: number): boolean {
+    const { tools, settings } = this.call(index);
     return tools === asked.tools && settings === asked.settings;
   }
 

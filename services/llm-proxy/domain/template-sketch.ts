@@ -53,32 +53,35 @@ export function thinkingOf(message: JsonObject): string {
 
 /** The first turn of each kind, with what follows it to the next turn; everything that comes before the first turn. */
 function kindsOf(messages: readonly JsonObject[]): JsonObject[] {
-  const lastUser = messages.findLastIndex(({ role }) => role === 'user');
+  const kinds = messages.map(kindOf);
+  const lastUser = kinds.lastIndexOf('user');
   const seen = new Set<string>();
   const kept: JsonObject[] = [];
   for (let at = 0; at < messages.length; ) {
-    const step = stepFrom(messages, at);
-    const kind = [at > lastUser, at === 0, ...step.map(kindOf)].join();
-    if (!seen.has(kind)) kept.push(...step);
+    const end = endOfStep(messages, at);
+    // Of several messages of one kind behind each other, one.
+    const places = range(at, end).filter((i) => i === at || kinds[i] !== kinds[i - 1]);
+    const kind = [at > lastUser, at === 0, ...places.map((i) => kinds[i])].join();
+    if (!seen.has(kind)) kept.push(...places.map((i) => withOneCall(messages[i] as JsonObject)));
     seen.add(kind);
-    at += lengthOfStep(messages, at);
+    at = end;
   }
   return kept;
 }
 
-function lengthOfStep(messages: readonly JsonObject[], from: number): number {
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+/** Behind the last message before the next turn. */
+function endOfStep(messages: readonly JsonObject[], from: number): number {
   let to = from + 1;
   while (to < messages.length && messages[to]?.['role'] !== 'assistant') to++;
-  return to - from;
+  return to;
 }
 
-/** Of several messages of one kind behind each other, one; a turn that asks for one call in the place of many. */
-function stepFrom(messages: readonly JsonObject[], from: number): JsonObject[] {
-  const step = messages.slice(from, from + lengthOfStep(messages, from));
-  const kept = step.filter((message, i) => i === 0 || kindOf(message) !== kindOf(step[i - 1] as JsonObject));
-  const [first, ...rest] = kept;
-  const [call] = arrayOf(first?.['tool_calls']);
-  return first === undefined || call === undefined ? kept : [{ ...first, tool_calls: [call] }, ...rest];
+/** A turn that asks for one call in the place of many. */
+function withOneCall(message: JsonObject): JsonObject {
+  const [call] = arrayOf(message['tool_calls']);
+  return call === undefined ? message : { ...message, tool_calls: [call] };
 }
 
 function kindOf(message: JsonObject): string {

@@ -5,6 +5,7 @@ import { PolarError } from '../../common/errors.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { logprobColumn, sampledOf } from '../domain/tokens.ts';
+import { ApiKey } from './api-key.ts';
 import { Engine } from './engine.ts';
 import { TextCall } from './engine-call.ts';
 
@@ -79,7 +80,11 @@ describe('contract breaches of engines', () => {
     ['an error with 200', { body: { error: { message: 'no' } } }, 'ENGINE_ERROR'],
     ['an end without [DONE]', { type: event, body: sse(delta) }, 'ENGINE_STREAM_CUT'],
     ['a cut', { type: event, body: sse(delta), cut: true }, 'ENGINE_STREAM_CUT'],
-    ['a cut inside an event', { type: event, body: `${sse(delta)}data: {"ch`, cut: true }, 'ENGINE_STREAM_CUT'],
+    [
+      'a cut inside an event',
+      { type: event, body: `${sse(delta)}data: {"ch`, cut: true },
+      'ENGINE_STREAM_CUT',
+    ],
     ['an event that is no JSON', { type: event, body: sse(delta, '{"choices":') }, 'ENGINE_ERROR'],
     ['an event that is HTML', { type: event, body: sse(delta, page) }, 'ENGINE_ERROR'],
     [
@@ -125,7 +130,12 @@ describe('contract breaches of engines', () => {
   });
 
   it('choices and messages of any form break nothing', async () => {
-    const forms = [{}, { choices: null }, { choices: [null, 3, []] }, { choices: [{ message: 'x', logprobs: 1 }] }];
+    const forms = [
+      {},
+      { choices: null },
+      { choices: [null, 3, []] },
+      { choices: [{ message: 'x', logprobs: 1 }] },
+    ];
     for (const body of forms) {
       for (const kind of ['vllm', 'sglang', 'llamacpp', 'openai'] as const) {
         const call = callTo(kind, false, { body });
@@ -133,6 +143,30 @@ describe('contract breaches of engines', () => {
         expect(sampledOf(call.tokens, 0).ids ?? []).to.deep.equal([]);
       }
       await drained(callTo('vllm', true, { type: event, body: sse(body, '[DONE]') }));
+    }
+  });
+
+  it('an answer that repeats the key is told without it', async () => {
+    const key = 'sk-0123456789';
+    for (const [status, reason] of [
+      [401, 'ENGINE_ERROR'],
+      [400, 'ENGINE_REFUSED'],
+      [500, 'ENGINE_UNAVAILABLE'],
+    ] as const) {
+      const message = `Incorrect API key provided: ${status === 401 ? 'sk-0*****6789' : key}`;
+      server.answer = () => ({ status, body: { error: { message } } });
+      const engine = new Engine(server.url, {
+        kind: 'openai',
+        model: 'm',
+        key: new ApiKey(key),
+        callsMax: 1,
+      });
+      opened.push(engine);
+      const error = await engine.whole({}, never).catch((caught) => caught);
+      expect(error).to.include({ reason });
+      expect(error.message).to.not.match(/sk-0/);
+      expect(server.requests.at(-1)?.headers.authorization).to.equal(`Bearer ${key}`);
+      expect(`${JSON.stringify(engine)}${String(engine)}`).to.not.include(key);
     }
   });
 

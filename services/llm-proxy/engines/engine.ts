@@ -1,5 +1,4 @@
 // One inference server: chat calls whole or as a stream, its model, its health.
-import type { IncomingMessage } from 'node:http';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
@@ -8,9 +7,10 @@ import { parseLenient } from '../domain/lenient-json.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
+import type { ApiKey } from './api-key.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
-import { EngineConnection, readText, tooLarge, unavailable } from './http.ts';
+import { type Answer, EngineConnection, readText, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
@@ -35,12 +35,14 @@ export class Engine implements Disposable {
   readonly adapter: EngineAdapter;
   readonly health = new Health();
   readonly #connection: EngineConnection;
+  readonly #key: ApiKey | undefined;
   readonly #modelServed: string;
   #modelFound: string | undefined;
 
   constructor(url: string, { kind, model, key }: EngineSpec) {
     this.adapter = ADAPTERS[kind];
     this.#connection = new EngineConnection(url, key);
+    this.#key = key;
     this.#modelServed = model;
   }
 
@@ -65,7 +67,7 @@ export class Engine implements Disposable {
     return await this.ask(CHAT, body, signal);
   }
 
-  /** POST to another path than that of chats; text goes out as it is. Throws as `whole`. */
+  /** POST to another path than that of chats; bytes go out as they are. Throws as `whole`. */
   async ask(path: string, body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
     return await this.#json(await this.#request('POST', path, body, signal), signal);
   }
@@ -76,13 +78,9 @@ export class Engine implements Disposable {
   }
 
   /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, and ENGINE_STREAM_CUT. */
-  async *chunks(
-    body: RequestBody,
-    signal: AbortSignal,
-    path = CHAT,
-  ): AsyncGenerator<JsonObject, void> {
+  async *chunks(body: RequestBody, signal: AbortSignal, path = CHAT): AsyncGenerator<JsonObject, void> {
     const response = await this.#request('POST', path, body, signal);
-    if (!String(response.headers['content-type']).includes('event-stream')) {
+    if (!response.contentType.includes('event-stream')) {
       throw noStream(this.name, await this.#text(response, signal));
     }
     let done = false;
@@ -95,8 +93,8 @@ export class Engine implements Disposable {
       if (error instanceof PolarError) throw error;
       throw this.#cut(error);
     } finally {
-      if (done) drain(response);
-      else response.destroy();
+      if (done) response.finish(TAIL_MS);
+      else response.close();
     }
   }
 
@@ -116,32 +114,35 @@ export class Engine implements Disposable {
     path: string,
     body: RequestBody | undefined,
     signal: AbortSignal,
-  ): Promise<IncomingMessage> {
+  ): Promise<Answer> {
     const response = await this.#connection.request(method, path, piecesOf(body), signal).catch((error) => {
       if (!signal.aborted) this.health.failed();
       throw error;
     });
-    if (response.statusCode === 200) return response;
+    if (response.status === 200) return response;
     // The model may have gone with another start of the engine.
-    if (response.statusCode === 404) this.#modelFound = undefined;
+    if (response.status === 404) this.#modelFound = undefined;
     throw await this.#failure(response, signal);
   }
 
-  async #json(response: IncomingMessage, signal: AbortSignal): Promise<JsonObject> {
+  async #json(response: Answer, signal: AbortSignal): Promise<JsonObject> {
     const value = this.#parse(await this.#text(response, signal));
     this.health.answered();
     return value;
   }
 
-  async #failure(response: IncomingMessage, signal: AbortSignal): Promise<PolarError> {
-    const status = response.statusCode ?? 0;
+  async #failure(response: Answer, signal: AbortSignal): Promise<PolarError> {
+    const { status } = response;
     if (isFault(status)) this.health.failed();
     else this.health.answered();
-    const text = await this.#text(response, signal);
-    return failureOfStatus(this.name, status, messageIn(text));
+    return this.#said(status, messageIn(await this.#text(response, signal)));
   }
 
-  async #text(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  #said(status: number, message: string): PolarError {
+    return failureOfStatus(this.name, status, this.#key?.without(status, message) ?? message);
+  }
+
+  async #text(response: Answer, signal: AbortSignal): Promise<string> {
     try {
       return await readText(response, this.name, signal);
     } catch (error) {
@@ -165,10 +166,10 @@ export class Engine implements Disposable {
     return unavailable(this.name, new Error(`no answer within ${ENGINE_PROBE_MS} ms`));
   }
 
-  async *#events(response: IncomingMessage): AsyncGenerator<JsonObject, void> {
+  async *#events(response: Answer): AsyncGenerator<JsonObject, void> {
     const decoder = new EventDecoder();
     let sizeBytes = 0;
-    for await (const bytes of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    for await (const bytes of response) {
       sizeBytes += bytes.length;
       if (sizeBytes > ENGINE_REPLY_BYTES_MAX) throw tooLarge();
       for (const data of decoder.push(bytes)) {
@@ -184,7 +185,7 @@ export class Engine implements Disposable {
   /** An error event in a stream. */
   #failureOf({ code, message }: JsonObject): PolarError {
     const status = typeof code === 'number' ? code : 500;
-    return failureOfStatus(this.name, status, textOf(message) ?? 'error in the stream');
+    return this.#said(status, textOf(message) ?? 'error in the stream');
   }
 
   #parse(text: string): JsonObject {
@@ -200,12 +201,4 @@ export class Engine implements Disposable {
     const message = `the engine at ${this.name} broke off a stream (${why})`;
     return new PolarError('ENGINE_STREAM_CUT', message, { cause: error });
   }
-}
-
-/** Read the rest, so that the connection can be used again. */
-function drain(response: IncomingMessage): void {
-  const timer = setTimeout(() => response.destroy(), TAIL_MS);
-  response.once('close', () => clearTimeout(timer));
-  // Not before the iterator has let go of it.
-  setImmediate(() => response.resume());
 }

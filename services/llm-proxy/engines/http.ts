@@ -1,89 +1,69 @@
 // One HTTP exchange with an engine: kept-alive connections, explicit time limits, typed failures.
-import * as http from 'node:http';
-import * as https from 'node:https';
 import { PolarError } from '../../common/errors.ts';
-import { CALLS_IN_FLIGHT_MAX, ENGINE_CONNECT_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
+import { ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { ApiKey } from './api-key.ts';
+import type { Answer } from './wire/connection.ts';
+import { Connections } from './wire/connections.ts';
+
+export type { Answer };
 
 export class EngineConnection implements Disposable {
   /** The engine in messages: its address without credentials. */
   readonly name: string;
-  readonly #baseUrl: string;
-  readonly #agent: http.Agent;
-  readonly #key: ApiKey | undefined;
+  readonly #path: string;
+  readonly #connections: Connections;
+  /** What every request says of itself. */
+  readonly #fields: string;
 
   /** `baseUrl` with or without /v1. */
   constructor(baseUrl: string, key?: ApiKey) {
-    this.#key = key;
-    this.name = new URL(baseUrl).origin;
-    this.#baseUrl = baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
-    const Agent = baseUrl.startsWith('https:') ? https.Agent : http.Agent;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: CALLS_IN_FLIGHT_MAX, maxFreeSockets: 64 });
+    const url = new URL(baseUrl);
+    const { origin, protocol, hostname, port, host, pathname } = url;
+    const tls = protocol === 'https:';
+    this.name = origin;
+    this.#path = pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+    this.#connections = new Connections({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? (tls ? 443 : 80) : Number(port),
+      tls,
+    });
+    const authorization = key?.authorization ?? basicIn(url);
+    const own = authorization === undefined ? '' : `authorization: ${authorization}\r\n`;
+    this.#fields = `host: ${host}\r\naccept: application/json, text/event-stream\r\n${own}`;
   }
 
   [Symbol.dispose](): void {
-    this.#agent.destroy();
+    this.#connections[Symbol.dispose]();
   }
 
   /** Resolves with the head of the answer. Throws ENGINE_UNAVAILABLE, or the signal's reason. */
-  request(
+  async request(
     method: 'GET' | 'POST',
     path: string,
     body: readonly Buffer[] | undefined,
     signal: AbortSignal,
-  ): Promise<http.IncomingMessage> {
-    const url = `${this.#baseUrl}${path}`;
-    return new Promise((resolve, reject) => {
-      const options: http.RequestOptions = {
-        method,
-        agent: this.#agent,
-        headers: {
-          ...(body === undefined ? {} : jsonHeaders(body)),
-          ...(this.#key && { authorization: this.#key.authorization }),
-        },
-      };
-      const request = url.startsWith('https:') ? https.request(url, options) : http.request(url, options);
-      const abort = (): void => void request.destroy(asError(signal.reason));
-      const fail = (error: NodeJS.ErrnoException): void => {
-        signal.removeEventListener('abort', abort);
-        if (signal.aborted) reject(signal.reason);
-        // The engine closed a kept-alive connection while the request was on its way: not an answer to this request.
-        else if (request.reusedSocket && error.code === 'ECONNRESET')
-          resolve(this.request(method, path, body, signal));
-        else reject(unavailable(this.name, error));
-      };
-      request.once('response', (response) => {
-        // From here on an abort cuts the body; reading it then fails.
-        response.once('close', () => signal.removeEventListener('abort', abort));
-        resolve(response);
-      });
-      request.on('error', fail);
-      limitConnect(request);
-      if (signal.aborted) abort();
-      else signal.addEventListener('abort', abort, { once: true });
-      request.cork();
-      for (const piece of body ?? []) request.write(piece);
-      request.end();
-    });
+  ): Promise<Answer> {
+    const head = `${method} ${this.#path}${path} HTTP/1.1\r\n${this.#fields}${jsonFields(body)}\r\n`;
+    try {
+      return await this.#connections.send(head, body ?? [], signal);
+    } catch (error) {
+      throw signal.aborted ? signal.reason : unavailable(this.name, error);
+    }
   }
 }
 
-const jsonHeaders = (body: readonly Buffer[]): http.OutgoingHttpHeaders => ({
-  'content-type': 'application/json',
-  'content-length': body.reduce((sum, { length }) => sum + length, 0),
-  accept: 'application/json, text/event-stream',
-});
-
-function limitConnect(request: http.ClientRequest): void {
-  request.once('socket', (socket) => {
-    if (!socket.connecting) return;
-    const late = new Error(`no connection within ${ENGINE_CONNECT_MS} ms`);
-    const timer = setTimeout(() => request.destroy(late), ENGINE_CONNECT_MS);
-    for (const event of ['connect', 'close'] as const) socket.once(event, () => clearTimeout(timer));
-  });
+/** Of an address with credentials in it. */
+function basicIn({ username, password }: URL): string | undefined {
+  if (username === '' && password === '') return undefined;
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error('aborted'));
+function jsonFields(body: readonly Buffer[] | undefined): string {
+  if (body === undefined) return '';
+  const sizeBytes = body.reduce((sum, { length }) => sum + length, 0);
+  return `content-type: application/json\r\ncontent-length: ${sizeBytes}\r\n`;
+}
 
 export const unavailable = (name: string, error: unknown): PolarError =>
   new PolarError(
@@ -94,20 +74,17 @@ export const unavailable = (name: string, error: unknown): PolarError =>
   );
 
 /** The body as text. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
-export async function readText(
-  response: http.IncomingMessage,
-  name: string,
-  signal: AbortSignal,
-): Promise<string> {
+export async function readText(answer: Answer, name: string, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
+    for await (const chunk of answer) {
       sizeBytes += chunk.length;
       if (sizeBytes > ENGINE_REPLY_BYTES_MAX) throw tooLarge();
       chunks.push(chunk);
     }
   } catch (error) {
+    answer.close();
     if (error instanceof PolarError) throw error;
     throw signal.aborted ? signal.reason : unavailable(name, error);
   }

@@ -79,7 +79,6 @@ export class PlacedCall implements EngineCall {
       this.#place.leave();
     }
   }
-
 }
 
 /** What a failure at the place is to its call: where another engine is there, it is to be tried again at once. */

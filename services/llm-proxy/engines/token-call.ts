@@ -10,7 +10,7 @@ import type { EngineCall, TextCall } from './engine-call.ts';
 export interface TokenPrompt {
   readonly ids: Int32Array;
   /** The same as the members of a JSON array. */
-  readonly text: string;
+  readonly text: Buffer;
 }
 
 /** A call that is given ids. */

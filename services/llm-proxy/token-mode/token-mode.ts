@@ -63,8 +63,9 @@ export class TokenMode {
     this.#local = wanted ? localRender(settings.tokenizer) : undefined;
   }
 
-  get audited(): AuditCounts {
-    return this.#audit.counts;
+  /** Unset in text mode. */
+  get audited(): AuditCounts | undefined {
+    return this.#settings.mode === 'text' ? undefined : this.#audit.counts;
   }
 
   /** The call in token mode, where the node wants that and the engine's kind can do it. */

@@ -1,7 +1,7 @@
 // What the shared vectors do not say. They are in test/vectors, the laws on made-up sessions in test/contract.
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { CompletionSchema, UsageSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { DriftKind } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { type RecordedCall, recordsOf } from '../../../test/support/records.ts';
 import { packIds } from '../../common/columns.ts';
@@ -110,12 +110,8 @@ describe('build', () => {
 
   it('counts what an engine without ids sampled, and leaves it out of traces', () => {
     const [known, unknown] = recordsOf([call('c1', [1], [2, 3]), call('c2', [], [])]);
-    const noIds = create(CompletionSchema, {
-      ...unknown!,
-      noTokenIds: true,
-      usage: { completionTokens: 40 },
-    });
-    const { traces, stats } = build('prefix_merging', expand([known!, noIds]));
+    Object.assign(unknown!, { noTokenIds: true, usage: create(UsageSchema, { completionTokens: 40 }) });
+    const { traces, stats } = build('prefix_merging', expand([known!, unknown!]));
     expect(traces.map(({ spans }) => spans.map(({ callId }) => callId))).to.deep.equal([['c1']]);
     expect(stats).to.deep.include({
       trainedTokens: 2n,

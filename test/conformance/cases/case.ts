@@ -63,7 +63,6 @@ export interface Case {
   readonly other?: (cli: Cli) => readonly Step[];
   /** Replies to summaries and the like. */
   readonly asides?: (cli: Cli, marks: Marks) => readonly Step[];
-  readonly subAgents?: boolean;
   readonly expected: Expected;
 }
 
@@ -97,7 +96,7 @@ export function scriptsOf(cli: Cli, one: Case): object[] {
     script(literal(mark(cli, one, String(n))), steps(cli, marks)),
   );
   if (one.other === undefined) return commands.reverse();
-  const when = [literal(marks.other), ...(cli.afterSummary === undefined ? [] : [cli.afterSummary])];
+  const when = [literal(marks.other), ...(cli.aroundSummary === undefined ? [] : [cli.aroundSummary])];
   return [...commands.reverse(), script(when.join('|'), one.other(cli))];
 }
 

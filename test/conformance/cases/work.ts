@@ -118,7 +118,6 @@ export const subAgents: Case = {
   name: 'sub-agents',
   what: 'a sub-agent does a part',
   engine: 'vllm',
-  subAgents: true,
   commands: [
     {
       prompt: 'Let another agent write one.txt.',
@@ -129,7 +128,7 @@ export const subAgents: Case = {
       ],
     },
   ],
-  other: () => [{ calls: [one] }, { text: 'It is written.' }],
+  other: ({ subAgentEnd }) => [{ calls: [one] }, { text: 'It is written.', calls: callsOf(subAgentEnd) }],
   expected: {
     exitCodes: [0],
     files: { 'one.txt': 'one\n' },

@@ -1,7 +1,12 @@
 // Claude Code: Messages over SSE, whole replies after an error event; the prompt depends on the model's name.
-import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '2.1.329';
+
+const SUMMARY: Unlike = {
+  traces: 2,
+  why: 'its request for a summary goes on with the conversation',
+};
 
 export const claude: Cli = {
   name: 'claude',
@@ -43,6 +48,11 @@ export const claude: Cli = {
     },
   }),
   compactsAt: CONTEXT_TOKENS - 1_000,
+  aroundSummary: 'TEXT ONLY',
   cannot: {},
-  unlike: {},
+  unlike: {
+    'overflow-vllm': SUMMARY,
+    compaction: SUMMARY,
+    edit: { traces: 2, why: 'it adds `replace_all: false` to an Edit call of its history that has none' },
+  },
 };

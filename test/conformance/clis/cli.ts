@@ -26,7 +26,7 @@ export interface Ask {
   /** Of the session at the proxy, without `/v1`. */
   readonly url: string;
   readonly capability: string;
-  readonly subAgents: boolean;
+  readonly case: CaseName;
 }
 
 export interface CliCommand {
@@ -53,12 +53,14 @@ export interface Cli {
   readonly whole?: true;
   /** Prompt tokens, as told by the engine, at which it makes a summary, and which it still dares to send. */
   readonly compactsAt?: number;
-  /** What it says, as a regular expression, behind a summary that only stands in a turn of the model. */
-  readonly afterSummary?: string;
+  /** What it says, as a regular expression, around a summary, where nothing else tells which case it is. */
+  readonly aroundSummary?: string;
   /** What it says, as a regular expression, to go on behind a text that broke off. */
   readonly resumption?: string;
   /** The call that starts a sub-agent, where the CLI has them. */
   subAgent?(prompt: string): ScriptedCall;
+  /** The call that ends a sub-agent, where text does not. */
+  readonly subAgentEnd?: ScriptedCall;
   /** The call that waits for its end, where the first does not. */
   readonly waitForSubAgent?: ScriptedCall;
   /** Cases that this CLI cannot do, with the reason. */

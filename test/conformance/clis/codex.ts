@@ -1,7 +1,15 @@
 // Codex: Responses over SSE; keeps its tools few where no feature asks for more.
-import { type Cli, CONTEXT_TOKENS, HOME, MODEL } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, HOME, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '0.169.0';
+
+const OVERFLOW: Unlike = {
+  exitCodes: [1],
+  finishes: ['tool_calls'],
+  traces: 1,
+  says: '',
+  why: 'it ends on an overflow, and makes no summary then',
+};
 
 export const codex: Cli = {
   name: 'codex',
@@ -14,7 +22,7 @@ export const codex: Cli = {
       entry: 'node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex',
     },
   },
-  files: ({ url, subAgents }) => ({
+  files: (ask) => ({
     '.codex/config.toml': `
 model = "${MODEL}"
 model_provider = "polar"
@@ -29,10 +37,10 @@ enabled = false
 plugins = false
 apps = false
 goals = false
-multi_agent = ${subAgents}
+multi_agent = ${ask.case === 'sub-agents'}
 [model_providers.polar]
 name = "polar"
-base_url = "${url}/v1"
+base_url = "${ask.url}/v1"
 env_key = "POLAR_KEY"
 wire_api = "responses"
 `,
@@ -53,5 +61,12 @@ wire_api = "responses"
   },
   compactsAt: CONTEXT_TOKENS - 1_000,
   cannot: {},
-  unlike: {},
+  unlike: {
+    'overflow-sglang': OVERFLOW,
+    'overflow-vllm': OVERFLOW,
+    'sub-agents': {
+      finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'stop', 'done'],
+      why: 'it waits for a sub-agent with a call of its own',
+    },
+  },
 };

@@ -1,8 +1,19 @@
 // Gemini CLI: generateContent over SSE; a broken socket in a stream ends it.
 import { NODE_MOUNT } from '../../../services/harness-executor/adapters/adapter.ts';
-import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
+import { type Cli, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '0.61.0';
+
+/** What it takes an unknown model for; there is no setting. */
+const WINDOW = 1_048_576;
+
+const OVERFLOW: Unlike = {
+  exitCodes: [1],
+  finishes: ['tool_calls'],
+  traces: 1,
+  says: '',
+  why: 'it ends on an overflow, and makes no summary then',
+};
 
 export const gemini: Cli = {
   name: 'gemini',
@@ -15,10 +26,11 @@ export const gemini: Cli = {
       entry: 'node_modules/@google/gemini-cli/bundle/gemini.js',
     },
   },
-  files: () => ({
+  files: (ask) => ({
     '.gemini/settings.json': JSON.stringify({
       security: { auth: { selectedType: 'gemini-api-key' } },
       privacy: { usageStatisticsEnabled: false },
+      ...(ask.case === 'compaction' && { model: { compressionThreshold: 5_000 / WINDOW } }),
       general: { disableAutoUpdate: true },
     }),
   }),
@@ -34,8 +46,21 @@ export const gemini: Cli = {
       env: { GEMINI_API_KEY: capability, GOOGLE_GEMINI_BASE_URL: url },
     };
   },
-  subAgent: (prompt) => ({ tool: 'generalist', arguments: { request: prompt } }),
-  compactsAt: CONTEXT_TOKENS - 1_000,
+  subAgent: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: 'generalist', prompt } }),
+  subAgentEnd: { tool: 'complete_task', arguments: { result: 'It is written.' } },
   cannot: {},
-  unlike: {},
+  unlike: {
+    'overflow-sglang': OVERFLOW,
+    'overflow-vllm': OVERFLOW,
+    compaction: {
+      finishes: ['tool_calls', 'stop', 'stop', 'stop', 'tool_calls', 'done'],
+      traces: 4,
+      why: 'it asks for a summary and for a better one, at the start of a command',
+    },
+    'sub-agents': {
+      finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'done'],
+      why: 'a sub-agent ends with a tool call',
+    },
+    resume: { traces: 2, why: 'it renders the list of files at the head of the conversation anew' },
+  },
 };

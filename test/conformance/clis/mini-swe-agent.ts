@@ -1,8 +1,16 @@
 // mini-swe-agent: one tool, whole replies, a history that only grows; a task ends with a command that says so.
 import { join } from 'node:path';
-import { type Cli, HOME, MODEL } from './cli.ts';
+import { type Cli, HOME, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '2.4.6';
+
+const OVERFLOW: Unlike = {
+  exitCodes: [1],
+  finishes: ['tool_calls'],
+  traces: 1,
+  says: '',
+  why: 'it makes no summaries',
+};
 
 export const miniSweAgent: Cli = {
   name: 'mini-swe-agent',
@@ -47,5 +55,8 @@ export const miniSweAgent: Cli = {
     'sub-agents': 'it has none',
     resume: 'a run has no successor',
   },
-  unlike: {},
+  unlike: {
+    'overflow-sglang': OVERFLOW,
+    'overflow-vllm': OVERFLOW,
+  },
 };

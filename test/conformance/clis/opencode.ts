@@ -1,7 +1,12 @@
 // OpenCode: a native program; titles are a call of their own unless `--title` is given.
-import { type Cli, CONTEXT_TOKENS, HOME, MODEL, REPLY_TOKENS_MAX } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, HOME, MODEL, REPLY_TOKENS_MAX, type Unlike } from './cli.ts';
 
 const VERSION = '1.18.33';
+
+const OVERFLOW: Unlike = {
+  exitCodes: [1],
+  why: 'it makes a summary and goes on, and says with its exit code that there was an error',
+};
 
 export const opencode: Cli = {
   name: 'opencode',
@@ -47,7 +52,10 @@ export const opencode: Cli = {
     arguments: { description: 'a small part', prompt, subagent_type: 'general' },
   }),
   compactsAt: CONTEXT_TOKENS - 5_000,
-  afterSummary: 'Continue if you have next steps',
+  aroundSummary: 'Continue if you have next steps',
   cannot: {},
-  unlike: {},
+  unlike: {
+    'overflow-sglang': OVERFLOW,
+    'overflow-vllm': OVERFLOW,
+  },
 };

@@ -54,5 +54,7 @@ export const qwen: Cli = {
   resumption: 'connection dropped mid-response',
   compactsAt: 35_000,
   cannot: {},
-  unlike: {},
+  unlike: {
+    resume: { traces: 2, why: 'it renders its system prompt and the list of files anew' },
+  },
 };

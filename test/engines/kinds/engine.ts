@@ -11,6 +11,8 @@ export interface Sampling {
   readonly temperature: number;
   readonly maxTokens: number;
   readonly seed?: number;
+  /** Added to the logits of ids. */
+  readonly bias?: Readonly<Record<number, number>>;
 }
 
 export interface Sampled {
@@ -51,8 +53,8 @@ export interface RealEngine {
   promptIds(url: string, messages: readonly Message[]): Promise<readonly number[]>;
   tokenize(url: string, text: string): Promise<readonly number[]>;
   generate(url: string, prompt: readonly number[], sampling: Sampling): Promise<Sampled>;
-  /** Logprobs of the ids from place `from` on, as the engine gives them when it samples at this temperature. */
-  rescore(url: string, ids: readonly number[], from: number, temperature: number): Promise<readonly number[]>;
+  /** Logprobs of the ids from place `from` on, as the engine gives them when it samples in this way. */
+  rescore(url: string, ids: readonly number[], from: number, sampling: Sampling): Promise<readonly number[]>;
   /** Requests that it is working on. */
   running(url: string): Promise<number>;
 }

@@ -6,7 +6,7 @@ import { run } from '../setup/command.ts';
 import { isMade, made } from '../setup/folders.ts';
 import { inputsOf, pythonWith } from '../setup/python.ts';
 import { TINY, tinyModel } from '../setup/tiny-model.ts';
-import { ask, type RealEngine } from './engine.ts';
+import { ask, type RealEngine, type Sampling } from './engine.ts';
 
 const PACKAGES = { name: 'sglang', packages: ['sglang==0.5.23'] };
 const VOCABULARY = 2048;
@@ -71,7 +71,7 @@ export const sglang: RealEngine = {
     const pairs = objectOf(reply['meta_info'])['output_token_logprobs'] as [number, number][];
     return { ids: reply['output_ids'] as number[], logprobs: pairs.map(([logprob]) => logprob) };
   },
-  async rescore(url, ids, from, temperature) {
+  async rescore(url, ids, from, sampling) {
     const reply = await ask(`${url}/generate`, {
       input_ids: [...ids],
       sampling_params: { temperature: 0, max_new_tokens: 1 },
@@ -90,10 +90,14 @@ export const sglang: RealEngine = {
   },
 };
 
-/** The logprob of an id once the temperature has been applied to the whole vocabulary. Greedy counts as 1. */
-function tempered(all: readonly [number, number][], wanted: number, temperature: number): number {
+/** The logprob of an id once bias and temperature have been applied to the whole vocabulary. Greedy counts as 1. */
+function processed(
+  all: readonly [number, number][],
+  wanted: number,
+  { temperature, bias = {} }: Sampling,
+): number {
   const divisor = temperature === 0 ? 1 : temperature;
-  const norm = Math.log(all.reduce((sum, [logprob]) => sum + Math.exp(logprob / divisor), 0));
-  const found = all.find(([, id]) => id === wanted);
-  return (found?.[0] ?? Number.NaN) / divisor - norm;
+  const logits = new Map(all.map(([logprob, id]) => [id, (logprob + (bias[id] ?? 0)) / divisor]));
+  const norm = Math.log([...logits.values()].reduce((sum, logit) => sum + Math.exp(logit), 0));
+  return (logits.get(wanted) ?? Number.NaN) - norm;
 }

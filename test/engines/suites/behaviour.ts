@@ -39,6 +39,7 @@ export function behaviour(engine: RealEngine, site: () => Site): void {
 
 async function leaving({ engine, url, mode, proxy }: Site, stream: boolean): Promise<void> {
   const conversation = await Conversation.start(proxy);
+  await conversation.say('Say seven.', stream, { temperature: 1, maxTokens: 8 });
   conversation.messages.push({ role: 'user', content: 'Go on for ever.' });
   const harness = new AbortController();
   // More than is sampled before the harness leaves.
@@ -48,16 +49,16 @@ async function leaving({ engine, url, mode, proxy }: Site, stream: boolean): Pro
     .then((answer) => answer.text())
     .catch(() => 'left');
   await until('the engine works', async () => (await engine.running(url)) === 1);
-  const left = performance.now();
+  const since = performance.now();
   harness.abort();
   expect(await call).to.equal('left');
   await until('the engine is idle', async () => (await engine.running(url)) === 0);
   const figures = figuresOf(engine.title);
-  figures.abortMs = Math.max(figures.abortMs, Math.round(performance.now() - left));
+  figures.abortMs = Math.max(figures.abortMs, Math.round(performance.now() - since));
   await conversation.close();
-  const reasons = (await conversation.recorded()).map(({ record }) => record.finishReason);
-  const told = stream && mode === 'text' && engine.idsWithText;
-  expect(reasons).to.deep.equal(told ? ['cancelled'] : []);
+  const [, ...left] = await conversation.recorded();
+  for (const { record } of left) expect(record.finishReason).to.equal('cancelled');
+  if (stream && mode === 'text' && engine.idsWithText) expect(left[0]?.sampled).to.not.deep.equal([]);
 }
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {

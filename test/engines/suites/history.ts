@@ -3,13 +3,19 @@
 import { expect } from 'chai';
 import { Conversation, type Recorded } from '../conversation.ts';
 import { figuresOf } from '../figures.ts';
+import type { RealEngine, Sampling } from '../kinds/engine.ts';
 import type { Site } from '../site.ts';
 import { scoredAgain } from './records.ts';
 
 const TURNS = 20;
 const SESSION_MS = 600_000;
 /** High enough for words to be spelt in odd ways by a real model, too. */
-const SAMPLING = { temperature: 1.5, maxTokens: 24 };
+const samplingOf = (engine: RealEngine): Sampling => ({
+  temperature: 1.5,
+  maxTokens: 24,
+  // Some replies end by themselves, others at the limit.
+  bias: { [engine.endId]: 4 },
+});
 const END = '<|im_end|>';
 
 export function history(site: () => Site): void {
@@ -17,9 +23,7 @@ export function history(site: () => Site): void {
     const { mode, proxy, engine } = site();
     const conversation = await Conversation.start(proxy);
     for (let turn = 0; turn < TURNS; turn++) {
-      // Some replies end by themselves, others at the limit.
-      const bias = { logit_bias: { [engine.endId]: 4 } };
-      await conversation.say(questionOf(turn), turn % 2 === 0, SAMPLING, bias);
+      await conversation.say(questionOf(turn), turn % 2 === 0, samplingOf(engine));
     }
     const recorded = await conversation.recorded();
     const drifted = recorded.slice(1).filter((one, i) => !extendsTurn(one, recorded[i] as Recorded));
@@ -29,6 +33,7 @@ export function history(site: () => Site): void {
       for (const { record } of drifted) expect(record.drift).to.not.equal('');
     } else {
       expect(drifted.map(({ record }) => [record.index, record.drift])).to.deep.equal([]);
+      expect(new Set(recorded.slice(1).map(({ record }) => record.mode))).to.deep.equal(new Set(['token']));
       await isServedAsRecorded(site(), recorded);
     }
   }).timeout(SESSION_MS);
@@ -53,6 +58,6 @@ async function isServedAsRecorded(site: Site, recorded: readonly Recorded[]): Pr
     expect(fresh, `new ids of turn ${i + 1}`).to.deep.equal(await engine.tokenize(url, text));
   }
   for (const one of [recorded[1], recorded.at(-1)]) {
-    if (one !== undefined) await scoredAgain(site, one, SAMPLING.temperature);
+    if (one !== undefined) await scoredAgain(site, one, samplingOf(engine));
   }
 }

@@ -18,10 +18,11 @@ export function records(engine: RealEngine, site: () => Site): void {
     for (const temperature of [1, 0.7, 0]) {
       it(`records logprobs as a re-scoring gives them (${form}, temperature ${temperature})`, async () => {
         const conversation = await Conversation.start(site().proxy);
-        for (const turn of TURNS) await conversation.say(turn, stream, { temperature, maxTokens: 24 });
+        const sampling = { temperature, maxTokens: 24 };
+        for (const turn of TURNS) await conversation.say(turn, stream, sampling);
         for (const one of await conversation.recorded()) {
           expect(one.record.logprobMode).to.equal(engine.logprobMode);
-          await scoredAgain(site(), one, temperature);
+          await scoredAgain(site(), one, sampling);
         }
       }).timeout(CALL_MS);
     }
@@ -30,9 +31,8 @@ export function records(engine: RealEngine, site: () => Site): void {
   it('records the end token and its logprob where the model ends its turn', async () => {
     for (const stream of [false, true]) {
       const conversation = await Conversation.start(site().proxy);
-      const toTheEnd = { logit_bias: { [engine.endId]: 8 } };
-      const sampling = { temperature: 1, maxTokens: 200 };
-      const reply = await conversation.say('Say seven.', stream, sampling, toTheEnd);
+      const toTheEnd = { temperature: 1, maxTokens: 200, bias: { [engine.endId]: 8 } };
+      const reply = await conversation.say('Say seven.', stream, toTheEnd);
       const one = await conversation.last();
       expect(reply.finishReason).to.equal('stop');
       expect(one.record.finishReason).to.equal('stop');
@@ -61,18 +61,19 @@ async function sameAsAskedDirectly(site: Site, stream: boolean, sampling: Sampli
     const own = await engine.generate(url, one.prompt, sampling);
     expect(one.sampled, 'sampled ids').to.deep.equal(own.ids);
     expect(one.record).to.include({ engine: engine.kind, trainable: true, errorReason: '' });
-    expect(one.record).to.include({ mode: mode === 'text' ? 'text' : 'token', finishReason: 'length' });
+    // What goes on from nothing has no ids yet.
+    expect(one.record.mode).to.equal(mode === 'text' || i === 0 ? 'text' : 'token');
     figuresOf(engine.title).callsCompared++;
   }
 }
 
 /** Within the engine's tolerance of what it says of the same ids when it is given them. */
-export async function scoredAgain(site: Site, one: Recorded, temperature: number): Promise<void> {
+export async function scoredAgain(site: Site, one: Recorded, sampling: Sampling): Promise<void> {
   const { engine, url } = site;
   const figures = figuresOf(engine.title);
   expect(one.logprobs, 'a logprob for each sampled id').to.have.length(one.sampled.length);
   const ids = [...one.prompt, ...one.sampled];
-  const again = await engine.rescore(url, ids, one.prompt.length, temperature);
+  const again = await engine.rescore(url, ids, one.prompt.length, sampling);
   for (const [i, logprob] of one.logprobs.entries()) {
     // A hole is said to be one, and nothing is trained from it.
     if (Number.isNaN(logprob)) continue;

@@ -186,7 +186,7 @@ describe('anthropic-messages request', () => {
     const cases: [JsonObject, string][] = [
       [{}, 'messages'],
       [{ messages: 'x' }, 'messages'],
-      [{ messages: [3] }, 'messages[0].role'],
+      [{ messages: [3] }, 'messages[0]'],
       [{ messages: [{ role: 'robot', content: 'x' }] }, 'messages[0].role'],
       [{ messages: [{ role: 'user', content: 3 }] }, 'messages[0].content'],
       [{ messages: [{ role: 'user', content: [{ type: 'audio' }] }] }, 'messages[0].content[0]'],

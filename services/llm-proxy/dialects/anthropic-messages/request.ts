@@ -3,7 +3,7 @@ import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../doma
 import type { Asked } from '../dialect.ts';
 import { Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
-import { ConversationReader } from './conversation.ts';
+import { readConversation } from './conversation.ts';
 import { RULES } from './rules.ts';
 import { choiceFields, toolsOf } from './tools.ts';
 import { messagesWriter } from './writer.ts';
@@ -12,9 +12,9 @@ import { messagesWriter } from './writer.ts';
 export function readMessagesRequest(body: JsonObject): Asked {
   const faults = new Faults();
   const fields = readFields(body, RULES, 'ignored', faults);
-  const conversation = new ConversationReader(faults);
-  readConversation(body, conversation, faults);
-  const tools = [...toolsOf(body['tools'], faults), ...conversation.addedTools];
+  const conversation = readConversation(body, faults);
+  const given = toolsOf(body['tools'], faults);
+  const tools = conversation.tools.length === 0 ? given : [...given, ...conversation.tools];
   if (isObject(body['tool_choice'])) Object.assign(fields, choiceFields(body['tool_choice'], tools, faults));
   Object.assign(fields, mappedFields(body, faults), prefillFields(conversation.messages));
   faults.throwIfAny();
@@ -30,14 +30,6 @@ export function readMessagesRequest(body: JsonObject): Asked {
     n: 1,
     writer: (shown) => messagesWriter({ shown, stops, showsThinking }),
   };
-}
-
-function readConversation(body: JsonObject, reader: ConversationReader, faults: Faults): void {
-  const { system, messages } = body;
-  if (system !== undefined && system !== null && system !== '') reader.system(system, 'system');
-  const some = Array.isArray(messages) && messages.length > 0;
-  faults.expect(some, 'messages', 'must be an array with at least one message');
-  for (const [i, message] of arrayOf(messages).entries()) reader.message(message, `messages[${i}]`);
 }
 
 /** Fields that the engine has under other names. */

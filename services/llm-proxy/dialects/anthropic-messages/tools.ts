@@ -1,11 +1,16 @@
 // The anthropic-messages dialect: tool definitions and the choice among them.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
+import { ReadOnce } from '../read-once.ts';
 import { TOOL_RULES } from './rules.ts';
 
-export function toolsOf(tools: JsonValue | undefined, faults: Faults): JsonObject[] {
-  const read = arrayOf(tools).map((tool, i) => toolOf(tool, `tools[${i}]`, faults));
-  return read.filter((tool) => tool !== undefined);
+const KNOWN = new ReadOnce<undefined, readonly JsonObject[]>();
+
+export function toolsOf(tools: JsonValue | undefined, faults: Faults): readonly JsonObject[] {
+  return KNOWN.read(tools ?? null, undefined, faults, () => {
+    const read = arrayOf(tools).map((tool, i) => toolOf(tool, `tools[${i}]`, faults));
+    return { said: read.filter((tool) => tool !== undefined), after: undefined };
+  }).said;
 }
 
 /** A tool as a function; undefined, with a fault, for one that cannot be. */

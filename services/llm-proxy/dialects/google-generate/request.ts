@@ -1,10 +1,10 @@
 // The google-generate dialect: what a harness asks.
-import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { isObject, type JsonObject, textOf } from '../../domain/json.ts';
 import type { GenerateTarget } from '../../domain/paths.ts';
 import type { Asked } from '../dialect.ts';
 import { Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
-import { ConversationReader } from './conversation.ts';
+import { readConversation } from './conversation.ts';
 import { camelCased } from './names.ts';
 import { ENGINE_NAMES, GENERATION_RULES, RULES } from './rules.ts';
 import { jsonSchemaOf } from './schema.ts';
@@ -19,7 +19,8 @@ export function readGenerateRequest(given: JsonObject, target: GenerateTarget): 
   const messages = readConversation(body, faults);
   const generation = camelCased(body['generationConfig']);
   const fields = generationFields(generation, faults);
-  const choice = choiceOf(objectOf(body['toolConfig']), toolsOf(body['tools'], faults), faults);
+  const tools = toolsOf(body['tools'], faults);
+  const choice = choiceOf(body['toolConfig'], tools, faults);
   faults.throwIfAny();
   const showsThoughts = camelCased(generation['thinkingConfig'])['includeThoughts'] === true;
   const events = target.events !== false;
@@ -39,16 +40,6 @@ export function readGenerateRequest(given: JsonObject, target: GenerateTarget): 
 function bodyOf(given: JsonObject): JsonObject {
   const body = camelCased(given);
   return isObject(body['generateContentRequest']) ? camelCased(body['generateContentRequest']) : body;
-}
-
-function readConversation(body: JsonObject, faults: Faults): readonly JsonObject[] {
-  const reader = new ConversationReader(faults);
-  const { systemInstruction: system, contents } = body;
-  if (system !== undefined && system !== null) reader.system(system, 'systemInstruction');
-  const some = Array.isArray(contents) && contents.length > 0;
-  faults.expect(some, 'contents', 'must be an array with at least one content');
-  for (const [i, content] of arrayOf(contents).entries()) reader.content(content, `contents[${i}]`);
-  return reader.messages;
 }
 
 function generationFields(config: JsonObject, faults: Faults): JsonObject {
@@ -114,9 +105,7 @@ function formatFields(config: JsonObject, faults: Faults): JsonObject {
     `${at}.responseMimeType`,
     'must be text/plain or application/json',
   );
-  const converted = isObject(responseSchema)
-    ? jsonSchemaOf(responseSchema, `${at}.responseSchema`, faults)
-    : undefined;
+  const converted = isObject(responseSchema) ? jsonSchemaOf(responseSchema) : undefined;
   const schema = responseJsonSchema ?? converted;
   if (!isObject(schema)) return { response_format: { type: 'json_object' } };
   return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } } };

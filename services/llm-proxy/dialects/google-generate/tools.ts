@@ -1,11 +1,19 @@
 // The google-generate dialect: tool declarations and the choice among them.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
+import { ReadOnce } from '../read-once.ts';
 import { camelCased } from './names.ts';
 import { TOOL_RULES } from './rules.ts';
 import { jsonSchemaOf } from './schema.ts';
 
-export function toolsOf(tools: JsonValue | undefined, faults: Faults): JsonObject[] {
+const KNOWN = new ReadOnce<undefined, readonly JsonObject[]>();
+
+export function toolsOf(tools: JsonValue | undefined, faults: Faults): readonly JsonObject[] {
+  const read = () => ({ said: functionsOf(tools, faults), after: undefined });
+  return KNOWN.read(tools ?? null, undefined, faults, read).said;
+}
+
+function functionsOf(tools: JsonValue | undefined, faults: Faults): JsonObject[] {
   return arrayOf(tools).flatMap((tool, i) => {
     const field = `tools[${i}]`;
     if (!faults.expect(isObject(tool), field, 'must be an object')) return [];
@@ -29,9 +37,7 @@ function functionOf(declared: JsonObject, field: string, faults: Faults): JsonOb
   for (const [key, value] of Object.entries({ parameters, parametersJsonSchema: schema })) {
     faults.check(value, `${field}.${key}`, { ok: isObject, says: 'must be an object' });
   }
-  const converted = isObject(parameters)
-    ? jsonSchemaOf(parameters, `${field}.parameters`, faults)
-    : undefined;
+  const converted = isObject(parameters) ? jsonSchemaOf(parameters) : undefined;
   return {
     type: 'function',
     function: {
@@ -58,7 +64,12 @@ export interface Choice {
 }
 
 /** What `toolConfig` leaves of the tools, and the engine's field for the choice. */
-export function choiceOf(config: JsonObject, tools: readonly JsonObject[], faults: Faults): Choice {
+export function choiceOf(
+  config: JsonValue | undefined,
+  tools: readonly JsonObject[],
+  faults: Faults,
+): Choice {
+  if (!isObject(config)) return { tools, fields: {} };
   const field = 'toolConfig.functionCallingConfig';
   const { mode = 'AUTO', allowedFunctionNames } = camelCased(camelCased(config)['functionCallingConfig']);
   const known = typeof mode === 'string' && Object.hasOwn(MODES, mode);

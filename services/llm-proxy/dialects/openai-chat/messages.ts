@@ -48,7 +48,8 @@ function readMessage(message: JsonObject, i: number, before: Before, faults: Fau
   const content = readContent(message['content'], `${at}.content`, faults);
   const said = withoutPrivate(message, content);
   if (role === 'assistant') return readAssistant(said, i, before, faults);
-  faults.expect(content !== null || role === 'tool' || role === 'function', `${at}.content`, 'is missing');
+  const silent = (message['content'] ?? null) === null && role !== 'tool' && role !== 'function';
+  faults.expect(!silent, `${at}.content`, 'is missing');
   if (role === 'function') return readFunction(said, at, before, faults);
   if (role === 'tool') {
     const id = textOf(message['tool_call_id']);

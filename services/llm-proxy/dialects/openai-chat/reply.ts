@@ -19,6 +19,8 @@ const REPLY_EXTRAS = [
   'prompt_logprobs',
   'prompt_text',
   'kv_transfer_params',
+  'ec_transfer_params',
+  'timings',
   'metrics',
   'metadata',
   'sglext',
@@ -90,13 +92,17 @@ function chatStream(wants: Wants, shown: string): StreamWriter {
 export function visibleChunk(chunk: JsonObject, wants: Wants, shown: string): JsonObject | undefined {
   visible(chunk, wants, shown);
   for (const choice of arrayOf(chunk['choices'])) {
-    if (!isObject(choice) || !isObject(choice['delta'])) continue;
-    if (choice['delta']['content'] === '') delete choice['delta']['content'];
-    renamed(choice['delta']);
+    if (isObject(choice) && isObject(choice['delta'])) stripped(choice['delta']);
   }
   if (!wants.usage) delete chunk['usage'];
   const empty = arrayOf(chunk['choices']).length === 0;
   return empty && !isObject(chunk['usage']) ? undefined : chunk;
+}
+
+/** A delta without what says nothing: some engines send all members with each. Changes the object. */
+function stripped(delta: JsonObject): void {
+  for (const key in delta) if (delta[key] === null || delta[key] === '') delete delta[key];
+  renamed(delta);
 }
 
 /** The model that was asked for, and nothing that was not asked for. Changes the object. */

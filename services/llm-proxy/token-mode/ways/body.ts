@@ -2,7 +2,8 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { TokenPrompt } from '../../engines/token-call.ts';
 
-export function withIds(key: string, { text }: TokenPrompt, body: JsonObject): string {
+export function withIds(key: string, { text }: TokenPrompt, body: JsonObject): Buffer {
   const rest = JSON.stringify(body).slice(1);
-  return `{${JSON.stringify(key)}:[${text}]${rest === '}' ? '' : ','}${rest}`;
+  const end = `]${rest === '}' ? '' : ','}${rest}`;
+  return Buffer.concat([Buffer.from(`{${JSON.stringify(key)}:[`), text, Buffer.from(end)]);
 }

@@ -31,10 +31,31 @@ class ListEnginesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ListEnginesResponse(_message.Message):
-    __slots__ = ("engines",)
+    __slots__ = ("engines", "audit")
     ENGINES_FIELD_NUMBER: _ClassVar[int]
+    AUDIT_FIELD_NUMBER: _ClassVar[int]
     engines: _containers.RepeatedCompositeFieldContainer[Engine]
-    def __init__(self, engines: _Optional[_Iterable[_Union[Engine, _Mapping]]] = ...) -> None: ...
+    audit: AuditReport
+    def __init__(self, engines: _Optional[_Iterable[_Union[Engine, _Mapping]]] = ..., audit: _Optional[_Union[AuditReport, _Mapping]] = ...) -> None: ...
+
+class AuditReport(_message.Message):
+    __slots__ = ("checked", "matches", "mismatches", "missed")
+    class MismatchesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    CHECKED_FIELD_NUMBER: _ClassVar[int]
+    MATCHES_FIELD_NUMBER: _ClassVar[int]
+    MISMATCHES_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
+    checked: int
+    matches: int
+    mismatches: _containers.ScalarMap[str, int]
+    missed: int
+    def __init__(self, checked: _Optional[int] = ..., matches: _Optional[int] = ..., mismatches: _Optional[_Mapping[str, int]] = ..., missed: _Optional[int] = ...) -> None: ...
 
 class DrainEngineRequest(_message.Message):
     __slots__ = ("base_url", "undo")
@@ -94,6 +115,6 @@ class EngineFeatures(_message.Message):
     several_choices: bool
     tokenize_path: str
     token_mode: str
-    weight_versions: bool
+    weight_versions: str
     pause_path: str
-    def __init__(self, whole_ids: bool = ..., streamed_ids: _Optional[str] = ..., prompt_ids: _Optional[str] = ..., logprob_mode: _Optional[str] = ..., several_choices: bool = ..., tokenize_path: _Optional[str] = ..., token_mode: _Optional[str] = ..., weight_versions: bool = ..., pause_path: _Optional[str] = ...) -> None: ...
+    def __init__(self, whole_ids: bool = ..., streamed_ids: _Optional[str] = ..., prompt_ids: _Optional[str] = ..., logprob_mode: _Optional[str] = ..., several_choices: bool = ..., tokenize_path: _Optional[str] = ..., token_mode: _Optional[str] = ..., weight_versions: _Optional[str] = ..., pause_path: _Optional[str] = ...) -> None: ...

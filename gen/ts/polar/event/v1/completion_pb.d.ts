@@ -225,7 +225,10 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   mode: string;
 
   /**
-   * Why the prompt does not extend its base; empty where it does or has none.
+   * Why the prompt does not extend what its conversation was served and sampled before: tools_changed,
+   * settings_changed, system_changed, history_edited, reasoning_dropped, rewound, resampled, compacted, retokenised,
+   * template_not_extending, renderer_differs or not_rendered (docs/glossary.md says what each means). Empty where it
+   * does, or where nothing came before.
    *
    * @generated from field: string drift = 30;
    */

@@ -107,6 +107,13 @@ export declare type ListEnginesResponse = Message<"polar.llm_proxy.v1.ListEngine
    * @generated from field: repeated polar.llm_proxy.v1.Engine engines = 1;
    */
   engines: Engine[];
+
+  /**
+   * What audits of token mode found since the proxy started; unset in text mode.
+   *
+   * @generated from field: polar.llm_proxy.v1.AuditReport audit = 2;
+   */
+  audit?: AuditReport | undefined;
 };
 
 /**
@@ -114,6 +121,49 @@ export declare type ListEnginesResponse = Message<"polar.llm_proxy.v1.ListEngine
  * Use `create(ListEnginesResponseSchema)` to create a new message.
  */
 export declare const ListEnginesResponseSchema: GenMessage<ListEnginesResponse>;
+
+/**
+ * AuditReport counts prompts of token mode that were rendered from scratch, beside their calls, and compared with the
+ * ids that were sent.
+ *
+ * @generated from message polar.llm_proxy.v1.AuditReport
+ */
+export declare type AuditReport = Message<"polar.llm_proxy.v1.AuditReport"> & {
+  /**
+   * Prompts compared.
+   *
+   * @generated from field: uint64 checked = 1;
+   */
+  checked: bigint;
+
+  /**
+   * Prompts that were the same, id by id.
+   *
+   * @generated from field: uint64 matches = 2;
+   */
+  matches: bigint;
+
+  /**
+   * All others, by where their first other id stands: sampled (text mode would have drifted there) or rendered (what
+   * the proxy put between two turns is not what the chat template writes: a fault).
+   *
+   * @generated from field: map<string, uint64> mismatches = 3;
+   */
+  mismatches: { [key: string]: bigint };
+
+  /**
+   * Prompts that were to be compared and were not: too many waited, or the engine did not render them.
+   *
+   * @generated from field: uint64 missed = 4;
+   */
+  missed: bigint;
+};
+
+/**
+ * Describes the message polar.llm_proxy.v1.AuditReport.
+ * Use `create(AuditReportSchema)` to create a new message.
+ */
+export declare const AuditReportSchema: GenMessage<AuditReport>;
 
 /**
  * DrainEngineRequest names an engine.
@@ -309,11 +359,11 @@ export declare type EngineFeatures = Message<"polar.llm_proxy.v1.EngineFeatures"
   tokenMode: string;
 
   /**
-   * It tells the version of its weights with each reply.
+   * Which replies tell the version of the weights: whole, token_mode or never.
    *
-   * @generated from field: bool weight_versions = 8;
+   * @generated from field: string weight_versions = 8;
    */
-  weightVersions: boolean;
+  weightVersions: string;
 
   /**
    * Path that pauses it for a change of weights; empty: none.

@@ -1,0 +1,59 @@
+// The google-generate dialect: parts as those of an openai-chat message.
+import { arrayOf, isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import type { Faults } from '../faults.ts';
+import { dataFault, imageFault } from '../images.ts';
+import { camelCased } from './names.ts';
+import { PART_RULES } from './rules.ts';
+
+const imagePart = (url: string): JsonObject => ({ type: 'image_url', image_url: { url } });
+
+/** The parts of a content, their names in camel case. */
+export function partsOf(parts: JsonValue | undefined, field: string, faults: Faults): JsonObject[] {
+  const ok = Array.isArray(parts) && parts.length > 0 && parts.every(isObject);
+  if (!faults.expect(ok, field, 'must be an array of parts, with at least one')) return [];
+  return arrayOf(parts).map(camelCased);
+}
+
+/** What they say to the model; text alone is a string. */
+export function contentOf(parts: readonly JsonObject[], field: string, faults: Faults): JsonValue {
+  const [first, ...others] = parts;
+  if (others.length === 0 && typeof first?.['text'] === 'string') return first['text'];
+  return parts.flatMap((part, i) =>
+    typeof part['text'] === 'string'
+      ? [{ type: 'text', text: part['text'] }]
+      : mediaPart(part, `${field}[${i}]`, faults),
+  );
+}
+
+/** An image, or a fault. */
+export function mediaPart(part: JsonObject, field: string, faults: Faults): JsonObject[] {
+  const { inlineData, fileData } = part;
+  if (isObject(inlineData)) return inlineImage(camelCased(inlineData), `${field}.inlineData`, faults);
+  if (isObject(fileData)) return imageFile(camelCased(fileData), `${field}.fileData`, faults);
+  refusePart(part, field, faults);
+  return [];
+}
+
+function inlineImage({ mimeType, data }: JsonObject, field: string, faults: Faults): JsonObject[] {
+  const type = textOf(mimeType) ?? '';
+  if (!isImage(type, field, faults)) return [];
+  const fault = typeof data === 'string' ? dataFault(type, data) : 'must be a string';
+  if (!faults.expect(fault === undefined, `${field}.data`, fault ?? '')) return [];
+  return [imagePart(`data:${type};base64,${data}`)];
+}
+
+function imageFile({ mimeType, fileUri }: JsonObject, field: string, faults: Faults): JsonObject[] {
+  if (!isImage(textOf(mimeType) ?? 'image/*', field, faults)) return [];
+  const ok = typeof fileUri === 'string' && !fileUri.startsWith('data:') && imageFault(fileUri) === undefined;
+  if (!faults.expect(ok, `${field}.fileUri`, 'must be an http or https URL')) return [];
+  return [imagePart(String(fileUri))];
+}
+
+const isImage = (type: string, field: string, faults: Faults): boolean =>
+  faults.expect(type.startsWith('image/'), `${field}.mimeType`, 'must be a type of images');
+
+export function refusePart(part: JsonObject, field: string, faults: Faults): void {
+  const [held] = Object.keys(part);
+  if (held === undefined || Object.hasOwn(PART_RULES, held)) faults.add(field, 'must hold one kind of data');
+  else faults.add(field, `${held}: ${PART_RULES['anything else']?.how}`);
+}

@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { imageFault } from './images.ts';
+
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+
+describe('images', () => {
+  it('are taken by address and as base64', () => {
+    const urls = [
+      'https://example.test/a.png',
+      'http://h/x',
+      `data:image/png;base64,${PNG}`,
+      'data:image/svg+xml;base64,PHN2Zz4=',
+    ];
+    for (const url of urls) expect(imageFault(url), url).to.equal(undefined);
+  });
+
+  it('are refused where they are none', () => {
+    const urls = [
+      '',
+      'ftp://h/x',
+      'http://',
+      'data:text/plain;base64,AAAA',
+      'data:image/png,AAAA',
+      'data:image/png;base64,',
+      'data:image/png;base64,AAA',
+      'data:image/png;base64,not base64!',
+      'data:image/png;base64,AAAAAAAA',
+      `data:image/jpeg;base64,${PNG}`,
+    ];
+    for (const url of urls) expect(imageFault(url), url).to.be.a('string');
+  });
+});

@@ -1,0 +1,167 @@
+import { expect } from 'chai';
+import { PolarError } from '../../../common/errors.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { digestMessage } from '../../domain/messages.ts';
+import type { Asked } from '../dialect.ts';
+import { openaiChat } from './dialect.ts';
+
+const user = { role: 'user', content: 'x' };
+const calls = (...ids: string[]): JsonObject => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{ "a": 1}' } })),
+});
+const tool = (name = 'f'): JsonObject => ({ type: 'function', function: { name, parameters: {} } });
+
+const read = (body: JsonObject): Asked => openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' });
+
+/** Names of the fields that are refused. */
+function faultsOf(body: JsonObject): string[] {
+  try {
+    read(body);
+  } catch (error) {
+    return (error as PolarError).fields.map(({ field }) => field);
+  }
+  return [];
+}
+
+describe('openai-chat messages', () => {
+  it('go to the engine as the very objects that came', () => {
+    const image = { type: 'image_url', image_url: { url: 'https://example.test/a.png' } };
+    const messages = [
+      { role: 'developer', content: 'Be brief.' },
+      { role: 'user', content: [{ type: 'text', text: 'x' }, image] },
+      { ...calls('a', 'b'), reasoning_content: 'why' },
+      { role: 'tool', tool_call_id: 'b', content: 'y' },
+      { role: 'system', content: 'In between.' },
+      { role: 'tool', tool_call_id: 'a', content: null },
+    ];
+    const asked = read({ messages });
+    for (const [i, message] of asked.messages.entries()) expect(message).to.equal(messages[i]);
+  });
+
+  it('are refused with the field where they make no sense', () => {
+    const cases: [JsonValue, string][] = [
+      [[], 'messages'],
+      ['x', 'messages'],
+      [[{ role: 'nobody', content: 'x' }], 'messages[0].role'],
+      [[{ role: 'user' }], 'messages[0].content'],
+      [[{ role: 'user', content: 5 }], 'messages[0].content'],
+      [[{ role: 'user', content: [{ type: 'video' }] }], 'messages[0].content[0].type'],
+      [[{ role: 'user', content: [{ type: 'file' }] }], 'messages[0].content[0].type'],
+      [[{ role: 'user', content: [{ type: 'text' }] }], 'messages[0].content[0].text'],
+      [
+        [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,??' } }] }],
+        'messages[0].content[0].image_url.url',
+      ],
+      [[user, { role: 'tool', tool_call_id: 'a', content: 'x' }], 'messages[1].tool_call_id'],
+      [[{ role: 'tool', tool_call_id: 'a', content: 'x' }, calls('a')], 'messages[0].tool_call_id'],
+      [[user, { role: 'assistant', tool_calls: {} }], 'messages[1].tool_calls'],
+      [[{ ...calls('a'), reasoning_content: 5 }], 'messages[0].reasoning_content'],
+      [
+        [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: {} } }] }],
+        'messages[0].tool_calls[0].function.arguments',
+      ],
+      [
+        [{ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: '' } }] }],
+        'messages[0].tool_calls[0].id',
+      ],
+      [[{ role: 'function', name: 'f', content: 'x' }], 'messages[0].name'],
+    ];
+    for (const [messages, field] of cases) expect(faultsOf({ messages }), field).to.deep.equal([field]);
+  });
+
+  it('lose what harnesses note for themselves, and nothing else', () => {
+    const noted = { role: 'user', content: 'x', name: 'n', extra: 1, __source: 'y' };
+    expect(read({ messages: [noted] }).messages[0]).to.deep.equal({
+      role: 'user',
+      content: 'x',
+      name: 'n',
+      extra: 1,
+    });
+  });
+
+  it('of custom tools come back as the engine said them', () => {
+    const custom = { id: 'a', type: 'custom', custom: { name: 'patch', input: 'a\n"b"' } };
+    const said = { name: 'patch', arguments: '{ "input": "a\\n\\u0022b\\"" }' };
+    const asked = read({ messages: [{ role: 'assistant', content: null, tool_calls: [custom] }] });
+    const original = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'a', type: 'function', function: said }],
+    };
+    expect(digestMessage(asked.messages[0]!).digest).to.equal(digestMessage(original).digest);
+  });
+});
+
+describe('openai-chat fields', () => {
+  it('are refused where their type is wrong, with the field, and pass where they are only unknown', () => {
+    const wrong: JsonObject = {
+      temperature: 'hot',
+      top_p: 2,
+      max_tokens: 0,
+      max_completion_tokens: 1.5,
+      stop: [1],
+      seed: 'x',
+      logit_bias: { 5: 'x' },
+      response_format: { type: 'json_schema' },
+      parallel_tool_calls: 1,
+      stream_options: [],
+      functions: {},
+      modalities: ['audio'],
+      web_search_options: {},
+      audio: {},
+    };
+    for (const [field, value] of Object.entries(wrong)) {
+      expect(faultsOf({ messages: [user], [field]: value }), field).to.deep.equal([field]);
+    }
+    const { fields } = read({
+      messages: [user],
+      modalities: ['text'],
+      guided_regex: 'x',
+      metadata: {},
+      seed: -1,
+    });
+    expect(fields).to.deep.equal({ guided_regex: 'x', seed: -1 });
+  });
+
+  it('name a tool only where there is one', () => {
+    const named = { type: 'function', function: { name: 'f' } };
+    expect(read({ messages: [user], tools: [tool()], tool_choice: named }).fields).to.deep.equal({
+      tool_choice: named,
+    });
+    expect(read({ messages: [user], tools: [tool()], tool_choice: 'none' }).fields).to.deep.equal({
+      tool_choice: 'none',
+    });
+    expect(faultsOf({ messages: [user], tools: [tool('g')], tool_choice: named })).to.deep.equal([
+      'tool_choice.function.name',
+    ]);
+    expect(faultsOf({ messages: [user], tool_choice: 'some' })).to.deep.equal(['tool_choice']);
+    expect(faultsOf({ messages: [user], function_call: { name: 'f' } })).to.deep.equal([
+      'function_call.name',
+    ]);
+  });
+
+  it('refuse tools that run at the provider, by their name', () => {
+    const error = (): Asked => read({ messages: [user], tools: [tool(), { type: 'web_search' }] });
+    expect(error).to.throw(PolarError, 'tools[1].type: web_search runs at the provider');
+    expect(faultsOf({ messages: [user], tools: [{ type: 'function' }, 1] })).to.deep.equal([
+      'tools[0].function',
+      'tools[1]',
+    ]);
+  });
+
+  it('of the older form of tools become those of the newer', () => {
+    const messages = [
+      user,
+      { role: 'assistant', function_call: { name: 'f', arguments: '{}' } },
+      { role: 'function', name: 'f', content: 'y' },
+    ];
+    const asked = read({ messages, functions: [{ name: 'f' }], function_call: { name: 'f' } });
+    expect(asked.tools).to.deep.equal([{ type: 'function', function: { name: 'f' } }]);
+    expect(asked.fields).to.deep.equal({ tool_choice: { type: 'function', function: { name: 'f' } } });
+    const [, call, result] = asked.messages as [JsonObject, { tool_calls: { id: string }[] }, JsonObject];
+    expect(result).to.deep.equal({ role: 'tool', tool_call_id: call.tool_calls[0]!.id, content: 'y' });
+    expect(call).to.not.have.property('function_call');
+  });
+});

@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import { PolarError } from '../../../common/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { openaiResponses } from './dialect.ts';
+
+const stream = (more: JsonObject = {}) =>
+  openaiResponses
+    .read({ input: 'x', stream: true, ...more }, { kind: 'generate', dialect: 'openai-responses' })
+    .writer('shown')
+    .stream();
+
+const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
+  id: 'chatcmpl-7',
+  created: 5,
+  choices: [{ index: 0, delta, finish_reason: finish }],
+});
+
+interface Told {
+  type: string;
+  sequence_number: number;
+  [key: string]: unknown;
+}
+
+/** The events of a framed text; each is framed with its own type. */
+const eventsIn = (text: string): Told[] =>
+  text
+    .split('\n\n')
+    .slice(0, -1)
+    .map((frame) => {
+      const [, type, data] = /^event: (.+)\ndata: (.+)$/.exec(frame) as unknown as [string, string, string];
+      const event = JSON.parse(data) as Told;
+      expect(event.type).to.equal(type);
+      return event;
+    });
+
+describe('openai-responses stream', () => {
+  it('tells each delta as it comes, and ends its items with the reply', () => {
+    const writer = stream({ reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] });
+    const parts = [
+      writer.chunk(chunk({ role: 'assistant', content: '' })),
+      writer.chunk(chunk({ reasoning_content: 'why' })),
+      writer.chunk(chunk({ content: 'so' })),
+      writer.chunk(chunk({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '' } }] })),
+      writer.chunk(chunk({ tool_calls: [{ index: 0, function: { arguments: '{ "a"' } }] })),
+      writer.chunk(chunk({}, 'tool_calls')),
+      writer.chunk({ id: 'chatcmpl-7', choices: [], usage: { prompt_tokens: 3, completion_tokens: 2 } }),
+      writer.end(),
+    ];
+    const told = parts.map(eventsIn);
+    const types = told.map((events) => events.map(({ type }) => type.replace(/^response\./, '')));
+    expect(types).to.deep.equal([
+      ['created', 'in_progress'],
+      ['output_item.added', 'reasoning_summary_part.added', 'reasoning_summary_text.delta'],
+      ['output_item.added', 'content_part.added', 'output_text.delta'],
+      ['output_item.added'],
+      ['function_call_arguments.delta'],
+      [
+        'reasoning_summary_text.done',
+        'reasoning_summary_part.done',
+        'output_item.done',
+        'output_text.done',
+        'content_part.done',
+        'output_item.done',
+        'function_call_arguments.done',
+        'output_item.done',
+      ],
+      [],
+      ['completed'],
+    ]);
+    const events = told.flat();
+    expect(events.map((event) => event.sequence_number)).to.deep.equal(events.map((_, i) => i));
+    const { response } = events.at(-1) as unknown as {
+      response: { output: JsonObject[]; usage: JsonObject };
+    };
+    expect(response).to.include({ id: 'resp_7', created_at: 5, status: 'completed', model: 'shown' });
+    expect(response.usage).to.include({ input_tokens: 3, output_tokens: 2, total_tokens: 5 });
+    expect(response.output.map(({ type, status }) => [type, status])).to.deep.equal([
+      ['reasoning', 'completed'],
+      ['message', 'completed'],
+      ['function_call', 'completed'],
+    ]);
+    expect(response.output[2]).to.include({ arguments: '{ "a"' });
+  });
+
+  it('is incomplete where it was cut short, in its last item', () => {
+    const writer = stream();
+    const events = eventsIn(
+      writer.chunk(chunk({ reasoning_content: 'why' })) +
+        writer.chunk(chunk({ content: 'so' }, 'length')) +
+        writer.end(),
+    );
+    const last = events.at(-1) as unknown as { type: string; response: JsonObject };
+    expect(last.type).to.equal('response.incomplete');
+    expect(last.response).to.deep.include({ incomplete_details: { reason: 'max_output_tokens' } });
+    const done = events.filter(({ type }) => type === 'response.output_item.done') as unknown as {
+      item: JsonObject;
+    }[];
+    expect(done.map(({ item }) => item['status'])).to.deep.equal(['completed', 'incomplete']);
+    expect(events.some(({ type }) => type === 'response.reasoning_text.delta')).to.equal(true);
+  });
+
+  it('that breaks ends with response.failed, also before its first chunk', () => {
+    const writer = stream();
+    const error = new PolarError('ENGINE_STREAM_CUT', 'broke off');
+    const events = eventsIn(writer.failed(error) ?? '');
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'response.created',
+      'response.in_progress',
+      'response.failed',
+    ]);
+    expect(events[2]).to.have.nested.property('response.error.code', 'server_error');
+    const later = stream();
+    later.chunk(chunk({ content: 'half' }));
+    const [failed] = eventsIn(later.failed(error) ?? '');
+    expect(failed).to.deep.include({ type: 'response.failed', sequence_number: 5 });
+    expect(failed).to.have.nested.property('response.output[0].content[0].text', 'half');
+  });
+});

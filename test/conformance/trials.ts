@@ -1,0 +1,76 @@
+// Trials side by side: the sites that they need, and a few at once.
+import type { InstallEvents } from '../../services/harness-executor/installs/install.ts';
+import { type Case, scriptsOf } from './cases/case.ts';
+import type { Cli } from './clis/cli.ts';
+import { type Installed, installed } from './installs.ts';
+import type { Result } from './matrix.ts';
+import { type Site, startSite } from './site.ts';
+import { runTrial, type Seen } from './trial.ts';
+import { faultsOf } from './verdict.ts';
+
+export interface Pair {
+  readonly cli: Cli;
+  readonly one: Case;
+}
+
+/** What is tried: every CLI on every case that it can do. */
+export const pairsOf = (clis: readonly Cli[], cases: readonly Case[]): Pair[] =>
+  cases.flatMap((one) =>
+    clis.filter(({ cannot }) => cannot[one.name] === undefined).map((cli) => ({ cli, one })),
+  );
+
+/** One site for each engine that the pairs name. */
+export class Sites implements AsyncDisposable {
+  readonly #sites = new Map<Case['engine'], Site>();
+
+  static async start(pairs: readonly Pair[]): Promise<Sites> {
+    const sites = new Sites();
+    const engines = Map.groupBy(pairs, ({ one }) => one.engine);
+    for (const [engine, own] of engines) {
+      const scripts = own.flatMap(({ cli, one }) => scriptsOf(cli, one));
+      sites.#sites.set(engine, await startSite(engine, scripts));
+    }
+    return sites;
+  }
+
+  of({ engine }: Case): Site {
+    const site = this.#sites.get(engine);
+    if (site === undefined) throw new Error(`no site with ${engine}`);
+    return site;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const site of this.#sites.values()) await site[Symbol.asyncDispose]();
+  }
+}
+
+/** Installs one after another: they share the network and the disk. */
+export async function installAll(clis: readonly Cli[], events: InstallEvents): Promise<Map<Cli, Installed>> {
+  const programs = new Map<Cli, Installed>();
+  for (const cli of clis) programs.set(cli, await installed(cli, events));
+  return programs;
+}
+
+/** Runs the pairs, `jobs` at once, in their order; `ended` hears of each. */
+export async function runPairs(
+  pairs: readonly Pair[],
+  programs: ReadonlyMap<Cli, Installed>,
+  sites: Sites,
+  jobs: number,
+  ended: (result: Result, seen: Seen) => void,
+): Promise<Result[]> {
+  const waiting = [...pairs];
+  const results: Result[] = [];
+  const worker = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { cli, one } = next;
+      const seen = await runTrial(cli, one, programs.get(cli) as Installed, sites.of(one));
+      const { ms, records, traces } = seen;
+      const result = { cli, one, faults: faultsOf(cli, one, seen), ms, calls: records.length, traces };
+      results.push(result);
+      ended(result, seen);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+  return results;
+}
