@@ -56,8 +56,7 @@ async function tryJob({ name, command, args, read }, say, options) {
   );
   say(`\n== ${name}: ${((performance.now() - began) / 1000).toFixed(1)} s\n${output.trimEnd()}`);
   const result = { failed: 0, skipped: 0, titles: [], report: '', secondTry: [], ...counts(read, problem) };
-  if (problem === undefined && result.failed === 0) return result;
-  if (result.report !== '') return result;
+  if (result.failed === 0 ? problem === undefined : result.report !== '') return result;
   const why = problem ?? 'it gave no result';
   return {
     ...result,

@@ -88,7 +88,7 @@ export const REASONS = {
   RECORD_NOT_WRITTEN: infra(Boundary.PROXY),
   CALLS_IN_FLIGHT_LIMIT: { ...caller(Boundary.PROXY, Code.ResourceExhausted), retryable: true },
   CALLS_PER_ATTEMPT_LIMIT: caller(Boundary.PROXY, Code.ResourceExhausted),
-  POOL_EPISODES_LIMIT: { ...caller(Boundary.PROXY, Code.ResourceExhausted), retryable: true },
+  POOL_SESSIONS_LIMIT: { ...caller(Boundary.PROXY, Code.ResourceExhausted), retryable: true },
   POLICY_PAUSED: infra(Boundary.PROXY),
   PAUSE_IN_PROGRESS: caller(Boundary.PROXY, Code.FailedPrecondition),
   PAUSE_TIMEOUT: { ...caller(Boundary.PROXY, Code.DeadlineExceeded), retryable: true },

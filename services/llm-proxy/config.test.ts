@@ -31,10 +31,10 @@ describe('engines of the llm-proxy’s configuration', () => {
       madeStreams: true,
       callsMax: 1024,
       queueMs: 30_000,
-      episodesMax: null,
+      sessionsMax: null,
     });
     expect(frozen).to.deep.include({ alias: 'pool/a', kind: 'openai', urls: ['http://a/v1'], callsMax: 32 });
-    expect(frozen?.episodesMax).to.equal(3);
+    expect(frozen?.sessionsMax).to.equal(3);
     expect([policy, frozen].map((spec) => spec?.key?.authorization)).to.deep.equal([
       'Bearer sk-file',
       'Bearer sk-env',

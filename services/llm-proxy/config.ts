@@ -29,7 +29,7 @@ export function poolsOf(node: NodeTopology, env: Environment): PoolSpec[] {
   const specOf = (
     at: Engines,
     path: string,
-  ): Omit<PoolSpec, 'alias' | 'model' | 'scheduler' | 'episodesMax'> => ({
+  ): Omit<PoolSpec, 'alias' | 'model' | 'scheduler' | 'sessionsMax'> => ({
     kind: at.engine,
     urls: at.servers.length > 0 ? at.servers : [at.base_url],
     key: keyOf(at, path, env, faults),
@@ -43,11 +43,11 @@ export function poolsOf(node: NodeTopology, env: Environment): PoolSpec[] {
     alias: '',
     model: node.model_served,
     scheduler: inference.scheduler,
-    episodesMax: null,
+    sessionsMax: null,
   };
   const frozen = node.model_pool.map((pool, i): PoolSpec => {
-    const { alias, model, max_active_episodes: episodesMax } = pool;
-    return { ...specOf(pool, `model_pool[${i}]`), alias, model, scheduler: 'none', episodesMax };
+    const { alias, model, max_active_episodes: sessionsMax } = pool;
+    return { ...specOf(pool, `model_pool[${i}]`), alias, model, scheduler: 'none', sessionsMax };
   });
   if (faults.length > 0) throw faulty('INVALID_CONFIG', `the engines of node ${node.id}`, faults);
   return [policy, ...frozen];

@@ -4,12 +4,13 @@ import type { Logger } from '../common/logger.ts';
 import { createBlobStore } from '../common/nats/blobs.ts';
 import { openBus } from '../common/nats/bus.ts';
 import { Attempts } from './attempts/attempts.ts';
-import { type AttemptKey, RecordLog } from './attempts/record-log.ts';
+import { RecordLog } from './attempts/record-log.ts';
 import { Coalescer } from './calls/coalescer.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
-import { capabilityRevoked, sessionNotEnded } from './events.ts';
+import { endSession } from './engines/session-end.ts';
+import { capabilityRevoked } from './events.ts';
 import { Policies } from './policy/policies.ts';
 import { TokenMode } from './token-mode/token-mode.ts';
 
@@ -24,11 +25,6 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly coalescer: Coalescer;
   readonly policies: Policies;
   readonly tokenMode: TokenMode;
-}
-
-/** Tell the engines that no call of the attempt will follow; nobody waits for it. */
-export function endSession(engines: Engines, log: Logger, key: AttemptKey): void {
-  engines.endSession(key).catch((error) => sessionNotEnded(log, key, error));
 }
 
 export async function createContext(

@@ -1,4 +1,6 @@
 // The scheduler: takes tasks, gives their sessions to nodes, joins what comes back. The only writer of session state.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
@@ -37,9 +39,10 @@ export class SchedulerService implements RunningService {
     signal: AbortSignal,
     overrides: ContextOverrides = {},
   ): Promise<SchedulerService> {
+    const { host, port } = config.topology.rollout;
+    await checkPort(host, port);
     const context = await createContext(config, log, signal, overrides);
     try {
-      const { host, port } = config.topology.rollout;
       const server = await startServer({
         host,
         port,
@@ -69,4 +72,12 @@ export class SchedulerService implements RunningService {
     await this.#context.effects.idle();
     await this.#context[Symbol.asyncDispose]();
   }
+}
+
+/** One that cannot listen must not take the state over from one that works. Throws EADDRINUSE. */
+async function checkPort(host: string, port: number): Promise<void> {
+  const probe = createServer().listen(port, host);
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
 }

@@ -38,6 +38,7 @@ export function faultsOf(cli: Cli, one: Case, seen: Seen): string[] {
     records.map(({ finishReason }) => finishReason),
     expected.finishes,
   );
+  same("sub-agents' records", records.filter(({ role }) => role === 'sub').length, expected.subs ?? 0);
   same('records, as counted by the proxy', seen.counted, records.length);
   same('traces', seen.traces, expected.traces);
   same('breaches of the laws', seen.breaches, []);

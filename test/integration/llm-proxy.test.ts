@@ -272,7 +272,11 @@ for (const kind of ['vllm', 'sglang'] as const) {
       if (kind === 'vllm') expect(stream?.status).to.equal(502);
       // SGLang tells ids at the end: the stream is cut, perhaps before its head was on the wire.
       else expect(stream === undefined || (await readEvents(stream)).whole === false).to.equal(true);
-      expect(await proxy.records('noids-0')).to.deep.equal([]);
+      // Of the stream, what was sampled until then is counted.
+      const [record, ...others] = await proxy.records('noids-0');
+      expect(record).to.include({ noTokenIds: true, errorReason: 'ENGINE_NO_TOKEN_IDS', replyDigest: '' });
+      expect(record?.sampledIds).to.have.length(0);
+      expect(others).to.deep.equal([]);
       const closed = await proxy.client.closeSession({ sessionId: 'noids-0', attempt: 1 });
       expect(closed.lastFailure?.reason).to.equal('ENGINE_NO_TOKEN_IDS');
       expect(closed.lastFailure?.infrastructure).to.equal(true);

@@ -12,7 +12,7 @@ import { expect } from 'chai';
 import { digestMessage } from '../../services/llm-proxy/domain/messages.ts';
 import { chance, PIXEL, someReply, words } from '../support/generated.ts';
 import { TestProxy } from '../support/llm-proxy.ts';
-import { messageOf, plainBehaviour, WireEngine, type WireReply } from '../support/wire-engine.ts';
+import { messageOf, plainBehaviour, promptIds, WireEngine, type WireReply } from '../support/wire-engine.ts';
 
 const TURNS = 4;
 const CONVERSATIONS = 12;
@@ -146,6 +146,12 @@ for (const kind of ['vllm', 'sglang'] as const) {
       const stranger = new Anthropic({ baseURL: `${proxy.url}/s/none`, apiKey: 'unused', maxRetries: 0 });
       const unknown = await stranger.messages.create(body).catch((error: unknown) => error);
       expect(unknown).to.be.instanceOf(Anthropic.AuthenticationError);
+    });
+
+    it('counts the tokens of a prompt', async () => {
+      const messages: MessageParam[] = [{ role: 'user', content: 'hello' }];
+      const counted = await client.messages.countTokens({ model: 'alias', messages });
+      expect(counted.input_tokens).to.equal(promptIds([{ role: 'user', content: 'hello' }]).length);
     });
 
     it('lists models and finds one', async () => {

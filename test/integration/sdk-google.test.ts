@@ -11,7 +11,7 @@ import { expect } from 'chai';
 import { digestMessage } from '../../services/llm-proxy/domain/messages.ts';
 import { chance, PIXEL, someReply, words } from '../support/generated.ts';
 import { TestProxy } from '../support/llm-proxy.ts';
-import { messageOf, plainBehaviour, WireEngine, type WireReply } from '../support/wire-engine.ts';
+import { messageOf, plainBehaviour, promptIds, WireEngine, type WireReply } from '../support/wire-engine.ts';
 
 const TURNS = 4;
 const CONVERSATIONS = 12;
@@ -155,6 +155,11 @@ for (const kind of ['vllm', 'sglang'] as const) {
         })(),
       );
       expect(broken).to.include({ status: 502 });
+    });
+
+    it('counts the tokens of a prompt', async () => {
+      const counted = await client.models.countTokens({ model: 'alias', contents: 'hello' });
+      expect(counted.totalTokens).to.equal(promptIds([{ role: 'user', content: 'hello' }]).length);
     });
 
     it('lists models and finds one', async () => {

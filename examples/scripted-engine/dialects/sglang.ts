@@ -29,8 +29,14 @@ export const sglang: Dialect = {
   },
 
   overflow(promptTokens, tokensMax, contextTokens) {
-    const asked = tokensMax === undefined ? '' : ` and the ${tokensMax} tokens of max_completion_tokens`;
-    return `The input (${promptTokens} tokens)${asked} is longer than the model's context length (${contextTokens} tokens).`;
+    if (promptTokens >= contextTokens || tokensMax === undefined) {
+      return `The input (${promptTokens} tokens) is longer than the model's context length (${contextTokens} tokens).`;
+    }
+    return (
+      `Requested token count exceeds the model's maximum context length of ${contextTokens} tokens. You requested a ` +
+      `total of ${promptTokens + tokensMax} tokens: ${promptTokens} tokens from the input messages and ${tokensMax} ` +
+      'tokens for the completion.'
+    );
   },
 
   error(fault) {

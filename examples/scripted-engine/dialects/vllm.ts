@@ -26,6 +26,13 @@ export const vllm: Dialect = {
   },
 
   overflow(promptTokens, tokensMax, contextTokens) {
+    if (promptTokens >= contextTokens) {
+      return (
+        `This model's maximum context length is ${contextTokens} tokens. However, your prompt contains at least ` +
+        `${contextTokens + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce ` +
+        `the length of the input prompt. (parameter=input_tokens, value=${contextTokens + 1})`
+      );
+    }
     const asked = tokensMax === undefined ? '' : ` and ${tokensMax} in the completion`;
     return (
       `This model's maximum context length is ${contextTokens} tokens. However, you requested ` +

@@ -65,7 +65,7 @@ const persistence = z.strictObject({
 });
 
 /** By name; what they do is the LLM proxy's matter. */
-export const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys'] as const;
+export const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys', 'tool-arguments'] as const;
 
 const engineKind = z.enum(['sglang', 'vllm', 'llamacpp', 'openai']);
 
@@ -119,11 +119,11 @@ const modelPools = z
   .array(modelPool)
   .default([])
   .superRefine((pools, ctx) => {
-    for (const [i, { alias, max_active_episodes: episodes, max_concurrency: calls }] of pools.entries()) {
+    for (const [i, { alias, max_active_episodes: sessions, max_concurrency: calls }] of pools.entries()) {
       const fault = (field: string, message: string): void =>
         ctx.addIssue({ code: 'custom', path: [i, field], message });
       if (pools.findIndex((one) => one.alias === alias) < i) fault('alias', `${alias} is there twice`);
-      if (episodes !== null && episodes > calls) fault('max_active_episodes', 'is above max_concurrency');
+      if (sessions !== null && sessions > calls) fault('max_active_episodes', 'is above max_concurrency');
     }
   });
 

@@ -13,6 +13,7 @@ import {
 import type { AttemptState, Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { Conversation } from '../domain/history.ts';
+import type { JsonObject } from '../domain/json.ts';
 import { lastFailureOf } from '../domain/last-failure.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 
@@ -121,6 +122,11 @@ export class Attempt {
   /** Where a request goes on; a reason where it does not, empty where nothing came before it. */
   goesOn(asked: Conversation): GoesOn | Drift {
     return this.#state.goesOn(asked);
+  }
+
+  /** The message with its tool calls as this session's model wrote them. */
+  restore(message: JsonObject): JsonObject {
+    return this.#state.said.restore(message);
   }
 
   /** Write the next record; durable when it returns. Throws RECORD_NOT_WRITTEN. */

@@ -180,7 +180,7 @@ export class Exchange implements Disposable {
     const sampled = sampledOf(tried.tokens, choice.index);
     const cancelled = call.signal.aborted && error === undefined;
     const lengths = Array.from(tried.tokens.choices, (one) => one?.ids?.length ?? 0);
-    const counted = usageOf(usage, choice.index, lengths);
+    const counted = usageOf(usage, choice.index, lengths) ?? countOfUnknown(sampled);
     return {
       promptIds: tried.tokens.promptIds ?? new Int32Array(),
       sampledIds: Int32Array.from(sampled.ids ?? []),
@@ -192,6 +192,7 @@ export class Exchange implements Disposable {
         choiceIndex: choice.index,
         finishReason: cancelled ? 'cancelled' : choice.finishReason,
         ...logprobsOf(sampled),
+        noTokenIds: !tellsIds(tried) || countOfUnknown(sampled) !== undefined,
         ...(counted && { usage: counted }),
       },
     };
@@ -213,7 +214,6 @@ export class Exchange implements Disposable {
       drift: tried.drift,
       trainable: tried.trainable,
       logprobMode: engine.adapter.features.logprobMode,
-      noTokenIds: !tellsIds(tried),
       role: role.role,
       roleRule: role.rule,
       normalisedBy: [...normalisedBy],
@@ -248,6 +248,10 @@ export class Exchange implements Disposable {
     };
   }
 }
+
+/** How many ids were sampled that the engine had not told when it broke off: as many as it told logprobs. */
+export const countOfUnknown = ({ ids, logprobs }: Sampled): { completionTokens: number } | undefined =>
+  ids === undefined && logprobs.length > 0 ? { completionTokens: logprobs.length } : undefined;
 
 /** A frozen model has no version of the policy. */
 const frozenVersion = ({ weightVersion }: Tokens): Fields => ({ weightVersion });

@@ -57,7 +57,9 @@ async function begin(
   const member = CONVERSATION_IN[target.dialect];
   const { body, source } = parseConversation(ctx.attempts.bodies, attempt, bytes, member);
   const read = readRequest(dialect, body, target);
-  const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise);
+  const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise, {
+    restore: (message) => attempt.restore(message),
+  });
   const asked: Asked = { ...read, messages };
   const pool = poolOf(ctx, capability, asked);
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
@@ -82,7 +84,11 @@ async function begin(
 }
 
 /** The frozen model pool that is asked for; any other name is the policy's. Throws NOT_FOUND where the task allows none. */
-function poolOf(ctx: LlmProxyContext, { modelPools }: Capability, { model }: Asked): string {
+export function poolOf(
+  ctx: LlmProxyContext,
+  { modelPools }: Capability,
+  { model }: Pick<Asked, 'model'>,
+): string {
   if (model === undefined || !model.startsWith(POOL_PREFIX)) return '';
   if (modelPools.includes(model) && ctx.engines.has(model)) return model;
   throw new PolarError('NOT_FOUND', `no model ${model} for this session; see the list of models`);

@@ -5,7 +5,14 @@ import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '.
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
 import { tellsIdsEarly } from '../engines/adapter.ts';
 import type { PlacedCall } from '../engines/placed-call.ts';
-import { type Choice, type Exchange, interrupted, noTokenIds, requireIds } from './exchange.ts';
+import {
+  type Choice,
+  countOfUnknown,
+  type Exchange,
+  interrupted,
+  noTokenIds,
+  requireIds,
+} from './exchange.ts';
 
 /** What is known of a reply so far. */
 interface Progress {
@@ -136,10 +143,11 @@ const BROKEN: Partial<Record<Reason, string>> = {
   POLICY_PAUSED: 'abort',
 };
 
-/** What was sampled until a stream broke is recorded; where the engine has told no ids, there is nothing to record. */
+/** What was sampled until a stream broke is recorded, if only how much it was. */
 async function recordBroken(exchange: Exchange, progress: Progress, error: unknown): Promise<void> {
   const { tried, usage } = progress;
-  if (tried.tokens.promptIds === undefined) return;
+  const { promptIds, choices: sampled } = tried.tokens;
+  if (promptIds === undefined && !sampled.some((one) => countOfUnknown(one) !== undefined)) return;
   const { reason } = asPolarError(error);
   const finishReason = BROKEN[reason] ?? 'error';
   const indexes = progress.choices.size === 0 ? [0] : [...progress.choices.keys()];

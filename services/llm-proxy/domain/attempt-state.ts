@@ -8,6 +8,7 @@ import { startsWith } from './bridge.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
+import { SaidCalls } from './said-calls.ts';
 import { settingsKey } from './template-settings.ts';
 import { type Base, TokenTree } from './token-tree.ts';
 
@@ -42,6 +43,8 @@ export class AttemptState {
   readonly #history = new History(this.#conversations);
   /** Digests whose bodies are in a record. */
   readonly #bodies = new Set<string>();
+  /** Tool calls as the model wrote them. */
+  readonly said = new SaidCalls();
   #firstSeq = 0;
   #lastSeq = 0;
   #nextOrder = 0n;
@@ -146,6 +149,7 @@ export class AttemptState {
       reply: record.replyDigest,
     });
     this.#history.add(record);
+    this.said.add(record);
     for (const digest of Object.keys(record.messageBodies)) this.#bodies.add(digest);
     if (this.#firstSeq === 0) this.#firstSeq = seq;
     this.#lastSeq = seq;

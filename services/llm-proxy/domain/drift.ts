@@ -58,7 +58,8 @@ export function driftOf(evidence: Evidence): Drift {
   const { total, systems, shared, earlierTotal, head } = evidence;
   if (shared === 0) return evidence.secondKnown ? 'system_changed' : '';
   if (evidence.withoutThinking) return 'reasoning_dropped';
-  if (head?.extended === false) return ofSame(evidence, head.atThinking ? 'reasoning_dropped' : 'retokenised');
+  if (head?.extended === false)
+    return ofSame(evidence, head.atThinking ? 'reasoning_dropped' : 'retokenised');
   if (shared === total) return ofSame(evidence, 'resampled');
   // The instructions alone do not make two conversations one.
   if (shared <= systems) return '';

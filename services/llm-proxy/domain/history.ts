@@ -81,7 +81,9 @@ export class History {
     const same = found.heads.filter((index) => this.#sameFrame(asked, index));
     const index = same.findLast((one) => this.call(one).lastId !== undefined);
     if (index !== undefined) return { index, count: found.headCount };
-    return found.heads.length === 0 ? this.#classify(asked, found, -1, () => false) : this.#otherFrame(asked, found);
+    return found.heads.length === 0
+      ? this.#classify(asked, found, -1, () => false)
+      : this.#otherFrame(asked, found);
   }
 
   /**
@@ -125,7 +127,10 @@ export class History {
       turnReplaced: objectOf(asked.messages[shared]?.value)['role'] === 'assistant',
       withoutThinking: this.#withoutThinking.has(digests[shared] ?? ''),
       secondKnown: digests[1] !== undefined && this.#seconds.has(digests[1]),
-      head: head === undefined ? undefined : { extended: extended(head), atThinking: this.#startsThinking(head, at) },
+      head:
+        head === undefined
+          ? undefined
+          : { extended: extended(head), atThinking: this.#startsThinking(head, at) },
     });
   }
 

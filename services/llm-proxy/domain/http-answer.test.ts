@@ -43,7 +43,8 @@ describe('HTTP answers', () => {
       whole: 3,
     });
     expect(read([...text])).to.deep.equal(whole);
-    for (let i = 1; i < text.length; i++) expect(read([text.slice(0, i), text.slice(i)])).to.deep.equal(whole);
+    for (let i = 1; i < text.length; i++)
+      expect(read([text.slice(0, i), text.slice(i)])).to.deep.equal(whole);
   });
 
   it('end with the connection where they tell no length', () => {

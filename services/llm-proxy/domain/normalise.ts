@@ -3,7 +3,13 @@
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 
 /** The message without what the rule takes out; the same object where there is nothing. Undefined: nothing is left. */
-type Rule = (message: JsonObject) => JsonObject | undefined;
+type Rule = (message: JsonObject, session: SessionRules) => JsonObject | undefined;
+
+/** What rules need to know of the session. */
+export interface SessionRules {
+  /** The message with its tool calls as the model wrote them. */
+  readonly restore: (message: JsonObject) => JsonObject;
+}
 
 const RULES = {
   /** Claude Code's first system block, whose hash differs in each turn. */
@@ -12,10 +18,15 @@ const RULES = {
   'cache-control': withoutCacheControl,
   /** Keys that a client keeps for itself and sends along at times, as Copilot's __copilotMessageSource. */
   'private-keys': withoutPrivateKeys,
+  /** Arguments of the model's own tool calls that the client has parsed and written again. */
+  'tool-arguments': (message, { restore }) => restore(message),
 } as const satisfies Record<string, Rule>;
 
 export type RuleName = keyof typeof RULES;
 export const RULE_NAMES = Object.keys(RULES) as RuleName[];
+
+/** For what belongs to no session's calls. */
+export const NO_SESSION: SessionRules = { restore: (message) => message };
 
 export interface Normalised {
   readonly messages: readonly JsonObject[];
@@ -24,12 +35,16 @@ export interface Normalised {
 }
 
 /** Apply the rules; a request that none of them changes keeps its very messages. */
-export function normalised(messages: readonly JsonObject[], names: readonly RuleName[]): Normalised {
+export function normalised(
+  messages: readonly JsonObject[],
+  names: readonly RuleName[],
+  session: SessionRules,
+): Normalised {
   let result = messages;
   const by: RuleName[] = [];
   for (const name of RULE_NAMES) {
     if (!names.includes(name)) continue;
-    const next = changed(result, RULES[name]);
+    const next = changed(result, RULES[name], session);
     if (next === result) continue;
     result = next;
     by.push(name);
@@ -37,11 +52,11 @@ export function normalised(messages: readonly JsonObject[], names: readonly Rule
   return { messages: result, by };
 }
 
-function changed(messages: readonly JsonObject[], rule: Rule): readonly JsonObject[] {
+function changed(messages: readonly JsonObject[], rule: Rule, session: SessionRules): readonly JsonObject[] {
   let same = true;
   const result: JsonObject[] = [];
   for (const message of messages) {
-    const next = rule(message);
+    const next = rule(message, session);
     same &&= next === message;
     if (next !== undefined) result.push(next);
   }

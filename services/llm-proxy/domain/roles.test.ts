@@ -27,6 +27,11 @@ describe('roles', () => {
       expect(roleOf(headers, conversation('a'))).to.deep.equal({ role: 'sub', rule });
   });
 
+  it('are told by the words of a sub-agent', () => {
+    const sub = 'You are a general-purpose subagent working for a parent agent. Complete only the task.';
+    expect(roleOf({}, conversation(sub))).to.deep.equal({ role: 'sub', rule: 'qwen-subagent' });
+  });
+
   it('are told by the words of prompts for titles and memories', () => {
     const title = 'You are a title generator. You output ONLY a thread title.';
     expect(roleOf({}, conversation(title))).to.deep.equal({ role: 'side', rule: 'opencode-title' });

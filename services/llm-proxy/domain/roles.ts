@@ -39,6 +39,7 @@ interface WordRule {
 const WORDS_CHARS_MAX = 4_096;
 
 const WORD_RULES: readonly WordRule[] = [
+  { rule: 'qwen-subagent', role: 'sub', words: /^You are an? .{0,40}subagent working for a parent agent\b/ },
   { rule: 'opencode-title', role: 'side', words: /^You are a title generator\b/ },
   { rule: 'qwen-memory', role: 'side', words: /\bmanaged memory (extraction|dream)/i },
   { rule: 'claude-title', role: 'side', words: /^(Generate|Write) a (concise|short),? .{0,40}title\b/i },

@@ -61,7 +61,8 @@ function kindsOf(messages: readonly JsonObject[]): JsonObject[] {
     const end = endOfStep(messages, at);
     // Of several messages of one kind behind each other, one.
     const places = range(at, end).filter((i) => i === at || kinds[i] !== kinds[i - 1]);
-    const kind = [at > lastUser, at === 0, ...places.map((i) => kinds[i])].join();
+    // Where it stands counts: at the start, before, with or behind the last user message.
+    const kind = [at === 0, at > lastUser, end > lastUser, ...places.map((i) => kinds[i])].join();
     if (!seen.has(kind)) kept.push(...places.map((i) => withOneCall(messages[i] as JsonObject)));
     seen.add(kind);
     at = end;

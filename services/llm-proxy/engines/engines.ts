@@ -24,8 +24,11 @@ export class Engines implements Disposable {
     for (const pool of this.#pools.values()) pool[Symbol.dispose]();
   }
 
-  get policy(): Pool {
-    return this.#policy;
+  /** The policy's is ''. Throws NOT_FOUND. */
+  pool(alias: string): Pool {
+    const pool = this.#pools.get(alias);
+    if (pool === undefined) throw new PolarError('NOT_FOUND', `no model pool ${alias}`);
+    return pool;
   }
 
   /** The policy's first. */
@@ -45,12 +48,10 @@ export class Engines implements Disposable {
 
   /**
    * A try of the call at one engine; not at one that has failed the same order, if there is another. To be run at once.
-   * Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_EPISODES_LIMIT, NOT_FOUND, the signal's reason.
+   * Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_SESSIONS_LIMIT, NOT_FOUND, the signal's reason.
    */
   async begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
-    const pool = this.#pools.get(order.pool);
-    if (pool === undefined) throw new PolarError('NOT_FOUND', `no model pool ${order.pool}`);
-    return await pool.begin(order, signal);
+    return await this.pool(order.pool).begin(order, signal);
   }
 
   /** No call of the attempt will follow: leases end, schedulers are told. Throws ENGINE_UNAVAILABLE where one cannot be. */

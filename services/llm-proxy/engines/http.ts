@@ -73,8 +73,8 @@ export const unavailable = (name: string, error: unknown): PolarError =>
     { cause: error, retryAfterMs: 1_000 },
   );
 
-/** The body as text. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
-export async function readText(answer: Answer, name: string, signal: AbortSignal): Promise<string> {
+/** The body. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
+export async function readBytes(answer: Answer, name: string, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   try {
@@ -88,7 +88,7 @@ export async function readText(answer: Answer, name: string, signal: AbortSignal
     if (error instanceof PolarError) throw error;
     throw signal.aborted ? signal.reason : unavailable(name, error);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks, sizeBytes);
 }
 
 export const tooLarge = (): PolarError =>

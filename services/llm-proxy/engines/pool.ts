@@ -4,7 +4,7 @@ import { PolarError } from '../../common/errors.ts';
 import { ENGINE_LOOK_MS, ENGINE_PROBE_MS } from '../../common/limits.ts';
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { type CallOrder, type EngineCall, TextCall } from './engine-call.ts';
-import { Episodes } from './episodes.ts';
+import { Leases } from './leases.ts';
 import { Member } from './member.ts';
 import { failedAt, type Place, PlacedCall } from './placed-call.ts';
 import { Places } from './places.ts';
@@ -17,7 +17,7 @@ export class Pool implements Disposable {
   readonly spec: PoolSpec;
   readonly #members = new Map<string, Member>();
   readonly #places: Places;
-  readonly #episodes: Episodes;
+  readonly #leases: Leases;
   readonly #programs: Programs | undefined;
   readonly #workers: Workers | undefined;
   readonly #closed = new AbortController();
@@ -32,7 +32,7 @@ export class Pool implements Disposable {
     this.spec = spec;
     const name = spec.alias === '' ? 'the policy' : spec.alias;
     this.#places = new Places(name, spec.queueMs, () => this.members);
-    this.#episodes = new Episodes(spec.alias, spec.episodesMax);
+    this.#leases = new Leases(spec.alias, spec.sessionsMax);
     const [url = ''] = spec.urls;
     if (spec.scheduler === 'sglang_router') this.#workers = new Workers(url, spec);
     else for (const one of spec.urls) this.#members.set(one, new Member(one, spec));
@@ -73,12 +73,12 @@ export class Pool implements Disposable {
     });
   }
 
-  /** A try of the call. Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_EPISODES_LIMIT, the signal's reason. */
+  /** A try of the call. Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_SESSIONS_LIMIT, the signal's reason. */
   async begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
     const session = sessionOf(order);
     this.#requireOffered(order);
     await this.found(signal);
-    this.#episodes.take(session);
+    this.#leases.take(session);
     const failed = this.#failedBy(order);
     const member = await this.#places.take({ session, failed }, signal);
     const place = this.#placeAt(member, failed);
@@ -94,7 +94,7 @@ export class Pool implements Disposable {
   /** No call of the attempt will follow. Throws ENGINE_UNAVAILABLE where a scheduler cannot be told. */
   async end(session: string): Promise<void> {
     this.#places.forget(session);
-    this.#episodes.giveBack(session);
+    this.#leases.giveBack(session);
     const [scheduler] = this.members;
     if (scheduler !== undefined) await this.#programs?.end(session, scheduler.engine, this.#closed.signal);
   }

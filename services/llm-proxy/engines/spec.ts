@@ -21,5 +21,5 @@ export interface PoolSpec extends EngineSpec {
   /** Longest wait for a place at an engine. */
   readonly queueMs: number;
   /** Sessions that may use it at once; null: any number. */
-  readonly episodesMax: number | null;
+  readonly sessionsMax: number | null;
 }

@@ -9,8 +9,8 @@ import type { EngineCall, TextCall } from './engine-call.ts';
 /** The ids of a prompt. */
 export interface TokenPrompt {
   readonly ids: Int32Array;
-  /** The same as the members of a JSON array. */
-  readonly text: Buffer;
+  /** The same as the members of a JSON array, in pieces. */
+  readonly text: readonly Buffer[];
 }
 
 /** A call that is given ids. */

@@ -82,7 +82,8 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
       else resolve(Buffer.concat(chunks, sizeBytes));
     });
     request.once('close', () => {
-      if (!request.complete) reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
+      if (!request.complete)
+        reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
     });
   });
 }

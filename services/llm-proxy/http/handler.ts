@@ -4,7 +4,7 @@ import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { count } from '../calls/count.ts';
 import { generate } from '../calls/generate.ts';
-import { tokenizeText } from '../calls/tokenize.ts';
+import { answerTokenize } from '../calls/tokenize.ts';
 import type { LlmProxyContext } from '../context.ts';
 import { DIALECT_NAMES, dialectOf, errorDialectOf } from '../dialects/dialects.ts';
 import { readPath, type Target } from '../domain/paths.ts';
@@ -87,9 +87,9 @@ async function serve(
     case 'root':
       return sendJson(response, 200, { service: 'polar llm-proxy', dialects: DIALECT_NAMES });
     case 'count':
-      return await count(ctx, target, request, response);
+      return await count(ctx, capability, target, request, response);
     case 'tokenize':
-      return await tokenizeText(ctx, request, response);
+      return await answerTokenize(ctx, capability, request, response);
     case 'unknown':
       throw new PolarError('NOT_FOUND', `${method} of this path is not offered; see the llm-proxy's README`);
   }

@@ -10,7 +10,7 @@ const STATUS: Partial<Record<Reason, number>> = {
   BODY_TOO_LARGE: 413,
   ENGINE_REFUSED: 400,
   CALLS_IN_FLIGHT_LIMIT: 429,
-  POOL_EPISODES_LIMIT: 429,
+  POOL_SESSIONS_LIMIT: 429,
   ENGINE_BUSY: 429,
   // No later try can succeed, so none is asked for.
   CALLS_PER_ATTEMPT_LIMIT: 403,

@@ -8,7 +8,8 @@ import { withTimeout } from '../../common/clock.ts';
 import { type FieldFault, PolarError } from '../../common/errors.ts';
 import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
-import { endSession, type LlmProxyContext } from '../context.ts';
+import type { LlmProxyContext } from '../context.ts';
+import { endSession } from '../engines/session-end.ts';
 import { sessionClosed } from '../events.ts';
 
 export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof ProxyService>, 'closeSession'> {

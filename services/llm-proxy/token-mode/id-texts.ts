@@ -3,6 +3,9 @@ import { ID_TEXT_BYTES_MAX } from '../../common/limits.ts';
 import { startsWith } from '../domain/bridge.ts';
 import type { TokenPrompt } from '../engines/token-call.ts';
 
+/** Pieces of one text; more are put together. */
+const PIECES_MAX = 64;
+
 export class IdTexts {
   /** Of each session the prompt sent last; the session used last comes last. */
   readonly #last = new Map<string, TokenPrompt>();
@@ -12,7 +15,7 @@ export class IdTexts {
   of(session: string, ids: Int32Array): TokenPrompt {
     const before = this.#last.get(session);
     const known = before !== undefined && startsWith(ids, before.ids) ? before : undefined;
-    const prompt = { ids, text: known === undefined ? written(ids) : behind(known, ids) };
+    const prompt = { ids, text: known === undefined ? [written(ids)] : behind(known, ids) };
     this.#keep(session, prompt);
     return prompt;
   }
@@ -20,7 +23,7 @@ export class IdTexts {
   #keep(session: string, prompt: TokenPrompt): void {
     this.#drop(session);
     this.#last.set(session, prompt);
-    this.#sizeBytes += prompt.text.length;
+    this.#sizeBytes += sizeOf(prompt);
     for (const oldest of this.#last.keys()) {
       if (this.#sizeBytes <= ID_TEXT_BYTES_MAX || oldest === session) return;
       this.#drop(oldest);
@@ -28,15 +31,20 @@ export class IdTexts {
   }
 
   #drop(session: string): void {
-    this.#sizeBytes -= this.#last.get(session)?.text.length ?? 0;
+    const known = this.#last.get(session);
+    if (known === undefined) return;
+    this.#sizeBytes -= sizeOf(known);
     this.#last.delete(session);
   }
 }
 
-const written = (ids: Int32Array): Buffer => Buffer.from(ids.join(), 'latin1');
+const sizeOf = ({ text }: TokenPrompt): number => text.reduce((sum, { length }) => sum + length, 0);
 
-function behind({ ids: before, text }: TokenPrompt, ids: Int32Array): Buffer {
+const written = (ids: Int32Array, before = ''): Buffer => Buffer.from(before + ids.join(), 'latin1');
+
+function behind({ ids: before, text }: TokenPrompt, ids: Int32Array): readonly Buffer[] {
   const fresh = ids.subarray(before.length);
   if (fresh.length === 0) return text;
-  return Buffer.concat([text, Buffer.from(before.length === 0 ? '' : ','), written(fresh)]);
+  const pieces = text.length < PIECES_MAX ? text : [Buffer.concat(text)];
+  return [...pieces, written(fresh, before.length === 0 ? '' : ',')];
 }

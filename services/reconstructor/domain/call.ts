@@ -28,7 +28,7 @@ export interface Call {
   readonly model: string;
   readonly policyVersion: bigint;
   readonly trainable: boolean;
-  /** The engine tells no ids: `usageCompletionTokens` is all that is known of what was sampled. */
+  /** The engine told no ids: `usageCompletionTokens` is all that is known of what was sampled. */
   readonly noTokenIds: boolean;
   readonly role: string;
   /** Digests of the conversation's messages as sent; equal digest = equal content. */

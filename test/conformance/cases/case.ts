@@ -31,6 +31,8 @@ export interface Expected {
   readonly files: Readonly<Record<string, string | null>>;
   /** The finish reason of each record, in the order in which the calls began; `done`: of the last turn of a task. */
   readonly finishes: readonly string[];
+  /** Records that are known for a sub-agent's. */
+  readonly subs?: number;
   /** What prefix merging makes of them. */
   readonly traces: number;
   /** Text that the last command shows. */

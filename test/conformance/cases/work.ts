@@ -133,6 +133,7 @@ export const subAgents: Case = {
     exitCodes: [0],
     files: { 'one.txt': 'one\n' },
     finishes: ['tool_calls', 'tool_calls', 'stop', 'done'],
+    subs: 2,
     traces: 2,
     says: DONE,
   },

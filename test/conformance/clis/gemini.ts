@@ -47,19 +47,20 @@ export const gemini: Cli = {
     };
   },
   subAgent: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: 'generalist', prompt } }),
-  subAgentEnd: { tool: 'complete_task', arguments: { result: 'It is written.' } },
+  subAgentEnd: { tool: 'complete_task', arguments: { result: { response: 'It is written.' } } },
   cannot: {},
   unlike: {
     'overflow-sglang': OVERFLOW,
     'overflow-vllm': OVERFLOW,
     compaction: {
-      finishes: ['tool_calls', 'stop', 'stop', 'stop', 'tool_calls', 'done'],
-      traces: 4,
-      why: 'it asks for a summary and for a better one, at the start of a command',
+      finishes: ['tool_calls', 'stop', 'tool_calls', 'stop', 'stop', 'done'],
+      traces: 5,
+      why: 'it asks for a summary and then for a better one',
     },
     'sub-agents': {
       finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'done'],
-      why: 'a sub-agent ends with a tool call',
+      subs: 0,
+      why: 'a sub-agent ends with a tool call; nothing but its tool `complete_task` tells its requests',
     },
     resume: { traces: 2, why: 'it renders the list of files at the head of the conversation anew' },
   },

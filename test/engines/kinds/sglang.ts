@@ -81,7 +81,7 @@ export const sglang: RealEngine = {
     });
     const places = arrayOf(objectOf(reply['meta_info'])['input_top_logprobs']).slice(from);
     return places.map((place, i) =>
-      tempered(place as [number, number][], ids[from + i] as number, temperature),
+      processed(place as [number, number][], ids[from + i] as number, sampling),
     );
   },
   async running(url) {

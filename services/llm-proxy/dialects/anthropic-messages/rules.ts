@@ -26,26 +26,30 @@ const refused = (how: string, check: Check = never): Rule => ({ support: 'refuse
 export const RULES: Rules = {
   model: {
     support: 'mapped',
-    how: 'shown in the reply; the session decides which model answers',
+    how: 'the engine’s own name is sent, the asked one is shown',
     check: text,
   },
-  messages: { support: 'mapped', how: 'messages in their places, `system` too', check: array },
-  system: { support: 'mapped', how: 'the first message, role `system`' },
+  messages: { support: 'mapped', how: 'each in its place, those of role system too', check: array },
+  system: { support: 'mapped', how: 'to a first message of role system' },
   max_tokens: { support: 'carried', how: 'may be absent', check: wholeFrom(1) },
   temperature: { support: 'carried', how: '', check: numberFrom(0, 2) },
   top_p: { support: 'carried', how: '', check: numberFrom(0, 1) },
   top_k: { support: 'carried', how: '', check: wholeFrom(-1) },
-  stop_sequences: { support: 'mapped', how: '`stop`; the one that was met is told', check: texts },
-  stream: { support: 'mapped', how: 'events, or one body', check: flag },
-  tools: { support: 'mapped', how: 'functions; see tools', check: array },
-  tool_choice: { support: 'mapped', how: '`tool_choice` and `parallel_tool_calls`', check: object },
+  stop_sequences: { support: 'mapped', how: 'to stop; the one that was met is told', check: texts },
+  stream: { support: 'mapped', how: 'true: events as the tokens come', check: flag },
+  tools: { support: 'mapped', how: 'see tools below', check: array },
+  tool_choice: { support: 'mapped', how: 'to tool_choice and parallel_tool_calls', check: object },
   thinking: {
     support: 'mapped',
-    how: '`chat_template_kwargs.enable_thinking`; `display: omitted` is kept, budgets are ignored',
+    how: 'to chat_template_kwargs.enable_thinking; `display: omitted` is kept, budgets are ignored',
     check: object,
   },
-  output_config: { support: 'mapped', how: '`reasoning_effort` and `response_format`', check: object },
-  output_format: { support: 'mapped', how: '`response_format`', check: object },
+  output_config: {
+    support: 'mapped',
+    how: '`effort` to reasoning_effort, `format` to response_format',
+    check: object,
+  },
+  output_format: { support: 'mapped', how: 'to response_format', check: object },
   context_management: { ...ignored('edits that clear change nothing; others are refused'), check: clearing },
   metadata: ignored('not recorded'),
   cache_control: ignored('wherever it stands: engines cache prefixes unasked'),
@@ -61,30 +65,36 @@ export const RULES: Rules = {
 
 /** Tool definitions by their `type`. */
 export const TOOL_RULES: Rules = {
-  'custom, or no type': { support: 'mapped', how: 'function with `input_schema` as its parameters' },
+  'custom, or no type': { support: 'mapped', how: 'to a function with `input_schema` as its parameters' },
   'any other type': refused('defined by the provider and not offered; give a tool with an input_schema'),
   defer_loading: ignored('the tool is shown from the start, so that the prompt keeps its head'),
 };
 
 /** Blocks of messages by their `type`. */
 export const BLOCK_RULES: Rules = {
-  text: { support: 'mapped', how: 'text; one alone and a plain string are the same' },
-  image: { support: 'mapped', how: '`image_url`, also in tool results; from `base64` or `url`' },
-  document: { support: 'mapped', how: 'text from `text` or `content`; PDF and files are refused' },
-  search_result: { support: 'mapped', how: 'title, source and text as text' },
+  text: { support: 'mapped', how: 'to text; one alone is the same as a string' },
+  image: { support: 'mapped', how: 'to image_url, in tool results too; from `base64` or `url`' },
+  document: { support: 'mapped', how: 'to text, from `text` or `content`; PDF and files are refused' },
+  search_result: { support: 'mapped', how: 'to text: title, source and what was found' },
   thinking: {
     support: 'mapped',
-    how: '`reasoning_content`; where only the signature is left, what it holds',
+    how: 'to reasoning_content; where only the signature is left, what it holds',
   },
-  redacted_thinking: { support: 'mapped', how: 'what the proxy has sealed; of others nothing can be read' },
-  tool_use: { support: 'mapped', how: 'tool call of the assistant message' },
-  tool_result: { support: 'mapped', how: 'message of role `tool`; `is_error` puts `[Tool Error] ` in front' },
-  tool_reference: { support: 'mapped', how: 'text that names the tool' },
+  redacted_thinking: {
+    support: 'mapped',
+    how: 'to reasoning_content where the proxy has sealed it; of others nothing can be read',
+  },
+  tool_use: { support: 'mapped', how: 'to a tool call of the assistant message' },
+  tool_result: {
+    support: 'mapped',
+    how: 'to a tool message; with `is_error`, `[Tool Error]` in front of its text',
+  },
+  tool_reference: { support: 'mapped', how: 'to text that names the tool' },
   tool_addition: {
     support: 'mapped',
-    how: 'in system messages, text that names the tool; a definition joins the tools',
+    how: 'of system messages, to text that names the tool; a definition joins the tools',
   },
-  tool_removal: { support: 'mapped', how: 'in system messages, text that names the tool' },
+  tool_removal: { support: 'mapped', how: 'of system messages, to text that names the tool' },
   'any other type': refused('blocks of this type are not offered'),
 };
 

@@ -23,11 +23,11 @@ const mapped = (how: string, check: Check): Rule => ({ support: 'mapped', how, c
 
 /** Fields of the body, in camel case or with underscores. What has no rule is ignored. */
 export const RULES: Rules = {
-  contents: mapped('messages in their places', array),
-  systemInstruction: { support: 'mapped', how: 'the first message, role `system`' },
-  tools: mapped('functions; see tools', array),
-  toolConfig: mapped('`tool_choice`', object),
-  generationConfig: mapped('see generationConfig', object),
+  contents: mapped('each in its place', array),
+  systemInstruction: { support: 'mapped', how: 'to a first message of role system' },
+  tools: mapped('see tools below', array),
+  toolConfig: mapped('to tool_choice', object),
+  generationConfig: mapped('see below', object),
   safetySettings: ignored('nothing is filtered'),
   labels: ignored(''),
   serviceTier: ignored(''),
@@ -38,20 +38,20 @@ export const RULES: Rules = {
 
 /** Members of `generationConfig`. */
 export const GENERATION_RULES: Rules = {
-  maxOutputTokens: mapped('`max_tokens`', wholeFrom(1)),
-  temperature: mapped('`temperature`', numberFrom(0, 2)),
-  topP: mapped('`top_p`', numberFrom(0, 1)),
-  topK: mapped('`top_k`', numberFrom(-1, Number.MAX_SAFE_INTEGER)),
-  stopSequences: mapped('`stop`', texts),
-  candidateCount: mapped('`n`', wholeFrom(1, CANDIDATES_MAX)),
-  presencePenalty: mapped('`presence_penalty`', numberFrom(-2, 2)),
-  frequencyPenalty: mapped('`frequency_penalty`', numberFrom(-2, 2)),
-  seed: mapped('`seed`', wholeFrom(Number.MIN_SAFE_INTEGER)),
-  responseMimeType: mapped('`application/json` is `response_format`; others are refused', text),
-  responseSchema: mapped('`response_format` with the schema as JSON Schema', object),
-  responseJsonSchema: mapped('`response_format` with the schema', object),
+  maxOutputTokens: mapped('to max_tokens', wholeFrom(1)),
+  temperature: mapped('to temperature', numberFrom(0, 2)),
+  topP: mapped('to top_p', numberFrom(0, 1)),
+  topK: mapped('to top_k', numberFrom(-1, Number.MAX_SAFE_INTEGER)),
+  stopSequences: mapped('to stop', texts),
+  candidateCount: mapped('to n', wholeFrom(1, CANDIDATES_MAX)),
+  presencePenalty: mapped('to presence_penalty', numberFrom(-2, 2)),
+  frequencyPenalty: mapped('to frequency_penalty', numberFrom(-2, 2)),
+  seed: mapped('to seed', wholeFrom(Number.MIN_SAFE_INTEGER)),
+  responseMimeType: mapped('`application/json` to response_format; others are refused', text),
+  responseSchema: mapped('to response_format, as JSON Schema', object),
+  responseJsonSchema: mapped('to response_format', object),
   thinkingConfig: mapped(
-    '`enable_thinking`, `reasoning_effort`; `includeThoughts` decides what is shown',
+    'to enable_thinking and reasoning_effort; `includeThoughts` decides what is shown',
     object,
   ),
   responseLogprobs: ignored('the reply shows none'),
@@ -78,7 +78,7 @@ export const ENGINE_NAMES: Readonly<Record<string, string>> = {
 /** Members of a tool. */
 export const TOOL_RULES: Rules = {
   functionDeclarations: mapped(
-    'functions; `parameters` as JSON Schema, `parametersJsonSchema` as it is',
+    'to functions; `parameters` as JSON Schema, `parametersJsonSchema` as it is',
     array,
   ),
   'any other member': refused('runs at the provider and is not offered; declare functions'),
@@ -86,17 +86,17 @@ export const TOOL_RULES: Rules = {
 
 /** Parts of contents by what they hold. */
 export const PART_RULES: Rules = {
-  text: { support: 'mapped', how: 'text; of the model with `thought`, `reasoning_content`' },
+  text: { support: 'mapped', how: 'to text; of the model with `thought`, to reasoning_content' },
   thoughtSignature: {
     support: 'mapped',
-    how: 'the reasoning it holds, where the thought itself is left out',
+    how: 'to the reasoning_content that it holds, where the thought itself is left out',
   },
-  inlineData: { support: 'mapped', how: 'images as `image_url`; others are refused' },
-  fileData: { support: 'mapped', how: 'images at http addresses as `image_url`; others are refused' },
-  functionCall: { support: 'mapped', how: 'tool call of the assistant message' },
+  inlineData: { support: 'mapped', how: 'images to image_url; others are refused' },
+  fileData: { support: 'mapped', how: 'images at http and https addresses to image_url; others are refused' },
+  functionCall: { support: 'mapped', how: 'to a tool call of the assistant message' },
   functionResponse: {
     support: 'mapped',
-    how: 'message of role `tool`, with its images; found by id, or by name in order',
+    how: 'to a tool message, with its images; its call is found by id, or by name in order',
   },
   'anything else': refused('parts of this kind are not offered'),
 };

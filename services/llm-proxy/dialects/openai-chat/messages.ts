@@ -1,5 +1,5 @@
 // The openai-chat dialect: the messages of a request, checked, and in the form that engines take.
-import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
 import { argumentsOfInput } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
@@ -32,10 +32,29 @@ export function readMessages(messages: JsonValue | undefined, faults: Faults): J
   const before: Before = { callIds: new Set(), legacyIds: new Map() };
   return messages.map((message: JsonValue, i) => {
     const at = `messages[${i}]`;
-    if (isObject(message)) return readMessage(message, i, before, faults);
+    if (isObject(message)) return readOnce(message, i, before, faults);
     faults.add(at, 'must be an object');
     return {};
   });
+}
+
+/** Messages of earlier turns come as the very same objects: each is read once, but for what depends on those before. */
+const known = new WeakMap<JsonObject, JsonObject>();
+
+function readOnce(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
+  const { role, tool_call_id: answers } = message;
+  const said = known.get(message) ?? readMessage(message, i, before, faults);
+  for (const call of arrayOf(said['tool_calls'])) {
+    const id = isObject(call) ? textOf(call['id']) : undefined;
+    if (id !== undefined) before.callIds.add(id);
+  }
+  if (role === 'tool') {
+    const answered = typeof answers === 'string' && before.callIds.has(answers);
+    faults.expect(answered, `messages[${i}].tool_call_id`, 'must name a tool call of an earlier message');
+  }
+  const alone = role !== 'function' && !isObject(message['function_call']);
+  if (alone && faults.none) known.set(message, said);
+  return said;
 }
 
 function readMessage(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
@@ -46,30 +65,12 @@ function readMessage(message: JsonObject, i: number, before: Before, faults: Fau
     return message;
   }
   const content = readContent(message['content'], `${at}.content`, faults);
-  const said = withoutPrivate(message, content);
+  const same = content === (message['content'] ?? null);
+  const said = same ? message : { ...message, content };
   if (role === 'assistant') return readAssistant(said, i, before, faults);
   const silent = (message['content'] ?? null) === null && role !== 'tool' && role !== 'function';
   faults.expect(!silent, `${at}.content`, 'is missing');
-  if (role === 'function') return readFunction(said, at, before, faults);
-  if (role === 'tool') {
-    const id = textOf(message['tool_call_id']);
-    const known = id !== undefined && before.callIds.has(id);
-    faults.expect(known, `${at}.tool_call_id`, 'must name a tool call of an earlier message');
-  }
-  return said;
-}
-
-/** Without what harnesses note for themselves (`__copilotMessageSource`), which comes and goes. */
-function withoutPrivate(message: JsonObject, content: JsonValue): JsonObject {
-  const keys = Object.keys(message);
-  const same = content === message['content'] || (content === null && message['content'] === undefined);
-  if (same && !keys.some((key) => key.startsWith('_'))) return message;
-  const said: JsonObject = {};
-  for (const key of keys) {
-    const value = key === 'content' ? content : message[key];
-    if (!key.startsWith('_') && value !== undefined) said[key] = value;
-  }
-  return said;
+  return role === 'function' ? readFunction(said, at, before, faults) : said;
 }
 
 function readAssistant(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
@@ -83,17 +84,16 @@ function readAssistant(message: JsonObject, i: number, before: Before, faults: F
   if (calls === undefined || calls === null) return message;
   if (!faults.expect(Array.isArray(calls), `${at}.tool_calls`, 'must be an array')) return message;
   const list = calls as readonly JsonValue[];
-  const read = list.map((call, n) => readCall(call, `${at}.tool_calls[${n}]`, before, faults));
+  const read = list.map((call, n) => readCall(call, `${at}.tool_calls[${n}]`, faults));
   return read.every((call, n) => call === list[n]) ? message : { ...message, tool_calls: read };
 }
 
-function readCall(call: JsonValue, at: string, { callIds }: Before, faults: Faults): JsonValue {
+function readCall(call: JsonValue, at: string, faults: Faults): JsonValue {
   if (!isObject(call)) {
     faults.add(at, 'must be an object');
     return call;
   }
-  const id = textOf(call['id']);
-  if (faults.expect(id !== undefined, `${at}.id`, 'must be a string')) callIds.add(id as string);
+  faults.expect(textOf(call['id']) !== undefined, `${at}.id`, 'must be a string');
   if (call['type'] === 'custom') return readCustomCall(call, at, faults);
   faults.expect((call['type'] ?? 'function') === 'function', `${at}.type`, 'must be function or custom');
   const called = isObject(call['function']) ? call['function'] : {};

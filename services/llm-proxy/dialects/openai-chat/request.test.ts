@@ -71,14 +71,16 @@ describe('openai-chat messages', () => {
     for (const [messages, field] of cases) expect(faultsOf({ messages }), field).to.deep.equal([field]);
   });
 
-  it('lose what harnesses note for themselves, and nothing else', () => {
-    const noted = { role: 'user', content: 'x', name: 'n', extra: 1, __source: 'y' };
-    expect(read({ messages: [noted] }).messages[0]).to.deep.equal({
-      role: 'user',
-      content: 'x',
-      name: 'n',
-      extra: 1,
-    });
+  it('that came before are the very same again, but for what depends on those before them', () => {
+    const custom = { id: 'a', type: 'custom', custom: { name: 'patch', input: 'x' } };
+    const messages = [user, { role: 'assistant', content: null, tool_calls: [custom] }];
+    const answer = { role: 'tool', tool_call_id: 'a', content: [{ type: 'refusal', refusal: 'no' }] };
+    const first = read({ messages: [...messages, answer] });
+    const second = read({ messages: [...messages, answer, user] });
+    for (const [i, message] of first.messages.entries()) expect(second.messages[i]).to.equal(message);
+    expect(faultsOf({ messages: [user, answer] })).to.deep.equal(['messages[1].tool_call_id']);
+    const wrong = { role: 'user', content: 5 };
+    for (let i = 0; i < 2; i++) expect(faultsOf({ messages: [wrong] })).to.have.length(1);
   });
 
   it('of custom tools come back as the engine said them', () => {

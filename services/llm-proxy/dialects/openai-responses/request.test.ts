@@ -85,6 +85,18 @@ describe('openai-responses input', () => {
     expect(second).to.include({ reasoning_content: 'why' });
   });
 
+  it('makes of what came before the very same messages again', () => {
+    const reasoning = { type: 'reasoning', summary: [], encrypted_content: sealReasoning('why') };
+    const input = [{ role: 'user', content: 'x' }, reasoning, call('a')];
+    const output = { type: 'function_call_output', call_id: 'a', output: 'one' };
+    const first = messagesOf([...input, output]);
+    const second = messagesOf([...input, output, { role: 'user', content: 'y' }]);
+    for (const [i, message] of first.entries()) expect(second[i]).to.equal(message);
+    const [, longer] = messagesOf([...input, call('b'), output]);
+    expect(longer?.['tool_calls']).to.deep.equal([calledAs('a'), calledAs('b')]);
+    expect(faultsOf({ input: [output] })).to.deep.equal(['input[0].call_id']);
+  });
+
   it('reads reasoning from what was sealed, then from its text, then from its summary', () => {
     const summary = [{ type: 'summary_text', text: 's' }];
     const content = [{ type: 'reasoning_text', text: 'c' }];

@@ -3,8 +3,8 @@ import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } 
 import type { Asked } from '../dialect.ts';
 import { Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
+import { readInput } from './conversation.ts';
 import { FIELDS } from './fields.ts';
-import { readInput } from './items.ts';
 import { responsesWriter } from './reply.ts';
 import { readToolChoice, readTools } from './tools.ts';
 

@@ -2,8 +2,9 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { TokenPrompt } from '../../engines/token-call.ts';
 
-export function withIds(key: string, { text }: TokenPrompt, body: JsonObject): Buffer {
+/** In pieces. */
+export function withIds(key: string, { text }: TokenPrompt, body: JsonObject): readonly Buffer[] {
   const rest = JSON.stringify(body).slice(1);
   const end = `]${rest === '}' ? '' : ','}${rest}`;
-  return Buffer.concat([Buffer.from(`{${JSON.stringify(key)}:[`), text, Buffer.from(end)]);
+  return [Buffer.from(`{${JSON.stringify(key)}:[`), ...text, Buffer.from(end)];
 }

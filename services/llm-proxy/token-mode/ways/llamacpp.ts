@@ -42,7 +42,7 @@ export const llamacpp: TokenWay = {
   },
 };
 
-function bodyOf({ sent, prompt }: TokenRequest): Buffer {
+function bodyOf({ sent, prompt }: TokenRequest): readonly Buffer[] {
   const most = sent['max_completion_tokens'] ?? sent['max_tokens'];
   // With n_probs 0 it tells no logprobs.
   const body: JsonObject = { return_tokens: true, n_probs: 1, cache_prompt: true };

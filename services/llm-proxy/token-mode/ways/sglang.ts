@@ -22,7 +22,7 @@ export const sglang: TokenWay = {
   },
 };
 
-function bodyOf({ sent, prompt }: TokenRequest): Buffer {
+function bodyOf({ sent, prompt }: TokenRequest): readonly Buffer[] {
   // What was sent need not come back.
   const { return_prompt_token_ids: _, return_input_ids_in_sglext: __, ...rest } = sent;
   const body: JsonObject = { ...rest, messages: [{ role: 'user', content: '' }] };

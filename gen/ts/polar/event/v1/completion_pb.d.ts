@@ -277,7 +277,8 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   engineUrl: string;
 
   /**
-   * The engine tells no token ids: prompt and sampled_ids are empty, `usage` alone counts what was sampled.
+   * The engine told no ids of what it sampled, as it never does or as it broke off before: sampled_ids is empty, the
+   * prompt too where it told none of that; `usage` alone counts what was sampled.
    *
    * @generated from field: bool no_token_ids = 37;
    */

@@ -2,7 +2,7 @@
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_BUSY_RETRY_MS } from '../../common/limits.ts';
 
-export class Episodes {
+export class Leases {
   readonly #held = new Set<string>();
   readonly #alias: string;
   readonly #max: number | null;
@@ -18,11 +18,11 @@ export class Episodes {
     return this.#held.size;
   }
 
-  /** Safe to repeat. Throws POOL_EPISODES_LIMIT. */
+  /** Safe to repeat. Throws POOL_SESSIONS_LIMIT. */
   take(session: string): void {
     if (this.#max !== null && !this.#held.has(session) && this.#held.size >= this.#max) {
       const message = `${this.#alias} is in use by ${this.#max} sessions, as many as may; come again`;
-      throw new PolarError('POOL_EPISODES_LIMIT', message, { retryAfterMs: ENGINE_BUSY_RETRY_MS });
+      throw new PolarError('POOL_SESSIONS_LIMIT', message, { retryAfterMs: ENGINE_BUSY_RETRY_MS });
     }
     this.#held.add(session);
   }

@@ -1,0 +1,77 @@
+// The openai-responses dialect: an input as a conversation of openai-chat. What was one reply of a model, its reasoning,
+// text and calls, becomes one assistant message again.
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { Faults } from '../faults.ts';
+import { readItem } from './items.ts';
+
+/** What one item says. */
+export type Piece =
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'text'; readonly content: JsonValue }
+  | { readonly kind: 'call'; readonly id: string; readonly call: JsonObject }
+  /** A whole message of anyone but the assistant; `answers` is the call that it must answer. */
+  | { readonly kind: 'message'; readonly message: JsonObject; readonly answers?: string };
+
+type Spoken = Exclude<Piece, { kind: 'message' }>;
+
+/** The messages of `input`. */
+export function readInput(input: JsonValue | undefined, faults: Faults): JsonObject[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }];
+  if (!Array.isArray(input) || input.length === 0) {
+    faults.add('input', 'must be a string or an array with at least one item');
+    return [];
+  }
+  const messages: JsonObject[] = [];
+  const callIds = new Set<string>();
+  let reply: Spoken[] = [];
+  const endReply = (): void => {
+    if (reply.length > 0) messages.push(assistantOf(reply));
+    reply = [];
+  };
+  for (const [i, item] of (input as readonly JsonValue[]).entries()) {
+    const piece = readItem(item, `input[${i}]`, faults);
+    if (piece === undefined) continue;
+    if (piece.kind === 'message') {
+      endReply();
+      const answered = piece.answers === undefined || callIds.has(piece.answers);
+      faults.expect(answered, `input[${i}].call_id`, 'must name a call of an earlier item');
+      messages.push(piece.message);
+    } else {
+      if (beginsReply(piece, reply.at(-1))) endReply();
+      if (piece.kind === 'call') callIds.add(piece.id);
+      reply.push(piece);
+    }
+  }
+  endReply();
+  return messages;
+}
+
+/** A reply is reasoning, then text, then calls. */
+const beginsReply = (piece: Spoken, last: Spoken | undefined): boolean =>
+  piece.kind !== 'call' && (last?.kind === 'text' || last?.kind === 'call');
+
+/** Assistant messages by the first piece of each, so that a reply of an earlier turn is the very same message again. */
+const known = new WeakMap<Spoken, { readonly pieces: readonly Spoken[]; readonly message: JsonObject }>();
+
+function assistantOf(pieces: readonly Spoken[]): JsonObject {
+  const [first] = pieces as [Spoken];
+  const before = known.get(first);
+  if (before?.pieces.length === pieces.length && before.pieces.every((piece, i) => piece === pieces[i])) {
+    return before.message;
+  }
+  const message = merged(pieces);
+  known.set(first, { pieces, message });
+  return message;
+}
+
+function merged(pieces: readonly Spoken[]): JsonObject {
+  const thoughts = pieces.flatMap((piece) => (piece.kind === 'reasoning' ? [piece.text] : []));
+  const calls = pieces.flatMap((piece) => (piece.kind === 'call' ? [piece.call] : []));
+  const text = pieces.find((piece) => piece.kind === 'text');
+  return {
+    role: 'assistant',
+    content: text?.content ?? null,
+    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('\n\n') }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}

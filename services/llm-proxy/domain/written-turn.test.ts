@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { readWrittenTurn } from './written-turn.ts';
+
+const CALL = '<tool_call>\n{"name": "run", "arguments": {"of": "a b"}}\n</tool_call>';
+const read = (text: string, tools = true) => readWrittenTurn(text, tools, () => 'c1');
+
+describe('a written turn', () => {
+  it('is text as it stands', () => {
+    expect(read(' Done.\n')).to.deep.equal({ role: 'assistant', content: ' Done.\n' });
+    expect(read('')).to.deep.equal({ role: 'assistant', content: '' });
+  });
+
+  it('has its thinking apart, whether the prompt began it or the model', () => {
+    const turn = { role: 'assistant', content: 'Done.', reasoning_content: 'I see.' };
+    expect(read('<think>\nI see.\n</think>\n\nDone.')).to.deep.equal(turn);
+    expect(read('I see.\n</think>\n\nDone.')).to.deep.equal(turn);
+  });
+
+  it('has its calls apart, one after another', () => {
+    const turn = read(`Look.\n${CALL}\n${CALL}`);
+    expect(turn['content']).to.equal('Look.');
+    const one = { id: 'c1', type: 'function', function: { name: 'run', arguments: '{"of":"a b"}' } };
+    expect(turn['tool_calls']).to.deep.equal([one, one]);
+    expect(read('<tool_call>{"name": "run"}</tool_call>')['tool_calls']).to.have.nested.property(
+      '[0].function.arguments',
+      '{}',
+    );
+  });
+
+  it('keeps as text what is no whole call', () => {
+    for (const text of ['<tool_call>\n{"name": "ru', '<tool_call>{nothing}</tool_call>', '<tool_call>[1]</tool_call>']) {
+      expect(read(text)).to.deep.equal({ role: 'assistant', content: text });
+    }
+    expect(read(CALL, false)).to.deep.equal({ role: 'assistant', content: CALL });
+  });
+});
