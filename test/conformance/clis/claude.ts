@@ -3,11 +3,6 @@ import { type Cli, CONTEXT_TOKENS, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '2.1.329';
 
-const SUMMARY: Unlike = {
-  traces: 2,
-  why: 'its request for a summary goes on with the conversation',
-};
-
 export const claude: Cli = {
   name: 'claude',
   version: VERSION,
@@ -51,8 +46,7 @@ export const claude: Cli = {
   aroundSummary: 'TEXT ONLY',
   cannot: {},
   unlike: {
-    'overflow-vllm': SUMMARY,
-    compaction: SUMMARY,
+    compaction: { traces: 2, why: 'its request for a summary goes on with the conversation' },
     edit: { traces: 2, why: 'it adds `replace_all: false` to an Edit call of its history that has none' },
   },
 };
