@@ -2,12 +2,13 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dialect } from './dialects/dialect.ts';
+import { chatOfCompletion, completed } from './dialects/llamacpp.ts';
 import { chatOf, generated } from './dialects/vllm-tokens.ts';
 import type { Engine } from './engine.ts';
 import { RequestFault } from './faults.ts';
 import { pace, wait } from './pace.ts';
 import { type ChatPlan, planChat } from './plan.ts';
-import { type ChatRequest, readChat, readGenerate } from './request.ts';
+import { type ChatRequest, readChat, readCompletion, readGenerate } from './request.ts';
 import { SWITCHES_HEADER, type Switches } from './switches.ts';
 
 /** Chunks of an instant generation that go out in one write. */
@@ -30,6 +31,17 @@ export async function handleGenerate(
   response: ServerResponse,
 ): Promise<void> {
   await answerChat(engine, body, chatOf(engine, readGenerate(body)), request, response, generated);
+}
+
+/** POST /completion of llama-server with ids: the reply is text. */
+export async function handleCompletion(
+  engine: Engine,
+  body: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const asked = chatOfCompletion(engine.model.tokenizer, readCompletion(body));
+  await answerChat(engine, body, asked, request, response, completed);
 }
 
 async function answerChat(

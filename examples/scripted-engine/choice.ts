@@ -29,7 +29,11 @@ export function planChoice(
   const generation = generate(
     tokenizer,
     writeTurn(toTurn(step, tools, request.messages), switches.tool_format),
-    { tokensMax: tokensMaxOf(request) ?? switches.context_tokens - promptIds.length, stop: stopsOf(request) },
+    {
+      tokensMax: tokensMaxOf(request) ?? switches.context_tokens - promptIds.length,
+      stop: stopsOf(request),
+      splits: switches.split_samples,
+    },
     { format: switches.tool_format, keepContentNewline: switches.keep_content_newline, tools },
   );
   const begun = generation.steps.flatMap(({ delta }) => delta.calls).filter(({ name }) => name !== undefined);

@@ -1,6 +1,7 @@
 // The command line.
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { llamacpp } from './dialects/llamacpp.ts';
 import { sglang } from './dialects/sglang.ts';
 import { vllm } from './dialects/vllm.ts';
 import type { EngineOptions } from './engine.ts';
@@ -10,13 +11,15 @@ import { DEFAULT_SWITCHES, mergeSwitches, SWITCH_NAMES, scalar, someSwitchesSche
 export const USAGE = `usage: node examples/scripted-engine/main.ts [options]
   --port N           default 0: a free one
   --host NAME        default 127.0.0.1
-  --dialect NAME     sglang (default) or vllm
+  --dialect NAME     sglang (default), vllm or llamacpp
   --script FILE      may be given often; the first that fits a conversation is played
   --model NAME       name under /v1/models; default scripted-qwen3
   --lifeline         end when standard input ends
   --help
 switches, described in README.md: ${SWITCH_NAMES.map((name) => `--${kebab(name)}`).join(' ')}
 `;
+
+const DIALECTS = { sglang, vllm, llamacpp };
 
 export interface Options extends EngineOptions {
   readonly port: number;
@@ -43,7 +46,7 @@ export function readOptions(args: readonly string[]): Options | undefined {
   return {
     port: check('--port', z.coerce.number().int().min(0).max(65_535), values.port),
     host: values.host,
-    dialect: { sglang, vllm }[check('--dialect', z.enum(['sglang', 'vllm']), values.dialect)],
+    dialect: DIALECTS[check('--dialect', z.enum(['sglang', 'vllm', 'llamacpp']), values.dialect)],
     scripts: values.script.map(readScript),
     modelName: values.model,
     lifeline: values.lifeline,

@@ -46,6 +46,7 @@ const chatSchema = z.looseObject({
   return_tokens_as_token_ids: flag,
   return_prompt_token_ids: flag,
   return_meta_info: flag,
+  verbose: flag,
   return_input_ids_in_sglext: flag,
   return_output_ids_in_sglext: flag,
 });
@@ -66,6 +67,14 @@ const generateSchema = z.looseObject({
 });
 export type GenerateRequest = z.output<typeof generateSchema>;
 
+const completionSchema = z.looseObject({
+  prompt: z.array(z.int().min(0)).min(1),
+  n_predict: z.int().nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+});
+export type CompletionRequest = z.output<typeof completionSchema>;
+
 const generatedSchema = z.looseObject({
   request_id: z.string(),
   model: z.string(),
@@ -81,12 +90,14 @@ const derenderSchema = z.looseObject({ generate_response: generatedSchema, chat_
 export type DerenderRequest = z.output<typeof derenderSchema>;
 
 const promptSchema = z.looseObject({ prompt: z.string() }).transform(({ prompt }) => prompt);
-const tokenizeSchema = z.union([promptSchema, chatSchema]);
+const contentSchema = z.looseObject({ content: z.string() }).transform(({ content }) => content);
+const tokenizeSchema = z.union([promptSchema, contentSchema, chatSchema]);
 const detokenizeSchema = z.looseObject({ tokens: z.array(z.int().min(0)) });
 const versionSchema = z.looseObject({ new_version: z.string().min(1) });
 
 export const readChat = (body: string): ChatRequest => read(chatSchema, body);
 export const readGenerate = (body: string): GenerateRequest => read(generateSchema, body);
+export const readCompletion = (body: string): CompletionRequest => read(completionSchema, body);
 export const readDerender = (body: string): DerenderRequest => read(derenderSchema, body);
 /** A plain prompt, or a conversation. */
 export const readTokenize = (body: string): string | ChatRequest => read(tokenizeSchema, body);

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { handleChat, handleGenerate } from './chat.ts';
+import { handleChat, handleCompletion, handleGenerate } from './chat.ts';
 import type { Body } from './dialects/dialect.ts';
 import { derendered, rendered } from './dialects/vllm-tokens.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
@@ -40,16 +40,20 @@ async function handle(engine: Engine, request: IncomingMessage, response: Server
   try {
     const body = await readBody(request);
     const path = (request.url ?? '/').split('?')[0];
-    if (request.method === 'POST' && path === '/v1/chat/completions') {
-      return await handleChat(engine, body, request, response);
-    }
-    if (request.method === 'POST' && path === '/inference/v1/generate' && isVllm(engine)) {
-      return await handleGenerate(engine, body, request, response);
-    }
+    const generate = request.method === 'POST' ? generating(engine, path ?? '') : undefined;
+    if (generate !== undefined) return await generate(engine, body, request, response);
     send(response, 200, answerOf(engine, `${request.method} ${path}`, body));
   } catch (error) {
     refuse(engine, response, error);
   }
+}
+
+/** What generates; undefined: nothing of this engine at the path does. */
+function generating({ options }: Engine, path: string): typeof handleChat | undefined {
+  const { name } = options.dialect;
+  if (path === '/v1/chat/completions') return handleChat;
+  if (path === '/inference/v1/generate' && name === 'vllm') return handleGenerate;
+  return path === '/completion' && name === 'llamacpp' ? handleCompletion : undefined;
 }
 
 function answerOf(engine: Engine, route: string, body: string): Body | string {
@@ -74,6 +78,9 @@ function answerOf(engine: Engine, route: string, body: string): Body | string {
     case 'POST /v1/chat/completions/derender':
       if (!isVllm(engine)) break;
       return derendered(engine, readDerender(body));
+    case 'POST /apply-template':
+      if (options.dialect.name !== 'llamacpp') break;
+      return { prompt: engine.prompts.text(readChat(body), options.switches) };
     case 'GET /weight_info':
       return { weight_version: engine.weightVersion };
     case 'POST /update_weight_version':

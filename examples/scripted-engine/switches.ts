@@ -37,6 +37,8 @@ const switchesSchema = z.strictObject({
   logprobs: z.boolean(),
   /** Earlier assistant turns come with another split of the same text than was sampled. */
   retokenise_history: z.boolean(),
+  /** Replies are sampled with another split of the text than encoding it gives. */
+  split_samples: z.boolean(),
   /** Thinking of earlier turns: as the chat template does, in none, or in all. */
   thinking_history: z.enum(['template', 'stripped', 'kept']),
   /** How a tool call is written in the reply's text. */
@@ -70,6 +72,7 @@ export const DEFAULT_SWITCHES: Switches = {
   token_ids: true,
   logprobs: true,
   retokenise_history: false,
+  split_samples: false,
   thinking_history: 'template',
   tool_format: 'hermes',
   keep_content_newline: false,

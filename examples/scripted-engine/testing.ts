@@ -1,5 +1,6 @@
 // For tests: an engine on a free port, and calls to it.
 import type { DialectName } from './dialects/dialect.ts';
+import { llamacpp } from './dialects/llamacpp.ts';
 import { sglang } from './dialects/sglang.ts';
 import { vllm } from './dialects/vllm.ts';
 import type { ChatMessage, ToolDefinition } from './request.ts';
@@ -70,7 +71,7 @@ export interface TestEngine {
 export function startTestEngine({ dialect, script, switches }: TestEngine): Promise<RunningEngine> {
   return startEngine({
     port: 0,
-    dialect: { sglang, vllm }[dialect ?? 'sglang'],
+    dialect: { sglang, vllm, llamacpp }[dialect ?? 'sglang'],
     scripts: script === undefined ? [] : [parseScript(script, 'the script')],
     switches: mergeSwitches(DEFAULT_SWITCHES, switches),
     modelName: 'scripted-qwen3',

@@ -44,10 +44,14 @@ export class Sites implements AsyncDisposable {
   }
 }
 
-/** Installs one after another: they share the network and the disk. */
+/** Installs what is not there: by npm one after another, by pip beside them. */
 export async function installAll(clis: readonly Cli[], events: InstallEvents): Promise<Map<Cli, Installed>> {
   const programs = new Map<Cli, Installed>();
-  for (const cli of clis) programs.set(cli, await installed(cli, events));
+  const chains = Map.groupBy(clis, ({ install }) => 'npm' in install).values();
+  const installChain = async (chain: readonly Cli[]): Promise<void> => {
+    for (const cli of chain) programs.set(cli, await installed(cli, events));
+  };
+  await Promise.all(chains.map(installChain));
   return programs;
 }
 

@@ -146,12 +146,12 @@ describe('llm-proxy access', () => {
       ['[]', '(body)'],
       ['{}', 'messages'],
       ['{"messages":[]}', 'messages'],
-      ['{"messages":[{"role":"user"},{"content":"x"}]}', 'messages[1].role'],
+      ['{"messages":[{"role":"user","content":"x"},{"content":"x"}]}', 'messages[1].role'],
       ['{"messages":[7]}', 'messages[0]'],
-      ['{"messages":[{"role":"user"}],"stream":"yes"}', 'stream'],
-      ['{"messages":[{"role":"user"}],"tools":{}}', 'tools'],
-      ['{"messages":[{"role":"user"}],"n":1.5}', 'n'],
-      ['{"messages":[{"role":"user"}],"model":7}', 'model'],
+      ['{"messages":[{"role":"user","content":"x"}],"stream":"yes"}', 'stream'],
+      ['{"messages":[{"role":"user","content":"x"}],"tools":{}}', 'tools'],
+      ['{"messages":[{"role":"user","content":"x"}],"n":1.5}', 'n'],
+      ['{"messages":[{"role":"user","content":"x"}],"model":7}', 'model'],
     ];
     for (const [body, param] of cases) {
       const answer = await post(path, {}, body);

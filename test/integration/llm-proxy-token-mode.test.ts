@@ -12,7 +12,8 @@ import { promptsOf, TestProxy } from '../support/llm-proxy.ts';
 const TURNS = 20;
 const steps = Array.from({ length: TURNS - 1 }, (_, i) => {
   const think = i % 3 === 0 ? `        think: Step ${i} needs a look at the files and some patience.\n` : '';
-  const text = i % 4 === 1 ? '' : `        text: Looking at part ${i} of the unbelievably fragmented listing.\n`;
+  const text =
+    i % 4 === 1 ? '' : `        text: Looking at part ${i} of the unbelievably fragmented listing.\n`;
   const more = i % 5 === 2 ? ', { shell: cat second.txt }' : '';
   return `      -\n${think}${text}        calls: [{ shell: ls -la part-${i} }${more}]\n`;
 }).join('');
@@ -24,7 +25,7 @@ variants:
 ${steps}      - { text: There are many of them., think: That is all. }
 `;
 
-const KINDS = ['vllm', 'sglang'] as const;
+const KINDS = ['vllm', 'sglang', 'llamacpp'] as const;
 type Kind = (typeof KINDS)[number];
 
 interface Stage {
@@ -50,7 +51,7 @@ for (const kind of KINDS) {
   for (const stream of [false, true]) {
     describe(`token mode at ${kind}, ${stream ? 'streamed' : 'whole'}`, () => {
       it('never drifts where text mode does', async () => {
-        const switches = { retokenise_history: true };
+        const switches = { split_samples: true };
         for (const mode of ['token', 'text'] as const) {
           await using stage = await staged({ kind, mode, switches });
           const agent = new AgentSession(stage.proxy, await stage.proxy.admit('s'), 'count the files', {
@@ -64,7 +65,10 @@ for (const kind of KINDS) {
           if (mode === 'text') expect(drifting.map(({ drift }) => drift)).to.include('retokenised');
           else {
             expect(drifting).to.deep.equal([]);
-            expect(records.map((record) => record.mode)).to.deep.equal(['text', ...Array(TURNS - 1).fill('token')]);
+            expect(records.map((record) => record.mode)).to.deep.equal([
+              'text',
+              ...Array(TURNS - 1).fill('token'),
+            ]);
             for (const record of records.slice(1)) expect(extendsEarlier(records, record)).to.equal(true);
           }
           expect(lawsBroken(records)).to.deep.equal([]);
@@ -99,7 +103,10 @@ interface Told {
 
 /** A session of a few turns in token mode, on its way. */
 async function onItsWay(proxy: TestProxy, session: string, turns = 4): Promise<Told> {
-  const agent = new AgentSession(proxy, await proxy.admit(session), 'count the files', { stream: false, tools: [BASH] });
+  const agent = new AgentSession(proxy, await proxy.admit(session), 'count the files', {
+    stream: false,
+    tools: [BASH],
+  });
   if (turns > 0) await agent.work(turns);
   const last = async () => (await proxy.records(session)).at(-1)!;
   return { agent, drift: async () => (await last()).drift, mode: async () => (await last()).mode };
@@ -113,7 +120,8 @@ describe('what becomes of a call that token mode cannot append', () => {
   after(() => stage[Symbol.asyncDispose]());
 
   const CASES: Record<string, (agent: AgentSession) => AgentSession> = {
-    tools_changed: (agent) => agent.fork({ tools: [BASH, { ...BASH, function: { ...BASH.function, name: 'zsh' } }] }),
+    tools_changed: (agent) =>
+      agent.fork({ tools: [BASH, { ...BASH, function: { ...BASH.function, name: 'zsh' } }] }),
     settings_changed: (agent) => agent.fork({ fields: { chat_template_kwargs: { tools: [] } } }),
     system_changed: (agent) => {
       agent.messages[0]!.content = 'You are a careless agent.';
@@ -157,7 +165,11 @@ describe('what becomes of a call that token mode cannot append', () => {
     await agent.ask();
     expect([await drift(), await mode()]).to.deep.equal(['reasoning_dropped', 'text']);
     // … and goes on from there.
-    agent.messages.push({ role: 'tool', tool_call_id: agent.messages.at(-1)!.tool_calls![0]!.id, content: 'x' });
+    agent.messages.push({
+      role: 'tool',
+      tool_call_id: agent.messages.at(-1)!.tool_calls![0]!.id,
+      content: 'x',
+    });
     await agent.ask();
     expect([await drift(), await mode()]).to.deep.equal(['', 'token']);
   });
@@ -178,7 +190,9 @@ describe('what becomes of a call that token mode cannot append', () => {
 
   it('is the beginning of another conversation without a reason', async () => {
     const { drift, mode } = await onItsWay(stage.proxy, 'two', 2);
-    const other = new AgentSession(stage.proxy, await stage.proxy.admit('two'), 'count other files', { stream: false });
+    const other = new AgentSession(stage.proxy, await stage.proxy.admit('two'), 'count other files', {
+      stream: false,
+    });
     await other.ask();
     expect([await drift(), await mode()]).to.deep.equal(['', 'text']);
   });
@@ -195,7 +209,10 @@ describe('token mode goes on', () => {
       inference: { mode: 'token' },
     });
     await proxy.spawn();
-    const agent = new AgentSession(proxy, await proxy.admit('s'), 'count the files', { stream: true, tools: [BASH] });
+    const agent = new AgentSession(proxy, await proxy.admit('s'), 'count the files', {
+      stream: true,
+      tools: [BASH],
+    });
     await agent.work(3);
     await proxy.kill('SIGKILL');
     await proxy.spawn();
@@ -221,7 +238,8 @@ describe('token mode goes on', () => {
     expect(records).to.have.length(3 + 4 * 4);
     expect(records.filter(({ mode }) => mode === 'text')).to.have.length(2);
     for (const record of records) {
-      if (record.mode === 'token') expect(extendsEarlier(records, record) || record.drift === 'rewound').to.equal(true);
+      if (record.mode === 'token')
+        expect(extendsEarlier(records, record) || record.drift === 'rewound').to.equal(true);
     }
     expect(lawsBroken(records)).to.deep.equal([]);
   });
@@ -230,7 +248,10 @@ describe('token mode goes on', () => {
     it(`from each of several replies at ${kind}`, async () => {
       await using stage = await staged({ kind, mode: 'token', switches });
       const capability = await stage.proxy.admit('s');
-      const agent = new AgentSession(stage.proxy, capability, 'count the files', { stream: false, tools: [BASH] });
+      const agent = new AgentSession(stage.proxy, capability, 'count the files', {
+        stream: false,
+        tools: [BASH],
+      });
       await agent.work(2);
       const several = await stage.proxy.chat(capability, { messages: agent.messages, tools: [BASH], n: 3 });
       expect(((await several.json()) as { choices: unknown[] }).choices).to.have.length(3);
@@ -263,7 +284,12 @@ describe('the audit of token mode', () => {
 
   it('counts where the engine would have put other ids in the place of sampled ones', async () => {
     const switches = { retokenise_history: true };
-    await using stage = await staged({ kind: 'vllm', mode: 'token', switches, inference: { audit_share: 1 } });
+    await using stage = await staged({
+      kind: 'vllm',
+      mode: 'token',
+      switches,
+      inference: { audit_share: 1 },
+    });
     await onItsWay(stage.proxy, 's', 5);
     expect((await auditOf(stage.proxy, 4))?.mismatches).to.deep.equal({ sampled: 4n, rendered: 0n });
   });
@@ -288,7 +314,12 @@ describe('token mode with the tokenizer of the model', () => {
       await onItsWay(stage.proxy, 's', 4);
       const records = await stage.proxy.records('s');
       const after = broken ? ['text', 'renderer_differs'] : ['token', ''];
-      expect(records.map(({ mode, drift }) => [mode, drift])).to.deep.equal([['text', ''], after, after, after]);
+      expect(records.map(({ mode, drift }) => [mode, drift])).to.deep.equal([
+        ['text', ''],
+        after,
+        after,
+        after,
+      ]);
       expect(lawsBroken(records)).to.deep.equal([]);
     }
   });
@@ -302,8 +333,13 @@ function tokenizerFolder() {
   return {
     path,
     breakTemplate: () => {
-      const config = JSON.parse(readFileSync(join(path, 'tokenizer_config.json'), 'utf8')) as { chat_template: string };
-      writeFileSync(join(path, 'chat_template.jinja'), config.chat_template.replaceAll('# Tools', '# Things'));
+      const config = JSON.parse(readFileSync(join(path, 'tokenizer_config.json'), 'utf8')) as {
+        chat_template: string;
+      };
+      writeFileSync(
+        join(path, 'chat_template.jinja'),
+        config.chat_template.replaceAll('# Tools', '# Things'),
+      );
     },
     [Symbol.asyncDispose]: async () => rmSync(path, { recursive: true, force: true }),
   };

@@ -49,10 +49,7 @@ describe('the jobs of a test run', () => {
   });
 
   it('counts what fails twice as failed, with what mocha says of it', async () => {
-    const path = file(
-      'a.cjs',
-      `it('broken', () => { throw new Error('so wrong'); }); it('later');`,
-    );
+    const path = file('a.cjs', `it('broken', () => { throw new Error('so wrong'); }); it('later');`);
     const [result] = await run([mochaJob('broken', [path], { folder, twice: true })]);
     expect(result).to.include({ passed: 0, failed: 1, skipped: 1 });
     expect(result?.secondTry).to.deep.equal([]);

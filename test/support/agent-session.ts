@@ -69,7 +69,11 @@ export class AgentSession {
     for (let turn = 1; ; turn++) {
       const { tool_calls: calls } = await this.ask();
       for (const { id } of calls ?? [])
-        this.messages.push({ role: 'tool', tool_call_id: id, content: `a line ${turn} of ${id.slice(0, 4)}\nß 你好` });
+        this.messages.push({
+          role: 'tool',
+          tool_call_id: id,
+          content: `a line ${turn} of ${id.slice(0, 4)}\nß 你好`,
+        });
       if ((calls ?? []).length === 0 || turn >= turnsMax) return turn;
     }
   }
@@ -104,7 +108,10 @@ function addDelta(message: ChatMessage, { content, reasoning, reasoning_content,
 }
 
 /** Whether a record's prompt begins with all ids of an earlier record. */
-export function extendsEarlier(records: readonly Completion[], { baseIndex, baseLength }: Completion): boolean {
+export function extendsEarlier(
+  records: readonly Completion[],
+  { baseIndex, baseLength }: Completion,
+): boolean {
   const base = records[baseIndex];
   return base !== undefined && baseLength === base.promptLength + unpackIds(base.sampledIds).length;
 }

@@ -33,6 +33,7 @@ const LATE_TURN: JsonObject = {
       content: [
         { type: 'text', text: '# Environment' },
         { type: 'tool_addition', tool: { type: 'tool_reference', name: 'Late' } },
+        { type: 'tool_removal', tool: { type: 'tool_reference', name: 'Late' } },
       ],
     },
     {
@@ -100,5 +101,11 @@ export const MESSAGES_BODIES: readonly JsonObject[] = [
     tools: [{ name: 'Read', input_schema: SCHEMA }],
     tool_choice: { type: 'tool', name: 'Read' },
     thinking: { type: 'disabled' },
+    output_format: { type: 'json_schema', schema: SCHEMA },
+    cache_control: MARK,
+    service_tier: 'auto',
+    speed: 'standard',
+    inference_geo: 'eu',
+    diagnostics: {},
   },
 ];

@@ -82,6 +82,18 @@ export const GENERATE_BODIES: readonly JsonObject[] = [
   {
     contents: [{ role: 'user', parts: [{ text: 'hello' }] }],
     toolConfig: { functionCallingConfig: { mode: 'NONE' } },
-    generationConfig: { responseModalities: ['TEXT'], thinkingConfig: { thinkingLevel: 'HIGH' } },
+    generationConfig: {
+      responseModalities: ['TEXT'],
+      responseMimeType: 'application/json',
+      responseJsonSchema: { type: 'object' },
+      thinkingConfig: { thinkingLevel: 'HIGH' },
+      responseLogprobs: true,
+      logprobs: 2,
+      mediaResolution: 'MEDIA_RESOLUTION_LOW',
+    },
+    labels: { a: 'b' },
+    serviceTier: 'standard',
+    store: false,
+    model: 'models/alias',
   },
 ];

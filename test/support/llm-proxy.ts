@@ -63,7 +63,12 @@ export class TestProxy implements AsyncDisposable {
       ...setup.node,
     };
     writeFileSync(topology, JSON.stringify({ data_dir: this.#folder, gateway: { nodes: [node] } }));
-    this.#env = { POLAR_TOPOLOGY: topology, POLAR_NATS_URL: nats.url, POLAR_LOG_LEVEL: 'silent', ...setup.env };
+    this.#env = {
+      POLAR_TOPOLOGY: topology,
+      POLAR_NATS_URL: nats.url,
+      POLAR_LOG_LEVEL: 'silent',
+      ...setup.env,
+    };
   }
 
   static async prepare(setup: ProxySetup): Promise<TestProxy> {

@@ -1,4 +1,4 @@
-// What the two engines' chat dialects have in common.
+// What the engines' chat dialects have in common.
 import { Buffer } from 'node:buffer';
 import type { RequestFault } from '../faults.ts';
 import type { Generation } from '../reply/generation.ts';
@@ -7,7 +7,7 @@ import type { Delta } from '../reply/parser.ts';
 import type { ChatRequest } from '../request.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
-export type DialectName = 'sglang' | 'vllm';
+export type DialectName = 'sglang' | 'vllm' | 'llamacpp';
 
 /** One call, as far as it is known before the first token. */
 export interface ChatCall {

@@ -2,11 +2,9 @@
 import { Template } from '@huggingface/jinja';
 import type { ChatRequest } from '../request.ts';
 import type { Switches } from '../switches.ts';
+import { otherwiseSplit } from '../tokenizer/split.ts';
 import type { Model, Tokenizer } from '../tokenizer/tokenizer.ts';
 import { toTemplate } from './messages.ts';
-
-/** One token in so many of an earlier turn is split by `retokenise_history`. */
-const SPLIT_EVERY = 8;
 
 export class Prompts {
   readonly #tokenizer: Tokenizer;
@@ -45,12 +43,7 @@ export class Prompts {
         continue;
       }
       const turn = at + this.#turnStart.length;
-      out.push(...this.#turnStart);
-      for (let i = turn, due = turn; i < end; i++) {
-        const parts = i >= due ? this.#tokenizer.partsOf(ids[i] as number) : undefined;
-        if (parts !== undefined) due = i + SPLIT_EVERY;
-        out.push(...(parts ?? [ids[i] as number]));
-      }
+      out.push(...this.#turnStart, ...otherwiseSplit(this.#tokenizer, ids.slice(turn, end)));
       at = end;
     }
     return out;

@@ -2,6 +2,7 @@
 
 import { Buffer } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
+import { otherwiseSplit } from '../tokenizer/split.ts';
 import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import { type Delta, type ParserOptions, ReplyParser } from './parser.ts';
 
@@ -29,6 +30,8 @@ export interface Generation {
 export interface GenerationLimits {
   readonly tokensMax: number;
   readonly stop: readonly string[];
+  /** Sampled in other tokens than encoding gives. */
+  readonly splits?: boolean;
 }
 
 /** `text` without its end token. */
@@ -39,7 +42,9 @@ export function generate(
   options: ParserOptions,
 ): Generation {
   const endToken = tokenizer.idOf('<|im_end|>');
-  const ids = [...tokenizer.encode(text), endToken].slice(0, limits.tokensMax);
+  const encoded = tokenizer.encode(text);
+  const sampled = limits.splits === true ? otherwiseSplit(tokenizer, encoded) : encoded;
+  const ids = [...sampled, endToken].slice(0, limits.tokensMax);
   return parsed(tokenizer, ids, limits.stop, options);
 }
 

@@ -41,7 +41,8 @@ describe('bridge', () => {
   it('goes on behind what was sampled: with the end of the turn only where it was not', () => {
     const start = ids(1, 5, 40, 2, 9, 1, 6, 30);
     const rendered = ids(...start, ...fresh);
-    const tail = (lastId: number | undefined, ended: boolean) => tailOf(rendered, start, frame, { lastId, ended });
+    const tail = (lastId: number | undefined, ended: boolean) =>
+      tailOf(rendered, start, frame, { lastId, ended });
     expect(tail(2, true)).to.deep.equal(Int32Array.from(fresh.slice(1)));
     // A stop string, or the limit, right behind the end of the turn.
     expect(tail(2, false)).to.deep.equal(Int32Array.from(fresh.slice(1)));

@@ -21,8 +21,18 @@ describe('conversation tree', () => {
     tree.add(turn(-1, 0, ['s', 'u'], 'r0'));
     tree.add(turn(0, 3, ['t'], 'r1'));
     tree.add(turn(1, 4, ['v'], ''));
-    expect(tree.find(['s', 'u', 'r0', 't', 'v', 'w'])).to.deep.equal({ heads: [0], headCount: 3, shared: 5, nearest: 2 });
-    expect(tree.find(['s', 'u', 'r0', 't', 'r1', 'x'])).to.deep.equal({ heads: [1], headCount: 5, shared: 5, nearest: 1 });
+    expect(tree.find(['s', 'u', 'r0', 't', 'v', 'w'])).to.deep.equal({
+      heads: [0],
+      headCount: 3,
+      shared: 5,
+      nearest: 2,
+    });
+    expect(tree.find(['s', 'u', 'r0', 't', 'r1', 'x'])).to.deep.equal({
+      heads: [1],
+      headCount: 5,
+      shared: 5,
+      nearest: 1,
+    });
     expect(tree.find(['s', 'x'])).to.include({ headCount: 0, shared: 1 });
   });
 
@@ -45,7 +55,10 @@ describe('conversation tree', () => {
     for (let index = 0; index < 300; index++) {
       const base = index === 0 ? -1 : pick(index);
       const from = wholes[base] ?? [];
-      const asked = [...from.slice(0, pick(from.length + 1)), ...Array.from({ length: 1 + pick(2) }, () => `m${pick(4)}`)];
+      const asked = [
+        ...from.slice(0, pick(from.length + 1)),
+        ...Array.from({ length: 1 + pick(2) }, () => `m${pick(4)}`),
+      ];
       const baseCount = conversations.shared(base, asked);
       const made = turn(base, baseCount, asked.slice(baseCount), pick(5) === 0 ? '' : `r${pick(3)}`);
       conversations.add(made);

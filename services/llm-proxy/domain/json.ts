@@ -23,7 +23,6 @@ export const countOf = (value: unknown): number =>
 
 /** The value if it is an array of int32 token ids. One pass: prompts have hundreds of thousands. */
 export function idsOf(value: unknown): Int32Array | undefined {
-  if (value instanceof Int32Array) return value;
   if (!Array.isArray(value)) return undefined;
   const ids = new Int32Array(value.length);
   for (let i = 0; i < ids.length; i++) {

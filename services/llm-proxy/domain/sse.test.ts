@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EventDecoder, eventOf } from './sse.ts';
+import { EventDecoder, eventOf, lineOf } from './sse.ts';
 
 const STREAM =
   ': comment\n\ndata: {"a":"ä\u{1F914}"}\r\n\r\nevent: x\ndata: one\ndata: two\n\ndata:[DONE]\n\n';
@@ -27,5 +27,12 @@ describe('server-sent events', () => {
     expect(new EventDecoder().push(new TextEncoder().encode(eventOf('{"x":"\\n"}')))).to.deep.equal([
       '{"x":"\\n"}',
     ]);
+  });
+
+  it('hold nothing that a client takes for the end of a line', () => {
+    const value = { text: 'a\u2028b\u2029c\u0085d\ne' };
+    const line = lineOf(value);
+    expect(line).to.equal('{"text":"a\\u2028b\\u2029c\\u0085d\\ne"}');
+    expect(JSON.parse(line)).to.deep.equal(value);
   });
 });

@@ -1,4 +1,5 @@
 // Server-sent events: bytes in, data of whole events out.
+import type { JsonValue } from './json.ts';
 
 /** Takes bytes as they come, in whatever pieces, and gives the data of each event that they complete. */
 export class EventDecoder {
@@ -27,6 +28,13 @@ export class EventDecoder {
     }
   }
 }
+
+/** Ends of lines to some clients that are none to JSON. */
+const LINE_ENDS = /[\u0085\u2028\u2029]/g;
+
+/** JSON on what every client takes for one line. */
+export const lineOf = (value: JsonValue): string =>
+  JSON.stringify(value).replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** One event. JSON holds no line break. */
 export const eventOf = (data: string): string => `data: ${data}\n\n`;

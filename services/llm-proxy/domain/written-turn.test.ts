@@ -28,7 +28,11 @@ describe('a written turn', () => {
   });
 
   it('keeps as text what is no whole call', () => {
-    for (const text of ['<tool_call>\n{"name": "ru', '<tool_call>{nothing}</tool_call>', '<tool_call>[1]</tool_call>']) {
+    for (const text of [
+      '<tool_call>\n{"name": "ru',
+      '<tool_call>{nothing}</tool_call>',
+      '<tool_call>[1]</tool_call>',
+    ]) {
       expect(read(text)).to.deep.equal({ role: 'assistant', content: text });
     }
     expect(read(CALL, false)).to.deep.equal({ role: 'assistant', content: CALL });

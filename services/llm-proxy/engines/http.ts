@@ -73,8 +73,8 @@ export const unavailable = (name: string, error: unknown): PolarError =>
     { cause: error, retryAfterMs: 1_000 },
   );
 
-/** The body. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
-export async function readBytes(answer: Answer, name: string, signal: AbortSignal): Promise<Buffer> {
+/** The body as text. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
+export async function readText(answer: Answer, name: string, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   try {
@@ -88,7 +88,7 @@ export async function readBytes(answer: Answer, name: string, signal: AbortSigna
     if (error instanceof PolarError) throw error;
     throw signal.aborted ? signal.reason : unavailable(name, error);
   }
-  return Buffer.concat(chunks, sizeBytes);
+  return Buffer.concat(chunks, sizeBytes).toString('utf8');
 }
 
 export const tooLarge = (): PolarError =>

@@ -42,7 +42,8 @@ export class Audit {
   }
 
   async #run(): Promise<void> {
-    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift()) await this.#check(job);
+    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift())
+      await this.#check(job);
     this.#running = undefined;
   }
 

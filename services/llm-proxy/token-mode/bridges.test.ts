@@ -28,13 +28,15 @@ const idsIn = (message: JsonObject): string[] =>
   arrayOf(message['tool_calls']).map((call) => `#${objectOf(call)['id']}`);
 const lastUser = ({ messages }: Rendering): number =>
   messages.findLastIndex((message) => objectOf(message)['role'] === 'user');
-const thought = ({ reasoning_content: thinking }: JsonObject): string => (thinking ? `<think>${thinking}</think>` : '');
+const thought = ({ reasoning_content: thinking }: JsonObject): string =>
+  thinking ? `<think>${thinking}</think>` : '';
 
 const TEMPLATES: Record<string, Template> = {
   plain: { turn: (message) => said(message) + callsIn(message).join('') },
   'thinking kept': { turn: (message) => thought(message) + said(message) + callsIn(message).join('') },
   'thinking stripped before the last user message': {
-    turn: (message, i, all) => (i > lastUser(all) ? thought(message) : '') + said(message) + callsIn(message).join(''),
+    turn: (message, i, all) =>
+      (i > lastUser(all) ? thought(message) : '') + said(message) + callsIn(message).join(''),
   },
   'tools before the last user message': {
     before: (_, i, all) => (i === lastUser(all) && all.tools.length > 0 ? '[TOOLS]' : ''),
@@ -49,7 +51,8 @@ const TEMPLATES: Record<string, Template> = {
 function textOf({ before, turn, tool }: Template, all: Rendering): string {
   const parts = all.messages.map(objectOf).map((message, i) => {
     const { role } = message;
-    const inside = role === 'assistant' ? turn(message, i, all) : role === 'tool' && tool ? tool(message) : said(message);
+    const inside =
+      role === 'assistant' ? turn(message, i, all) : role === 'tool' && tool ? tool(message) : said(message);
     return `${before?.(message, i, all) ?? ''}${START}${role}\n${inside}${END}\n`;
   });
   return `${parts.join('')}${START}assistant\n`;
@@ -64,7 +67,8 @@ const renderOf =
 /** A conversation that ends with a sampled turn, and what comes after it. */
 function conversation(random: () => number): { readonly head: JsonObject[]; readonly fresh: JsonObject[] } {
   const pick = (n: number): number => Math.floor(random() * n);
-  const words = (): string => Array.from({ length: 1 + pick(6) }, () => ['one', 'xy', 'ß', '你', 'x', 'y'][pick(6)]).join(' ');
+  const words = (): string =>
+    Array.from({ length: 1 + pick(6) }, () => ['one', 'xy', 'ß', '你', 'x', 'y'][pick(6)]).join(' ');
   let made = 0;
   const turn = (calls: number): JsonObject => ({
     role: 'assistant',
@@ -162,7 +166,9 @@ describe('bridges', () => {
   it('are not built with a renderer that renders otherwise than the engine', async () => {
     const { all, goesOn } = one();
     const bridges = new Bridges(async (rendering) => idsOf(`${textOf(TEMPLATES['plain']!, rendering)} `));
-    expect(await bridges.continuation(goesOn, all, new AbortController().signal)).to.equal('renderer_differs');
+    expect(await bridges.continuation(goesOn, all, new AbortController().signal)).to.equal(
+      'renderer_differs',
+    );
   });
 
   it('render each turn once, and nothing of the history', async () => {
@@ -177,7 +183,11 @@ describe('bridges', () => {
     for (let turn = 0; turn < 50; turn++) {
       const head = [...messages, { role: 'assistant', content: `one ${turn}` }];
       const all = { messages: [...head, { role: 'user', content: 'on' }], tools: [], settings: {} };
-      await bridges.continuation(goesOnFrom(TEMPLATES['plain']!, all, head, true), all, new AbortController().signal);
+      await bridges.continuation(
+        goesOnFrom(TEMPLATES['plain']!, all, head, true),
+        all,
+        new AbortController().signal,
+      );
       messages.push(...all.messages.slice(messages.length));
     }
     // What is kept is made in the first turns: the proof, the frame, the shapes.

@@ -75,10 +75,10 @@ function textIn(content: JsonValue | undefined): string {
 function withArguments(call: JsonValue): JsonValue {
   const { function: called, ...rest } = objectOf(call);
   const named = objectOf(called);
-  return { ...rest, function: { ...named, arguments: valueOf(named['arguments']) } };
+  return { ...rest, function: { ...named, arguments: argumentsOf(named['arguments']) } };
 }
 
-function valueOf(given: JsonValue | undefined): JsonValue {
+function argumentsOf(given: JsonValue | undefined): JsonValue {
   if (typeof given !== 'string') return given ?? {};
   try {
     const value = JSON.parse(given) as JsonValue;

@@ -1,7 +1,8 @@
 // Token mode: a call that goes on from a recorded one is given that one's exact ids and the ids of what is new.
-import type { Logger } from '../../common/logger.ts';
+
 import { Kept } from '../../common/kept.ts';
 import { RENDERERS_KEPT_MAX } from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
 import type { GoesOn } from '../domain/attempt-state.ts';
 import { type AuditCounts, isAudited } from '../domain/audit.ts';
 import type { Drift } from '../domain/drift.ts';
@@ -115,7 +116,13 @@ export class TokenMode {
     }));
   }
 
-  #audited(call: TokenModeCall, goesOn: GoesOn, prompt: TokenPrompt, render: Render, rendering: Rendering): void {
+  #audited(
+    call: TokenModeCall,
+    goesOn: GoesOn,
+    prompt: TokenPrompt,
+    render: Render,
+    rendering: Rendering,
+  ): void {
     if (!isAudited(call.callId, this.#settings.audit_share)) return;
     this.#audit.add({ render, rendering, promptIds: prompt.ids, sampledAt: goesOn.sampledAt });
   }

@@ -1,5 +1,5 @@
 // Claude Code: Messages over SSE, whole replies after an error event; the prompt depends on the model's name.
-import { type Cli, CONTEXT_TOKENS, MODEL, type Unlike } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
 
 const VERSION = '2.1.329';
 
@@ -47,6 +47,5 @@ export const claude: Cli = {
   cannot: {},
   unlike: {
     compaction: { traces: 2, why: 'its request for a summary goes on with the conversation' },
-    edit: { traces: 2, why: 'it adds `replace_all: false` to an Edit call of its history that has none' },
   },
 };

@@ -2,6 +2,7 @@
 // thinking to text to calls.
 import { PolarError } from '../../../common/errors.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { lineOf } from '../../domain/sse.ts';
 import { statusOf } from '../../http/status.ts';
 import type { StreamWriter } from '../dialect.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
@@ -134,5 +135,4 @@ export class MessageStream implements StreamWriter {
   }
 }
 
-const event = (data: JsonObject): string =>
-  `event: ${String(data['type'])}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (data: JsonObject): string => `event: ${String(data['type'])}\ndata: ${lineOf(data)}\n\n`;

@@ -106,6 +106,21 @@ describe('google-generate reply', () => {
     expect(firstOf(cut)).to.include({ finishReason: 'MAX_TOKENS' });
   });
 
+  it('is read whole by Gemini CLI, also after silence and with odd ends of lines', () => {
+    // The pattern by which its client takes events from what has come.
+    const event = /^\s*data: (.*)(?:\n\n|\r\r|\r\n\r\n)/;
+    const stream = writer().stream();
+    let left = stream.keepAlive() + stream.keepAlive() + stream.chunk(chunk({ content: 'a\u2028b' }));
+    left += stream.keepAlive() + stream.end() + stream.keepAlive();
+    const texts: JsonObject[][] = [];
+    for (let found = event.exec(left); found !== null; found = event.exec(left)) {
+      texts.push(partsOf(JSON.parse(found[1] ?? '') as JsonObject));
+      left = left.slice(found[0].length);
+    }
+    expect(texts).to.deep.equal([[{ text: 'a\u2028b' }], []]);
+    expect(left.trim()).to.equal('');
+  });
+
   it('is one JSON array where no events were asked for, also when it is silent or breaks', () => {
     const whole = writer({}, false).stream();
     const text = whole.keepAlive() + whole.chunk(chunk({ content: 'a' })) + whole.keepAlive() + whole.end();

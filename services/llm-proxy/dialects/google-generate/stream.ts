@@ -2,7 +2,7 @@
 // come whole when their candidate has ended.
 import type { PolarError } from '../../../common/errors.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
-import { eventOf } from '../../domain/sse.ts';
+import { eventOf, lineOf } from '../../domain/sse.ts';
 import { statusOf } from '../../http/status.ts';
 import type { StreamWriter } from '../dialect.ts';
 import {
@@ -37,8 +37,9 @@ export class ContentStream implements StreamWriter {
     this.contentType = view.events ? 'text/event-stream; charset=utf-8' : 'application/json; charset=utf-8';
   }
 
+  /** White space in either form: Google's client of Gemini CLI takes no comments in a stream of events. */
   keepAlive(): string {
-    return this.#view.events ? ': keep-alive\n\n' : '\n';
+    return '\n';
   }
 
   chunk(chunk: JsonObject): string {
@@ -110,7 +111,7 @@ export class ContentStream implements StreamWriter {
   }
 
   #framed(response: JsonObject): string {
-    const json = JSON.stringify(response);
+    const json = lineOf(response);
     if (this.#view.events) return eventOf(json);
     const before = this.#begun ? ',\n' : '[';
     this.#begun = true;

@@ -32,6 +32,8 @@ const CHOICE_EXTRAS = [
   'input_token_ids',
   'meta_info',
   'routed_experts',
+  'stop_reason',
+  'matched_stop',
 ];
 
 export const chatWriter = (wants: Wants, shown: string): ReplyWriter => ({

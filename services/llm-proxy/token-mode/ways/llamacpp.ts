@@ -1,9 +1,17 @@
 // llama-server: /completion takes ids and answers with text, which is parsed here as a Hermes or Qwen model writes it.
 import { newId } from '../../../common/ids.ts';
-import { arrayOf, countOf, idsOf, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import {
+  arrayOf,
+  countOf,
+  idsOf,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  textOf,
+} from '../../domain/json.ts';
 import { pairLogprobs } from '../../domain/pairing.ts';
-import { readWrittenTurn } from '../../domain/written-turn.ts';
 import { addSampled, logprobOf, sampledOf } from '../../domain/tokens.ts';
+import { readWrittenTurn } from '../../domain/written-turn.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
 

@@ -5,7 +5,14 @@ import { PolarError } from '../../../common/errors.ts';
 import { Kept } from '../../../common/kept.ts';
 import { RENDER_MS, RENDERINGS_KEPT_MAX } from '../../../common/limits.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../../domain/json.ts';
-import { addLogprobs, addSampled, sampledOf, type Tokens, weightSpansOf, weightVersionOf } from '../../domain/tokens.ts';
+import {
+  addLogprobs,
+  addSampled,
+  sampledOf,
+  type Tokens,
+  weightSpansOf,
+  weightVersionOf,
+} from '../../domain/tokens.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
 
@@ -33,7 +40,11 @@ export class VllmWay implements TokenWay {
     );
     readGenerated(generated, tokens);
     const chat = chatOf(request);
-    const reply = await engine.ask(DERENDER, { model, generate_response: generated, chat_request: chat }, signal);
+    const reply = await engine.ask(
+      DERENDER,
+      { model, generate_response: generated, chat_request: chat },
+      signal,
+    );
     // Derendering knows no prompt, so that its usage lacks it.
     return { ...reply, model, usage: generated['usage'] ?? null };
   }

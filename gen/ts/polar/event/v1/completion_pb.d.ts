@@ -227,7 +227,7 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   /**
    * Why the prompt does not extend what its conversation was served and sampled before: tools_changed,
    * settings_changed, system_changed, history_edited, reasoning_dropped, rewound, resampled, compacted, retokenised,
-   * template_not_extending, renderer_differs or not_rendered (docs/glossary.md says what each means). Empty where it
+   * template_not_extending, renderer_differs or not_rendered (docs/token-mode.md says what each means). Empty where it
    * does, or where nothing came before.
    *
    * @generated from field: string drift = 30;
