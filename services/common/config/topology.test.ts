@@ -107,6 +107,10 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].inference.base_url', node({ inference: { base_url: '127.0.0.1:8000' } })],
     ['gateway.nodes[0].inference.scheduler', node({ inference: { scheduler: 'random' } })],
     ['gateway.nodes[0].inference.servers[1]', node({ inference: { servers: ['http://a', 'b:1'] } })],
+    [
+      'gateway.nodes[0].inference.servers',
+      node({ inference: { servers: ['http://a'], scheduler: 'thunderagent' } }),
+    ],
     ['gateway.nodes[0].inference.stream', node({ inference: { stream: 'none' } })],
     ['gateway.nodes[0].inference.max_concurrency', node({ inference: { max_concurrency: 0 } })],
     ['gateway.nodes[0].inference.queue_timeout_seconds', node({ inference: { queue_timeout_seconds: 601 } })],

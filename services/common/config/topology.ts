@@ -78,27 +78,32 @@ const engineKey = {
   api_key_file: z.string().min(1).optional(),
 };
 
-const inference = z.strictObject({
-  engine: engineKind.default('sglang'),
-  base_url: url.default('http://127.0.0.1:8000'),
-  /** [mesh] Several servers of the same model, in place of base_url. */
-  servers: z.array(url).max(256).default([]),
-  /** What base_url is: an engine, a router of SGLang whose workers are called directly, or a ThunderAgent. */
-  scheduler: z.enum(['none', 'sglang_router', 'thunderagent']).default('none'),
-  /** [mesh] `made`: streams are made from whole replies, for what lies in between removes the ids of streams. */
-  stream: z.enum(['engine', 'made']).default('engine'),
-  /** [mesh] Calls of one proxy at one server; more wait. */
-  max_concurrency: count.default(1024),
-  /** [mesh] Longest wait for a place; then the harness is to come again. */
-  queue_timeout_seconds: positive.max(600).default(30),
-  /** [mesh] `token`: a call that goes on from an earlier one is given that one's exact ids and those of what is new. */
-  mode: z.enum(['text', 'token']).default('text'),
-  /** [mesh] Folder of the model's tokenizer.json, tokenizer_config.json and chat template; without it the engine renders. */
-  tokenizer: z.string().min(1).optional(),
-  /** [mesh] Share of the calls in token mode whose prompts are rendered from scratch beside them and compared. */
-  audit_share: z.number().min(0).max(1).default(0.01),
-  ...engineKey,
-});
+const inference = z
+  .strictObject({
+    engine: engineKind.default('sglang'),
+    base_url: url.default('http://127.0.0.1:8000'),
+    /** [mesh] Several servers of the same model, in place of base_url. */
+    servers: z.array(url).max(256).default([]),
+    /** What base_url is: an engine, a router of SGLang whose workers are called directly, or a ThunderAgent. */
+    scheduler: z.enum(['none', 'sglang_router', 'thunderagent']).default('none'),
+    /** [mesh] `made`: streams are made from whole replies, for what lies in between removes the ids of streams. */
+    stream: z.enum(['engine', 'made']).default('engine'),
+    /** [mesh] Calls of one proxy at one server; more wait. */
+    max_concurrency: count.default(1024),
+    /** [mesh] Longest wait for a place; then the harness is to come again. */
+    queue_timeout_seconds: positive.max(600).default(30),
+    /** [mesh] `token`: a call that goes on from an earlier one is given that one's exact ids and those of what is new. */
+    mode: z.enum(['text', 'token']).default('text'),
+    /** [mesh] Folder of the model's tokenizer.json, tokenizer_config.json and chat template; without it the engine renders. */
+    tokenizer: z.string().min(1).optional(),
+    /** [mesh] Share of the calls in token mode whose prompts are rendered from scratch beside them and compared. */
+    audit_share: z.number().min(0).max(1).default(0.01),
+    ...engineKey,
+  })
+  .refine(({ scheduler, servers }) => scheduler === 'none' || servers.length === 0, {
+    path: ['servers'],
+    message: 'are not for use with a scheduler, which is at base_url',
+  });
 
 /** Frozen models that harnesses may call beside the policy. */
 const modelPool = z.strictObject({

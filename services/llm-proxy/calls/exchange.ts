@@ -99,7 +99,7 @@ export class Exchange implements Disposable {
     const { messages, tools } = this.parts.asked;
     this.#digests ??= {
       messages: messages.map(digestMessage),
-      tools: tools.length === 0 ? undefined : digestTools([...tools]),
+      tools: tools.length === 0 ? undefined : digestTools(tools),
     };
     return this.#digests;
   }

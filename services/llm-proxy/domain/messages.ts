@@ -30,7 +30,8 @@ export const digestMessage = (message: JsonValue): Digested =>
   remembered(message, () => digestOf(contentOf(message)));
 
 /** The tools must not be changed afterwards. */
-export const digestTools = (tools: JsonValue): Digested => remembered(tools, () => digestOf(tools));
+export const digestTools = (tools: readonly JsonValue[]): Digested =>
+  remembered(tools as JsonValue[], () => digestOf(tools as JsonValue[]));
 
 /**
  * What a message says, without what harnesses change when they send it back: an empty content may be null, "" or

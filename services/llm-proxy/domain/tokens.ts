@@ -2,6 +2,7 @@
 import { packFloats } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
+import { unreadLogprobs } from './reply-logprobs.ts';
 
 /** vLLM's word for no logprob. */
 const SENTINEL = -9998;
@@ -60,6 +61,11 @@ export function addSampled(sampled: Sampled, ids: Int32Array): void {
 
 /** Add the logprobs of a choice in the form of the OpenAI dialect. */
 export function addLogprobs(sampled: Sampled, choice: JsonObject): void {
+  const known = unreadLogprobs(objectOf(choice['logprobs']));
+  if (known !== undefined) {
+    for (const value of known) sampled.logprobs.push(logprobOf(value));
+    return;
+  }
   for (const entry of arrayOf(objectOf(choice['logprobs'])['content'])) {
     sampled.logprobs.push(logprobOf(objectOf(entry)['logprob']));
   }

@@ -1,7 +1,6 @@
 // The engines of a node: the policy's, and those of frozen model pools.
 import { PolarError } from '../../common/errors.ts';
 import type { CallOrder } from './engine-call.ts';
-import type { Member } from './member.ts';
 import type { PlacedCall } from './placed-call.ts';
 import { Pool, sessionOf } from './pool.ts';
 import type { PoolSpec } from './spec.ts';
@@ -59,12 +58,10 @@ export class Engines implements Disposable {
     await Promise.all(this.pools.map((pool) => pool.end(sessionOf(key))));
   }
 
-  /** Take the engine at this address out of use, or back in. Throws NOT_FOUND. */
-  drain(url: string, draining: boolean): Member {
-    for (const pool of this.pools) {
-      const member = pool.drain(url, draining);
-      if (member !== undefined) return member;
-    }
+  /** Take the engine at this address out of use in all pools, or back in; its calls in flight. Throws NOT_FOUND. */
+  drain(url: string, draining: boolean): number {
+    const found = this.pools.flatMap((pool) => pool.drain(url, draining));
+    if (found.length > 0) return found.reduce((sum, { load }) => sum + load, 0);
     throw new PolarError('NOT_FOUND', `no engine at ${url}; ListEngines tells those there are`);
   }
 }

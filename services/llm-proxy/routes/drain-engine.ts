@@ -12,9 +12,9 @@ export function drainEngine(ctx: LlmProxyContext): Pick<ServiceImpl<typeof Proxy
         const fields = [{ field: 'base_url', description: 'must be an engine’s address' }];
         throw new PolarError('INVALID_REQUEST', 'base_url must be an engine’s address', { fields });
       }
-      const { engine, load } = ctx.engines.drain(baseUrl, !undo);
-      engineDrained(ctx.log, engine.name, !undo);
-      return { callsInFlight: load };
+      const callsInFlight = ctx.engines.drain(baseUrl, !undo);
+      engineDrained(ctx.log, baseUrl, !undo);
+      return { callsInFlight };
     },
   };
 }

@@ -13,7 +13,7 @@ export const openaiChat: Dialect = {
   name: 'openai-chat',
   features: [...featuresOf('fields', FIELDS), ...roleFeatures, ...contentFeatures, ...toolFeatures],
   read: readChatRequest,
-  errorBody,
+  errorBody: (error, status) => errorBody(error, status),
   modelBody,
   modelsBody,
 };

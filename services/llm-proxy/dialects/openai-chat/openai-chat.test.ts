@@ -80,6 +80,34 @@ describe('openai-chat reply', () => {
     );
   });
 
+  it('tells that a prompt is too long as clients know it, whatever the engine says', () => {
+    const cases: [string, string][] = [
+      [
+        "The input (40011 tokens) is longer than the model's context length (4096 tokens).",
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in 40011 tokens. " +
+          'Please reduce the length of the messages.',
+      ],
+      [
+        'request (20031 tokens) exceeds the available context size (4096 tokens), try increasing it',
+        "This model's maximum context length is 4096 tokens. However, your messages resulted in 20031 tokens. " +
+          'Please reduce the length of the messages.',
+      ],
+      [
+        'over the context window',
+        'Your input exceeds the context window of this model: over the context window',
+      ],
+    ];
+    for (const [said, message] of cases) {
+      const { error } = openaiChat.errorBody(new PolarError('ENGINE_REFUSED', said), 400);
+      expect(error).to.deep.equal({
+        message,
+        type: 'invalid_request_error',
+        param: 'messages',
+        code: 'context_length_exceeded',
+      });
+    }
+  });
+
   it('tells errors with status, type, code and field', () => {
     const fields = [{ field: 'messages', description: 'd' }];
     const cases: [PolarError, number, object][] = [

@@ -13,7 +13,7 @@ export const openaiResponses: Dialect = {
   name: 'openai-responses',
   features: [...featuresOf('fields', FIELDS), ...itemFeatures, ...contentFeatures, ...toolFeatures],
   read: readResponsesRequest,
-  errorBody,
+  errorBody: (error, status) => errorBody(error, status, 'input'),
   modelBody,
   modelsBody,
   countBody: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),

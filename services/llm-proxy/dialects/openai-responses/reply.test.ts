@@ -109,6 +109,10 @@ describe('openai-responses stream', () => {
       'response.failed',
     ]);
     expect(events[2]).to.have.nested.property('response.error.code', 'server_error');
+    const overflow = new PolarError('ENGINE_REFUSED', 'over the context window');
+    const [, , tooLong] = eventsIn(stream().failed(overflow) ?? '');
+    expect(tooLong).to.have.nested.property('response.error.code', 'context_length_exceeded');
+    expect(openaiResponses.errorBody(overflow, 400)).to.have.nested.property('error.param', 'input');
     const later = stream();
     later.chunk(chunk({ content: 'half' }));
     const [failed] = eventsIn(later.failed(error) ?? '');

@@ -3,6 +3,7 @@ import type { PolarError } from '../../../common/errors.ts';
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import { isOverflow } from '../../domain/overflow.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
+import { OVERFLOW_CODE, overflowMessage } from '../openai-chat/errors.ts';
 import type { Event } from './output.ts';
 import { ResponseBuilder, type Wants } from './response.ts';
 
@@ -50,8 +51,10 @@ class ResponsesStream implements StreamWriter {
   }
 
   failed(error: PolarError): string {
-    const code = isOverflow(error) ? 'context_length_exceeded' : 'server_error';
-    const response = this.#builder.response({ code, message: error.message });
+    const told = isOverflow(error)
+      ? { code: OVERFLOW_CODE, message: overflowMessage(error) }
+      : { code: 'server_error', message: error.message };
+    const response = this.#builder.response(told);
     return this.#framed([...this.#begin(), { type: 'response.failed', response }]);
   }
 

@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { isObject, type JsonObject, objectOf } from './json.ts';
+import { parseReply, unreadLogprobs } from './reply-logprobs.ts';
+import { addLogprobs, noTokens, sampledOf } from './tokens.ts';
+
+const entry = (token: string, logprob: unknown): object => ({
+  token,
+  logprob,
+  bytes: [1, 2],
+  top_logprobs: [{ token: 'x', logprob: -5, bytes: null }],
+});
+const choice = (values: readonly unknown[]): object => ({
+  message: { content: '"logprobs":{"content":[{"logprob":-9}]}' },
+  logprobs: { content: values.map((value, i) => entry(`"a\\${i}]}`, value)), refusal: null },
+});
+const reply = (...values: (readonly unknown[])[]): JsonObject =>
+  ({ id: 'é', choices: values.map(choice), usage: {} }) as unknown as JsonObject;
+const parse = (text: string): JsonObject => objectOf(parseReply(Buffer.from(text)));
+const choicesOf = (value: JsonObject): JsonObject[] => value['choices'] as JsonObject[];
+const logprobsOf = (value: JsonObject, index = 0): number[] => {
+  const sampled = sampledOf(noTokens(), 0);
+  addLogprobs(sampled, choicesOf(value)[index] as JsonObject);
+  return sampled.logprobs;
+};
+
+describe('logprobs of a reply', () => {
+  it('are read ahead of their entries, which are there when they are looked at', () => {
+    const whole = reply([-0.5, 0, -1e-7, -17.25, null, 3], [-2]);
+    const read = parse(JSON.stringify(whole));
+    expect(unreadLogprobs(objectOf(choicesOf(read)[0]?.['logprobs']))).to.have.length(6);
+    expect(logprobsOf(read)).to.deep.equal([-0.5, 0, -1e-7, -17.25, NaN, NaN]);
+    expect(logprobsOf(read, 1)).to.deep.equal([-2]);
+    expect(JSON.parse(JSON.stringify(read))).to.deep.equal(whole);
+    expect(read).to.deep.equal(whole);
+  });
+
+  it('are the very float32s that an engine writes, in all their digits', () => {
+    const values = Float32Array.from(
+      { length: 2_000 },
+      (_, i) => -(((i + 1) * 7919) % 10_007) / 997 ** ((i % 5) - 1) - 1e-30,
+    );
+    const read = parse(JSON.stringify(reply([...values])));
+    expect(Float32Array.from(logprobsOf(read))).to.deep.equal(values);
+  });
+
+  it('are holes where the engine writes what is no number', () => {
+    const text = JSON.stringify(reply([-1, -2])).replace('"logprob":-2', '"logprob":NaN');
+    const read = parse(text);
+    expect(logprobsOf(read)).to.deep.equal([-1, NaN]);
+    const { content } = objectOf(choicesOf(read)[0]?.['logprobs']);
+    expect((content as JsonObject[])[1]?.['logprob']).to.equal(null);
+  });
+
+  it('can be taken away', () => {
+    const read = parse(JSON.stringify(reply([-1])));
+    objectOf(choicesOf(read)[0]?.['logprobs'])['content'] = null;
+    expect(JSON.stringify(choicesOf(read)[0]?.['logprobs'])).to.equal('{"content":null,"refusal":null}');
+  });
+
+  it('are left where they are not such entries', () => {
+    const odd = [
+      { choices: [{ logprobs: { content: [{ token: 'a' }] } }, { logprobs: { content: [1, 2] } }] },
+      { a: { logprobs: { content: [{ logprob: -1 }] } }, choices: [{ logprobs: { content: 0 } }] },
+      { choices: { logprobs: { content: [{ logprob: -1 }] } } },
+    ];
+    for (const value of odd) expect(parse(JSON.stringify(value))).to.deep.equal(value);
+    expect(parse(JSON.stringify(reply([-1]), null, 1))).to.deep.equal(reply([-1]));
+  });
+
+  it('are no reason to take for JSON what is none', () => {
+    const text = JSON.stringify(reply([-1, -2]));
+    for (let i = 0; i < text.length; i++) {
+      expect(parseReply(Buffer.from(text.slice(0, i))), text.slice(0, i)).to.equal(undefined);
+    }
+    expect(isObject(parseReply(Buffer.from(text)))).to.equal(true);
+  });
+});

@@ -1,0 +1,101 @@
+// Which engines a pool has: those of the topology, or the workers that a router tells; and which of them are back.
+import { abortable, withTimeout } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { ENGINE_LOOK_MS, ENGINE_PROBE_MS } from '../../common/limits.ts';
+import { Member } from './member.ts';
+import type { PoolSpec } from './spec.ts';
+import { Workers } from './workers.ts';
+
+export class Roster implements Disposable {
+  readonly #spec: PoolSpec;
+  readonly #onChange: () => void;
+  readonly #members = new Map<string, Member>();
+  /** No longer in the router's list, with calls in flight. */
+  readonly #gone = new Set<Member>();
+  readonly #workers: Workers | undefined;
+  readonly #closed = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #found: Promise<void> | undefined;
+
+  /** `onChange` hears when there may be more room for calls. */
+  constructor(spec: PoolSpec, onChange: () => void) {
+    this.#spec = spec;
+    this.#onChange = onChange;
+    const [url = ''] = spec.urls;
+    if (spec.scheduler === 'sglang_router') this.#workers = new Workers(url, spec);
+    else for (const one of spec.urls) this.#members.set(one, new Member(one, spec));
+    // One engine alone is asked whether it failed or not.
+    if (this.#workers === undefined && spec.urls.length === 1) return;
+    this.#timer = setInterval(() => void this.#look(), ENGINE_LOOK_MS).unref();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#closed.abort(new PolarError('SHUTTING_DOWN', 'the proxy is stopping; call again'));
+    this.#workers?.[Symbol.dispose]();
+    for (const member of [...this.#members.values(), ...this.#gone]) member[Symbol.dispose]();
+  }
+
+  get members(): readonly Member[] {
+    return [...this.#members.values()];
+  }
+
+  /** All engines that there are now. Throws ENGINE_UNAVAILABLE where a router does not tell them. */
+  async found(signal: AbortSignal): Promise<readonly Member[]> {
+    if (this.#workers !== undefined) {
+      this.#found ??= this.#discover(this.#workers);
+      await abortable(this.#found, signal);
+    }
+    return this.members;
+  }
+
+  /** A call has left its place. */
+  left(member: Member): void {
+    if (member.load === 0 && this.#gone.delete(member)) member[Symbol.dispose]();
+  }
+
+  /** Where there is none. */
+  noEngine(): PolarError {
+    const message = `there is no engine at ${this.#spec.urls.join(', ')}: the router knows no workers`;
+    return new PolarError('ENGINE_UNAVAILABLE', message, { retryAfterMs: ENGINE_LOOK_MS });
+  }
+
+  async #discover(workers: Workers): Promise<void> {
+    try {
+      this.#keep(await workers.list(this.#limit()));
+    } catch (error) {
+      this.#found = undefined;
+      throw error instanceof PolarError ? error : this.noEngine();
+    }
+  }
+
+  /** Engines that are gone from the list take no further calls; those in flight end. */
+  #keep(urls: readonly string[]): void {
+    for (const url of urls) {
+      if (!this.#members.has(url)) this.#members.set(url, new Member(url, this.#spec));
+    }
+    for (const [url, member] of this.#members) {
+      if (urls.includes(url)) continue;
+      this.#members.delete(url);
+      if (member.load === 0) member[Symbol.dispose]();
+      else this.#gone.add(member);
+    }
+    this.#onChange();
+  }
+
+  /** Ask engines that failed whether they are back, and the router who is there. */
+  async #look(): Promise<void> {
+    const limit = this.#limit();
+    // A probe that succeeds counts as an answer.
+    const probes = this.members.filter(({ up }) => !up).map(({ engine }) => engine.probe(limit));
+    // A router that does not answer leaves the engines as they were.
+    const listed = this.#workers?.list(limit).then((urls) => this.#keep(urls));
+    await Promise.all([...probes, listed?.catch(() => {})]);
+    if (probes.length > 0) this.#onChange();
+  }
+
+  /** For what it asks by itself. */
+  #limit(): AbortSignal {
+    return withTimeout(ENGINE_PROBE_MS, this.#closed.signal);
+  }
+}
