@@ -62,7 +62,12 @@ describe('the scripted engine and token ids', function () {
 
   it('answers nothing of another engine', async () => {
     await using engine = await startTestEngine({ dialect: 'sglang', script: SCRIPT });
-    for (const path of ['/inference/v1/generate', '/completion', '/apply-template', '/v1/chat/completions/render']) {
+    for (const path of [
+      '/inference/v1/generate',
+      '/completion',
+      '/apply-template',
+      '/v1/chat/completions/render',
+    ]) {
       expect(await ask(engine.url, path, BODY)).to.include({ status: 404 });
     }
   });
@@ -73,7 +78,9 @@ describe('the scripted engine and token ids', function () {
     const ids = (await chat(engine.url, asked)).choices[0].response_token_ids;
     const canonical = (await chat(engine.url, asked, 'split_samples=false')).choices[0].response_token_ids;
     expect(ids.length).to.be.above(canonical.length);
-    const [text, same] = await Promise.all([ids, canonical].map((tokens) => ask(engine.url, '/detokenize', { tokens })));
+    const [text, same] = await Promise.all(
+      [ids, canonical].map((tokens) => ask(engine.url, '/detokenize', { tokens })),
+    );
     expect(text).to.deep.equal(same);
   });
 });

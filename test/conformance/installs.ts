@@ -1,6 +1,6 @@
 // The CLIs in the cache, each in the one version that its file pins.
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -26,8 +26,27 @@ export interface Installed {
   readonly entry: string;
 }
 
-/** Install a CLI unless it is there. */
-export async function installed({ name, install }: Cli, events: InstallEvents): Promise<Installed> {
+/** Install a CLI unless it is there. Throws where what is there calls itself another version. */
+export async function installed(cli: Cli, events: InstallEvents): Promise<Installed> {
+  const found = await ensure(cli, events);
+  const version = versionIn(cli, found);
+  if (version === cli.version) return found;
+  throw new Error(`${cli.name} in ${found.folder} is ${version}, not ${cli.version}: remove that folder`);
+}
+
+function versionIn({ install }: Cli, { folder }: Installed): string | undefined {
+  if ('npm' in install) {
+    const text = readFileSync(join(folder, 'node_modules', install.npm.name, 'package.json'), 'utf8');
+    return (JSON.parse(text) as { version: string }).version;
+  }
+  const name = install.python.name.replaceAll('-', '_');
+  const described = readdirSync(folder).find(
+    (one) => one.startsWith(`${name}-`) && one.endsWith('.dist-info'),
+  );
+  return described?.slice(name.length + 1, -'.dist-info'.length);
+}
+
+async function ensure({ name, install }: Cli, events: InstallEvents): Promise<Installed> {
   const signal = AbortSignal.timeout(HARNESS_INSTALL_MS);
   if ('npm' in install) {
     const folder = await ensureInstalled(CACHE, { name, install: install.npm }, events, signal);

@@ -20,8 +20,8 @@ npm run test:conformance
 \`\`\`
 
 installs the CLIs below in the versions named, runs each of them on each case, and writes this page. \`-- --cli pi,qwen
---case edit\` chooses, and renews only those cells; \`--jobs N\` sets how many run at once, \`--logs DIR\` keeps what each
-did and what was recorded. \`npm test\` runs case \`edit\` of every CLI, and a fault with one CLI of each dialect.
+--case edit\` chooses, and with \`--renew\` writes those cells; \`--jobs N\` sets how many run at once, \`--logs DIR\` keeps
+what each did and what was recorded. \`npm test\` runs case \`edit\` of every CLI, and a fault with one CLI of each dialect.
 
 A trial is a black box: the CLI as its package registry has it, in a bubblewrap sandbox of runtime-prewarm whose only
 network is the LLM proxy, a process of its own on a real NATS. Behind it the scripted engine stands for SGLang or vLLM.

@@ -40,7 +40,7 @@ export function faultsOf(cli: Cli, one: Case, seen: Seen): string[] {
   );
   same("sub-agents' records", records.filter(({ role }) => role === 'sub').length, expected.subs ?? 0);
   same('records, as counted by the proxy', seen.counted, records.length);
-  same('traces', seen.traces, expected.traces);
+  if (![expected.traces].flat().includes(seen.traces)) same('traces', seen.traces, expected.traces);
   same('breaches of the laws', seen.breaches, []);
   for (const record of records) {
     const ids = unpackIds(record.sampledIds).length;

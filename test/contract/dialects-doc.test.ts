@@ -10,7 +10,7 @@ import type { DialectName } from '../../services/llm-proxy/domain/paths.ts';
 const FILE = new URL('../../docs/dialects.md', import.meta.url);
 const TABLE = /(?<=<!-- table: (\S+) (\S+) -->\n)[\s\S]*?(?=<!-- end -->)/g;
 
-const featuresOf = (name: string): readonly Feature[] => dialectOf(name as DialectName).features ?? [];
+const featuresOf = (name: string): readonly Feature[] => dialectOf(name as DialectName).features;
 
 const rowOf = ({ name, support, how }: Feature): string =>
   `| ${name.includes(' ') ? name : `\`${name}\``} | ${support} | ${how} |\n`;

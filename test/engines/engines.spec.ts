@@ -12,7 +12,7 @@ for (const engine of chosen) {
       describe(`${mode} mode`, () => {
         records(engine, () => siteOf(mode));
         behaviour(engine, () => siteOf(mode));
-        history(() => siteOf(mode));
+        history(mode, () => siteOf(mode));
       });
     }
   });

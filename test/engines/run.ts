@@ -62,7 +62,7 @@ for (const engine of engines) await prepare(engine);
 const failures = await test();
 const problems = engines.map(({ title }) => ({ title, problem: figuresOf(title).problem }));
 for (const { title, problem } of problems) {
-  if (problem !== undefined) say(`${title} did not run: ${problem}`);
+  if (problem !== undefined) say(`${title} did not run: ${problem.split('\n')[0]}`);
 }
 if (engines.length === ENGINES.length) writeReport(engines);
 else say('docs/engines.md is written only when all engines are asked for');

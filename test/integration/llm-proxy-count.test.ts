@@ -68,6 +68,15 @@ for (const kind of ['vllm', 'sglang'] as const) {
       expect(engine.bodies.at(-1)).to.include({ prompt: 'ab', add_special_tokens: false });
     });
 
+    it('counts no more when the session is closed', async () => {
+      const secret = await proxy.admit('count-closed');
+      const ref = { sessionId: 'count-closed', attempt: 1 };
+      await proxy.client.closeSession(ref);
+      const body = JSON.stringify({ input: 'x' });
+      const path = `${proxy.url}/s/${secret}/v1/responses/input_tokens`;
+      expect((await fetch(path, { method: 'POST', body })).status).to.equal(410);
+    });
+
     it('refuses what is no prompt, with the field', async () => {
       const bare = await ask('/tokenize', {});
       expect(bare).to.have.nested.property('body.error.param', 'prompt');

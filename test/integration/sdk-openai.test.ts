@@ -146,6 +146,22 @@ for (const kind of ['vllm', 'sglang'] as const) {
         expect(call).to.have.nested.property('tool_calls[0].function.arguments', '{ "path": 1}');
         expect(answer).to.include({ role: 'tool', content: 'y' });
       });
+
+      it('fails where the engine breaks off, and never ends well', async () => {
+        engine.behaviour.reply = () => ({ content: 'half of what was to be said' });
+        engine.behaviour.cutAfter = 3;
+        // What was said before is on its way by then.
+        engine.behaviour.delayMs = 20;
+        const stream = client.chat.completions.stream({
+          model: 'alias',
+          messages: [{ role: 'user', content: 'x' }],
+        });
+        const failure = await stream.finalChatCompletion().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        expect(failure).to.be.instanceOf(Error);
+      });
     });
 
     describe('responses', () => {
@@ -232,6 +248,18 @@ for (const kind of ['vllm', 'sglang'] as const) {
           }
         });
       }
+
+      it('fails where the engine breaks off, with response.failed', async () => {
+        engine.behaviour.reply = () => ({ content: 'half of what was to be said' });
+        engine.behaviour.cutAfter = 3;
+        // What was said before is on its way by then.
+        engine.behaviour.delayMs = 20;
+        const events = await client.responses.create({ model: 'alias', input: 'x', stream: true });
+        const types: string[] = [];
+        for await (const { type } of events) types.push(type);
+        expect(types).to.include('response.output_text.delta');
+        expect(types.at(-1)).to.equal('response.failed');
+      });
 
       /** The last assistant message that the engine got is what it said, arguments letter by letter. */
       function expectReplayed(said: WireReply): void {

@@ -15,7 +15,11 @@ export const up: Command = {
     task: { type: 'string', value: 'FILE', help: 'run this task file when the mesh is ready' },
     once: { type: 'boolean', help: 'stop after it; exit 1 if a session has no trajectory' },
     'data-dir': { type: 'string', value: 'DIR', help: "state of the mesh; default the topology's, .polar" },
-    engine: { type: 'string', value: 'KIND', help: "of every node: sglang or vllm; default the topology's" },
+    engine: {
+      type: 'string',
+      value: 'KIND',
+      help: "of every node: sglang, vllm, llamacpp or openai; default the topology's",
+    },
     'engine-url': {
       type: 'string',
       value: 'URL',

@@ -99,7 +99,8 @@ async function embedEngines(tree: Tree): Promise<Embedded[]> {
   for (const node of nodesOf(tree)) {
     const { base_url: given, servers, engine } = (node['inference'] ?? {}) as Tree;
     if (given !== undefined || (Array.isArray(servers) && servers.length > 0)) continue;
-    const dialect = String(engine ?? 'sglang');
+    // Any of them speaks OpenAI's API.
+    const dialect = engine === 'openai' ? 'vllm' : String(engine ?? 'sglang');
     const known = embedded.find((one) => one.dialect === dialect);
     const own = known ?? { dialect, port: await freePort(ENGINE_PORT, HOST) };
     if (known === undefined) embedded.push(own);

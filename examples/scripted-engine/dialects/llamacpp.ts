@@ -101,7 +101,10 @@ const probabilities = ({ tokenizer }: ChatCall, choice: Choice): Body[] =>
   }));
 
 /** The chat that POST /completion with ids is about. */
-export function chatOfCompletion(tokenizer: Tokenizer, { prompt, n_predict, ...rest }: CompletionRequest): ChatRequest {
+export function chatOfCompletion(
+  tokenizer: Tokenizer,
+  { prompt, n_predict, ...rest }: CompletionRequest,
+): ChatRequest {
   const { messages, tools } = readPrompt(tokenizer.decode(prompt));
   const limit = n_predict == null || n_predict < 0 ? {} : { max_tokens: n_predict };
   return { ...rest, ...limit, messages, tools, input_ids: prompt, logprobs: true };

@@ -20,7 +20,13 @@ describe('a prompt read', function () {
     ];
     const text = prompts.text({ messages, tools: [BASH] }, DEFAULT_SWITCHES);
     const read = readPrompt(text);
-    expect(read.messages.map(({ role }) => role)).to.deep.equal(['system', 'user', 'assistant', 'tool', 'tool']);
+    expect(read.messages.map(({ role }) => role)).to.deep.equal([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'tool',
+    ]);
     expect(read.messages[0]?.content).to.equal('Be brief.');
     expect(read.messages.slice(3).map(({ content }) => content)).to.deep.equal(['a\nb', '']);
     expect(read.tools).to.deep.equal([BASH]);

@@ -48,7 +48,7 @@ export interface StreamWriter {
 export interface Dialect {
   readonly name: DialectName;
   /** What it does with each part of a request: docs/dialects.md. */
-  readonly features?: readonly Feature[];
+  readonly features: readonly Feature[];
   /** Throws DIALECT_INVALID with every fault. */
   read(body: JsonObject, target: GenerateTarget): Asked;
   /** Body of an answer with an error. */

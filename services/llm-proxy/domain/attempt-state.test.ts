@@ -6,6 +6,7 @@ import { PolarError } from '../../common/errors.ts';
 import { AttemptState, type Draft } from './attempt-state.ts';
 import { lastFailureOf } from './last-failure.ts';
 import { digestMessage, digestTools } from './messages.ts';
+import { settingsKey } from './template-settings.ts';
 
 const user = (text: string) => digestMessage({ role: 'user', content: text });
 const assistant = (text: string) => digestMessage({ role: 'assistant', content: text });
@@ -43,6 +44,37 @@ describe('attempt state', () => {
     expect(Object.keys(second.messageBodies)).to.deep.equal([user('c').digest]);
     expect(second.baseMessageCount).to.equal(2);
     expect(second.messageDigests).to.deep.equal([user('c').digest]);
+  });
+
+  it('stores what is new in the messages of a call without ids', () => {
+    const state = new AttemptState();
+    const messages = [user('a'), assistant('b'), user('c')];
+    state.apply(state.encode(draft([], [])), 1);
+    const second = state.encode(draft([], [], { messages }));
+    expect(second).to.include({
+      baseIndex: 0,
+      baseLength: 0,
+      baseMessageCount: 2,
+      promptLength: 0,
+      drift: '',
+    });
+    expect(second.messageDigests).to.deep.equal([user('c').digest]);
+  });
+
+  it('goes on neither from a frozen model’s ids nor from a call without any', () => {
+    const state = new AttemptState();
+    const said = { messages: [user('a')], reply: assistant('b') };
+    const asked = { messages: [user('a'), assistant('b'), user('c')], tools: '', settings: settingsKey({}) };
+    const record = (ids: number[], trainable: boolean, seq: number): void => {
+      const fields = { callId: `c${seq}`, trainable };
+      state.apply(state.encode(draft(ids, ids.length > 0 ? [3] : [], { ...said, fields })), seq);
+    };
+    record([1, 2], false, 1);
+    record([], true, 2);
+    expect(state.goesOn(asked)).to.be.a('string');
+    record([1, 5], true, 3);
+    const found = state.goesOn(asked);
+    expect(typeof found === 'string' ? found : [...found.ids()]).to.deep.equal([1, 5, 3]);
   });
 
   it('is the same again when it is rebuilt from its records', () => {

@@ -95,7 +95,7 @@ export class AttemptState {
 
   /** The draft as the next record. */
   encode(draft: Draft): Completion {
-    const base = this.#tree.findBase(draft.promptIds);
+    const base = this.#baseOf(draft.promptIds);
     const digests = draft.messages.map(({ digest }) => digest);
     const baseMessageCount = this.#conversations.shared(base.index, digests);
     const said = [...draft.messages, ...[draft.tools, draft.reply].filter((one) => one !== undefined)];
@@ -114,6 +114,12 @@ export class AttemptState {
       replyDigest: draft.reply?.digest ?? '',
       drift: this.#driftOf(draft, base),
     });
+  }
+
+  /** Where an engine tells no ids, the call before it: what is new in its messages is all that is stored. */
+  #baseOf(promptIds: Int32Array): Base {
+    if (promptIds.length > 0) return this.#tree.findBase(promptIds);
+    return { index: this.calls - 1, length: 0 };
   }
 
   /** What the call itself says of it goes before what the ids show. */

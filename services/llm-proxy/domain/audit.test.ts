@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { firstDifference, isAudited } from './audit.ts';
+import { isAudited, mismatchOf } from './audit.ts';
 
 describe('the audit of prompts', () => {
   it('takes the share of calls that it is told to, and the same ones again', () => {
@@ -10,10 +10,19 @@ describe('the audit of prompts', () => {
     expect(calls.filter((call) => isAudited(call, 0.1) && !isAudited(call, 0.2))).to.deep.equal([]);
   });
 
-  it('finds the first id that is another', () => {
-    const ids = (...given: number[]): Int32Array => Int32Array.from(given);
-    expect(firstDifference(ids(1, 2), ids(1, 2))).to.equal(-1);
-    expect(firstDifference(ids(1, 2), ids(1, 3))).to.equal(1);
-    expect(firstDifference(ids(1), ids(1, 3))).to.equal(1);
+  it('tells where a prompt is another one than is rendered from scratch', () => {
+    // Of 1 2 | 3 4 | 9 8 the middle was sampled and the end is what the call's bridge made.
+    const sent = {
+      ids: Int32Array.of(1, 2, 3, 4, 9, 8),
+      tailLength: 2,
+      sampledAt: (at: number) => at === 2 || at === 3,
+    };
+    const found = (...rendered: number[]) => mismatchOf(Int32Array.from(rendered), sent);
+    expect(found(1, 2, 3, 4, 9, 8)).to.equal(undefined);
+    expect(found(1, 2, 34, 9, 8)).to.equal('sampled');
+    expect(found(1, 7, 3, 4, 9, 8)).to.equal('rendered');
+    expect(found(1, 2, 3, 4, 9, 7)).to.equal('rendered');
+    expect(found(1, 2, 34, 9, 7)).to.equal('rendered');
+    expect(found(1, 2, 3, 4, 9)).to.equal('rendered');
   });
 });

@@ -32,7 +32,9 @@ describe('drift', () => {
     ['history_edited', { inPlace: 1 }],
     ['history_edited', { turnReplaced: true }],
     ['rewound', {}],
-    ['rewound', { head: { ...head, extended: true }, earlierTotal: 40 }],
+    ['', { head: { ...head, extended: true }, earlierTotal: 40 }],
+    ['', { head: { ...head, extended: true }, shared: 6 }],
+    ['history_edited', { head: { ...head, extended: true }, inPlace: 1 }],
     ['compacted', { total: 3, shared: 2, earlierTotal: 20 }],
   ];
   for (const [drift, some] of CASES) {

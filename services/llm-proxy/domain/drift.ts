@@ -6,8 +6,8 @@ export const DRIFTS = {
   system_changed: 'the same conversation under other instructions',
   history_edited: 'an earlier message is another one than was sent or sampled',
   reasoning_dropped: 'the thinking of an earlier turn is not there any more',
-  rewound: 'the conversation goes on from an earlier point: a rewind, or a branch beside another',
-  resampled: 'the same messages again: a retry, or one of several replies',
+  rewound: 'the conversation goes on from before its first reply',
+  resampled: 'the first messages again: a retry, or one of several replies',
   compacted: 'the history is replaced by a shorter one',
   retokenised: 'the same messages, rendered to other ids than were sampled',
   template_not_extending: 'the chat template renders what came before otherwise than it did',
@@ -53,13 +53,16 @@ export interface HeadEvidence {
 /** Messages that must be gone where a conversation counts as compacted: two turns and what they were answers to. */
 const COMPACTED_MIN = 4;
 
-/** Empty: nothing came before, or nothing that this goes on from. */
+/** Empty: nothing came before, nothing that this goes on from, or all of it is extended. */
 export function driftOf(evidence: Evidence): Drift {
   const { total, systems, shared, earlierTotal, head } = evidence;
   if (shared === 0) return evidence.secondKnown ? 'system_changed' : '';
   if (evidence.withoutThinking) return 'reasoning_dropped';
   if (head?.extended === false)
     return ofSame(evidence, head.atThinking ? 'reasoning_dropped' : 'retokenised');
+  const edited = evidence.inPlace > 0 || evidence.turnReplaced;
+  // A branch or a retry: another end of what it extends.
+  if (head?.extended === true && !edited) return '';
   if (shared === total) return ofSame(evidence, 'resampled');
   // The instructions alone do not make two conversations one.
   if (shared <= systems) return '';

@@ -28,6 +28,7 @@ export interface Known {
   readonly messages: number;
   readonly promptLength: number;
   readonly sampledLength: number;
+  /** Of what was sampled; unset: no ids, or those of a frozen model, which are not the policy's. */
   readonly lastId: number | undefined;
   /** The model ended its turn itself. */
   readonly ended: boolean;
@@ -175,7 +176,7 @@ function knownOf(record: Completion, thinks: boolean): Known {
     messages: record.baseMessageCount + record.messageDigests.length,
     promptLength,
     sampledLength: sampled.length,
-    lastId: sampled.at(-1),
+    lastId: record.trainable ? sampled.at(-1) : undefined,
     ended: natural && !stops(sampling),
     thinks,
   };

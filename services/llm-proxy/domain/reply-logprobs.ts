@@ -38,12 +38,12 @@ function entriesIn(bytes: Buffer): Entries[] | undefined {
   return all;
 }
 
-/** The entries of a choice are one number instead: which they are. */
+/** The entries of a choice are one number instead, below 0: which they are. */
 function withoutEntries(bytes: Buffer, all: readonly Entries[]): string {
   let text = '';
   let from = 0;
   for (const [i, { open, close }] of all.entries()) {
-    text += `${bytes.toString('utf8', from, open)}${i}`;
+    text += `${bytes.toString('utf8', from, open)}${-1 - i}`;
     from = close + 1;
   }
   return text + bytes.toString('utf8', from);
@@ -53,7 +53,8 @@ function withoutEntries(bytes: Buffer, all: readonly Entries[]): string {
 function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer): boolean {
   const found = arrayOf(reply['choices']).filter((choice) => {
     const logprobs = objectOf(objectOf(choice)['logprobs']);
-    const entries = all[typeof logprobs['content'] === 'number' ? logprobs['content'] : -1];
+    const { content } = logprobs;
+    const entries = typeof content === 'number' ? all[-1 - content] : undefined;
     if (entries === undefined) return false;
     unread.set(logprobs, entries.logprobs);
     showEntries(logprobs, () => bytes.toString('utf8', entries.open, entries.close + 1));

@@ -2,15 +2,16 @@
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
-import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
 import { parseLenient } from '../domain/lenient-json.ts';
+import { parseReply } from '../domain/reply-logprobs.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
 import type { ApiKey } from './api-key.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
-import { type Answer, EngineConnection, readText, tooLarge, unavailable } from './http.ts';
+import { type Answer, EngineConnection, readBytes, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
@@ -64,7 +65,10 @@ export class Engine implements Disposable {
 
   /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   async whole(body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
-    return await this.ask(CHAT, body, signal);
+    const bytes = await this.#bytes(await this.#request('POST', CHAT, body, signal), signal);
+    const reply = this.#object(parseReply(bytes), () => bytes.toString('utf8'));
+    this.health.answered();
+    return reply;
   }
 
   /** POST to another path than that of chats; bytes go out as they are. Throws as `whole`. */
@@ -143,8 +147,12 @@ export class Engine implements Disposable {
   }
 
   async #text(response: Answer, signal: AbortSignal): Promise<string> {
+    return (await this.#bytes(response, signal)).toString('utf8');
+  }
+
+  async #bytes(response: Answer, signal: AbortSignal): Promise<Buffer> {
     try {
-      return await readText(response, this.name, signal);
+      return await readBytes(response, this.name, signal);
     } catch (error) {
       if (!signal.aborted) this.health.failed();
       throw error;
@@ -189,10 +197,13 @@ export class Engine implements Disposable {
   }
 
   #parse(text: string): JsonObject {
-    const value = parseLenient(text);
+    return this.#object(parseLenient(text), () => text);
+  }
+
+  #object(value: JsonValue | undefined, text: () => string): JsonObject {
     if (isObject(value)) return value;
     this.health.failed();
-    throw notJson(this.name, text);
+    throw notJson(this.name, text());
   }
 
   #cut(error: unknown): PolarError {

@@ -73,22 +73,15 @@ export const unavailable = (name: string, error: unknown): PolarError =>
     { cause: error, retryAfterMs: 1_000 },
   );
 
-/** The body as text. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
-export async function readText(answer: Answer, name: string, signal: AbortSignal): Promise<string> {
-  const chunks: Buffer[] = [];
-  let sizeBytes = 0;
+/** The body. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
+export async function readBytes(answer: Answer, name: string, signal: AbortSignal): Promise<Buffer> {
   try {
-    for await (const chunk of answer) {
-      sizeBytes += chunk.length;
-      if (sizeBytes > ENGINE_REPLY_BYTES_MAX) throw tooLarge();
-      chunks.push(chunk);
-    }
+    return await answer.whole(ENGINE_REPLY_BYTES_MAX);
   } catch (error) {
     answer.close();
-    if (error instanceof PolarError) throw error;
+    if (error instanceof RangeError) throw tooLarge();
     throw signal.aborted ? signal.reason : unavailable(name, error);
   }
-  return Buffer.concat(chunks, sizeBytes).toString('utf8');
 }
 
 export const tooLarge = (): PolarError =>

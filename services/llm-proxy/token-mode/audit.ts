@@ -1,16 +1,13 @@
 // Renders a share of the prompts of token mode from scratch, beside the calls: no call waits for it.
 import { withTimeout } from '../../common/clock.ts';
 import { AUDITS_WAITING_MAX, RENDER_MS } from '../../common/limits.ts';
-import { type AuditCounts, firstDifference, type Mismatch } from '../domain/audit.ts';
+import { type AuditCounts, type Mismatch, mismatchOf, type Sent } from '../domain/audit.ts';
 import type { Render, Rendering } from './renderer.ts';
 
 export interface AuditJob {
   readonly render: Render;
   readonly rendering: Rendering;
-  /** As sent. */
-  readonly promptIds: Int32Array;
-  /** Whether the id at this place was sampled. */
-  readonly sampledAt: (place: number) => boolean;
+  readonly sent: Sent;
 }
 
 export class Audit {
@@ -47,13 +44,13 @@ export class Audit {
     this.#running = undefined;
   }
 
-  async #check({ render, rendering, promptIds, sampledAt }: AuditJob): Promise<void> {
+  async #check({ render, rendering, sent }: AuditJob): Promise<void> {
     try {
       const rendered = await render(rendering, withTimeout(RENDER_MS, this.#signal));
-      const at = firstDifference(rendered, promptIds);
+      const mismatch = mismatchOf(rendered, sent);
       this.#checked++;
-      if (at < 0) this.#matches++;
-      else this.#mismatches[sampledAt(at) ? 'sampled' : 'rendered']++;
+      if (mismatch === undefined) this.#matches++;
+      else this.#mismatches[mismatch]++;
     } catch {
       this.#missed++;
     }

@@ -9,19 +9,25 @@ import { canonicalJson, type JsonObject, objectOf } from '../domain/json.ts';
 import { SKETCH_TOOLS, type Sketch, sketchOf, thinkingOf } from '../domain/template-sketch.ts';
 import type { Render, Rendering } from './renderer.ts';
 
+/** What an engine answers that does not render, or not this. */
+const REFUSALS: ReadonlySet<string> = new Set(['ENGINE_REFUSED', 'ENGINE_ERROR']);
+
 /** A frame, and whether the template writes down the ids of tool calls. */
 type TemplateFrame = Frame & { readonly keepIds: boolean };
 
 export class Bridges {
   readonly #render: Render;
+  /** The engine's own. */
+  readonly #engineRender: Render;
   readonly #frames = new Kept<Promise<TemplateFrame>>(RENDERINGS_KEPT_MAX);
   readonly #shapes = new Kept<Promise<Shape>>(RENDERINGS_KEPT_MAX);
   readonly #proofs = new Kept<{ readonly atMs: number; readonly proven: Promise<boolean> }>(
     RENDERINGS_KEPT_MAX,
   );
 
-  constructor(render: Render) {
+  constructor(render: Render, engineRender: Render = render) {
     this.#render = render;
+    this.#engineRender = engineRender;
   }
 
   /**
@@ -34,7 +40,7 @@ export class Bridges {
       return await this.#bridge(goesOn, asked, signal);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (asPolarError(error).reason === 'ENGINE_REFUSED') return 'not_rendered';
+      if (REFUSALS.has(asPolarError(error).reason)) return 'not_rendered';
       throw error;
     }
   }
@@ -104,9 +110,13 @@ export class Bridges {
     const key = keyOf(asked);
     const messages = asked.messages.slice(0, root.messages);
     const prove = async (): Promise<boolean> => {
-      const ids = await this.#render({ ...asked, messages }, AbortSignal.timeout(RENDER_MS));
       const served = root.ids();
-      return ids.length === served.length && startsWith(ids, served);
+      // The engine too, where another one renders: its way to take ids is there or it is not.
+      for (const render of new Set([this.#engineRender, this.#render])) {
+        const ids = await render({ ...asked, messages }, AbortSignal.timeout(RENDER_MS));
+        if (ids.length !== served.length || !startsWith(ids, served)) return false;
+      }
+      return true;
     };
     const nowMs = performance.now();
     const { proven, atMs } = this.#proofs.get(key, () => ({ atMs: nowMs, proven: prove() }));

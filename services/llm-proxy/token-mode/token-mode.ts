@@ -87,7 +87,11 @@ export class TokenMode {
     const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
     if (typeof tail === 'string') return tail;
     const prompt = this.#texts.of(call.session, joined(goesOn.ids(), tail));
-    this.#audited(call, goesOn, prompt, renderer.render, rendering);
+    if (isAudited(call.callId, this.#settings.audit_share)) {
+      const { render } = renderer;
+      const sent = { ids: prompt.ids, tailLength: tail.length, sampledAt: goesOn.sampledAt };
+      this.#audit.add({ render, rendering, sent });
+    }
     return prompt;
   }
 
@@ -111,20 +115,9 @@ export class TokenMode {
     const render = engineRender(engine, model);
     if (render === undefined) return undefined;
     return this.#renderers.get(`${engine.name} ${model}`, () => ({
-      bridges: new Bridges(this.#local ?? render),
+      bridges: new Bridges(this.#local ?? render, render),
       render,
     }));
-  }
-
-  #audited(
-    call: TokenModeCall,
-    goesOn: GoesOn,
-    prompt: TokenPrompt,
-    render: Render,
-    rendering: Rendering,
-  ): void {
-    if (!isAudited(call.callId, this.#settings.audit_share)) return;
-    this.#audit.add({ render, rendering, promptIds: prompt.ids, sampledAt: goesOn.sampledAt });
   }
 }
 

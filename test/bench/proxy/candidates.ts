@@ -139,12 +139,18 @@ const litellm: Start = async (enginePort) => {
   return await peer(port, { command, ready: '/health/liveliness', env, folder, key });
 };
 
+interface PolarOptions {
+  /** Of the engine; default: as the stand-in's. */
+  readonly kind?: 'vllm' | 'sglang';
+  readonly mode?: 'text' | 'token';
+  readonly nodeFlags?: readonly string[];
+}
+
 /** Ours: a real nats-server, sessions let in by capabilities, each record durable before its reply ends. */
-export async function startPolar(
-  enginePort: number,
-  nodeFlags: readonly string[] = [],
-): Promise<PolarCandidate> {
-  const proxy = await TestProxy.prepare({ engineUrl: `http://127.0.0.1:${enginePort}`, kind: 'vllm' });
+export async function startPolar(enginePort: number, options: PolarOptions = {}): Promise<PolarCandidate> {
+  const { kind = 'vllm', mode = 'text', nodeFlags = [] } = options;
+  const engineUrl = `http://127.0.0.1:${enginePort}`;
+  const proxy = await TestProxy.prepare({ engineUrl, kind, inference: { mode } });
   try {
     await proxy.spawn([...pinned, process.execPath, ...nodeFlags], { POLAR_LOG_LEVEL: 'info' });
   } catch (error) {
@@ -199,5 +205,5 @@ export const CANDIDATES: Readonly<Record<CandidateName, Start>> = {
   'vllm-router': vllmRouter,
   'fastapi-httpx': fastapi,
   litellm,
-  polar: startPolar,
+  polar: (enginePort) => startPolar(enginePort),
 };

@@ -77,9 +77,6 @@ export class SmallBody {
 /** What the engine says in every reply. */
 export const REPLY_TEXT = textOf(800, 4);
 
-/** Says in which turn a growing conversation is, for engine and reader alike. */
-export const turnMark = (turn: number): string => `#turn=${String(turn).padStart(6, '0')}#`;
-
 /** A conversation that grows by the reply and `turnBytes` of a tool's output each turn. */
 export class GrowingBody {
   readonly #parts: Buffer[];
@@ -93,7 +90,7 @@ export class GrowingBody {
     for (let length = 10_000, i = 0; length < startBytes; length += 9_000, i++) {
       messages.push({ role: i % 2 === 0 ? 'user' : 'assistant', content: textOf(9_000, seed + i) });
     }
-    messages.push({ role: 'user', content: turnMark(0) + textOf(turnBytes, seed) });
+    messages.push({ role: 'user', content: textOf(turnBytes, seed) });
     this.#parts = [Buffer.from(opening(messages))];
   }
 
@@ -111,7 +108,7 @@ export class GrowingBody {
     this.#turn++;
     const messages = [
       { role: 'assistant', content: reply },
-      { role: 'user', content: turnMark(this.#turn) + textOf(this.#turnBytes, this.#turn) },
+      { role: 'user', content: textOf(this.#turnBytes, this.#turn) },
     ];
     this.#parts.push(Buffer.from(messages.map((message) => `,${JSON.stringify(message)}`).join('')));
     // Few pieces, so that the load does not pay for their number.
@@ -173,19 +170,6 @@ export function smallReply(n: number): Buffer {
     [...count(SHARED_IDS), ...count(PROMPT_IDS - SHARED_IDS, own)],
     count(SAMPLED_IDS, own + PROMPT_IDS),
   );
-}
-
-/** Tokens of a turn in a growing conversation: what comes from the tool, then what is sampled. */
-export interface TurnTokens {
-  readonly start: number;
-  readonly observed: number;
-  readonly sampled: number;
-}
-
-/** The reply in a turn of a growing conversation: its prompt is the prompt and reply of the turn before, and more. */
-export function turnReply(turn: number, { start, observed, sampled }: TurnTokens): Buffer {
-  const promptLength = start + turn * (observed + sampled) + observed;
-  return replyOf(count(promptLength), count(sampled, promptLength));
 }
 
 /** In the text of every chunk stands when it was sent. */

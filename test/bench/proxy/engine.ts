@@ -1,19 +1,17 @@
 // A stand-in for vLLM: answers from bytes made ahead, whole or as a stream at the pace that it is told.
-//   node engine.ts [small | turns]    small: one of 64 replies; turns: the reply of the turn that the body names
 import { createServer, type Socket } from 'node:net';
 import process from 'node:process';
-import { STAMP_DIGITS, smallReply, streamParts, type TurnTokens, turnReply } from './conversations.ts';
+import { STAMP_DIGITS, smallReply, streamParts } from './conversations.ts';
 import { MessageReader, nowUs } from './http1.ts';
 
 /** Set by a message from the parent. */
 export interface EnginePace {
   readonly chunks: number;
   readonly gapMs: number;
-  readonly turns?: TurnTokens;
 }
 
 const SMALL_REPLIES = 64;
-/** `stream` and the turn's mark stand this near to an end of the body. */
+/** `stream` stands this near to an end of the body. */
 const LOOK_BYTES = 16_384;
 const NOTHING = Buffer.alloc(0);
 
@@ -62,10 +60,7 @@ function answer(socket: Socket, head: string, first: Buffer, last: Buffer): void
     stream(socket);
     return;
   }
-  const turn = pace.turns === undefined ? undefined : /.*#turn=(\d+)#/s.exec(last.toString('latin1'))?.[1];
-  if (turn !== undefined && pace.turns !== undefined)
-    socket.write(withHead(turnReply(Number(turn), pace.turns)));
-  else socket.write(replies[calls++ % SMALL_REPLIES] as Buffer);
+  socket.write(replies[calls++ % SMALL_REPLIES] as Buffer);
 }
 
 function serve(socket: Socket): void {

@@ -1,6 +1,6 @@
 // The part of docs/benchmarks.md on growth: a table, and charts beside it.
 import { chart } from './chart.ts';
-import { type Growth, NEW_TOKEN_BYTES } from './growth.ts';
+import type { Growth } from './growth.ts';
 import { medianOf } from './statistics.ts';
 
 const mean = (values: readonly number[]): number =>
@@ -22,12 +22,12 @@ function ratios({ cpuMs, parseMs }: Growth): number[] {
 }
 
 export function growthTable(growth: Growth): string {
-  const { storedBytes, usedBytes, cpuMs, parseMs } = growth;
+  const { storedBytes, usedBytes, cpuMs, parseMs, tokens, inTokenMode } = growth;
   const total = storedBytes.reduce((sum, bytes) => sum + bytes, 0);
   const row = (what: string, of: (range: readonly [number, number]) => string): string =>
     `| ${what} | ${of(YOUNG)} | ${of(OLD)} |`;
   return [
-    `| 200 turns to 100,000 tokens | turns ${YOUNG[0]}–${YOUNG[1]} | turns ${OLD[0]}–${OLD[1]} |`,
+    `| ${storedBytes.length} turns to ${tokens.toLocaleString('en')} tokens, ${inTokenMode} in token mode | turns ${YOUNG[0]}–${YOUNG[1]} | turns ${OLD[0]}–${OLD[1]} |`,
     '|---|--:|--:|',
     row('stored a turn', (range) => kib(mean(span(storedBytes, range)))),
     row('kept in memory a turn', (range) => kib(kept(usedBytes, range))),
@@ -37,7 +37,7 @@ export function growthTable(growth: Growth): string {
     ),
     row('CPU, times JSON.parse', (range) => medianOf(span(ratios(growth), range)).toFixed(2)),
     '',
-    `Stored in all: ${kib(total)}, ${(total / NEW_TOKEN_BYTES).toFixed(2)} times the ${kib(NEW_TOKEN_BYTES)} of the new ids.`,
+    `Stored in all: ${kib(total)}, ${(total / (tokens * 4)).toFixed(2)} times the ${kib(tokens * 4)} of the new ids.`,
   ].join('\n');
 }
 
@@ -57,7 +57,7 @@ export function growthChart(growth: Growth, residentMiB: readonly number[]): str
   const used = growth.usedBytes.map((bytes) => (bytes - (growth.usedBytes[0] ?? 0)) / 1024);
   return chart([
     {
-      title: 'CPU a turn, ms (200 turns to 100,000 tokens)',
+      title: 'CPU a turn, ms (200 turns to 100,000 tokens, token mode)',
       lines: [
         { name: 'llm-proxy', values: smooth(growth.cpuMs), colour: '#c22' },
         { name: 'one JSON.parse of request and reply', values: smooth(growth.parseMs), colour: '#22c' },

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, type CandidateName, OTHER_CORE } from './candidates.ts';
-import { type Cell, cellsOf, warmUp } from './cells.ts';
+import { type Cell, cellsOf, warmUpOf } from './cells.ts';
 import { type Growth, measureGrowth } from './growth.ts';
 import { growthChart, growthTable, soakTable } from './growth-report.ts';
 import { installPeers } from './install.ts';
@@ -49,7 +49,7 @@ async function measure(
   cells: readonly Cell[],
 ): Promise<Result[]> {
   await using candidate = await CANDIDATES[name](bench.enginePort);
-  await bench.sample(warmUp, candidate);
+  await bench.sample(warmUpOf(flags.quick), candidate);
   const results: Result[] = [];
   for (const cell of cells) {
     const { figures, foreign, errors } = await bench.sample(cell, candidate);
@@ -82,8 +82,8 @@ const about = (rounds: number): string[] => [
 ];
 
 async function growth(bench: Bench): Promise<void> {
-  const none: Growth = { storedBytes: [], usedBytes: [], cpuMs: [], parseMs: [] };
-  const grown = parts.includes('growth') ? await measureGrowth(bench, say) : none;
+  const none: Growth = { storedBytes: [], usedBytes: [], cpuMs: [], parseMs: [], tokens: 0, inTokenMode: 0 };
+  const grown = parts.includes('growth') ? await measureGrowth(say) : none;
   const residentMiB = parts.includes('soak') ? await measureSoak(bench, SOAK_SESSIONS, say) : [];
   const tables = [growthTable(grown), soakTable(residentMiB, SOAK_SESSIONS * 100)].join('\n\n');
   if (!written || !parts.includes('growth') || !parts.includes('soak')) return say(`\n${tables}`);

@@ -33,8 +33,8 @@ export interface Expected {
   readonly finishes: readonly string[];
   /** Records that are known for a sub-agent's. */
   readonly subs?: number;
-  /** What prefix merging makes of them. */
-  readonly traces: number;
+  /** What prefix merging makes of them; several where timing decides. */
+  readonly traces: number | readonly number[];
   /** Text that the last command shows. */
   readonly says: string;
 }

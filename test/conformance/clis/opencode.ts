@@ -8,6 +8,11 @@ const OVERFLOW: Unlike = {
   why: 'it makes a summary and goes on, and says with its exit code that there was an error',
 };
 
+const BROKEN_OFF: Unlike = {
+  traces: [1, 2],
+  why: 'a turn that broke off stays in its history, empty, if it went on for a while',
+};
+
 export const opencode: Cli = {
   name: 'opencode',
   version: VERSION,
@@ -57,5 +62,11 @@ export const opencode: Cli = {
   unlike: {
     'overflow-sglang': OVERFLOW,
     'overflow-vllm': OVERFLOW,
+    'error-mid-text': BROKEN_OFF,
+    'cut-mid-text': BROKEN_OFF,
+    'stall-mid-text': BROKEN_OFF,
+    'error-mid-call': BROKEN_OFF,
+    'cut-mid-call': BROKEN_OFF,
+    'stall-mid-call': BROKEN_OFF,
   },
 };

@@ -1,8 +1,13 @@
 // Qwen Code: a prompt of 30 KB with the state of the folder in it, a moving max_tokens.
 import { NODE_MOUNT } from '../../../services/harness-executor/adapters/adapter.ts';
-import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
+import { type Cli, CONTEXT_TOKENS, MODEL, type Unlike } from './cli.ts';
 
 const VERSION = '0.24.4';
+
+const BROKEN_OFF: Unlike = {
+  traces: 2,
+  why: 'it asks to go on behind a text that broke off, and joins the two in its history',
+};
 
 export const qwen: Cli = {
   name: 'qwen',
@@ -55,6 +60,9 @@ export const qwen: Cli = {
   compactsAt: 35_000,
   cannot: {},
   unlike: {
+    'error-mid-text': BROKEN_OFF,
+    'cut-mid-text': BROKEN_OFF,
+    'stall-mid-text': BROKEN_OFF,
     resume: { traces: 2, why: 'it renders its system prompt and the list of files anew' },
   },
 };

@@ -44,6 +44,8 @@ export interface RealEngine {
   readonly logprobMode: 'raw' | 'processed';
   /** Most that a logprob may differ when the same ids are scored again, in one run instead of token by token. */
   readonly tolerance: number;
+  /** Between two looks at what it is working on. */
+  readonly lookMs: number;
   /** Nothing is left to do for `prepare`. */
   isPrepared(): boolean;
   prepare(): Promise<void>;

@@ -14,7 +14,7 @@ const VOCABULARY = 2048;
 /** Nothing calls it on a CPU. */
 const STUB = 'int cuPointerGetAttribute(void) { return 100; }\n';
 
-const modelFolder = async (): Promise<string> => tinyModel('tiny-model-sglang', await pythonWith(PACKAGES));
+const modelFolder = (): Promise<string> => tinyModel(PACKAGES);
 
 const driverStub = (): Promise<string> =>
   made('cuda-stub', [STUB], async (folder) => {
@@ -36,6 +36,7 @@ export const sglang: RealEngine = {
   idsWithText: false,
   logprobMode: 'processed',
   tolerance: 1e-4,
+  lookMs: 10,
   isPrepared: () => isMade(PACKAGES.name, inputsOf(PACKAGES)),
   tokenizer: modelFolder,
   async prepare() {

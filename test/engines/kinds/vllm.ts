@@ -12,7 +12,7 @@ const PACKAGES = {
   overrides: ['torch==2.13.0', 'torchvision==0.28.0', 'torchaudio==2.11.0'],
 };
 
-const modelFolder = async (): Promise<string> => tinyModel('tiny-model-vllm', await pythonWith(PACKAGES));
+const modelFolder = (): Promise<string> => tinyModel(PACKAGES);
 
 export const vllm: RealEngine = {
   ...TINY,
@@ -25,6 +25,7 @@ export const vllm: RealEngine = {
   idsWithText: true,
   logprobMode: 'raw',
   tolerance: 1e-4,
+  lookMs: 10,
   isPrepared: () => isMade(PACKAGES.name, inputsOf(PACKAGES)),
   tokenizer: modelFolder,
   async prepare() {

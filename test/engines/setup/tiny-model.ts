@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './command.ts';
 import { made } from './folders.ts';
+import { inputsOf, type PythonPackages, pythonWith } from './python.ts';
 
 /** What the tests must know of it. */
 export const TINY = {
@@ -13,10 +14,12 @@ export const TINY = {
 
 const SCRIPT = join(import.meta.dirname, 'tiny-model.py');
 
-/** Its folder. `python` has torch and transformers; `name` tells the models of different pythons apart. */
-export const tinyModel = (name: string, python: string): Promise<string> =>
-  made(name, [python, readFileSync(SCRIPT, 'utf8')], async (folder) => {
-    await run(`${name}: random weights and a tokenizer`, [python, SCRIPT, folder], {
-      env: { HF_HUB_OFFLINE: '1' },
-    });
+/** Its folder. It is made with the torch and transformers of an engine's environment, for that engine. */
+export async function tinyModel(packages: PythonPackages): Promise<string> {
+  const python = await pythonWith(packages);
+  const name = `tiny-model-${packages.name}`;
+  return await made(name, [...inputsOf(packages), readFileSync(SCRIPT, 'utf8')], async (folder) => {
+    const env = { HF_HUB_OFFLINE: '1' };
+    await run(`${name}: random weights and a tokenizer`, [python, SCRIPT, folder], { env });
   });
+}

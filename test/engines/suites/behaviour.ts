@@ -48,11 +48,11 @@ async function leaving({ engine, url, mode, proxy }: Site, stream: boolean): Pro
     .call(endless, { signal: harness.signal })
     .then((answer) => answer.text())
     .catch(() => 'left');
-  await until('the engine works', async () => (await engine.running(url)) === 1);
+  await until('the engine works', engine.lookMs, async () => (await engine.running(url)) === 1);
   const since = performance.now();
   harness.abort();
   expect(await call).to.equal('left');
-  await until('the engine is idle', async () => (await engine.running(url)) === 0);
+  await until('the engine is idle', engine.lookMs, async () => (await engine.running(url)) === 0);
   const figures = figuresOf(engine.title);
   figures.abortMs = Math.max(figures.abortMs, Math.round(performance.now() - since));
   await conversation.close();
@@ -61,8 +61,8 @@ async function leaving({ engine, url, mode, proxy }: Site, stream: boolean): Pro
   if (stream && mode === 'text' && engine.idsWithText) expect(left[0]?.sampled).to.not.deep.equal([]);
 }
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (const started = performance.now(); !(await holds()); await sleep(10)) {
+async function until(what: string, lookMs: number, holds: () => Promise<boolean>): Promise<void> {
+  for (const started = performance.now(); !(await holds()); await sleep(lookMs)) {
     if (performance.now() - started > WAIT_MS) throw new Error(`not within ${WAIT_MS} ms: ${what}`);
   }
 }

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Conversation, type Recorded } from '../conversation.ts';
 import { figuresOf } from '../figures.ts';
 import type { RealEngine, Sampling } from '../kinds/engine.ts';
-import type { Site } from '../site.ts';
+import type { Mode, Site } from '../site.ts';
 import { scoredAgain } from './records.ts';
 
 const TURNS = 20;
@@ -18,9 +18,15 @@ const samplingOf = (engine: RealEngine): Sampling => ({
 });
 const END = '<|im_end|>';
 
-export function history(site: () => Site): void {
-  it('keeps the history of a session of twenty turns, or is known not to', async () => {
-    const { mode, proxy, engine } = site();
+const TITLES = {
+  text: 'drifts in a session of twenty turns, and says so on the record',
+  token: 'keeps the ids of a session of twenty turns',
+  'token, local': 'keeps the ids of a session of twenty turns',
+} as const satisfies Record<Mode, string>;
+
+export function history(mode: Mode, site: () => Site): void {
+  it(TITLES[mode], async () => {
+    const { proxy, engine } = site();
     const conversation = await Conversation.start(proxy);
     for (let turn = 0; turn < TURNS; turn++) {
       await conversation.say(questionOf(turn), turn % 2 === 0, samplingOf(engine));

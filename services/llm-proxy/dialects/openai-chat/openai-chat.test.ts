@@ -68,6 +68,14 @@ describe('openai-chat reply', () => {
     });
   });
 
+  it('is on one line of a stream for every client', () => {
+    const stream = chatWriter(nothing, 'm').stream();
+    const told = stream.chunk({ choices: [{ index: 0, delta: { content: 'a\u2028b\u0085c\nd' } }] });
+    expect(told.trimEnd()).to.not.match(/[\u2028\u0085\n]/);
+    const data = JSON.parse(told.slice('data: '.length)) as object;
+    expect(data).to.have.nested.property('choices[0].delta.content', 'a\u2028b\u0085c\nd');
+  });
+
   it('drops a chunk of which nothing is left, and keeps the usage that was asked for', () => {
     const last = () => ({ choices: [], usage: { completion_tokens: 1 }, sglext: { input_ids: [1] } });
     expect(visibleChunk(last(), nothing, 'm')).to.equal(undefined);

@@ -2,6 +2,7 @@
 import type { PolarError } from '../../../common/errors.ts';
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import { isOverflow } from '../../domain/overflow.ts';
+import { lineOf } from '../../domain/sse.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
 import { OVERFLOW_CODE, overflowMessage } from '../openai-chat/errors.ts';
 import type { Event } from './output.ts';
@@ -72,7 +73,7 @@ class ResponsesStream implements StreamWriter {
   }
 
   #frame({ type, ...rest }: Event): string {
-    const data = JSON.stringify({ type, sequence_number: this.#next++, ...rest });
+    const data = lineOf({ type, sequence_number: this.#next++, ...rest });
     return `event: ${type}\ndata: ${data}\n\n`;
   }
 }

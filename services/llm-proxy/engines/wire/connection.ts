@@ -19,6 +19,8 @@ export class Answer implements AsyncIterable<Buffer> {
   readonly #connection: Connection;
   readonly #pieces: Buffer[] = [];
   #sizeBytes = 0;
+  /** Above it the engine waits until somebody reads. */
+  #aheadBytesMax = ENGINE_READ_AHEAD_BYTES_MAX;
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
@@ -31,6 +33,15 @@ export class Answer implements AsyncIterable<Buffer> {
     this.#connection = connection;
   }
 
+  /** The body. Throws RangeError above `bytesMax`, Error when it is cut. */
+  async whole(bytesMax: number): Promise<Buffer> {
+    this.#aheadBytesMax = bytesMax;
+    while (!this.#ended && this.#sizeBytes <= bytesMax) await this.#more();
+    if (this.#sizeBytes > bytesMax) throw new RangeError(`more than ${bytesMax} bytes`);
+    if (this.#error !== undefined) throw this.#error;
+    return Buffer.concat(this.#pieces, this.#sizeBytes);
+  }
+
   /** The pieces of the body as they come. Throws Error when it is cut. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
     for (;;) {
@@ -41,8 +52,14 @@ export class Answer implements AsyncIterable<Buffer> {
         yield piece;
       } else if (this.#error !== undefined) throw this.#error;
       else if (this.#ended) return;
-      else await new Promise<void>((resolve) => (this.#wake = resolve));
+      else await this.#more();
     }
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** Nobody wants what is left of it. */
@@ -63,7 +80,7 @@ export class Answer implements AsyncIterable<Buffer> {
     if (this.#tail !== undefined) return;
     this.#pieces.push(piece);
     this.#sizeBytes += piece.length;
-    if (this.#sizeBytes > ENGINE_READ_AHEAD_BYTES_MAX) this.#connection.pause();
+    if (this.#sizeBytes > this.#aheadBytesMax) this.#connection.pause();
     this.#wake?.();
   }
 

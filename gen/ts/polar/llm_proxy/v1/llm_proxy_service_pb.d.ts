@@ -144,8 +144,8 @@ export declare type AuditReport = Message<"polar.llm_proxy.v1.AuditReport"> & {
   matches: bigint;
 
   /**
-   * All others, by where their first other id stands: sampled (text mode would have drifted there) or rendered (what
-   * the proxy put between two turns is not what the chat template writes: a fault).
+   * All others: sampled (the first other id is one that the model sampled, where text mode would have drifted) or
+   * rendered (other ids in what the proxy put between two turns than the chat template writes there: a fault).
    *
    * @generated from field: map<string, uint64> mismatches = 3;
    */

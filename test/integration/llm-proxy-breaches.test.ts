@@ -1,0 +1,122 @@
+// What a harness gets, and what is recorded, when an engine breaks its contract.
+import { expect } from 'chai';
+import { unpackFloats, unpackIds } from '../../services/common/columns.ts';
+import { readEvents, TestProxy } from '../support/llm-proxy.ts';
+import { type RawAnswer, RawEngine, sse } from '../support/raw-engine.ts';
+
+const MESSAGES = [{ role: 'user', content: 'x' }];
+const PAGE = '<html><head><title>Bad Gateway</title></head></html>';
+const EVENTS = 'text/event-stream';
+
+describe('llm-proxy with an engine that breaks its contract', () => {
+  let engine: RawEngine;
+  let proxy: TestProxy;
+  let sessions = 0;
+  before(async () => {
+    engine = await RawEngine.start(() => ({ body: {} }));
+    proxy = await TestProxy.start({ engineUrl: engine.url, kind: 'vllm', modelServed: 'm' });
+  });
+  after(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await engine[Symbol.asyncDispose]();
+  });
+
+  const asked = async (answer: RawAnswer, stream = false) => {
+    engine.answer = () => answer;
+    const session = `breach-${sessions++}`;
+    const capability = await proxy.admit(session);
+    const reply = await proxy.chat(capability, { messages: MESSAGES, stream });
+    const { events, whole } = stream ? await readEvents(reply.clone()) : { events: [], whole: true };
+    const text = stream ? '' : await reply.text();
+    const closed = await proxy.client.closeSession({ sessionId: session, attempt: 1 });
+    return { status: reply.status, text, events, whole, closed, records: await proxy.records(session) };
+  };
+  const reply = (more: object, top: object = {}): RawAnswer => ({
+    body: JSON.stringify({
+      choices: [{ index: 0, message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop', ...more }],
+      prompt_token_ids: [7, 8],
+      usage: { prompt_tokens: 2, completion_tokens: 3 },
+      ...top,
+    }).replaceAll('"NaN"', 'NaN'),
+  });
+  const logprobs = (...values: unknown[]) => ({ content: values.map((logprob) => ({ logprob })) });
+
+  it('uses ids whose logprobs are too few, without logprobs', async () => {
+    const { status, records } = await asked(reply({ token_ids: [1, 2, 3], logprobs: logprobs(-1, -2) }));
+    expect(status).to.equal(200);
+    expect([...unpackIds(records[0]!.sampledIds)]).to.deep.equal([1, 2, 3]);
+    expect(records[0]?.logprobs).to.equal(undefined);
+  });
+
+  it('takes NaN for a hole', async () => {
+    const broken = reply({ token_ids: [1, 2, 3], logprobs: logprobs(-1, 'NaN', 0.5) });
+    const { status, records } = await asked(broken);
+    expect(status).to.equal(200);
+    expect([...unpackFloats(records[0]!.logprobs!)]).to.deep.equal([-1, Number.NaN, Number.NaN]);
+  });
+
+  it('records no usage where there is none, and the engine’s where it differs', async () => {
+    const more = { token_ids: [1, 2, 3], logprobs: logprobs(-1, -2, -3) };
+    expect((await asked(reply(more, { usage: null }))).records[0]?.usage).to.equal(undefined);
+    const differs = await asked(reply(more, { usage: { prompt_tokens: 2, completion_tokens: 9 } }));
+    expect(differs.records[0]?.usage).to.include({ promptTokens: 2, completionTokens: 9 });
+    expect([...unpackIds(differs.records[0]!.sampledIds)]).to.deep.equal([1, 2, 3]);
+  });
+
+  const ids = { token_ids: [1], logprobs: logprobs(-1) };
+  const FAILED: [string, RawAnswer, string, RegExp][] = [
+    ['a page of HTML', { type: 'text/html', body: PAGE }, 'engine_error', /HTML page, "Bad Gateway"/],
+    ['no choices', reply({}, { choices: [] }), 'engine_error', /no choice/],
+    ['choices that are none', reply({}, { choices: 'none' }), 'engine_error', /no choice/],
+    ['no ids', reply({}), 'engine_no_token_ids', /return_token_ids/],
+    ['ids that are none', reply({ token_ids: ['a'] }), 'engine_no_token_ids', /sampled/],
+    ['no ids of the prompt', reply(ids, { prompt_token_ids: null }), 'engine_no_token_ids', /prompt/],
+  ];
+  for (const [what, answer, code, message] of FAILED) {
+    it(`answers 502 to ${what}, and records nothing`, async () => {
+      const { status, text, records, closed } = await asked(answer);
+      expect(status).to.equal(502);
+      const { error } = JSON.parse(text);
+      expect(error).to.include({ code, type: 'server_error' });
+      expect(error.message).to.match(message).and.not.include('<');
+      expect(records).to.deep.equal([]);
+      expect(closed.lastFailure?.reason).to.equal(code.toUpperCase());
+    });
+  }
+
+  const delta = (content: string, id: number) => ({
+    choices: [{ index: 0, delta: { content }, token_ids: [id], logprobs: logprobs(-1), finish_reason: null }],
+    prompt_token_ids: [7, 8],
+  });
+  const end = {
+    choices: [{ index: 0, delta: {}, token_ids: [2], logprobs: logprobs(-1), finish_reason: 'stop' }],
+  };
+  const CUT: [string, RawAnswer, string][] = [
+    ['ends without [DONE]', { type: EVENTS, body: sse(delta('a', 5), delta('b', 6)) }, 'ENGINE_STREAM_CUT'],
+    ['is cut', { type: EVENTS, body: sse(delta('a', 5), delta('b', 6)), cut: true }, 'ENGINE_STREAM_CUT'],
+    [
+      'has no finish_reason',
+      { type: EVENTS, body: sse(delta('a', 5), delta('b', 6), '[DONE]') },
+      'ENGINE_STREAM_CUT',
+    ],
+    ['has HTML in it', { type: EVENTS, body: sse(delta('a', 5), delta('b', 6), PAGE) }, 'ENGINE_ERROR'],
+  ];
+  for (const [what, answer, reason] of CUT) {
+    it(`never ends a stream that ${what} cleanly, and records what was told`, async () => {
+      const { events, whole, records } = await asked(answer, true);
+      expect({ whole, done: events.includes('[DONE]') }).to.deep.equal({ whole: false, done: false });
+      expect(records[0]).to.include({ finishReason: 'error', errorReason: reason, replyDigest: '' });
+      expect([...unpackIds(records[0]!.sampledIds)]).to.deep.equal([5, 6]);
+    });
+  }
+
+  it('passes on a stream without usage', async () => {
+    const { events, whole, records } = await asked(
+      { type: EVENTS, body: sse(delta('a', 5), end, '[DONE]') },
+      true,
+    );
+    expect({ whole, last: events.at(-1) }).to.deep.equal({ whole: true, last: '[DONE]' });
+    expect(records[0]?.usage).to.equal(undefined);
+    expect([...unpackIds(records[0]!.sampledIds)]).to.deep.equal([5, 2]);
+  });
+});
