@@ -150,7 +150,7 @@ export const ENGINE_QUEUE_MAX = 4_096;
 export const ENGINE_BUSY_RETRY_MS = 2_000;
 /** Failures of an engine, one after another, until it is asked only if no other is left. */
 export const ENGINE_FAILURES_MAX = 2;
-/** Time between two looks at engines that failed, and at a router's list of workers. */
+/** Time between two looks at the engines of a pool that has several, and at a router's list of workers. */
 export const ENGINE_LOOK_MS = 2_000;
 /** A session leaves its engine when that has more than this times the calls of the least loaded one… */
 export const STICKY_LOAD_FACTOR = 2;

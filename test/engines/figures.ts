@@ -3,6 +3,8 @@
 import type { Mode } from './site.ts';
 
 export interface Figures {
+  passed: number;
+  failed: number;
   startSeconds: number;
   /** Calls whose ids were compared with the engine's own, and were the same. */
   callsCompared: number;
@@ -23,7 +25,8 @@ const byEngine = new Map<string, Figures>();
 export function figuresOf(title: string): Figures {
   let figures = byEngine.get(title);
   if (figures === undefined) {
-    figures = { startSeconds: 0, callsCompared: 0, idsRescored: 0, logprobError: 0, abortMs: 0, drift: {} };
+    const none = { passed: 0, failed: 0, startSeconds: 0, callsCompared: 0, idsRescored: 0 };
+    figures = { ...none, logprobError: 0, abortMs: 0, drift: {} };
     byEngine.set(title, figures);
   }
   return figures;

@@ -1,57 +1,58 @@
-// The part of docs/engines.md that a run writes.
+// The parts of docs/engines.md that a run writes, one for each engine that it ran.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Figures, figuresOf } from './figures.ts';
 import type { RealEngine } from './kinds/engine.ts';
-import type { Mode } from './site.ts';
+import { type Mode, modesOf } from './site.ts';
 
 const FILE = join(import.meta.dirname, '../../docs/engines.md');
-const BEGIN = '<!-- written by npm run test:engines -->';
 const END = '<!-- end -->';
 
 export function writeReport(engines: readonly RealEngine[]): void {
-  const text = readFileSync(FILE, 'utf8');
-  const [head, rest] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (head < 0 || rest < head) throw new Error(`${FILE} has lost its marks`);
-  const table = tableOf(engines.map((engine) => ({ engine, figures: figuresOf(engine.title) })));
-  writeFileSync(FILE, `${text.slice(0, head + BEGIN.length)}\n\n${table}\n\n${text.slice(rest)}`);
+  let text = readFileSync(FILE, 'utf8');
+  for (const engine of engines) text = withPart(text, engine.kind, tableOf(engine, figuresOf(engine.title)));
+  writeFileSync(FILE, text);
 }
 
-interface Tested {
-  readonly engine: RealEngine;
-  readonly figures: Figures;
+function withPart(text: string, name: string, part: string): string {
+  const mark = `<!-- engine: ${name} -->`;
+  const from = text.indexOf(mark);
+  const to = text.indexOf(END, from);
+  if (from < 0 || to < 0) throw new Error(`${FILE} has lost its marks of ${name}`);
+  return `${text.slice(0, from + mark.length)}\n\n${part}\n\n${text.slice(to)}`;
 }
 
-type Row = readonly [what: string, value: (tested: Tested) => string];
+function tableOf(engine: RealEngine, figures: Figures): string {
+  const today = new Date().toISOString().slice(0, 10);
+  const rows: readonly (readonly [string, string])[] = [
+    ['packages', engine.source],
+    ['model', engine.model],
+    ['last run', `${today}: ${figures.problem?.split('\n')[0]?.replaceAll('|', '/') ?? resultOf(figures)}`],
+    ['start to ready', `${figures.startSeconds} s`],
+    ['calls whose ids equal those of asking the engine directly', String(figures.callsCompared)],
+    ['sampled ids whose logprobs were scored again', String(figures.idsRescored)],
+    [`largest difference of a logprob (${LOGPROBS[engine.logprobMode]})`, differenceOf(engine, figures)],
+    ['harness leaves, to nothing left to do at the engine', `${figures.abortMs} ms`],
+    ...modesOf(engine).map((mode) => [DRIFT[mode], driftOf(figures, mode)] as const),
+  ];
+  const lines = rows.map(([what, value]) => `| ${what} | ${value} |`);
+  return [`| ${engine.title} | |`, '|---|---|', ...lines].join('\n');
+}
 
-const ROWS: readonly Row[] = [
-  ['packages', ({ engine }) => engine.source],
-  ['model', ({ engine }) => engine.model],
-  ['ran', ({ figures }) => (figures.problem === undefined ? 'yes' : `no: ${firstLine(figures.problem)}`)],
-  ['start to ready', ({ figures }) => `${figures.startSeconds} s`],
-  ['calls whose ids equal those of asking the engine directly', ({ figures }) => `${figures.callsCompared}`],
-  ['sampled ids whose logprobs were scored again', ({ figures }) => `${figures.idsRescored}`],
-  ['logprobs are', ({ engine }) => LOGPROBS[engine.logprobMode]],
-  ['largest difference of a logprob', ({ figures }) => figures.logprobError.toExponential(1)],
-  ['tolerance', ({ engine }) => engine.tolerance.toExponential(0)],
-  ['harness leaves, to no request at the engine', ({ figures }) => `${figures.abortMs} ms`],
-  ['turns that drift: text mode', ({ figures }) => driftOf(figures, 'text')],
-  ['token mode, the engine renders', ({ figures }) => driftOf(figures, 'token')],
-  ['token mode, the proxy renders', ({ figures }) => driftOf(figures, 'token, local')],
-];
+const LOGPROBS = { raw: 'raw', processed: 'after bias and temperature' } as const;
 
-const LOGPROBS = { raw: 'raw', processed: 'after temperature' } as const;
+const DRIFT = {
+  text: 'turns that drift, text mode',
+  token: 'turns that drift, token mode',
+  'token, local': 'turns that drift, token mode rendered by the proxy',
+} as const satisfies Record<Mode, string>;
+
+const resultOf = ({ passed, failed }: Figures): string => `${passed} passed, ${failed} failed`;
+
+const differenceOf = ({ tolerance }: RealEngine, { logprobError }: Figures): string =>
+  `${logprobError.toExponential(1)}; tolerance ${tolerance.toExponential(0)}`;
 
 function driftOf({ drift }: Figures, mode: Mode): string {
   const found = drift[mode];
-  return found === undefined ? '–' : `${found.drifted} of ${found.turns}`;
+  return found === undefined ? 'not run' : `${found.drifted} of ${found.turns}`;
 }
-
-function tableOf(tested: readonly Tested[]): string {
-  const head = `| | ${tested.map(({ engine }) => engine.title).join(' | ')} |`;
-  const line = `|---|${tested.map(() => '---|').join('')}`;
-  const rows = ROWS.map(([what, value]) => `| ${what} | ${tested.map(value).join(' | ')} |`);
-  return [head, line, ...rows].join('\n');
-}
-
-const firstLine = (text: string): string => text.split('\n')[0]?.replaceAll('|', '/') ?? '';

@@ -56,6 +56,8 @@ async function test(): Promise<number> {
   return await new Promise((resolve) => void mocha.run(resolve));
 }
 
+// What 'exit' is waiting for is done on the way out.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const engines = asked();
 announce(engines);
 for (const engine of engines) await prepare(engine);
@@ -64,6 +66,6 @@ const problems = engines.map(({ title }) => ({ title, problem: figuresOf(title).
 for (const { title, problem } of problems) {
   if (problem !== undefined) say(`${title} did not run: ${problem.split('\n')[0]}`);
 }
-if (engines.length === ENGINES.length) writeReport(engines);
-else say('docs/engines.md is written only when all engines are asked for');
+writeReport(engines);
+say('docs/engines.md has the figures of this run');
 process.exitCode = failures > 0 || problems.some(({ problem }) => problem !== undefined) ? 1 : 0;

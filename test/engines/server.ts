@@ -39,7 +39,12 @@ export async function startEngine(engine: RealEngine): Promise<EngineServer> {
       detached: true,
     });
     closeSync(file);
-    stack.defer(() => endGroup(child));
+    const kill = (): void => void signal(child.pid ?? 0, 'SIGKILL');
+    process.once('exit', kill);
+    stack.defer(async () => {
+      await endGroup(child);
+      process.off('exit', kill);
+    });
     const url = `http://127.0.0.1:${port}`;
     await ready(engine.title, child, url, log);
     const startSeconds = Math.round((performance.now() - started) / 1_000);
@@ -86,7 +91,7 @@ async function endGroup(child: ChildProcess): Promise<void> {
 /** Whether the group had a process to take it. */
 function signal(group: number, name: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(-group, name);
+    return group > 0 && process.kill(-group, name);
   } catch {
     return false;
   }

@@ -20,23 +20,36 @@ async function startEngine(port: number): Promise<ChildProcess> {
   throw new Error('the engine did not start');
 }
 
+/** Two engines and a proxy in front of them. */
+async function withEngines(
+  work: (proxy: TestProxy, servers: string[], children: ChildProcess[]) => Promise<void>,
+): Promise<void> {
+  const ports = [await freePort(), await freePort()];
+  const children = await Promise.all(ports.map(startEngine));
+  const servers = ports.map((port) => `http://127.0.0.1:${port}`);
+  const inference = { base_url: undefined, servers };
+  await using proxy = await TestProxy.start({ engineUrl: '', kind: 'vllm', inference });
+  try {
+    await work(proxy, servers, children);
+  } finally {
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    }
+  }
+}
+
 describe('llm-proxy with two engine processes', () => {
+  const messages = [{ role: 'user', content: 'Tell me something.' }];
+
   it('breaks off what a killed engine was sampling, and goes on at the other one', async () => {
-    const ports = [await freePort(), await freePort()];
-    const children = await Promise.all(ports.map(startEngine));
-    const servers = ports.map((port) => `http://127.0.0.1:${port}`);
-    await using proxy = await TestProxy.start({
-      engineUrl: '',
-      kind: 'vllm',
-      inference: { base_url: undefined, servers },
-    });
-    try {
+    await withEngines(async (proxy, servers, children) => {
       const capability = await proxy.admit('s');
-      const messages = [{ role: 'user', content: 'Tell me something.' }];
       const answer = await proxy.chat(capability, { messages, stream: true });
-      const [{ baseUrl: home } = { baseUrl: '' }] = (await proxy.client.listEngines({})).engines.filter(
-        ({ callsInFlight }) => callsInFlight === 1,
-      );
+      const { engines } = await proxy.client.listEngines({});
+      const home = engines.find(({ callsInFlight }) => callsInFlight === 1)?.baseUrl ?? '';
       const killed = servers.indexOf(home);
       children[killed]?.kill('SIGKILL');
       const { whole, events } = await readEvents(answer);
@@ -46,20 +59,37 @@ describe('llm-proxy with two engine processes', () => {
       const [broken, retried] = await proxy.records('s');
       expect(broken).to.include({ finishReason: 'error', errorReason: 'ENGINE_STREAM_CUT', engineUrl: home });
       expect(retried).to.include({ finishReason: 'stop', engineUrl: servers[1 - killed] });
-      // The same prompt, and what the first engine had sampled is the beginning of nothing else.
       const [first, second] = promptsOf([broken!, retried!]);
       expect(second).to.deep.equal(first);
-      const sampled = [...unpackIds(retried!.sampledIds)];
-      expect(sampled.slice(0, broken!.sampledIds.length / 4)).to.deep.equal([
-        ...unpackIds(broken!.sampledIds),
-      ]);
-    } finally {
-      for (const child of children) {
-        if (child.exitCode !== null || child.signalCode !== null) continue;
-        const ended = once(child, 'exit');
-        child.kill();
-        await ended;
-      }
-    }
+      const [lost, sampled] = [broken!, retried!].map(({ sampledIds }) => [...unpackIds(sampledIds)]);
+      expect(lost).to.not.have.length(0);
+      // The engine samples the same for the same prompt.
+      expect(sampled!.slice(0, lost!.length)).to.deep.equal(lost);
+    });
   });
+
+  it('finds out that an engine hangs, and that it is back', async () => {
+    await withEngines(async (proxy, servers, [hanging]) => {
+      hanging?.kill('SIGSTOP');
+      let sessions = 0;
+      const ask = async (): Promise<string | undefined> => {
+        const session = `s${sessions++}`;
+        const leave = AbortSignal.timeout(2_000);
+        const answer = await proxy
+          .chat(await proxy.admit(session), { messages, max_tokens: 1 }, { signal: leave })
+          .catch(() => undefined);
+        await answer?.arrayBuffer().catch(() => {});
+        return answer && (await proxy.records(session))[0]?.engineUrl;
+      };
+      const used = async (): Promise<Set<string | undefined>> =>
+        new Set([await ask(), await ask(), await ask()]);
+      for (let i = 0; i < 20 && (await used()).has(undefined); i++);
+      // Without a call that had to wait for it.
+      expect(await used()).to.deep.equal(new Set([servers[1]]));
+      hanging?.kill('SIGCONT');
+      let back = false;
+      for (let i = 0; i < 20 && !back; i++) back = (await used()).has(servers[0]);
+      expect(back).to.equal(true);
+    });
+  }).timeout(120_000);
 });

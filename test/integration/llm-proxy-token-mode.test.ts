@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { SomeSwitches } from '../../examples/scripted-engine/switches.ts';
 import { BASH, startTestEngine } from '../../examples/scripted-engine/testing.ts';
+import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { AgentSession, extendsEarlier, lawsBroken } from '../support/agent-session.ts';
 import { promptsOf, TestProxy } from '../support/llm-proxy.ts';
 import { WireEngine } from '../support/wire-engine.ts';
@@ -48,51 +49,44 @@ async function staged({ kind, mode, switches, inference }: Stage) {
   };
 }
 
-for (const kind of KINDS) {
-  for (const stream of [false, true]) {
-    describe(`token mode at ${kind}, ${stream ? 'streamed' : 'whole'}`, () => {
-      it('never drifts where text mode does', async () => {
-        const switches = { split_samples: true };
-        for (const mode of ['token', 'text'] as const) {
-          await using stage = await staged({ kind, mode, switches });
-          const agent = new AgentSession(stage.proxy, await stage.proxy.admit('s'), 'count the files', {
-            stream,
-            tools: [BASH],
-          });
-          expect(await agent.work()).to.equal(TURNS);
-          const records = await stage.proxy.records('s');
-          expect(records).to.have.length(TURNS);
-          const drifting = records.filter(({ drift }) => drift !== '');
-          if (mode === 'text') expect(drifting.map(({ drift }) => drift)).to.include('retokenised');
-          else {
-            expect(drifting).to.deep.equal([]);
-            expect(records.map((record) => record.mode)).to.deep.equal([
-              'text',
-              ...Array(TURNS - 1).fill('token'),
-            ]);
-            for (const record of records.slice(1)) expect(extendsEarlier(records, record)).to.equal(true);
-          }
-          expect(lawsBroken(records)).to.deep.equal([]);
-        }
-      });
+/** The records of a session of so many turns. */
+async function played(
+  stage: Stage & { readonly stream: boolean; readonly turns: number },
+): Promise<Completion[]> {
+  await using there = await staged(stage);
+  const capability = await there.proxy.admit('s');
+  const options = { stream: stage.stream, tools: [BASH] };
+  await new AgentSession(there.proxy, capability, 'count the files', options).work(stage.turns);
+  const records = await there.proxy.records('s');
+  expect(records).to.have.length(stage.turns);
+  expect(lawsBroken(records)).to.deep.equal([]);
+  return records;
+}
 
-      it('sends what text mode sends where the template gives back what was sampled', async () => {
-        const prompts: number[][][] = [];
-        for (const mode of ['token', 'text'] as const) {
-          await using stage = await staged({ kind, mode, inference: { audit_share: 1 } });
-          const agent = new AgentSession(stage.proxy, await stage.proxy.admit('s'), 'count the files', {
-            stream,
-            tools: [BASH],
-          });
-          await agent.work(6);
-          const records = await stage.proxy.records('s');
-          expect(records.map(({ drift }) => drift)).to.deep.equal(Array(6).fill(''));
-          prompts.push(promptsOf(records));
-        }
-        expect(prompts[0]).to.deep.equal(prompts[1]);
+for (const kind of KINDS) {
+  describe(`token mode at ${kind}`, () => {
+    const switches = { split_samples: true };
+    for (const stream of [false, true]) {
+      it(`never drifts in a long session, ${stream ? 'streamed' : 'whole'}`, async () => {
+        const records = await played({ kind, mode: 'token', switches, stream, turns: TURNS });
+        expect(records.map(({ drift }) => drift)).to.deep.equal(Array(TURNS).fill(''));
+        expect(records.map(({ mode }) => mode)).to.deep.equal(['text', ...Array(TURNS - 1).fill('token')]);
+        for (const record of records.slice(1)) expect(extendsEarlier(records, record)).to.equal(true);
+        for (const { sampledIds, logprobs } of records) expect(logprobs).to.have.length(sampledIds.length);
       });
+    }
+
+    it('is what keeps it from drifting: text mode drifts', async () => {
+      const records = await played({ kind, mode: 'text', switches, stream: false, turns: TURNS });
+      expect(records.map(({ drift }) => drift)).to.include('retokenised');
     });
-  }
+
+    it('sends what text mode sends where the template gives back what was sampled', async () => {
+      const token = await played({ kind, mode: 'token', stream: false, turns: 6 });
+      const text = await played({ kind, mode: 'text', stream: false, turns: 6 });
+      expect(promptsOf(token)).to.deep.equal(promptsOf(text));
+    });
+  });
 }
 
 interface Told {
@@ -277,6 +271,22 @@ describe('token mode goes on', () => {
       expect(records.slice(1).map(({ mode }) => mode)).to.deep.equal(Array(6).fill('token'));
       expect(records.map(({ drift }) => drift)).to.deep.equal(Array(7).fill(''));
       expect(lawsBroken(records)).to.deep.equal([]);
+    });
+  }
+});
+
+describe('token mode at the end of the context', () => {
+  for (const kind of KINDS) {
+    it(`says that the prompt is too long, as the engine does: ${kind}`, async () => {
+      await using stage = await staged({ kind, mode: 'token', switches: { context_tokens: 420 } });
+      const capability = await stage.proxy.admit('s');
+      const agent = new AgentSession(stage.proxy, capability, 'count the files', {
+        stream: false,
+        tools: [BASH],
+      });
+      const failure = await agent.work().then(() => '', String);
+      expect(failure).to.match(/^Error: 400: .*"context_length_exceeded"/);
+      expect((await stage.proxy.records('s')).at(-1)?.mode).to.equal('token');
     });
   }
 });

@@ -131,7 +131,9 @@ describe('connections to an engine', () => {
 
   it('refuse a body that is too large', async () => {
     await using server = await RawServer.start((socket) =>
-      socket.on('data', () => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n${'x'.repeat(9000)}`)),
+      socket.on('data', () =>
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n${'x'.repeat(9000)}`),
+      ),
     );
     using connections = server.connections();
     const answer = await connections.send(REQUEST, [], never());

@@ -26,8 +26,8 @@ export interface Draft {
 
 /** The recorded call that a request goes on from, as far as its ids are needed to do so. */
 export interface GoesOn extends Head {
-  /** Its prompt and what was sampled. */
-  readonly ids: () => Int32Array;
+  /** Its prompt and what was sampled, then `tail`. */
+  readonly ids: (tail?: Int32Array) => Int32Array;
   readonly lastId: number | undefined;
   /** The model ended its turn itself, not a limit or a stop string. */
   readonly ended: boolean;
@@ -87,7 +87,7 @@ export class AttemptState {
       ...head,
       lastId,
       ended,
-      ids: () => this.#tree.idsOf(head.index),
+      ids: (tail) => this.#tree.idsOf(head.index, this.#tree.lengthOf(head.index), tail),
       sampledAt: (place) => this.#history.sampledAt(head.index, place),
       root: { messages, ids: () => this.#tree.idsOf(root, promptLength) },
     };

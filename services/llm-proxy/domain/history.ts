@@ -28,7 +28,7 @@ export interface Known {
   readonly messages: number;
   readonly promptLength: number;
   readonly sampledLength: number;
-  /** Of what was sampled; unset: no ids, or those of a frozen model, which are not the policy's. */
+  /** Unset: nothing of the policy was sampled that a call could go on from. */
   readonly lastId: number | undefined;
   /** The model ended its turn itself. */
   readonly ended: boolean;
@@ -79,12 +79,11 @@ export class History {
   /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
   headOf(asked: Conversation): Head | Drift {
     const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
-    const same = found.heads.filter((index) => this.#sameFrame(asked, index));
-    const index = same.findLast((one) => this.call(one).lastId !== undefined);
+    const heads = found.heads.filter((one) => this.call(one).lastId !== undefined);
+    const index = heads.findLast((one) => this.#sameFrame(asked, one));
     if (index !== undefined) return { index, count: found.headCount };
-    return found.heads.length === 0
-      ? this.#classify(asked, found, -1, () => false)
-      : this.#otherFrame(asked, found);
+    if (heads.length === 0) return this.#classify(asked, found, -1, () => false);
+    return heads.some((one) => this.call(one).tools === asked.tools) ? 'settings_changed' : 'tools_changed';
   }
 
   /**
@@ -103,10 +102,6 @@ export class History {
       if (place >= promptLength) return place < promptLength + sampledLength;
     }
     return false;
-  }
-
-  #otherFrame({ tools }: Conversation, { heads }: Found): Drift {
-    return heads.some((index) => this.call(index).tools === tools) ? 'settings_changed' : 'tools_changed';
   }
 
   #classify(asked: Conversation, found: Found, at: number, extended: (call: number) => boolean): Drift {

@@ -19,9 +19,9 @@ export class KnownBodies {
   /** Parse an attempt's next body. What it returns must not be changed. Throws SyntaxError. */
   read(attempt: object, bytes: Buffer, member: string): KnownBody {
     const earlier = this.#known.get(attempt) ?? [];
-    const body = readBody(bytes, member, earlier);
+    const { body, goesOn } = readBody(bytes, member, earlier);
     if (body.source !== undefined) {
-      const others = earlier.filter((one) => one !== body.goesOn);
+      const others = earlier.filter((one) => one !== goesOn);
       this.#set(attempt, [body, ...others].slice(0, KNOWN_BODIES_PER_ATTEMPT_MAX));
     }
     return body;

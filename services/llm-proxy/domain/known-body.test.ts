@@ -2,11 +2,12 @@ import { expect } from 'chai';
 import { engineText } from './engine-text.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { KnownBodies } from './known-bodies.ts';
-import { type KnownBody, readBody, sharedLength } from './known-body.ts';
+import { type KnownBody, type ReadBody, readBody, sharedLength } from './known-body.ts';
 
 const bytesOf = (text: string): Buffer => Buffer.from(text);
-const read = (text: string, ...earlier: KnownBody[]): KnownBody =>
+const readOn = (text: string, ...earlier: KnownBody[]): ReadBody =>
   readBody(bytesOf(text), 'messages', earlier);
+const read = (text: string, ...earlier: KnownBody[]): KnownBody => readOn(text, ...earlier).body;
 const elementsOf = (body: KnownBody): readonly JsonValue[] => body.source?.elements ?? [];
 const MESSAGES = [
   '{"role":"system","content":"a \\"b\\" \\\\"}',
@@ -28,11 +29,11 @@ describe('known bodies', () => {
 
   it('keep the very elements that they share with an earlier one', () => {
     const first = read(bodyOf(2));
-    const second = read(bodyOf(4), first);
+    const { body: second, goesOn } = readOn(bodyOf(4), first);
     expect(second.value).to.deep.equal(JSON.parse(bodyOf(4)));
     expect(elementsOf(second)[0]).to.equal(elementsOf(first)[0]);
     expect(elementsOf(second)[1]).to.equal(elementsOf(first)[1]);
-    expect(second.goesOn).to.equal(first);
+    expect(goesOn).to.equal(first);
     const shorter = read(bodyOf(1), second);
     expect(elementsOf(shorter)[0]).to.equal(elementsOf(first)[0]);
     expect(shorter.value).to.deep.equal(JSON.parse(bodyOf(1)));
@@ -53,6 +54,18 @@ describe('known bodies', () => {
     expect(second.value).to.deep.equal({ messages: [1, 123] });
     expect(read('{"messages":[1,12,3]}', first).value).to.deep.equal({ messages: [1, 12, 3] });
     expect(read('{"messages":[]}', first).value).to.deep.equal({ messages: [] });
+  });
+
+  it('hold nothing of the bodies before them but the elements', () => {
+    let body = read(bodyOf(1));
+    for (let count = 2; count <= MESSAGES.length; count++) body = read(bodyOf(count), body);
+    const buffers = new Set<Buffer>();
+    const look = (value: unknown): void => {
+      if (Buffer.isBuffer(value)) buffers.add(value);
+      else if (typeof value === 'object' && value !== null) Object.values(value).forEach(look);
+    };
+    look(body);
+    expect([...buffers]).to.deep.equal([body.bytes]);
   });
 
   it('are read whole where the member comes twice, is written otherwise, or is no array', () => {

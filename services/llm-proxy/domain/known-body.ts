@@ -19,8 +19,12 @@ export interface KnownBody {
   /** Unset: it has no such array, or has it twice. */
   readonly source: BodySource | undefined;
   readonly value: JsonValue;
-  /** The earlier body that this one goes on from: that is of no more use. */
-  readonly goesOn?: KnownBody;
+}
+
+/** A body, and the earlier one that it goes on from, which is of no more use. It must not hold that: nor so all before. */
+export interface ReadBody {
+  readonly body: KnownBody;
+  readonly goesOn: KnownBody | undefined;
 }
 
 /** The elements of a body's conversation, each with its place. */
@@ -34,9 +38,9 @@ export interface BodySource {
 }
 
 /** Parse a body of which the conversation is `member`. Throws SyntaxError. */
-export function readBody(bytes: Buffer, member: string, earlier: readonly KnownBody[]): KnownBody {
+export function readBody(bytes: Buffer, member: string, earlier: readonly KnownBody[]): ReadBody {
   const best = bestOf(bytes, member, earlier);
-  return (best && extended(bytes, best)) ?? whole(bytes, member);
+  return (best && extended(bytes, best)) ?? { body: whole(bytes, member), goesOn: undefined };
 }
 
 function whole(bytes: Buffer, member: string): KnownBody {
@@ -94,7 +98,7 @@ export function sharedLength(a: Buffer, b: Buffer): number {
 }
 
 /** Unset: it does not go on as JSON that can be put together of its pieces. */
-function extended(bytes: Buffer, { body, source: known, shared }: Best): KnownBody | undefined {
+function extended(bytes: Buffer, { body: earlier, source: known, shared }: Best): ReadBody | undefined {
   const { member } = known;
   const spans = spansFrom(bytes, known.spans.open, known.spans, shared);
   if (spans === undefined) return undefined;
@@ -103,9 +107,9 @@ function extended(bytes: Buffer, { body, source: known, shared }: Best): KnownBo
   const fresh = spans.starts.length > shared ? bracketed(bytes, spans, shared) : [];
   const elements = [...known.elements.slice(0, shared), ...fresh];
   const source = { bytes, elements, spans, rest, member };
+  const body = { bytes, value: { ...rest, [member]: elements }, source };
   // Where only the first messages are the same it is another conversation, and both may go on.
-  const goesOn = shared * 2 > known.elements.length ? { goesOn: body } : {};
-  return { bytes, value: { ...rest, [member]: elements }, source, ...goesOn };
+  return { body, goesOn: shared * 2 > known.elements.length ? earlier : undefined };
 }
 
 /** What lies before the elements is the same already, as an element is. */

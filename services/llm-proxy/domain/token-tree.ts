@@ -8,6 +8,8 @@ export interface Base {
   readonly length: number;
 }
 
+const NO_IDS = new Int32Array();
+
 /** A run of ids that no call leaves or enters in the middle. */
 interface Vertex {
   parent: Vertex | undefined;
@@ -48,9 +50,10 @@ export class TokenTree {
     return endOf(end);
   }
 
-  /** Ids of a call, prompt and sampled, copied; the first `length` of them. */
-  idsOf(index: number, length = this.lengthOf(index)): Int32Array {
-    const ids = new Int32Array(length);
+  /** Ids of a call, prompt and sampled, copied; the first `length` of them, and behind them `tail`. */
+  idsOf(index: number, length = this.lengthOf(index), tail: Int32Array = NO_IDS): Int32Array {
+    const ids = new Int32Array(length + tail.length);
+    ids.set(tail, length);
     for (let at: Vertex | undefined = this.#ends[index]; at !== undefined; at = at.parent) {
       if (at.depth < length) ids.set(at.ids.subarray(0, length - at.depth), at.depth);
     }

@@ -8,8 +8,8 @@ import {
 } from '../../common/limits.ts';
 
 /**
- * Repeat on ENGINE_UNAVAILABLE for ENGINE_RETRY_TOTAL_MS from the first one on; at once where the error's `retryAfterMs` is 0, as another
- * engine is there. Throws the last error, or the signal's reason.
+ * Repeat on ENGINE_UNAVAILABLE for ENGINE_RETRY_TOTAL_MS from the first one on; at once where the error's
+ * `retryAfterMs` is 0, as another engine is there. Throws the last error, or the signal's reason.
  */
 export async function retried<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   let until: number | undefined;

@@ -83,15 +83,16 @@ export class Roster implements Disposable {
     this.#onChange();
   }
 
-  /** Ask engines that failed whether they are back, and the router who is there. */
+  /** Ask engines whether they are there, and the router who is. */
   async #look(): Promise<void> {
     const limit = this.#limit();
-    // A probe that succeeds counts as an answer.
-    const probes = this.members.filter(({ up }) => !up).map(({ engine }) => engine.probe(limit));
+    const down = this.members.filter(({ up }) => !up);
+    // What comes of it counts as an answer or a failure: so one that hangs is found, and one that is back.
+    const probes = this.members.map(({ engine }) => engine.probe(this.#closed.signal));
     // A router that does not answer leaves the engines as they were.
     const listed = this.#workers?.list(limit).then((urls) => this.#keep(urls));
     await Promise.all([...probes, listed?.catch(() => {})]);
-    if (probes.length > 0) this.#onChange();
+    if (down.some(({ up }) => up)) this.#onChange();
   }
 
   /** For what it asks by itself. */

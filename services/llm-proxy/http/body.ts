@@ -78,14 +78,21 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
     });
     request.once('end', () => {
       if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
-      // A copy even of one chunk: it is a view of a larger buffer, which it would keep.
-      else resolve(Buffer.concat(chunks, sizeBytes));
+      else resolve(joined(chunks, sizeBytes));
     });
     request.once('close', () => {
       if (!request.complete)
         reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
     });
   });
+}
+
+/** In memory of its own: a view of a larger buffer would hold all of that for as long as the body is kept. */
+function joined(chunks: readonly Buffer[], sizeBytes: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(sizeBytes);
+  let at = 0;
+  for (const chunk of chunks) at += chunk.copy(bytes, at);
+  return bytes;
 }
 
 async function decoded(bytes: Buffer, encoding: string | undefined): Promise<Buffer> {

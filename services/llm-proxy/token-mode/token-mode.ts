@@ -86,7 +86,7 @@ export class TokenMode {
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
     const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
     if (typeof tail === 'string') return tail;
-    const prompt = this.#texts.of(call.session, joined(goesOn.ids(), tail));
+    const prompt = this.#texts.of(call.session, goesOn.ids(tail));
     if (isAudited(call.callId, this.#settings.audit_share)) {
       const { render } = renderer;
       const sent = { ids: prompt.ids, tailLength: tail.length, sampledAt: goesOn.sampledAt };
@@ -119,11 +119,4 @@ export class TokenMode {
       render,
     }));
   }
-}
-
-function joined(head: Int32Array, tail: Int32Array): Int32Array {
-  const ids = new Int32Array(head.length + tail.length);
-  ids.set(head);
-  ids.set(tail, head.length);
-  return ids;
 }

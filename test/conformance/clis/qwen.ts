@@ -9,6 +9,11 @@ const BROKEN_OFF: Unlike = {
   why: 'it asks to go on behind a text that broke off, and joins the two in its history',
 };
 
+const OVERFLOW: Unlike = {
+  traces: 2,
+  why: 'its request for a summary goes on with the conversation',
+};
+
 export const qwen: Cli = {
   name: 'qwen',
   version: VERSION,
@@ -60,6 +65,8 @@ export const qwen: Cli = {
   compactsAt: 35_000,
   cannot: {},
   unlike: {
+    'overflow-sglang': OVERFLOW,
+    'overflow-vllm': OVERFLOW,
     'error-mid-text': BROKEN_OFF,
     'cut-mid-text': BROKEN_OFF,
     'stall-mid-text': BROKEN_OFF,

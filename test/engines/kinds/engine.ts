@@ -46,7 +46,7 @@ export interface RealEngine {
   readonly tolerance: number;
   /** Between two looks at what it is working on. */
   readonly lookMs: number;
-  /** Nothing is left to do for `prepare`. */
+  /** What takes long and much room is there. */
   isPrepared(): boolean;
   prepare(): Promise<void>;
   /** Folder of the model's tokenizer and chat template, where the proxy is to render itself. */

@@ -173,12 +173,6 @@ export class Connection {
     if (this.#socket.isPaused()) this.#socket.resume();
   }
 
-  /** Whether a process that has nothing else to do may end. */
-  hold(held: boolean): void {
-    if (held) this.#socket.ref();
-    else this.#socket.unref();
-  }
-
   #read(read: () => void): void {
     try {
       read();

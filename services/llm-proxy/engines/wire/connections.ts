@@ -33,10 +33,7 @@ export class Connections implements Disposable {
 
   #take(): Connection {
     const idle = this.#idle.pop();
-    if (idle !== undefined) {
-      idle.hold(true);
-      return idle;
-    }
+    if (idle !== undefined) return idle;
     const connection = new Connection(
       this.#address,
       (one) => this.#keep(one),
@@ -51,7 +48,6 @@ export class Connections implements Disposable {
       connection.destroy(new Error('there are enough'));
       return;
     }
-    connection.hold(false);
     this.#idle.push(connection);
   }
 

@@ -63,8 +63,9 @@ export class VllmWay implements TokenWay {
     });
     const { sampling, windowTokens } = await abortable(params, signal);
     const more: JsonObject = seed === undefined ? {} : { seed };
-    if (chat['max_tokens'] !== undefined || chat['max_completion_tokens'] !== undefined)
-      return { ...sampling, ...more };
+    const most = chat['max_completion_tokens'] ?? chat['max_tokens'];
+    // The rendering leaves out what is vLLM's own default, 16, which generating takes for no limit.
+    if (typeof most === 'number') return { max_tokens: most, ...sampling, ...more };
     const left = windowTokens - prompt.ids.length;
     if (left > 0) return { ...sampling, ...more, max_tokens: left };
     const message = `the prompt of ${prompt.ids.length} tokens is longer than the model's context window at ${model}`;

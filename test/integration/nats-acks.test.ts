@@ -1,0 +1,64 @@
+// Publishes that wait for their acknowledgement.
+
+import { expect } from 'chai';
+import { headers } from 'nats';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { jetstreamCode } from '../../services/common/nats/publish.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+
+describe('acknowledged publishes', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  const subject = subjects.completion('acks', 1);
+  const data = Buffer.from('x');
+  const fault = async (published: Promise<unknown>): Promise<Error> =>
+    published.then(
+      () => expect.fail('it was stored'),
+      (error: Error) => error,
+    );
+
+  before(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+  });
+  after(async () => {
+    await bus.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  it('tell the sequence of each, however many are under way', async () => {
+    const acks = await Promise.all(
+      Array.from({ length: 100 }, () => bus.acks.store(subject, data, undefined)),
+    );
+    expect(acks.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1));
+  });
+
+  it('tell an equal message id, and what the stream refuses by its code', async () => {
+    const named = headers();
+    named.set('Nats-Msg-Id', 'one');
+    const { seq } = await bus.acks.store(subject, data, named);
+    expect(await bus.acks.store(subject, data, named)).to.include({ seq, duplicate: true });
+    const behind = headers();
+    behind.set('Nats-Expected-Last-Subject-Sequence', String(seq - 1));
+    expect(jetstreamCode(await fault(bus.acks.store(subject, data, behind)))).to.equal(10071);
+  });
+
+  it('fail where no stream takes the subject', async () => {
+    expect((await fault(bus.acks.store('polar.nowhere', data, undefined))).message).to.include('no stream');
+  });
+
+  it('fail while the server is away, and go on when it is back', async () => {
+    await nats.kill();
+    expect((await fault(bus.acks.store(subject, data, undefined))).message).to.include('no acknowledgement');
+    await nats.start();
+    let seq = 0;
+    while (seq === 0) {
+      seq = await bus.acks.store(subject, data, undefined).then(
+        (ack) => ack.seq,
+        () => 0,
+      );
+    }
+    expect(seq).to.be.above(100);
+  }).timeout(60_000);
+});
