@@ -89,7 +89,10 @@ export class Capabilities {
   /** A server that comes back may have lost its last entries: begin anew. */
   async #watchConnection(): Promise<void> {
     for await (const { type } of this.#options.bus.nc.status()) {
-      if (type === 'reconnect') this.#stopWatch?.();
+      if (type !== 'reconnect') continue;
+      this.#stopWatch?.();
+      // What was asked of the old connection is answered by nobody, and not to be waited for.
+      this.#catchingUp = undefined;
     }
   }
 

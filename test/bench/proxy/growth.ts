@@ -17,9 +17,13 @@ import { cpuMsOf } from './processes.ts';
 const ENGINE = new URL('../../../examples/scripted-engine/main.ts', import.meta.url).pathname;
 const TURNS = 200;
 /** With the reply of 800 bytes about 500 tokens a turn. */
-const OBSERVED_BYTES = 1_450;
+const OBSERVED_BYTES = 2_350;
 /** Turns of all of them together are measured: those of one alone would drown in what the process does besides. */
 const SESSIONS = 3;
+
+/** Played before, so that the code is compiled. */
+const WARM_SESSIONS = 40;
+const WARM_TURNS = 20;
 
 /** Of one session, by turn. */
 export interface Growth {
@@ -40,8 +44,10 @@ export async function measureGrowth(say: (text: string) => void): Promise<Growth
   const nodeFlags = [`--inspect=127.0.0.1:${inspect}`];
   await using polar = await startPolar(engine.port, { kind: 'sglang', mode: 'token', nodeFlags });
   using inspector = await Inspector.open(inspect);
-  const paths = await polar.paths(SESSIONS);
-  const sessions = paths.map((path, i) => ({ path, body: new GrowingBody(1_000, OBSERVED_BYTES, i + 1) }));
+  const sessions = await sessionsOf(polar, SESSIONS);
+  for (const session of await sessionsOf(polar, WARM_SESSIONS)) {
+    for (let turn = 0; turn < WARM_TURNS; turn++) await play(polar, session);
+  }
   const usedBytes: number[] = [];
   const cpuMs: number[] = [];
   const parseMs: number[] = [];
@@ -67,8 +73,18 @@ function storedOf(records: readonly Completion[]): Pick<Growth, 'storedBytes' | 
   };
 }
 
+interface Session {
+  readonly path: string;
+  readonly body: GrowingBody;
+}
+
+async function sessionsOf(polar: PolarCandidate, count: number): Promise<Session[]> {
+  const paths = await polar.paths(count);
+  return paths.map((path, i) => ({ path, body: new GrowingBody(1_000, OBSERVED_BYTES, i + 1) }));
+}
+
 /** One turn; returns request and reply. */
-async function play(polar: PolarCandidate, session: { path: string; body: GrowingBody }): Promise<string[]> {
+async function play(polar: PolarCandidate, session: Session): Promise<string[]> {
   const body = Buffer.concat(session.body.pieces);
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(`${polar.proxy.url}${session.path}`, { method: 'POST', headers, body });
