@@ -8,7 +8,7 @@ import type { Model } from './tokenizer/tokenizer.ts';
 
 export interface EngineOptions {
   readonly dialect: Dialect;
-  /** The first that fits a conversation is played. */
+  /** The one that fits a conversation's latest message is played. */
   readonly scripts: readonly Script[];
   readonly switches: Switches;
   /** Name under /v1/models. */

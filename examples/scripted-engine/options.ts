@@ -12,7 +12,7 @@ export const USAGE = `usage: node examples/scripted-engine/main.ts [options]
   --port N           default 0: a free one
   --host NAME        default 127.0.0.1
   --dialect NAME     sglang (default), vllm or llamacpp
-  --script FILE      may be given often; the first that fits a conversation is played
+  --script FILE      may be given often; README.md tells which is played
   --model NAME       name under /v1/models; default scripted-qwen3
   --lifeline         end when standard input ends
   --help

@@ -12,7 +12,7 @@ import {
   installFolder,
 } from '../../services/harness-executor/installs/install.ts';
 import { withLock } from '../../services/harness-executor/installs/lock.ts';
-import type { Cli, PythonPackage } from './clis/cli.ts';
+import { type Cli, type PythonPackage, SANDBOX_PYTHON } from './clis/cli.ts';
 
 export const CACHE = process.env['POLAR_CACHE_DIR'] ?? join(import.meta.dirname, '../../.cache');
 
@@ -86,6 +86,6 @@ const isWhole = (folder: string, { requirements, entry }: PythonPackage): boolea
 
 /** Of the Python that a sandbox sees. */
 const sandboxPython = (): string =>
-  execFileSync('/usr/bin/python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
+  execFileSync(SANDBOX_PYTHON, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
     encoding: 'utf8',
   }).trim();

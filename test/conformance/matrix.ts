@@ -36,11 +36,14 @@ export function page(
   note: string,
   before: string,
 ): string {
+  const rows = table(clis, cases, results, cellsIn(before));
+  const count = (pattern: RegExp): number => [...rows.matchAll(pattern)].length;
+  const passed = `${count(/\| ok/g)} of ${count(/\| (ok|\*\*failed|not run)/g)} trials passed.`;
   return `${[
     HEAD,
-    `## Results\n\n${note}`,
+    `## Results\n\n${passed} ${note}`,
     'A cell: outcome, time, recorded calls / traces. `*`: see below. `–`: cannot be, see below.',
-    table(clis, cases, results, cellsIn(before)),
+    rows,
     `## What ends otherwise than in most CLIs\n\n${notes(clis, ({ unlike }, name) => unlike[name]?.why)}`,
     `## What a CLI cannot do\n\n${notes(clis, ({ cannot }, name) => cannot[name])}`,
     `## Cases\n\n${cases.map(caseLine).join('\n')}`,

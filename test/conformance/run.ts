@@ -68,15 +68,18 @@ async function main(): Promise<boolean> {
   const took = seconds(performance.now() - started);
   say(`${results.length - failed} passed, ${failed} failed in ${took}`);
   const whole = clis.length === CLIS.length && cases.length === CASES.length;
-  if (whole || flags.renew) renew(results, `${results.length} trials, ${failed} failed, in ${took}`);
+  if (whole || flags.renew) renew(results, whole ? `${results.length} trials in ${took}` : undefined);
   return failed === 0;
 }
 
 /** Cells that were not tried stay as they are. */
-function renew(results: readonly Result[], last: string): void {
+function renew(results: readonly Result[], whole: string | undefined): void {
   const day = new Date().toISOString().slice(0, 10);
   const before = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '';
-  const note = `Last run: ${day}, ${last} on ${cpus().length} cores, ${flags.jobs} at once.`;
+  const note =
+    whole === undefined
+      ? (/Last whole run: .*$/m.exec(before)?.[0] ?? 'No whole run yet.')
+      : `Last whole run: ${day}, ${whole} on ${cpus().length} cores, ${flags.jobs} at once.`;
   writeFileSync(PAGE, page(CLIS, CASES, results, note, before));
 }
 

@@ -71,7 +71,7 @@ async function begin(
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
     const order = { ...orderOf(asked, attempt, capability, pool), source };
-    const role = roleOf(request.headers, messages);
+    const role = roleOf(request.headers, messages, asked.tools);
     using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
     setImmediate(() => exchange.prepare());
     await (asked.stream ? streamedReply(exchange) : wholeReply(exchange));

@@ -32,6 +32,14 @@ describe('roles', () => {
     expect(roleOf({}, conversation(sub))).to.deep.equal({ role: 'sub', rule: 'qwen-subagent' });
   });
 
+  it('are told by a tool that only a sub-agent has', () => {
+    const gemini = conversation('You are Gemini CLI, an autonomous CLI agent.');
+    const tools = ['read_file', 'complete_task'].map((name) => ({ type: 'function', function: { name } }));
+    expect(roleOf({}, gemini, tools)).to.deep.equal({ role: 'sub', rule: 'gemini-subagent' });
+    expect(roleOf({}, gemini, tools.slice(0, 1))).to.include({ role: 'main' });
+    expect(roleOf({}, conversation('You write code.'), tools)).to.include({ role: 'main' });
+  });
+
   it('are told by the words of prompts for titles and memories', () => {
     const title = 'You are a title generator. You output ONLY a thread title.';
     expect(roleOf({}, conversation(title))).to.deep.equal({ role: 'side', rule: 'opencode-title' });

@@ -1,6 +1,6 @@
 // Whose call it is: of the session's main conversation, of a sub-agent, or on the side of the task (titles, memories).
 // A harness tells by a header or by the words of its own prompts; both were seen in real CLIs (docs/dialects.md).
-import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 
 export type Role = 'main' | 'sub' | 'side';
 
@@ -34,12 +34,16 @@ interface WordRule {
   readonly role: Role;
   /** In the first system or developer message, of which the first WORDS_CHARS_MAX characters count. */
   readonly words: RegExp;
+  /** A tool that is offered, too; unset: any or none. */
+  readonly tool?: string;
 }
 
 const WORDS_CHARS_MAX = 4_096;
 
 const WORD_RULES: readonly WordRule[] = [
   { rule: 'qwen-subagent', role: 'sub', words: /^You are an? .{0,40}subagent working for a parent agent\b/ },
+  // Its prompt begins as the main one's does.
+  { rule: 'gemini-subagent', role: 'sub', words: /^You are Gemini CLI\b/, tool: 'complete_task' },
   { rule: 'opencode-title', role: 'side', words: /^You are a title generator\b/ },
   { rule: 'qwen-memory', role: 'side', words: /\bmanaged memory (extraction|dream)/i },
   { rule: 'claude-title', role: 'side', words: /^(Generate|Write) a (concise|short),? .{0,40}title\b/i },
@@ -53,7 +57,11 @@ export const ROLE_RULES: readonly { readonly rule: string; readonly role: Role }
   MAIN,
 ];
 
-export function roleOf(headers: Headers, messages: readonly JsonObject[]): RoleFound {
+export function roleOf(
+  headers: Headers,
+  messages: readonly JsonObject[],
+  tools: readonly JsonObject[] = [],
+): RoleFound {
   for (const { rule, role, header, value = /./ } of HEADER_RULES) {
     const found = headers[header];
     if (typeof found === 'string' && value.test(found)) return { role, rule };
@@ -61,7 +69,9 @@ export function roleOf(headers: Headers, messages: readonly JsonObject[]): RoleF
   const [first] = messages;
   if (first === undefined || (first['role'] !== 'system' && first['role'] !== 'developer')) return MAIN;
   const text = textIn(first['content']);
-  const { rule, role } = WORD_RULES.find(({ words }) => words.test(text)) ?? MAIN;
+  const offers = (name: string): boolean => tools.some((tool) => objectOf(tool['function'])['name'] === name);
+  const { rule, role } =
+    WORD_RULES.find(({ words, tool }) => words.test(text) && (tool === undefined || offers(tool))) ?? MAIN;
   return { role, rule };
 }
 

@@ -14,7 +14,7 @@ import { binOf } from './install.ts';
 export const CORE = 0;
 export const OTHER_CORE = 1;
 const pinned = ['taskset', '-c', String(CORE)];
-const READY_MS = 120_000;
+const READY_MS = 300_000;
 const CHAT = '/v1/chat/completions';
 const NO_KEY = 'none';
 
@@ -202,8 +202,8 @@ export class PolarCandidate implements Candidate {
 export const CANDIDATES: Readonly<Record<CandidateName, Start>> = {
   direct,
   'node-http': nodeHttp,
+  polar: (enginePort) => startPolar(enginePort),
   'vllm-router': vllmRouter,
   'fastapi-httpx': fastapi,
   litellm,
-  polar: (enginePort) => startPolar(enginePort),
 };

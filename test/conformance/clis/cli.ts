@@ -1,4 +1,5 @@
 // What the conformance run has to know about a CLI. One file each; nothing of a CLI is anywhere else.
+import { existsSync } from 'node:fs';
 import type { HarnessPackage } from '../../../services/harness-executor/adapters/adapter.ts';
 import type { CaseName, Expected } from '../cases/case.ts';
 
@@ -8,6 +9,10 @@ export const WORKSPACE = '/polar/session/workspace';
 export const MODEL = 'policy';
 export const CONTEXT_TOKENS = 60_000;
 export const REPLY_TOKENS_MAX = 8_192;
+
+/** A Python that sandboxes see, in the order of their PATH. */
+export const SANDBOX_PYTHON =
+  ['/usr/local/bin/python3', '/usr/bin/python3'].find((path) => existsSync(path)) ?? 'python3';
 
 /** Packages from PyPI, all of them listed with their versions in a file. */
 export interface PythonPackage {

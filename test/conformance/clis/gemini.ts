@@ -59,8 +59,7 @@ export const gemini: Cli = {
     },
     'sub-agents': {
       finishes: ['tool_calls', 'tool_calls', 'tool_calls', 'done'],
-      subs: 0,
-      why: 'a sub-agent ends with a tool call; nothing but its tool `complete_task` tells its requests',
+      why: 'a sub-agent ends with a tool call',
     },
     resume: { traces: 2, why: 'it renders the list of files at the head of the conversation anew' },
   },

@@ -1,6 +1,6 @@
 // mini-swe-agent: one tool, whole replies, a history that only grows; a task ends with a command that says so.
 import { join } from 'node:path';
-import { type Cli, HOME, MODEL, type Unlike } from './cli.ts';
+import { type Cli, HOME, MODEL, SANDBOX_PYTHON, type Unlike } from './cli.ts';
 
 const VERSION = '2.4.6';
 
@@ -36,7 +36,7 @@ export const miniSweAgent: Cli = {
   command({ prompt }, program) {
     return {
       argv: [
-        ...['/usr/bin/python3', '-m', 'minisweagent.run.mini', '--yolo', '--exit-immediately'],
+        ...[SANDBOX_PYTHON, '-m', 'minisweagent.run.mini', '--yolo', '--exit-immediately'],
         ...['-c', 'mini.yaml', '-c', `${HOME}/endpoint.yaml`, '-t', prompt],
       ],
       env: {
