@@ -42,7 +42,7 @@ export function page(
   return `${[
     HEAD,
     `## Results\n\n${passed} ${note}`,
-    'A cell: outcome, time, recorded calls / traces. `*`: see below. `–`: cannot be, see below.',
+    'A cell: outcome, time (beside other trials, on a shared machine), recorded calls / traces. `*`: otherwise than in most\nCLIs, see below. `–`: cannot be, see below.',
     rows,
     `## What ends otherwise than in most CLIs\n\n${notes(clis, ({ unlike }, name) => unlike[name]?.why)}`,
     `## What a CLI cannot do\n\n${notes(clis, ({ cannot }, name) => cannot[name])}`,

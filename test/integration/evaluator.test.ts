@@ -257,9 +257,9 @@ describe('evaluator', () => {
     });
 
     it('gives no reward where the budget was spent on other things', async () => {
-      const runtime = { evalPrepare: { steps: [...PREPARE, exec('sleep 1.5')] } };
+      const runtime = { evalPrepare: { steps: [...PREPARE, exec('sleep 5')] } };
       const config = { test_command: 'sleep 60' };
-      const { failure } = await failed({ agent: solve, runtime, config, timeoutMs: 2_500 });
+      const { failure } = await failed({ agent: solve, runtime, config, timeoutMs: 8_500 });
       expect(failure).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
     });
 

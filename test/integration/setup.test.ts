@@ -36,7 +36,8 @@ describe('setup on a bare machine', () => {
     for (const name of ['setup.mjs', 'nats-server.mjs'])
       put(`tools/${name}`, readFileSync(join(ROOT, 'tools', name)));
     const clis = 'test/conformance/clis/pi.ts';
-    for (const name of ['package-lock.json', 'services/harness-executor/adapters/pi.ts', clis]) put(name, 'one');
+    for (const name of ['package-lock.json', 'services/harness-executor/adapters/pi.ts', clis])
+      put(name, 'one');
     put('clients/python/requirements-test.txt', 'numpy');
     // Only what a test puts there is on PATH, and what setup needs of a shell.
     for (const tool of ['sh', 'mkdir', 'cat', 'chmod', 'dirname']) link(tool);

@@ -2,6 +2,7 @@
 // tell what must be recorded: a message is START, its role, its text, END.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { sleep } from '../../services/common/clock.ts';
 
 export const START = 1;
 export const END = 2;
@@ -87,6 +88,7 @@ export class WireEngine implements AsyncDisposable {
   /** Accepted. */
   connections = 0;
   readonly #server: Server;
+  readonly #gone = new AbortController();
 
   private constructor(kind: 'vllm' | 'sglang') {
     this.kind = kind;
@@ -109,7 +111,13 @@ export class WireEngine implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** Ends at once when the engine is disposed of. */
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) await sleep(ms, this.#gone.signal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#gone.abort();
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
@@ -132,7 +140,7 @@ export class WireEngine implements AsyncDisposable {
     const reply = this.behaviour.reply(body);
     if (body.stream) await this.#stream(body, reply, response);
     else {
-      await pause(this.behaviour.delayMs);
+      await this.#pause(this.behaviour.delayMs);
       json(response, 200, this.#whole(body, reply));
     }
   }
@@ -218,7 +226,7 @@ export class WireEngine implements AsyncDisposable {
         );
         return;
       }
-      await pause(this.behaviour.delayMs);
+      await this.#pause(this.behaviour.delayMs);
       if (response.destroyed) return;
       send({ choices: choices(delta, at, at + length) });
       at += length;
@@ -299,6 +307,3 @@ function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
 }
-
-const pause = (ms: number): Promise<void> =>
-  ms === 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));

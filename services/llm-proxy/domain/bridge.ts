@@ -43,9 +43,12 @@ export function shapeOf({ before, one, other, otherThinking }: ShapeRenderings, 
   const open = before.subarray(0, before.length - commonSuffix(before, frame.trailer).length);
   if (!startsWith(one, open)) return { fault: 'history' };
   if (otherThinking !== undefined && equal(one, otherThinking)) return { fault: 'thinking' };
+  // A turn that says nothing ends where it begins.
+  if (equal(one, other))
+    return one[before.length] === frame.turnEnd && startsWith(one, before) ? { start: before } : TURN;
   const rest = commonSuffix(one, other);
   const end = rest.indexOf(frame.turnEnd);
-  if (end < 0 || rest.length === one.length) return { fault: 'turn' };
+  if (end < 0) return TURN;
   return { start: one.slice(0, one.length - rest.length + end) };
 }
 
@@ -70,5 +73,7 @@ export function tailOf(
   const closed = end.lastId === frame.turnEnd || end.ended;
   return rendered.subarray(start.length + (closed ? 1 : 0));
 }
+
+const TURN = { fault: 'turn' } as const;
 
 const equal = (a: Int32Array, b: Int32Array): boolean => a.length === b.length && startsWith(a, b);

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import process from 'node:process';
 import { TestProxy } from '../../support/llm-proxy.ts';
 import { freePort } from '../../support/nats.ts';
@@ -105,12 +105,13 @@ const vllmRouter: Start = async (enginePort) => {
   return await peer(port, { command, ready: '/health' });
 };
 
-/** peers/fastapi_proxy.py */
+const FASTAPI = 'fastapi_proxy.py';
+
 const fastapi: Start = async (enginePort) => {
   const port = await freePort();
   const own = ['--app-dir', here(''), '--host', '127.0.0.1', '--port', String(port), '--workers', '1'];
   const fast = ['--loop', 'uvloop', '--http', 'httptools', '--log-level', 'error', '--no-access-log'];
-  const command = [binOf('peers', 'uvicorn'), 'fastapi_proxy:app', ...own, ...fast];
+  const command = [binOf('peers', 'uvicorn'), `${basename(FASTAPI, '.py')}:app`, ...own, ...fast];
   return await peer(port, {
     command,
     ready: '/health',

@@ -10,12 +10,13 @@ import { scoredAgain } from './records.ts';
 const TURNS = 20;
 const SESSION_MS = 600_000;
 /** High enough for words to be spelt in odd ways by a real model, too. */
-const samplingOf = (engine: RealEngine): Sampling => ({
+const samplingOf = (engine: RealEngine, turn: number): Sampling => ({
   temperature: 1.5,
   maxTokens: 24,
-  // Some replies end by themselves, others at the limit.
-  bias: { [engine.endId]: 4 },
+  // Some replies end by themselves, others at the limit; one says nothing.
+  bias: { [engine.endId]: turn === SILENT_TURN ? 100 : 4 },
 });
+const SILENT_TURN = 5;
 const END = '<|im_end|>';
 
 const TITLES = {
@@ -29,7 +30,7 @@ export function history(mode: Mode, site: () => Site): void {
     const { proxy, engine } = site();
     const conversation = await Conversation.start(proxy);
     for (let turn = 0; turn < TURNS; turn++) {
-      await conversation.say(questionOf(turn), turn % 2 === 0, samplingOf(engine));
+      await conversation.say(questionOf(turn), turn % 2 === 0, samplingOf(engine, turn));
     }
     const recorded = await conversation.recorded();
     const drifted = recorded.slice(1).filter((one, i) => !extendsTurn(one, recorded[i] as Recorded));
@@ -63,7 +64,8 @@ async function isServedAsRecorded(site: Site, recorded: readonly Recorded[]): Pr
     const fresh = one.prompt.slice(before.prompt.length + before.sampled.length);
     expect(fresh, `new ids of turn ${i + 1}`).to.deep.equal(await engine.tokenize(url, text));
   }
-  for (const one of [recorded[1], recorded.at(-1)]) {
-    if (one !== undefined) await scoredAgain(site, one, samplingOf(engine));
+  expect(recorded[SILENT_TURN]?.sampled).to.deep.equal([engine.endId]);
+  for (const turn of [1, TURNS - 1]) {
+    await scoredAgain(site, recorded[turn] as Recorded, samplingOf(engine, turn));
   }
 }
