@@ -24,7 +24,8 @@ export const sglang: EngineAdapter = {
   readChunk,
   advice:
     'the server must answer return_token_ids and return_prompt_token_ids, in streams return_input_ids_in_sglext and ' +
-    'return_output_ids_in_sglext (SGLang 0.5.23 does), and no router in front of it may remove the fields',
+    'return_output_ids_in_sglext (SGLang 0.5.23 does), and no router in front of it may remove the fields; start it ' +
+    'with --tool-call-parser or --reasoning-parser, else streams lose the logprobs of tokens without text',
 };
 
 function readReply(reply: JsonObject, into: Tokens): void {

@@ -72,7 +72,7 @@ function conversation(random: () => number): { readonly head: JsonObject[]; read
   let made = 0;
   const turn = (calls: number): JsonObject => ({
     role: 'assistant',
-    content: calls > 0 && pick(2) === 0 ? '' : words(),
+    content: pick(calls > 0 ? 2 : 8) === 0 ? '' : words(),
     ...(pick(2) === 0 && { reasoning_content: words() }),
     ...(calls > 0 && {
       tool_calls: Array.from({ length: calls }, () => ({
