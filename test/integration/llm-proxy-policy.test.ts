@@ -36,6 +36,7 @@ describe('llm-proxy policy', () => {
   });
   beforeEach(() => {
     engine.behaviour = plainBehaviour();
+    engine.bodies.length = 0;
   });
   afterEach(async () => {
     await policy().resume({});
@@ -111,15 +112,16 @@ describe('llm-proxy policy', () => {
   it('gives up and asks again what nobody has seen, and ends as broken what had begun', async () => {
     const [hidden, seen] = await Promise.all(['abort-0', 'abort-1'].map((id) => proxy.admit(id)));
     engine.behaviour.reply = () => LONG;
-    engine.behaviour.delayMs = 2_000;
+    engine.behaviour.delayMs = 20_000;
     const whole = chat(hidden!);
     await eventually('it is asked', () => engine.bodies.length > 0 && inFlight(1));
-    engine.behaviour.delayMs = 10;
+    engine.behaviour.delayMs = 50;
     const stream = await chat(seen!, proxy, true);
     const aborted = engine.aborted;
     const { policy: held } = await policy().pause({ mode: PauseMode.ABORT_AND_RETRY });
     expect((await readEvents(stream)).whole).to.equal(false);
     await eventually('both are given up at the engine', () => engine.aborted >= aborted + 2);
+    engine.behaviour.delayMs = 0;
     await policy().resume({ pauseId: held!.pauseId });
     expect((await whole).status).to.equal(200);
     const [again] = await proxy.records('abort-0');
@@ -132,7 +134,7 @@ describe('llm-proxy policy', () => {
   it('keeps calls in flight across the pause where it says so', async () => {
     const capability = await proxy.admit('keep-0');
     engine.behaviour.reply = () => LONG;
-    engine.behaviour.delayMs = 10;
+    engine.behaviour.delayMs = 40;
     const stream = await chat(capability, proxy, true);
     const { policy: held } = await policy().pause({ mode: PauseMode.KEEP });
     expect(held?.phase).to.equal(Policy_Phase.PAUSED);

@@ -40,7 +40,13 @@ export class IdTexts {
 
 const sizeOf = ({ text }: TokenPrompt): number => text.reduce((sum, { length }) => sum + length, 0);
 
-const written = (ids: Int32Array, before = ''): Buffer => Buffer.from(before + ids.join(), 'latin1');
+/** Memory of its own: a piece of Node's pool would keep the whole slab alive. */
+function written(ids: Int32Array, before = ''): Buffer {
+  const text = before + ids.join();
+  const bytes = Buffer.allocUnsafeSlow(text.length);
+  bytes.write(text, 'latin1');
+  return bytes;
+}
 
 function behind({ ids: before, text }: TokenPrompt, ids: Int32Array): readonly Buffer[] {
   const fresh = ids.subarray(before.length);

@@ -45,6 +45,7 @@ export function chart(panels: readonly Panel[]): string {
   const height = TOP + panels.length * (HEIGHT + GAP);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
+    '<title>Cost, storage and memory of a growing session</title>',
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     ...panels.map(panel),
     '</svg>\n',
