@@ -282,6 +282,8 @@ export const POLICY_TRIES_MAX = 100;
 export const POLICY_HEARTBEAT_MS = 1_000;
 /** An LLM proxy that was not heard of for so long is gone. */
 export const POLICY_LOST_MS = 5_000;
+/** In so long every LLM proxy that is there is heard of. */
+export const POLICY_ROUND_MS = 2_500;
 /** Between two looks whether a pause is reached. */
 export const POLICY_POLL_MS = 20;
 /** For reaching a pause: default and most. */

@@ -109,6 +109,21 @@ describe('llm-proxy policy', () => {
     (await peers()).reduce((sum, one) => sum + one.inFlight, 0) >= count;
   const waits = async (count: number) => (await peers()).reduce((sum, one) => sum + one.waiting, 0) >= count;
 
+  it('waits for calls at proxies that one which has just started has not heard of yet', async () => {
+    const capability = await proxy.admit('newcomer-0');
+    engine.behaviour.reply = () => LONG;
+    engine.behaviour.delayMs = 60;
+    const state = { ended: false };
+    const running = readEvents(await chat(capability, other, true)).then(() => {
+      state.ended = true;
+    });
+    await using newcomer = await TestProxy.beside(proxy, { engineUrl: engine.url, kind: 'vllm' });
+    await newcomer.startHere();
+    const { policy: held } = await createPlainClient(PolicyService, newcomer.url).pause({});
+    expect({ ...state, phase: held?.phase }).to.deep.equal({ ended: true, phase: Policy_Phase.PAUSED });
+    await running;
+  });
+
   it('gives up and asks again what nobody has seen, and ends as broken what had begun', async () => {
     const [hidden, seen] = await Promise.all(['abort-0', 'abort-1'].map((id) => proxy.admit(id)));
     engine.behaviour.reply = () => LONG;

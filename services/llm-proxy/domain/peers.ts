@@ -13,10 +13,30 @@ export interface Peer {
 export class Peers {
   readonly #heard = new Map<string, { peer: Peer; atMs: number }>();
   readonly #lostMs: number;
+  readonly #roundMs: number;
+  /** Words come in since then, the proxy's own among them. */
+  #hearingSinceMs: number | undefined;
+  #heardSelfMs = Number.NEGATIVE_INFINITY;
 
-  /** A proxy that was not heard of for `lostMs` is gone, and with it its connections to engines. */
-  constructor(lostMs: number) {
+  /**
+   * A proxy that was not heard of for `lostMs` is gone, and with it its connections to engines; every one that is there
+   * is heard of within `roundMs`.
+   */
+  constructor(lostMs: number, roundMs: number) {
     this.#lostMs = lostMs;
+    this.#roundMs = roundMs;
+  }
+
+  /** The proxy's own word has come back: what others say comes in, too. */
+  hearSelf(nowMs: number): void {
+    if (nowMs - this.#heardSelfMs > this.#roundMs) this.#hearingSinceMs = nowMs;
+    this.#heardSelfMs = nowMs;
+  }
+
+  /** Whether all that there are have been heard of: not just after a start, nor while NATS is away. */
+  complete(nowMs: number): boolean {
+    if (this.#hearingSinceMs === undefined || nowMs - this.#heardSelfMs > this.#roundMs) return false;
+    return nowMs - this.#hearingSinceMs >= this.#roundMs;
   }
 
   hear(peer: Peer, nowMs: number): void {

@@ -4,7 +4,7 @@ import { PauseMode } from '../../../gen/ts/polar/event/v1/policy_pb.js';
 import { sleep, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
-import { POLICY_HEARTBEAT_MS, POLICY_LOST_MS, POLICY_POLL_MS } from '../../common/limits.ts';
+import { POLICY_HEARTBEAT_MS, POLICY_LOST_MS, POLICY_POLL_MS, POLICY_ROUND_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { type PolicyState, PolicyWatch } from '../../common/nats/policy.ts';
@@ -36,7 +36,7 @@ export class Policies implements Disposable {
   readonly gate = new Gate(() => this.#tell());
   readonly #options: PoliciesOptions;
   readonly #bootId = newId('boot');
-  readonly #peers = new Peers(POLICY_LOST_MS);
+  readonly #peers = new Peers(POLICY_LOST_MS, POLICY_ROUND_MS);
   #watch!: PolicyWatch;
   #heard: Subscription | undefined;
   #beat: NodeJS.Timeout | undefined;
@@ -108,7 +108,7 @@ export class Policies implements Disposable {
   async #until(revision: number, drained: boolean, signal: AbortSignal): Promise<void> {
     for (;;) {
       const behind = this.#peers.behind(revision, drained, Date.now());
-      if (behind.length === 0) return;
+      if (behind.length === 0 && this.#peers.complete(Date.now())) return;
       if (signal.aborted) throw notReached(behind);
       await sleep(POLICY_POLL_MS, signal);
     }
@@ -155,7 +155,8 @@ export class Policies implements Disposable {
   }
 
   #hear({ gone, ...peer }: PeerMessage): void {
-    if (gone === true) this.#peers.forget(peer.bootId);
+    if (peer.bootId === this.#bootId) this.#peers.hearSelf(Date.now());
+    else if (gone === true) this.#peers.forget(peer.bootId);
     else this.#peers.hear(peer, Date.now());
   }
 }
@@ -164,5 +165,8 @@ type PeerMessage = Peer & { readonly gone?: boolean };
 
 function notReached(behind: readonly Peer[]): PolarError {
   const who = behind.map(({ nodeId, inFlight }) => `${nodeId} (${inFlight} calls in flight)`).join(', ');
+  if (behind.length === 0) {
+    return new PolarError('PAUSE_TIMEOUT', 'the other LLM proxies were not heard of in time; calls go on');
+  }
   return new PolarError('PAUSE_TIMEOUT', `not paused within the timeout: ${who}; calls go on`);
 }
