@@ -52,8 +52,9 @@ async function peer(
   port: number,
   { command, ready, env, folder, key = NO_KEY }: Command,
 ): Promise<Candidate> {
-  const [file = '', ...args] = [...pinned, ...command];
-  const child = spawn(file, args, { env: { ...process.env, ...env }, stdio: 'ignore', detached: true });
+  // It ends with this process, even where that is killed.
+  const args = ['--pdeathsig', 'KILL', ...pinned, ...command];
+  const child = spawn('setpriv', args, { env: { ...process.env, ...env }, stdio: 'ignore', detached: true });
   const stop = async (): Promise<void> => {
     await ended(child);
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -77,7 +78,7 @@ async function answers(url: string, child: ChildProcess): Promise<void> {
     if (status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`${child.spawnargs.slice(3).join(' ')} did not answer ${url}`);
+  throw new Error(`${child.spawnargs.slice(3 + pinned.length).join(' ')} did not answer ${url}`);
 }
 
 /** The process group, as some start children of their own. */
