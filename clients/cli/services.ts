@@ -22,8 +22,12 @@ export const NODE_SERVICES: readonly ServiceName[] = [
   'evaluator',
 ];
 
-/** Young generation and heap kept small: a mesh is many processes on one machine. */
-export const NODE_FLAGS = ['--max-semi-space-size=2'];
+/**
+ * A mesh is many processes on one machine: their heaps are kept small. The llm-proxy's young objects are those of all
+ * calls in flight and need room; its garbage collection gets one thread, as four take the core from the calls.
+ */
+export const nodeFlagsOf = (name: ServiceName): readonly string[] =>
+  name === 'llm-proxy' ? ['--v8-pool-size=1', '--max-semi-space-size=16'] : ['--max-semi-space-size=2'];
 
 export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name, 'main.ts');
 

@@ -4,7 +4,9 @@ import { Conversations } from './conversations.ts';
 describe('conversations', () => {
   /** Adds a call as the proxy does: from the base as much as is shared. */
   function add(all: Conversations, baseIndex: number, messages: readonly string[], reply: string): number {
-    const baseCount = all.shared(baseIndex, messages);
+    const there = [...all.messagesOf(baseIndex), all.replyOf(baseIndex)];
+    const differs = messages.findIndex((digest, i) => digest !== there[i]);
+    const baseCount = differs < 0 ? messages.length : differs;
     const fresh = messages.slice(baseCount);
     all.add({ baseIndex, baseCount, fresh, reply });
     return fresh.length;

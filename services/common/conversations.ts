@@ -48,15 +48,6 @@ export class Conversations {
     return this.#turns[index]?.reply ?? '';
   }
 
-  /** How many of the given messages stand at the start of a call's conversation, its reply included. */
-  shared(index: number, messages: readonly string[]): number {
-    if (index < 0) return 0;
-    const reply = this.replyOf(index);
-    const there = reply === '' ? this.messagesOf(index) : [...this.messagesOf(index), reply];
-    const differs = messages.findIndex((digest, i) => digest !== there[i]);
-    return differs < 0 ? messages.length : differs;
-  }
-
   #available(index: number): number {
     if (index < 0) return 0;
     const turn = this.#turns[index];

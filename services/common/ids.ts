@@ -19,11 +19,17 @@ export const newSecret = (): string => randomBytes(32).toString('base64url');
 /** Lower-case hex SHA-256. */
 export const sha256 = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'hex');
 
+/** The first half of it. A text of its own: the slice of a longer one keeps all of that, and is slow to compare. */
+export const sha256Half = (text: string): string => hash('sha256', text, 'buffer').toString('hex', 0, 16);
+
 /** Ids that become NATS subject tokens, file names and URL parts. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 
 /** Task ids may hold dots, as the reference system's do; `subjectToken` makes them one token. */
 export const TASK_ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Names of queues. */
+export const QUEUE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** An id as one NATS subject token: dots become `=2e`, which no id holds. */
 export const subjectToken = (id: string): string => id.replaceAll('.', '=2e');

@@ -84,6 +84,7 @@ function answerHealth(readiness: Readiness, url: string, response: ServerRespons
   const ok = url === '/healthz' || (url === '/readyz' && readiness.ready);
   if (!ok && url !== '/readyz') return false;
   response.writeHead(ok ? 200 : 503, { 'content-type': 'text/plain' });
-  response.end(ok ? 'ok\n' : 'not ready\n');
+  const state = readiness.following && url === '/readyz' ? 'following' : 'ok';
+  response.end(ok ? `${state}\n` : 'not ready\n');
   return true;
 }

@@ -94,7 +94,7 @@ describe('connections to an engine', () => {
     await given;
   });
 
-  it('hold an engine back whose reply nobody reads', async () => {
+  it('hold an engine back whose reply nobody reads, or is on its way', async () => {
     const piece = Buffer.alloc(256 * 1024, 'x');
     let sent = 0;
     await using server = await RawServer.start((socket) => {
@@ -112,21 +112,36 @@ describe('connections to an engine', () => {
     });
     using connections = server.connections();
     const answer = await connections.send(REQUEST, [], never());
-    let before = -1;
-    await eventually('it waits', async () => {
-      if (sent === before) return true;
-      before = sent;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      return false;
-    });
-    expect(sent * piece.length).to.be.below(ENGINE_READ_AHEAD_BYTES_MAX + 60 * piece.length);
+    const waits = async (): Promise<void> => {
+      let before = -1;
+      await eventually('it waits', async () => {
+        if (sent === before) return true;
+        before = sent;
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        return false;
+      });
+    };
+    await waits();
+    const ahead = ENGINE_READ_AHEAD_BYTES_MAX + 60 * piece.length;
+    expect(sent * piece.length).to.be.below(ahead);
     let read = 0;
-    for await (const bytes of answer) {
-      read += bytes.length;
-      if (read >= 100 * piece.length) break;
-    }
+    const onItsWay = Promise.withResolvers<void>();
+    const taken = answer.read({
+      take: (bytes) => {
+        read += bytes.length;
+        if (read >= 100 * piece.length) throw new Error('enough');
+      },
+      flush: () => onItsWay.promise,
+    });
+    const first = read;
+    await waits();
+    expect({ read, more: sent * piece.length < first + 2 * ahead }).to.deep.equal({
+      read: first,
+      more: true,
+    });
+    onItsWay.resolve();
+    expect(await taken.catch((error: Error) => error.message)).to.equal('enough');
     expect(sent).to.be.at.least(100);
-    answer.close();
   });
 
   it('refuse a body that is too large', async () => {

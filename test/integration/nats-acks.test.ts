@@ -1,7 +1,6 @@
 // Publishes that wait for their acknowledgement.
 
 import { expect } from 'chai';
-import { headers } from 'nats';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { jetstreamCode } from '../../services/common/nats/publish.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
@@ -28,33 +27,34 @@ describe('acknowledged publishes', () => {
   });
 
   it('tell the sequence of each, however many are under way', async () => {
-    const acks = await Promise.all(
-      Array.from({ length: 100 }, () => bus.acks.store(subject, data, undefined)),
-    );
+    const acks = await Promise.all(Array.from({ length: 100 }, () => bus.acks.store(subject, data, {})));
     expect(acks.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i + 1));
   });
 
   it('tell an equal message id, and what the stream refuses by its code', async () => {
-    const named = headers();
-    named.set('Nats-Msg-Id', 'one');
+    const named = { 'Nats-Msg-Id': 'one' };
     const { seq } = await bus.acks.store(subject, data, named);
     expect(await bus.acks.store(subject, data, named)).to.include({ seq, duplicate: true });
-    const behind = headers();
-    behind.set('Nats-Expected-Last-Subject-Sequence', String(seq - 1));
+    const behind = { 'Nats-Expected-Last-Subject-Sequence': String(seq - 1) };
     expect(jetstreamCode(await fault(bus.acks.store(subject, data, behind)))).to.equal(10071);
   });
 
   it('fail where no stream takes the subject', async () => {
-    expect((await fault(bus.acks.store('polar.nowhere', data, undefined))).message).to.include('no stream');
+    expect((await fault(bus.acks.store('polar.nowhere', data, {}))).message).to.include('no stream');
+  });
+
+  it('refuse a header of more than one line', async () => {
+    const fields = { 'Nats-Msg-Id': 'one\r\nPolar: two' };
+    expect((await fault(bus.acks.store(subject, data, fields))).message).to.include('more than one line');
   });
 
   it('fail while the server is away, and go on when it is back', async () => {
     await nats.kill();
-    expect((await fault(bus.acks.store(subject, data, undefined))).message).to.include('no acknowledgement');
+    expect((await fault(bus.acks.store(subject, data, {}))).message).to.include('no acknowledgement');
     await nats.start();
     let seq = 0;
     while (seq === 0) {
-      seq = await bus.acks.store(subject, data, undefined).then(
+      seq = await bus.acks.store(subject, data, {}).then(
         (ack) => ack.seq,
         () => 0,
       );

@@ -5,7 +5,7 @@ import { inherited } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
 import { startChild } from '../mesh/child.ts';
 import { topologyOf } from '../mesh-clients.ts';
-import { mainOf, NODE_FLAGS, NODE_SERVICES, type ServiceName } from '../services.ts';
+import { mainOf, NODE_SERVICES, nodeFlagsOf, type ServiceName } from '../services.ts';
 
 export const serveRollout: Command = {
   name: 'serve_rollout',
@@ -45,7 +45,12 @@ export async function serveAll(
     POLAR_LIFELINE: 'stdin',
   };
   const children = names.map((name) =>
-    startChild({ command: process.execPath, args: [...NODE_FLAGS, mainOf(name)], env, output: 'inherit' }),
+    startChild({
+      command: process.execPath,
+      args: [...nodeFlagsOf(name), mainOf(name)],
+      env,
+      output: 'inherit',
+    }),
   );
   const asked = new Promise<undefined>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined));

@@ -1,6 +1,6 @@
 // Publishes that wait for their acknowledgement from the stream. The client's own request makes an error with a stack,
 // a timer and several promises for each one, half of what a small record costs; here one subscription takes all
-// answers and one timer finds those that are late.
+// answers, one timer finds those that are late, and what is published together goes out in one write.
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import { PUBLISH_ACK_MS } from '../limits.ts';
 
@@ -11,9 +11,19 @@ export interface StoreAck {
   readonly duplicate?: boolean;
 }
 
+/** Headers by name. Values are single lines. */
+export type Fields = Readonly<Record<string, string>>;
+
 interface ApiError {
   readonly err_code: number;
   readonly description: string;
+}
+
+interface Publish {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly fields: Fields;
+  readonly waiting: Waiting;
 }
 
 interface Waiting {
@@ -30,6 +40,8 @@ export class Acks {
   readonly #inbox = createInbox();
   /** Oldest first. */
   readonly #waiting = new Map<string, Waiting>();
+  /** To be sent when what the process was woken for is done. */
+  #queue: Publish[] = [];
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
 
@@ -38,14 +50,33 @@ export class Acks {
     nc.subscribe(`${this.#inbox}.*`, { callback: (_, message) => this.#answered(message) });
   }
 
-  /** Store; throws where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS. */
-  store(subject: string, data: Uint8Array, headers: MsgHdrs | undefined): Promise<StoreAck> {
-    const reply = `${this.#inbox}.${(this.#published++).toString(36)}`;
+  /** Store; rejects where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS. */
+  store(subject: string, data: Uint8Array, fields: Fields): Promise<StoreAck> {
+    if (this.#queue.length === 0) setImmediate(() => this.#send());
     return new Promise((resolve, reject) => {
-      this.#nc.publish(subject, data, { reply, ...(headers && { headers }) });
-      this.#waiting.set(reply, { resolve, reject, lateMs: performance.now() + PUBLISH_ACK_MS });
-      this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
+      const waiting = { resolve, reject, lateMs: performance.now() + PUBLISH_ACK_MS };
+      this.#queue.push({ subject, data, fields, waiting });
     });
+  }
+
+  /** The client writes once what is published in one go. */
+  #send(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    for (const one of queue) {
+      try {
+        this.#publish(one);
+      } catch (error) {
+        one.waiting.reject(error as Error);
+      }
+    }
+    this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  #publish({ subject, data, fields, waiting }: Publish): void {
+    const reply = `${this.#inbox}.${(this.#published++).toString(36)}`;
+    this.#nc.publish(subject, data, { reply, ...headersOf(fields) });
+    this.#waiting.set(reply, waiting);
   }
 
   #answered(message: Msg): void {
@@ -72,4 +103,19 @@ export class Acks {
     clearInterval(this.#looks);
     this.#looks = undefined;
   }
+}
+
+const LINE_ENDS = /[\r\n]/;
+
+/** All that publishing takes of the client's own headers, which look through each other for every one that is set. */
+function headersOf(fields: Fields): { headers?: MsgHdrs } {
+  let text = '';
+  for (const name in fields) {
+    const value = fields[name] as string;
+    if (LINE_ENDS.test(value)) throw new TypeError(`${name} is more than one line`);
+    text += `${name}: ${value}\r\n`;
+  }
+  if (text === '') return {};
+  const encode = (): Buffer => Buffer.from(`NATS/1.0\r\n${text}\r\n`);
+  return { headers: { encode } as unknown as MsgHdrs };
 }

@@ -1,8 +1,9 @@
 // Acknowledged publishes with retry under one id, and claim checks above the inline limit.
-import { headers, type MsgHdrs } from 'nats';
+import type { MsgHdrs } from 'nats';
 import { sleep } from '../clock.ts';
 import { PolarError } from '../errors.ts';
 import { INLINE_BYTES_MAX, PUBLISH_PAUSE_MS, PUBLISH_TOTAL_MS } from '../limits.ts';
+import type { Fields } from './acks.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
 
@@ -32,13 +33,17 @@ export async function publish(
   bytes: Uint8Array,
   options: PublishOptions = {},
 ): Promise<number> {
-  const [body, hdrs] = await checkIn(blobs, bytes, options.signal);
+  const small = bytes.byteLength <= INLINE_BYTES_MAX;
+  const [body, claim] = small ? [bytes, {}] : await checkIn(blobs, bytes, options.signal);
   const behind = options.createOnce ? 0 : options.behind;
-  if (options.msgId !== undefined) hdrs.set(HEADER_MSG_ID, options.msgId);
-  if (behind !== undefined) hdrs.set(HEADER_BEHIND, String(behind));
+  const fields = {
+    ...claim,
+    ...(options.msgId !== undefined && { [HEADER_MSG_ID]: options.msgId }),
+    ...(behind !== undefined && { [HEADER_BEHIND]: String(behind) }),
+  };
   return await withRetry(subject, options.signal, async () => {
     try {
-      return (await bus.acks.store(subject, body, hdrs)).seq;
+      return (await bus.acks.store(subject, body, fields)).seq;
     } catch (error) {
       if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
       if (options.createOnce) return 0;
@@ -76,17 +81,14 @@ export async function withRetry<T>(
   }
 }
 
+/** What is published in the place of bytes that are too many for a message. */
 async function checkIn(
   blobs: BlobStore,
   bytes: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<[Uint8Array, MsgHdrs]> {
-  const hdrs = headers();
-  if (bytes.byteLength <= INLINE_BYTES_MAX) return [bytes, hdrs];
-  const ref = await blobs.put(bytes, signal);
-  hdrs.set(HEADER_SHA256, ref.sha256);
-  hdrs.set(HEADER_SIZE, String(ref.sizeBytes));
-  return [new Uint8Array(), hdrs];
+): Promise<[Uint8Array, Fields]> {
+  const { sha256, sizeBytes } = await blobs.put(bytes, signal);
+  return [new Uint8Array(), { [HEADER_SHA256]: sha256, [HEADER_SIZE]: String(sizeBytes) }];
 }
 
 /** The body of a message, fetched from the blob store where the message is a claim check. */

@@ -1,11 +1,12 @@
 // Finds the call in flight that an equal request is to share.
 import type { Attempt } from '../attempts/attempt.ts';
+import type { Bytes } from '../domain/bytes.ts';
 import type { GenerateTarget } from '../domain/paths.ts';
 import type { Delivery } from './delivery.ts';
 
 interface InFlight {
   readonly target: GenerateTarget;
-  readonly bytes: Buffer;
+  readonly bytes: Bytes;
   readonly delivery: Delivery;
 }
 
@@ -14,7 +15,7 @@ export class Coalescer {
   readonly #byAttempt = new WeakMap<Attempt, Set<InFlight>>();
 
   /** The reply in the making for the same bytes in the same form. */
-  find(attempt: Attempt, target: GenerateTarget, bytes: Buffer): Delivery | undefined {
+  find(attempt: Attempt, target: GenerateTarget, bytes: Bytes): Delivery | undefined {
     for (const one of this.#byAttempt.get(attempt) ?? []) {
       if (isSame(one.target, target) && one.bytes.equals(bytes)) return one.delivery;
     }
@@ -22,7 +23,7 @@ export class Coalescer {
   }
 
   /** Share this reply until it is disposed of. */
-  add(attempt: Attempt, target: GenerateTarget, bytes: Buffer, delivery: Delivery): Disposable {
+  add(attempt: Attempt, target: GenerateTarget, bytes: Bytes, delivery: Delivery): Disposable {
     const inFlight = this.#byAttempt.get(attempt) ?? new Set();
     this.#byAttempt.set(attempt, inFlight);
     const one = { target, bytes, delivery };

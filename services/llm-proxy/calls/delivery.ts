@@ -50,10 +50,15 @@ export class Delivery {
     if (!response.closed) await once(response, 'close');
   }
 
-  /** Send framed events; waits for those that do not read. Throws the signal's reason. */
-  async send(events: string, signal: AbortSignal): Promise<void> {
+  /** Send framed events; a promise where somebody does not read them. It rejects with the signal's reason. */
+  send(events: string, signal: AbortSignal): Promise<void> | undefined {
     this.#sent += events;
-    for (const relay of [...this.#requests.values()]) await relay?.send(events, signal);
+    let slow: Promise<void> | undefined;
+    for (const relay of this.#requests.values()) {
+      const read = relay?.send(events, signal);
+      if (read !== undefined) slow = Promise.all([slow, read]).then(() => {});
+    }
+    return slow;
   }
 
   /** Send the last events and end. */

@@ -5,14 +5,21 @@ import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
-import type { GoesOn } from '../domain/attempt-state.ts';
+import type { Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { settingsKey } from '../domain/template-settings.ts';
-import { logprobColumn, policyVersionOf, type Sampled, sampledOf, type Tokens } from '../domain/tokens.ts';
+import {
+  knowsPrompt,
+  logprobColumn,
+  policyVersionOf,
+  type Sampled,
+  sampledOf,
+  type Tokens,
+} from '../domain/tokens.ts';
 import { usageOf } from '../domain/usage.ts';
 import type { CallOrder, EngineCall, TextCall } from '../engines/engine-call.ts';
 import type { PlacedCall } from '../engines/placed-call.ts';
@@ -112,8 +119,7 @@ export class Exchange implements Disposable {
   async ask<T>(work: (tried: PlacedCall, signal: AbortSignal) => Promise<T>): Promise<T> {
     const { ctx, call, delivery } = this.parts;
     for (;;) {
-      const passage = await this.#enter();
-      const signal = AbortSignal.any([call.signal, passage.given]);
+      const { signal } = await this.#enter();
       try {
         return await retried(signal, async () => work(await this.#begin(signal), signal));
       } catch (error) {
@@ -182,8 +188,8 @@ export class Exchange implements Disposable {
     const lengths = Array.from(tried.tokens.choices, (one) => one?.ids?.length ?? 0);
     const counted = usageOf(usage, choice.index, lengths) ?? countOfUnknown(sampled);
     return {
-      promptIds: tried.tokens.promptIds ?? new Int32Array(),
-      sampledIds: Int32Array.from(sampled.ids ?? []),
+      ...promptOf(tried.tokens),
+      sampledIds: new Int32Array(sampled.ids ?? []),
       ...this.prepare(),
       reply: cancelled || choice.reply === undefined ? undefined : digestMessage(choice.reply),
       fields: {
@@ -249,6 +255,12 @@ export class Exchange implements Disposable {
   }
 }
 
+function promptOf({ given, promptIds }: Tokens): Pick<Draft, 'promptIds' | 'behind'> {
+  return given === undefined
+    ? { promptIds: promptIds ?? new Int32Array() }
+    : { promptIds: given.tail, behind: given.behind };
+}
+
 /** How many ids were sampled that the engine had not told when it broke off: as many as it told logprobs. */
 export const countOfUnknown = ({ ids, logprobs }: Sampled): { completionTokens: number } | undefined =>
   ids === undefined && logprobs.length > 0 ? { completionTokens: logprobs.length } : undefined;
@@ -262,7 +274,7 @@ export const tellsIds = ({ engine }: PlacedCall): boolean => engine.adapter.feat
 /** Of a reply that is to be passed on. Throws ENGINE_NO_TOKEN_IDS. */
 export function requireIds(tried: PlacedCall, choices: Iterable<number>): void {
   if (!tellsIds(tried)) return;
-  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  if (!knowsPrompt(tried.tokens)) throw noTokenIds(tried, 'prompt');
   for (const index of choices) {
     if (sampledOf(tried.tokens, index).ids === undefined) throw noTokenIds(tried, 'sampled');
   }

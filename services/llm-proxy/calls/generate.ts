@@ -7,13 +7,14 @@ import type { Attempt } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked } from '../dialects/dialect.ts';
 import { dialectOf, readRequest } from '../dialects/dialects.ts';
+import type { Bytes } from '../domain/bytes.ts';
 import { CONVERSATION_IN } from '../domain/known-body.ts';
 import { normalised } from '../domain/normalise.ts';
 import type { GenerateTarget } from '../domain/paths.ts';
 import { roleOf } from '../domain/roles.ts';
 import type { CallOrder } from '../engines/engine-call.ts';
 import { callFailed, callJoined } from '../events.ts';
-import { parseConversation, readBody } from '../http/body.ts';
+import { giveBack, parseConversation, readBody } from '../http/body.ts';
 import { Delivery } from './delivery.ts';
 import { Exchange } from './exchange.ts';
 import { streamedReply } from './streamed.ts';
@@ -29,33 +30,34 @@ export async function generate(
 ): Promise<void> {
   const { ref } = capability;
   if (ref === undefined) throw new PolarError('CAPABILITY_INVALID', 'the capability names no attempt');
-  const bytes = await readBody(request);
+  const came = await readBody(request);
   const attempt = await ctx.attempts.open({ sessionId: ref.sessionId, attempt: ref.attempt });
-  const shared = ctx.config.node.coalesce ? ctx.coalescer.find(attempt, target, bytes) : undefined;
+  const shared = ctx.config.node.coalesce ? ctx.coalescer.find(attempt, target, came) : undefined;
   if (shared !== undefined) {
+    giveBack(came);
     callJoined(ctx.log, attempt.key);
     shared.join(response);
     return await shared.answered(response);
   }
-  await begin(ctx, { capability, target, bytes, attempt }, request, response);
+  await begin(ctx, { capability, target, came, attempt }, request, response);
 }
 
 interface Begin {
   readonly capability: Capability;
   readonly target: GenerateTarget;
-  readonly bytes: Buffer;
+  readonly came: Bytes;
   readonly attempt: Attempt;
 }
 
 async function begin(
   ctx: LlmProxyContext,
-  { capability, target, bytes, attempt }: Begin,
+  { capability, target, came, attempt }: Begin,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const dialect = dialectOf(target.dialect);
   const member = CONVERSATION_IN[target.dialect];
-  const { body, source } = parseConversation(ctx.attempts.bodies, attempt, bytes, member);
+  const { bytes, body, source } = parseConversation(ctx.attempts.bodies, attempt, came, member);
   const read = readRequest(dialect, body, target);
   const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise, {
     restore: (message) => attempt.restore(message),

@@ -1,10 +1,11 @@
 // A streamed call: deltas go to the harness as they come; the end is held back until the record is durable.
 import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
-import type { StreamWriter } from '../dialects/dialect.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
+import { knowsPrompt } from '../domain/tokens.ts';
 import { tellsIdsEarly } from '../engines/adapter.ts';
 import type { PlacedCall } from '../engines/placed-call.ts';
+import type { Taker } from '../engines/taker.ts';
 import {
   type Choice,
   countOfUnknown,
@@ -14,74 +15,125 @@ import {
   requireIds,
 } from './exchange.ts';
 
-/** What is known of a reply so far. */
-interface Progress {
-  readonly tried: PlacedCall;
-  readonly stream: StreamWriter;
-  readonly signal: AbortSignal;
-  /** By the index of the choice. */
-  readonly choices: Map<number, ChoiceProgress>;
-  /** From the last choice's finish chunk on, what the harness is to see waits here. */
-  readonly held: string[];
-  usage: JsonObject;
-}
-
 interface ChoiceProgress {
   readonly assembler: ReplyAssembler;
   finish: string | undefined;
 }
 
 export async function streamedReply(exchange: Exchange): Promise<void> {
-  const { delivery } = exchange.parts;
-  const begun = await exchange.ask((tried, signal) => untilFirstToken(tried, signal));
-  exchange.firstToken();
-  const progress = progressOf(begun, delivery.stream);
+  const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
   try {
-    requireEarlyIds(begun.tried);
-    for (const chunk of begun.first) await pass(exchange, progress, chunk);
-    for await (const chunk of begun.rest) await pass(exchange, progress, chunk);
-    requireWhole(exchange, progress);
+    await over;
+    requireWhole(exchange, reply);
   } catch (error) {
-    await begun.rest.return();
-    await recordBroken(exchange, progress, error);
+    await recordBroken(exchange, reply, error);
     throw error;
   }
-  await finish(exchange, progress);
+  await finish(exchange, reply);
 }
 
-const progressOf = ({ tried, signal }: Begun, stream: StreamWriter): Progress => ({
-  tried,
-  signal,
-  stream,
-  choices: new Map(),
-  held: [],
-  usage: {},
-});
+/** What is known of a reply so far, on its way to the harness. */
+class Reply implements Taker<JsonObject> {
+  readonly tried: PlacedCall;
+  /** Resolves with the first chunk that holds something sampled. */
+  readonly begun: Promise<void>;
+  /** By the index of the choice. */
+  readonly choices = new Map<number, ChoiceProgress>();
+  /** From the last choice's finish chunk on, what the harness is to see waits here. */
+  held = '';
+  usage: JsonObject = {};
+  readonly #exchange: Exchange;
+  readonly #signal: AbortSignal;
+  readonly #onBegun: () => void;
+  /** Chunks before something was sampled; unset: it was. */
+  #early: JsonObject[] | undefined = [];
+  #finished = 0;
+  /** To be sent when all that came at once is read. */
+  #seen = '';
+
+  constructor(exchange: Exchange, tried: PlacedCall, signal: AbortSignal) {
+    this.tried = tried;
+    this.#exchange = exchange;
+    this.#signal = signal;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    [this.begun, this.#onBegun] = [promise, resolve];
+  }
+
+  take(chunk: JsonObject): void {
+    if (this.#early === undefined) this.#pass(chunk);
+    else {
+      this.#early.push(chunk);
+      if (choicesIn(chunk).some(begins)) this.#begin();
+    }
+  }
+
+  flush(): Promise<void> | undefined {
+    const seen = this.#seen;
+    if (seen === '') return undefined;
+    this.#seen = '';
+    return this.#exchange.parts.delivery.send(seen, this.#signal);
+  }
+
+  /** The stream is over, maybe before anything was sampled. */
+  async end(): Promise<void> {
+    this.#begin();
+    await this.flush();
+  }
+
+  /** From now on the harness sees it. */
+  #begin(): void {
+    const early = this.#early;
+    if (early === undefined) return;
+    this.#early = undefined;
+    this.#exchange.firstToken();
+    this.#onBegun();
+    requireEarlyIds(this.tried);
+    for (const chunk of early) this.#pass(chunk);
+  }
+
+  /** Take a chunk in, and let the harness see it or hold it. */
+  #pass(chunk: JsonObject): void {
+    const { asked, delivery } = this.#exchange.parts;
+    for (const choice of arrayOf(chunk['choices'])) if (isObject(choice)) this.#add(choice);
+    if (isObject(chunk['usage'])) this.usage = chunk['usage'];
+    const seen = delivery.stream.chunk(chunk);
+    if (this.#finished >= asked.n) this.held += seen;
+    else this.#seen += seen;
+  }
+
+  #add(choice: JsonObject): void {
+    const index = countOf(choice['index']);
+    let known = this.choices.get(index);
+    if (known === undefined) {
+      known = { assembler: new ReplyAssembler(), finish: undefined };
+      this.choices.set(index, known);
+    }
+    known.assembler.add(objectOf(choice['delta']));
+    const finish = textOf(choice['finish_reason']);
+    if (finish === undefined || known.finish !== undefined) return;
+    known.finish = finish;
+    this.#finished++;
+  }
+}
 
 interface Begun {
-  readonly tried: PlacedCall;
-  readonly signal: AbortSignal;
-  /** Up to and with the first chunk that holds something sampled, or the end. */
-  readonly first: readonly JsonObject[];
-  readonly rest: AsyncGenerator<JsonObject, void>;
+  readonly reply: Reply;
+  /** Resolves at the end of the stream; rejects where it breaks. */
+  readonly over: Promise<void>;
 }
 
-/** One try. Nothing has gone to the harness yet, so a stream that breaks here can be tried again. */
-async function untilFirstToken(tried: PlacedCall, signal: AbortSignal): Promise<Begun> {
-  const rest = tried.chunks(signal);
-  const first: JsonObject[] = [];
+/** One try. Nothing has gone to the harness yet, so that a stream that breaks here can be tried again. */
+async function untilFirstToken(exchange: Exchange, tried: PlacedCall, signal: AbortSignal): Promise<Begun> {
+  const reply = new Reply(exchange, tried, signal);
+  const over = tried.stream(reply, signal).then(() => reply.end());
   try {
-    for (;;) {
-      const next = await rest.next();
-      if (next.done) return { tried, signal, first, rest };
-      first.push(next.value);
-      if (choicesIn(next.value).some(begins)) return { tried, signal, first, rest };
-    }
+    await Promise.race([reply.begun, over]);
   } catch (error) {
     const { reason, message, retryAfterMs = 1_000 } = asPolarError(error);
     if (reason !== 'ENGINE_STREAM_CUT') throw error;
     throw new PolarError('ENGINE_UNAVAILABLE', message, { cause: error, retryAfterMs });
   }
+  return { reply, over };
 }
 
 const choicesIn = (chunk: JsonObject): readonly JsonObject[] => arrayOf(chunk['choices']).filter(isObject);
@@ -89,32 +141,13 @@ const choicesIn = (chunk: JsonObject): readonly JsonObject[] => arrayOf(chunk['c
 const begins = (choice: JsonObject): boolean =>
   saysSomething(objectOf(choice['delta'])) || textOf(choice['finish_reason']) !== undefined;
 
-/** Take a chunk in, and let the harness see it or hold it. */
-async function pass(exchange: Exchange, progress: Progress, chunk: JsonObject): Promise<void> {
-  const { asked, delivery } = exchange.parts;
-  for (const choice of choicesIn(chunk)) take(progress, choice);
-  if (isObject(chunk['usage'])) progress.usage = chunk['usage'];
-  const seen = progress.stream.chunk(chunk);
-  const finished = [...progress.choices.values()].filter((choice) => choice.finish !== undefined);
-  if (finished.length >= asked.n) progress.held.push(seen);
-  else if (seen !== '') await delivery.send(seen, progress.signal);
-}
-
-function take(progress: Progress, choice: JsonObject): void {
-  const index = countOf(choice['index']);
-  const known = progress.choices.get(index) ?? { assembler: new ReplyAssembler(), finish: undefined };
-  progress.choices.set(index, known);
-  known.assembler.add(objectOf(choice['delta']));
-  known.finish ??= textOf(choice['finish_reason']);
-}
-
 /** Where ids come with the text, their absence is told before the harness has seen anything. */
 function requireEarlyIds(tried: PlacedCall): void {
   if (!tellsIdsEarly(tried.engine.adapter)) return;
-  if (tried.tokens.promptIds === undefined) throw noTokenIds(tried, 'prompt');
+  if (!knowsPrompt(tried.tokens)) throw noTokenIds(tried, 'prompt');
 }
 
-function requireWhole({ parts }: Exchange, { tried, choices }: Progress): void {
+function requireWhole({ parts }: Exchange, { tried, choices }: Reply): void {
   const ended = [...choices.values()].filter(({ finish }) => finish !== undefined);
   if (ended.length < parts.asked.n) {
     const message = `the engine at ${tried.engine.name} ended a stream without a finish_reason`;
@@ -123,17 +156,17 @@ function requireWhole({ parts }: Exchange, { tried, choices }: Progress): void {
   requireIds(tried, choices.keys());
 }
 
-async function finish(exchange: Exchange, progress: Progress): Promise<void> {
-  const { tried, usage, held, stream } = progress;
-  const choices = [...progress.choices].map(([index, { assembler, finish }]): Choice => {
+async function finish(exchange: Exchange, { tried, choices: known, usage, held }: Reply): Promise<void> {
+  const { call, delivery } = exchange.parts;
+  const choices = [...known].map(([index, { assembler, finish }]): Choice => {
     return { index, finishReason: finishReasonOf(finish ?? 'stop'), reply: assembler.message };
   });
   const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
   const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
   await exchange.record({ tried, choices: kept, usage, error });
   if (error !== undefined) throw error;
-  exchange.parts.call.signal.throwIfAborted();
-  exchange.parts.delivery.end(held.join('') + stream.end());
+  call.signal.throwIfAborted();
+  delivery.end(held + delivery.stream.end());
 }
 
 /** How a reply ended that nobody was at fault for. */
@@ -144,13 +177,13 @@ const BROKEN: Partial<Record<Reason, string>> = {
 };
 
 /** What was sampled until a stream broke is recorded, if only how much it was. */
-async function recordBroken(exchange: Exchange, progress: Progress, error: unknown): Promise<void> {
-  const { tried, usage } = progress;
-  const { promptIds, choices: sampled } = tried.tokens;
-  if (promptIds === undefined && !sampled.some((one) => countOfUnknown(one) !== undefined)) return;
+async function recordBroken(exchange: Exchange, reply: Reply, error: unknown): Promise<void> {
+  const { tried, usage } = reply;
+  const unknown = tried.tokens.choices.some((one) => countOfUnknown(one) !== undefined);
+  if (!knowsPrompt(tried.tokens) && !unknown) return;
   const { reason } = asPolarError(error);
   const finishReason = BROKEN[reason] ?? 'error';
-  const indexes = progress.choices.size === 0 ? [0] : [...progress.choices.keys()];
+  const indexes = reply.choices.size === 0 ? [0] : [...reply.choices.keys()];
   const choices = indexes.map((index) => ({ index, finishReason, reply: undefined }));
   await exchange.record({ tried, choices, usage, error });
 }

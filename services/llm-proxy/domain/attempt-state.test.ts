@@ -61,6 +61,19 @@ describe('attempt state', () => {
     expect(second.messageDigests).to.deep.equal([user('c').digest]);
   });
 
+  it('records a prompt that goes on from a call as it records the same prompt whole', () => {
+    const state = new AttemptState();
+    state.apply(state.encode(draft([1, 2], [3])), 1);
+    const messages = [user('a'), assistant('b'), user('c')];
+    state.apply(state.encode(draft([1, 2, 3, 4, 5], [6], { messages })), 2);
+    for (const tail of [[4, 5], [4, 5, 6, 7], [4, 9], [8], []]) {
+      const whole = state.encode(draft([1, 2, 3, ...tail], [9], { messages }));
+      const behind = state.encode(draft(tail, [9], { messages, behind: 0 }));
+      expect(behind).to.deep.equal(whole);
+      expect(behind.promptLength).to.equal(3 + tail.length);
+    }
+  });
+
   it('goes on neither from a frozen model’s ids nor from a call without any', () => {
     const state = new AttemptState();
     const said = { messages: [user('a')], reply: assistant('b') };
@@ -74,7 +87,7 @@ describe('attempt state', () => {
     expect(state.goesOn(asked)).to.be.a('string');
     record([1, 5], true, 3);
     const found = state.goesOn(asked);
-    expect(typeof found === 'string' ? found : [...found.ids()]).to.deep.equal([1, 5, 3]);
+    expect(typeof found === 'string' ? found : [...found.ids.from(0)]).to.deep.equal([1, 5, 3]);
   });
 
   it('is the same again when it is rebuilt from its records', () => {

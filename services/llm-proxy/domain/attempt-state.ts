@@ -4,7 +4,7 @@ import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v
 import { packIds, unpackIds } from '../../common/columns.ts';
 import { Conversations } from '../../common/conversations.ts';
 import { PolarError } from '../../common/errors.ts';
-import { startsWith } from './bridge.ts';
+import { joined, startsWith } from './bridge.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
@@ -14,7 +14,10 @@ import { type Base, TokenTree } from './token-tree.ts';
 
 /** A call to be recorded. What depends on the records before it is filled in by `encode`. */
 export interface Draft {
+  /** Of the prompt, behind all ids of the call `behind`. */
   readonly promptIds: Int32Array;
+  /** Index of that call; unset: `promptIds` are the whole prompt. */
+  readonly behind?: number;
   readonly sampledIds: Int32Array;
   readonly messages: readonly Digested[];
   readonly tools: Digested | undefined;
@@ -24,10 +27,18 @@ export interface Draft {
   readonly fields: MessageInitShape<typeof CompletionSchema>;
 }
 
+/** The ids of a recorded call: its prompt, then what was sampled. */
+export interface CallIds {
+  readonly length: number;
+  /** Those from a place on. */
+  from(place: number): Int32Array;
+  /** Whether they begin with all ids of an earlier call. */
+  extend(call: number): boolean;
+}
+
 /** The recorded call that a request goes on from, as far as its ids are needed to do so. */
 export interface GoesOn extends Head {
-  /** Its prompt and what was sampled, then `tail`. */
-  readonly ids: (tail?: Int32Array) => Int32Array;
+  readonly ids: CallIds;
   readonly lastId: number | undefined;
   /** The model ended its turn itself, not a limit or a stop string. */
   readonly ended: boolean;
@@ -79,33 +90,42 @@ export class AttemptState {
   goesOn(asked: Conversation): GoesOn | Drift {
     const head = this.#history.headOf(asked);
     if (typeof head === 'string') return head;
-    const { lastId, ended } = this.#history.call(head.index);
-    let root = head.index;
-    while (this.#history.call(root).mode === 'token') root = this.#history.call(root).baseIndex;
+    const { lastId, ended, root } = this.#history.call(head.index);
     const { messages, promptLength } = this.#history.call(root);
     return {
       ...head,
       lastId,
       ended,
-      ids: (tail) => this.#tree.idsOf(head.index, this.#tree.lengthOf(head.index), tail),
+      ids: this.#idsOf(head.index),
       sampledAt: (place) => this.#history.sampledAt(head.index, place),
-      root: { messages, ids: () => this.#tree.idsOf(root, promptLength) },
+      root: { messages, ids: () => this.#tree.idsOf(root, 0, promptLength) },
+    };
+  }
+
+  #idsOf(index: number): CallIds {
+    return {
+      length: this.#tree.lengthOf(index),
+      from: (place) => this.#tree.idsOf(index, place),
+      extend: (call) => this.#tree.extends(index, call),
     };
   }
 
   /** The draft as the next record. */
   encode(draft: Draft): Completion {
-    const base = this.#baseOf(draft.promptIds);
+    const { promptIds, behind = -1 } = draft;
+    const before = behind < 0 ? 0 : this.#tree.lengthOf(behind);
+    const base = this.#baseOf(promptIds, behind);
     const digests = draft.messages.map(({ digest }) => digest);
-    const baseMessageCount = this.#conversations.shared(base.index, digests);
-    const said = [...draft.messages, ...[draft.tools, draft.reply].filter((one) => one !== undefined)];
+    const baseMessageCount = this.#history.shared(base.index, digests);
+    // What the base's messages say is in the records.
+    const said = [...draft.messages.slice(baseMessageCount), draft.tools, draft.reply];
     return create(CompletionSchema, {
       ...draft.fields,
       index: this.calls,
       baseIndex: base.index,
       baseLength: base.length,
-      promptSuffixIds: packIds(draft.promptIds.subarray(base.length)),
-      promptLength: draft.promptIds.length,
+      promptSuffixIds: packIds(promptIds.subarray(base.length - before)),
+      promptLength: before + promptIds.length,
       sampledIds: packIds(draft.sampledIds),
       baseMessageCount,
       messageDigests: digests.slice(baseMessageCount),
@@ -117,26 +137,34 @@ export class AttemptState {
   }
 
   /** Where an engine tells no ids, the call before it: what is new in its messages is all that is stored. */
-  #baseOf(promptIds: Int32Array): Base {
-    if (promptIds.length > 0) return this.#tree.findBase(promptIds);
+  #baseOf(promptIds: Int32Array, behind: number): Base {
+    if (promptIds.length > 0 || behind >= 0) return this.#tree.findBase(promptIds, behind);
     return { index: this.calls - 1, length: 0 };
   }
 
   /** What the call itself says of it goes before what the ids show. */
-  #driftOf({ promptIds, messages, tools, fields }: Draft, { index, length }: Base): string {
+  #driftOf(draft: Draft, { index, length }: Base): string {
+    const { messages, tools, fields } = draft;
     const extended = index >= 0 && length === this.#tree.lengthOf(index);
-    if (extended || promptIds.length === 0 || this.calls === 0) return '';
+    if (extended || (draft.promptIds.length === 0 && draft.behind === undefined) || this.calls === 0)
+      return '';
     if (fields.drift !== undefined && fields.drift !== '') return fields.drift;
     const settings = settingsKey(fields.sampling ?? {});
-    const extendedBy = (call: number): boolean => startsWith(promptIds, this.#tree.idsOf(call));
+    const whole = this.#wholePrompt(draft);
+    const extendedBy = (call: number): boolean => startsWith(whole, this.#tree.idsOf(call));
     return this.#history.driftOf({ messages, tools: tools?.digest ?? '', settings }, length, extendedBy);
   }
 
+  #wholePrompt({ promptIds, behind }: Draft): Int32Array {
+    return behind === undefined ? promptIds : joined(this.#tree.idsOf(behind), promptIds);
+  }
+
   /** Each body is stored once, with the first record that names it. */
-  #newBodies(said: readonly Digested[]): Record<string, string> {
+  #newBodies(said: readonly (Digested | undefined)[]): Record<string, string> {
     const bodies: Record<string, string> = {};
-    for (const { digest, value } of said) {
-      if (!this.#bodies.has(digest)) bodies[digest] ??= JSON.stringify(value);
+    for (const one of said) {
+      if (one !== undefined && !this.#bodies.has(one.digest))
+        bodies[one.digest] ??= JSON.stringify(one.value);
     }
     return bodies;
   }

@@ -16,6 +16,13 @@ export function startsWith(ids: Int32Array, start: Int32Array): boolean {
   return true;
 }
 
+export function joined(ids: Int32Array, tail: Int32Array): Int32Array {
+  const all = new Int32Array(ids.length + tail.length);
+  all.set(ids);
+  all.set(tail, ids.length);
+  return all;
+}
+
 /** Sketches of one shape, rendered. */
 export interface ShapeRenderings {
   /** What comes before the sampled turn. */

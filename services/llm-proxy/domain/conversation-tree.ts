@@ -38,6 +38,8 @@ export class ConversationTree {
   readonly #root = place(undefined, -1);
   /** Behind the messages of each call. */
   readonly #sent: Place[] = [];
+  /** The request that was looked up last: the next one mostly goes on from it. */
+  #walked: { readonly digests: readonly string[]; readonly way: readonly Place[] } = { digests: [], way: [] };
 
   /** Add the next call. */
   add(turn: Turn): void {
@@ -52,32 +54,60 @@ export class ConversationTree {
     end.replied = [...(end.replied ?? []), index];
   }
 
-  find(digests: readonly string[]): Found {
-    let at = this.#root;
-    let head: Place | undefined;
-    for (const digest of digests) {
-      const next = at.children?.get(digest);
-      if (next === undefined) break;
-      at = next;
-      if (at.replied !== undefined) head = at;
+  /** How many of the messages stand at the start of a call's conversation, its reply included. */
+  shared(index: number, digests: readonly string[]): number {
+    const sent = this.#sent[index];
+    let own = sent === undefined ? this.#root : (this.#replyTo(index, sent) ?? sent);
+    let at = this.#wayOf(digests).at(-1) ?? this.#root;
+    // Up to where both ways part: near by for a request that goes on from the call.
+    while (at !== own) {
+      if (at.depth >= own.depth) at = at.parent as Place;
+      else own = own.parent as Place;
     }
-    const shared = at.depth;
-    const nearest = longestFrom(at).latest;
-    return { heads: head?.replied ?? [], headCount: head?.depth ?? 0, shared, nearest };
+    return at.depth;
+  }
+
+  find(digests: readonly string[]): Found {
+    const way = this.#wayOf(digests);
+    const head = way.findLast(({ replied }) => replied !== undefined);
+    const nearest = longestFrom(way.at(-1) ?? this.#root).latest;
+    return { heads: head?.replied ?? [], headCount: head?.depth ?? 0, shared: way.length, nearest };
+  }
+
+  /** The places behind each message at the start of the request that was recorded so. */
+  #wayOf(digests: readonly string[]): readonly Place[] {
+    const { digests: before, way: known } = this.#walked;
+    const most = Math.min(known.length, digests.length);
+    let n = 0;
+    while (n < most && digests[n] === before[n]) n++;
+    const way = known.slice(0, n);
+    for (let at = way.at(-1) ?? this.#root; n < digests.length; n++) {
+      const next = at.children?.get(digests[n] as string);
+      if (next === undefined) break;
+      way.push(next);
+      at = next;
+    }
+    this.#walked = { digests, way };
+    return way;
   }
 
   #baseOf({ baseIndex, baseCount }: Turn): Place {
     const sent = this.#sent[baseIndex];
     if (sent === undefined || baseCount === 0) return this.#root;
-    if (baseCount > sent.depth) return this.#replyOf(baseIndex, sent);
+    if (baseCount > sent.depth) {
+      const reply = this.#replyTo(baseIndex, sent);
+      if (reply === undefined) throw new RangeError(`call ${baseIndex} has no reply`);
+      return reply;
+    }
     let at = sent;
     while (at.depth > baseCount) at = at.parent as Place;
     return at;
   }
 
-  #replyOf(index: number, sent: Place): Place {
+  /** Unset: it was not delivered. */
+  #replyTo(index: number, sent: Place): Place | undefined {
     for (const child of sent.children?.values() ?? []) if (child.replied?.includes(index)) return child;
-    throw new RangeError(`call ${index} has no reply`);
+    return undefined;
   }
 }
 

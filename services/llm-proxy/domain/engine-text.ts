@@ -41,7 +41,7 @@ function messagesInto(pieces: Pieces, messages: readonly JsonValue[], source: Bo
       i++;
       to++;
     }
-    pieces.bytes(bytes.subarray(spans.starts[from], spans.ends[to - 1]));
+    pieces.bytes(bytes.slice(spans.starts[from] as number, spans.ends[to - 1]));
     at = to;
   }
   pieces.text(']');
@@ -63,9 +63,9 @@ class Pieces {
     this.#text += text;
   }
 
-  bytes(bytes: Buffer): void {
+  bytes(bytes: readonly Buffer[]): void {
     this.#flush();
-    this.#done.push(bytes);
+    this.#done.push(...bytes);
   }
 
   end(): Buffer[] {

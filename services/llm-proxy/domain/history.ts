@@ -21,7 +21,8 @@ export interface Conversation {
 /** What is kept of a recorded call. */
 export interface Known {
   readonly baseIndex: number;
-  readonly mode: string;
+  /** The call that it goes on from, or a base of that, whose prompt the engine made. */
+  readonly root: number;
   readonly tools: string;
   readonly settings: string;
   /** Messages that it was sent. */
@@ -67,13 +68,20 @@ export class History {
     const body = record.messageBodies[reply];
     const bare = body === undefined ? undefined : withoutThinking(body);
     if (bare !== undefined) this.#withoutThinking.add(bare);
-    this.#calls.push(knownOf(record, bare !== undefined));
+    const index = this.#calls.length;
+    const root = record.mode === 'token' && baseIndex >= 0 ? this.call(baseIndex).root : index;
+    this.#calls.push({ ...knownOf(record, bare !== undefined), root });
   }
 
   call(index: number): Known {
     const known = this.#calls[index];
     if (known === undefined) throw new RangeError(`call ${index} of ${this.#calls.length}`);
     return known;
+  }
+
+  /** How many of the messages stand at the start of a call's conversation, its reply included. */
+  shared(index: number, digests: readonly string[]): number {
+    return this.#tree.shared(index, digests);
   }
 
   /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
@@ -158,14 +166,13 @@ function systemsOf({ messages }: Conversation): number {
   return first < 0 ? messages.length : first;
 }
 
-function knownOf(record: Completion, thinks: boolean): Known {
-  const { baseIndex, mode, promptLength, toolsDigest, finishReason } = record;
+function knownOf(record: Completion, thinks: boolean): Omit<Known, 'root'> {
+  const { baseIndex, promptLength, toolsDigest, finishReason } = record;
   const sampling = record.sampling ?? {};
   const sampled = unpackIds(record.sampledIds);
   const natural = finishReason === 'stop' || finishReason === 'tool_calls';
   return {
     baseIndex,
-    mode,
     tools: toolsDigest,
     settings: settingsKey(sampling),
     messages: record.baseMessageCount + record.messageDigests.length,

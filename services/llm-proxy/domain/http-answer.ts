@@ -34,18 +34,18 @@ export class AnswerReader {
     this.#parts = parts;
   }
 
-  /** Throws Error where this is no HTTP/1.1. */
+  /** The bytes are the caller's again when it returns. Throws Error where this is no HTTP/1.1. */
   push(bytes: Buffer): void {
-    let data = this.#kept === undefined ? bytes : Buffer.concat([this.#kept, bytes]);
+    const data = this.#kept === undefined ? bytes : Buffer.concat([this.#kept, bytes]);
     this.#kept = undefined;
-    while (data.length > 0) {
-      const used = this.#take(data);
-      if (used === 0) {
-        if (data.length > HEAD_BYTES_MAX) throw new Error(`more than ${HEAD_BYTES_MAX} bytes of a head`);
-        this.#kept = data;
+    for (let at = 0; at < data.length; ) {
+      const next = this.#take(data, at);
+      if (next === at) {
+        if (data.length - at > HEAD_BYTES_MAX) throw new Error(`more than ${HEAD_BYTES_MAX} bytes of a head`);
+        this.#kept = Buffer.from(data.subarray(at));
         return;
       }
-      data = data.subarray(used);
+      at = next;
     }
   }
 
@@ -55,36 +55,34 @@ export class AnswerReader {
     else throw new Error('the connection was closed');
   }
 
-  /** Returns how many bytes it has taken; 0: more are needed. */
-  #take(data: Buffer): number {
+  /** Returns where what it has taken ends; at `at`: more bytes are needed. */
+  #take(data: Buffer, at: number): number {
     switch (this.#state) {
       case 'head':
-        return this.#takeHead(data);
+        return this.#takeHead(data, at);
       case 'size':
-        return this.#takeSize(data);
+        return this.#takeSize(data, at);
       case 'trailers':
-        return this.#takeTrailer(data);
+        return this.#takeTrailer(data, at);
       case 'rest':
-        this.#parts.piece(data);
+        this.#parts.piece(data.subarray(at));
         return data.length;
       case 'body':
-        return this.#takeBody(data);
+        return this.#takeBody(data, at);
       case 'chunk':
-        return this.#takeChunk(data);
+        return this.#takeChunk(data, at);
     }
   }
 
-  #takeHead(data: Buffer): number {
-    const end = data.indexOf(HEAD_END);
-    if (end < 0) return 0;
-    const head = data.toString('latin1', 0, end + LINE_END.length);
+  #takeHead(data: Buffer, at: number): number {
+    const end = data.indexOf(HEAD_END, at);
+    if (end < 0) return at;
+    const head = data.toString('latin1', at, end + LINE_END.length);
     const [, minor, status] = /^HTTP\/1\.([01]) (\d{3})[ \r]/.exec(head) ?? [];
     if (status === undefined) throw new Error('the answer is not HTTP/1.1');
-    const used = end + HEAD_END.length;
-    // What comes ahead of the answer itself, as 100 Continue.
-    if (status.startsWith('1')) return used;
-    this.#begin(Number(status), head, minor === '1');
-    return used;
+    // What comes ahead of the answer itself, as 100 Continue, is skipped.
+    if (!status.startsWith('1')) this.#begin(Number(status), head, minor === '1');
+    return end + HEAD_END.length;
   }
 
   #begin(status: number, head: string, persistent: boolean): void {
@@ -103,39 +101,37 @@ export class AnswerReader {
     if (this.#state === 'body' && this.#left === 0) this.#end();
   }
 
-  #takeBody(data: Buffer): number {
-    const used = Math.min(this.#left, data.length);
-    this.#left -= used;
-    this.#parts.piece(used === data.length ? data : data.subarray(0, used));
+  #takeBody(data: Buffer, at: number): number {
+    const end = Math.min(at + this.#left, data.length);
+    this.#left -= end - at;
+    this.#parts.piece(data.subarray(at, end));
     if (this.#left === 0) this.#end();
-    return used;
+    return end;
   }
 
-  #takeSize(data: Buffer): number {
-    const end = data.indexOf(LINE_END);
-    if (end < 0) return 0;
-    const line = data.toString('latin1', 0, end);
-    if (!/^[0-9a-f]{1,8}\s*(;|$)/i.test(line)) throw new Error('a chunk has no size');
-    const size = Number.parseInt(line, 16);
+  #takeSize(data: Buffer, at: number): number {
+    const end = data.indexOf(LINE_END, at);
+    if (end < 0) return at;
+    const size = sizeAt(data, at, end);
     this.#state = size === 0 ? 'trailers' : 'chunk';
     this.#left = size + LINE_END.length;
     return end + LINE_END.length;
   }
 
-  #takeChunk(data: Buffer): number {
-    const used = Math.min(this.#left, data.length);
-    const body = Math.min(used, this.#left - LINE_END.length);
-    this.#left -= used;
-    if (body > 0) this.#parts.piece(data.subarray(0, body));
+  #takeChunk(data: Buffer, at: number): number {
+    const end = Math.min(at + this.#left, data.length);
+    const bodyEnd = Math.min(end, at + this.#left - LINE_END.length);
+    this.#left -= end - at;
     if (this.#left === 0) this.#state = 'size';
-    return used;
+    if (bodyEnd > at) this.#parts.piece(data.subarray(at, bodyEnd));
+    return end;
   }
 
   /** Lines up to an empty one. */
-  #takeTrailer(data: Buffer): number {
-    const end = data.indexOf(LINE_END);
-    if (end < 0) return 0;
-    if (end === 0) this.#end();
+  #takeTrailer(data: Buffer, at: number): number {
+    const end = data.indexOf(LINE_END, at);
+    if (end < 0) return at;
+    if (end === at) this.#end();
     return end + LINE_END.length;
   }
 
@@ -153,3 +149,28 @@ const [LENGTH, ENCODING, CONNECTION, TYPE] = [
 ].map((name) => new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i')) as [RegExp, RegExp, RegExp, RegExp];
 
 const fieldOf = (head: string, field: RegExp): string | undefined => field.exec(head)?.[1]?.trim();
+
+const SIZE_DIGITS_MAX = 8;
+
+/** The hexadecimal number that a chunk's size line begins with; an extension may follow it. */
+function sizeAt(data: Buffer, from: number, end: number): number {
+  let size = 0;
+  let at = from;
+  for (let digit = digitOf(data[at]); at < end && digit >= 0; digit = digitOf(data[++at]))
+    size = size * 16 + digit;
+  const digits = at - from;
+  while (at < end && (data[at] === SPACE || data[at] === TAB)) at++;
+  const ends = at === end || data[at] === SEMICOLON;
+  if (digits === 0 || digits > SIZE_DIGITS_MAX || !ends) throw new Error('a chunk has no size');
+  return size;
+}
+
+const [TAB, SPACE, ZERO, SEMICOLON, LETTER_A] = [0x09, 0x20, 0x30, 0x3b, 0x61];
+
+/** -1: it is none. */
+function digitOf(byte = 0): number {
+  if (byte >= ZERO && byte <= ZERO + 9) return byte - ZERO;
+  // Upper case differs in one bit.
+  const letter = (byte | 0x20) - LETTER_A;
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
+}

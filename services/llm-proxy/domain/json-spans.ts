@@ -33,25 +33,33 @@ export function findArray(bytes: Uint8Array, member: string): number {
   return -1;
 }
 
-/** The elements of the array that begins at `open`, of which the first `known` are given. Unset: it does not end. */
-export function spansFrom(bytes: Uint8Array, open: number, known: Spans, count: number): Spans | undefined {
-  const starts = known.starts.slice(0, count);
-  const ends = known.ends.slice(0, count);
-  let at = blank(bytes, ends.at(-1) ?? open);
-  if (count === 0 && bytes[at] === ARRAY_END) return { open, starts, ends, close: at };
-  for (let first = count === 0; bytes[at] !== ARRAY_END || first; first = false) {
+/**
+ * The elements of the array that begins at `known.open`, of which some are known. `bytes` begin at `base`: behind the
+ * last of those, else behind the opening bracket. Unset: it does not end.
+ */
+export function spansFrom(bytes: Uint8Array, base: number, known: Known): Spans | undefined {
+  const { open, starts, ends } = known;
+  let first = ends.length === 0;
+  let at = blank(bytes, 0);
+  if (first && bytes[at] === ARRAY_END) return { open, starts, ends, close: base + at };
+  for (; bytes[at] !== ARRAY_END || first; first = false) {
     if (!first && bytes[at] !== COMMA) return undefined;
     const start = first ? at : blank(bytes, at + 1);
     const end = valueEnd(bytes, start);
     if (end < 0) return undefined;
-    starts.push(start);
-    ends.push(end);
+    starts.push(base + start);
+    ends.push(base + end);
     at = blank(bytes, end);
   }
-  return { open, starts, ends, close: at };
+  return { open, starts, ends, close: base + at };
 }
 
-export const NO_SPANS: Spans = { open: 0, starts: [], ends: [], close: 0 };
+/** Where an array's first elements lie; those that are found are added. */
+export interface Known {
+  readonly open: number;
+  readonly starts: number[];
+  readonly ends: number[];
+}
 
 function blank(bytes: Uint8Array, from: number): number {
   let at = from;

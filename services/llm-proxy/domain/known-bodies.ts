@@ -1,5 +1,6 @@
 // The last bodies of each attempt, for the next ones to be read against: bounded, the longest unused goes first.
 import { KNOWN_BODIES_BYTES_MAX, KNOWN_BODIES_PER_ATTEMPT_MAX } from '../../common/limits.ts';
+import type { Bytes } from './bytes.ts';
 import { type KnownBody, readBody } from './known-body.ts';
 
 export class KnownBodies {
@@ -16,10 +17,10 @@ export class KnownBodies {
     return this.#sizeBytes;
   }
 
-  /** Parse an attempt's next body. What it returns must not be changed. Throws SyntaxError. */
-  read(attempt: object, bytes: Buffer, member: string): KnownBody {
+  /** Parse an attempt's next body; nothing of what `came` is held. What it returns must not be changed. Throws SyntaxError. */
+  read(attempt: object, came: Bytes, member: string): KnownBody {
     const earlier = this.#known.get(attempt) ?? [];
-    const { body, goesOn } = readBody(bytes, member, earlier);
+    const { body, goesOn } = readBody(came, member, earlier);
     if (body.source !== undefined) {
       const others = earlier.filter((one) => one !== goesOn);
       this.#set(attempt, [body, ...others].slice(0, KNOWN_BODIES_PER_ATTEMPT_MAX));

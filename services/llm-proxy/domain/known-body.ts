@@ -1,8 +1,10 @@
 // Request bodies of one session repeat the whole conversation each turn. Of a body that begins as an earlier one did,
 // only what is new is looked at: the elements that both share are the very same objects again, so that what is known
-// of them by identity holds, and where each lies in the bytes is known, so that it can be passed on as it came.
+// of them by identity holds, and where each lies in the bytes is known, so that it can be passed on as it came. Their
+// bytes are held once.
+import { Bytes } from './bytes.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
-import { findArray, NO_SPANS, type Spans, spansFrom } from './json-spans.ts';
+import { findArray, type Spans, spansFrom } from './json-spans.ts';
 import type { DialectName } from './paths.ts';
 
 /** The member that holds the conversation. */
@@ -15,7 +17,7 @@ export const CONVERSATION_IN: Readonly<Record<DialectName, string>> = {
 
 /** A parsed body, the place of its conversation's elements in its bytes. */
 export interface KnownBody {
-  readonly bytes: Buffer;
+  readonly bytes: Bytes;
   /** Unset: it has no such array, or has it twice. */
   readonly source: BodySource | undefined;
   readonly value: JsonValue;
@@ -29,7 +31,7 @@ export interface ReadBody {
 
 /** The elements of a body's conversation, each with its place. */
 export interface BodySource {
-  readonly bytes: Buffer;
+  readonly bytes: Bytes;
   readonly elements: readonly JsonValue[];
   readonly spans: Spans;
   /** All other members, the conversation as the one number 0. */
@@ -37,17 +39,19 @@ export interface BodySource {
   readonly member: string;
 }
 
-/** Parse a body of which the conversation is `member`. Throws SyntaxError. */
-export function readBody(bytes: Buffer, member: string, earlier: readonly KnownBody[]): ReadBody {
-  const best = bestOf(bytes, member, earlier);
-  return (best && extended(bytes, best)) ?? { body: whole(bytes, member), goesOn: undefined };
+/** Parse a body of which the conversation is `member`; nothing of what `came` is held. Throws SyntaxError. */
+export function readBody(came: Bytes, member: string, earlier: readonly KnownBody[]): ReadBody {
+  const best = bestOf(came, member, earlier);
+  return (best && extended(came, best)) ?? { body: whole(came, member), goesOn: undefined };
 }
 
-function whole(bytes: Buffer, member: string): KnownBody {
-  const value = parse(bytes, 0, bytes.length);
+function whole(came: Bytes, member: string): KnownBody {
+  const all = came.copy();
+  const bytes = new Bytes([all]);
+  const value = JSON.parse(all.toString('utf8')) as JsonValue;
   const elements = isObject(value) ? value[member] : undefined;
-  const open = Array.isArray(elements) ? findArray(bytes, member) : -1;
-  const spans = open < 0 ? undefined : spansFrom(bytes, open, NO_SPANS, 0);
+  const open = Array.isArray(elements) ? findArray(all, member) : -1;
+  const spans = open < 0 ? undefined : spansFrom(all.subarray(open), open, { open, starts: [], ends: [] });
   const rest = spans && restOf(bytes, spans, member);
   if (spans === undefined || rest === undefined || !Array.isArray(elements)) {
     return { bytes, value, source: undefined };
@@ -62,20 +66,20 @@ interface Best {
   readonly shared: number;
 }
 
-function bestOf(bytes: Buffer, member: string, earlier: readonly KnownBody[]): Best | undefined {
+function bestOf(came: Bytes, member: string, earlier: readonly KnownBody[]): Best | undefined {
   let best: Best | undefined;
   for (const body of earlier) {
     const { source } = body;
     if (source?.member !== member) continue;
-    const shared = sharedElements(bytes, source);
+    const shared = sharedElements(came, source);
     if (shared > (best?.shared ?? 0)) best = { body, source, shared };
   }
   return best;
 }
 
 /** An element is the same where what comes behind it is, too: a number could go on. */
-function sharedElements(bytes: Buffer, { bytes: before, spans: { ends } }: BodySource): number {
-  const length = sharedLength(bytes, before);
+function sharedElements(came: Bytes, { bytes, spans: { ends } }: BodySource): number {
+  const length = came.shared(bytes);
   let [low, high] = [0, ends.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -85,23 +89,15 @@ function sharedElements(bytes: Buffer, { bytes: before, spans: { ends } }: BodyS
   return low;
 }
 
-/** Bytes at the start of both. */
-export function sharedLength(a: Buffer, b: Buffer): number {
-  let [same, end] = [0, Math.min(a.length, b.length)];
-  if (a.compare(b, 0, end, 0, end) === 0) return end;
-  while (end - same > 1) {
-    const middle = (same + end) >> 1;
-    if (a.compare(b, same, middle, same, middle) === 0) same = middle;
-    else end = middle;
-  }
-  return same;
-}
-
 /** Unset: it does not go on as JSON that can be put together of its pieces. */
-function extended(bytes: Buffer, { body: earlier, source: known, shared }: Best): ReadBody | undefined {
-  const { member } = known;
-  const spans = spansFrom(bytes, known.spans.open, known.spans, shared);
+function extended(came: Bytes, { body: earlier, source: known, shared }: Best): ReadBody | undefined {
+  const { member, spans: before } = known;
+  const from = before.ends[shared - 1] as number;
+  const tail = came.copy(from);
+  const [starts, ends] = [before.starts.slice(0, shared), before.ends.slice(0, shared)];
+  const spans = spansFrom(tail, from, { open: before.open, starts, ends });
   if (spans === undefined) return undefined;
+  const bytes = known.bytes.before(from, tail);
   const rest = sameRest(bytes, spans, known) ? known.rest : restOf(bytes, spans, member);
   if (rest === undefined) return undefined;
   const fresh = spans.starts.length > shared ? bracketed(bytes, spans, shared) : [];
@@ -113,15 +109,14 @@ function extended(bytes: Buffer, { body: earlier, source: known, shared }: Best)
 }
 
 /** What lies before the elements is the same already, as an element is. */
-function sameRest(bytes: Buffer, { close }: Spans, known: BodySource): boolean {
-  return bytes.compare(known.bytes, known.spans.close, known.bytes.length, close, bytes.length) === 0;
+function sameRest(bytes: Bytes, { close }: Spans, known: BodySource): boolean {
+  return new Bytes(bytes.slice(close)).equals(new Bytes(known.bytes.slice(known.spans.close)));
 }
 
 /** The body with the array's elements as one 0. Unset: it is no JSON then, or that is not the member's value. */
-function restOf(bytes: Buffer, { open, close }: Spans, member: string): JsonObject | undefined {
+function restOf(bytes: Bytes, { open, close }: Spans, member: string): JsonObject | undefined {
   try {
-    const text = `${bytes.toString('utf8', 0, open)}0${bytes.toString('utf8', close)}`;
-    const rest: unknown = JSON.parse(text);
+    const rest: unknown = JSON.parse(`${bytes.text(0, open)}0${bytes.text(close)}`);
     const left = isObject(rest) ? rest[member] : undefined;
     return isObject(rest) && Array.isArray(left) && left.length === 1 && left[0] === 0 ? rest : undefined;
   } catch {
@@ -129,8 +124,5 @@ function restOf(bytes: Buffer, { open, close }: Spans, member: string): JsonObje
   }
 }
 
-const bracketed = (bytes: Buffer, { starts, ends }: Spans, from: number): JsonValue[] =>
-  JSON.parse(`[${bytes.toString('utf8', starts[from], ends.at(-1))}]`) as JsonValue[];
-
-const parse = (bytes: Buffer, from: number, to: number): JsonValue =>
-  JSON.parse(bytes.toString('utf8', from, to)) as JsonValue;
+const bracketed = (bytes: Bytes, { starts, ends }: Spans, from: number): JsonValue[] =>
+  JSON.parse(`[${bytes.text(starts[from], ends.at(-1))}]`) as JsonValue[];

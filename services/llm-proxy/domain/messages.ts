@@ -1,5 +1,5 @@
 // Content digests of messages: equal digest = equal content, however a harness writes it down.
-import { sha256 } from '../../common/ids.ts';
+import { sha256Half } from '../../common/ids.ts';
 import { arrayOf, canonicalJson, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 
 /** A message or the tool definitions, with a name for the content. */
@@ -10,28 +10,25 @@ export interface Digested {
   readonly value: JsonValue;
 }
 
-const digestOf = (value: JsonValue): string => sha256(canonicalJson(value)).slice(0, 32);
-
 /** Digests of the objects that have one: those of a known body are the very same from turn to turn. */
 const known = new WeakMap<object, Digested>();
 
-function remembered(value: JsonValue, digest: () => string): Digested {
-  if (typeof value !== 'object' || value === null) return { digest: digest(), value };
-  let digested = known.get(value);
-  if (digested === undefined) {
-    digested = { digest: digest(), value };
-    known.set(value, digested);
-  }
-  return digested;
+const knownOf = (value: JsonValue): Digested | undefined =>
+  typeof value === 'object' && value !== null ? known.get(value) : undefined;
+
+function digested(value: JsonValue, content: JsonValue): Digested {
+  const one = { digest: sha256Half(canonicalJson(content)), value };
+  if (typeof value === 'object' && value !== null) known.set(value, one);
+  return one;
 }
 
 /** The message must not be changed afterwards. */
 export const digestMessage = (message: JsonValue): Digested =>
-  remembered(message, () => digestOf(contentOf(message)));
+  knownOf(message) ?? digested(message, contentOf(message));
 
 /** The tools must not be changed afterwards. */
 export const digestTools = (tools: readonly JsonValue[]): Digested =>
-  remembered(tools as JsonValue[], () => digestOf(tools as JsonValue[]));
+  knownOf(tools as JsonValue[]) ?? digested(tools as JsonValue[], tools as JsonValue[]);
 
 /**
  * What a message says, without what harnesses change when they send it back: an empty content may be null, "" or

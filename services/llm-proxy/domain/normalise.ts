@@ -53,14 +53,14 @@ export function normalised(
 }
 
 function changed(messages: readonly JsonObject[], rule: Rule, session: SessionRules): readonly JsonObject[] {
-  let same = true;
-  const result: JsonObject[] = [];
-  for (const message of messages) {
+  let result: JsonObject[] | undefined;
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i] as JsonObject;
     const next = rule(message, session);
-    same &&= next === message;
-    if (next !== undefined) result.push(next);
+    if (next !== message) result ??= messages.slice(0, i);
+    if (next !== undefined) result?.push(next);
   }
-  return same || result.length === 0 ? messages : result;
+  return result === undefined || result.length === 0 ? messages : result;
 }
 
 const BILLING = /^x-anthropic-billing-header:[^\n]*(?:\n+|$)/;
@@ -95,8 +95,12 @@ function unmarked(part: JsonValue): JsonValue {
   return rest;
 }
 
+const isPrivate = (key: string): boolean => key.startsWith('__');
+
 function withoutPrivateKeys(message: JsonObject): JsonObject {
-  const isPrivate = (key: string): boolean => key.startsWith('__');
-  if (!Object.keys(message).some(isPrivate)) return message;
-  return Object.fromEntries(Object.entries(message).filter(([key]) => !isPrivate(key)));
+  for (const key in message) {
+    if (!isPrivate(key)) continue;
+    return Object.fromEntries(Object.entries(message).filter(([other]) => !isPrivate(other)));
+  }
+  return message;
 }

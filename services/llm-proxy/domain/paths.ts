@@ -40,10 +40,12 @@ export interface Request {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
+const NO_PARAMETERS = new URLSearchParams();
+
 /** `/s/<capability>/v1/chat/completions`, or the same without the first part and the capability as API key. */
 export function readPath(url: string, headers: Headers): Request {
   const [path = '', query = ''] = url.split('#', 1)[0]?.split('?') ?? [];
-  const parameters = new URLSearchParams(query);
+  const parameters = query === '' ? NO_PARAMETERS : new URLSearchParams(query);
   const [, capability, rest = path] = /^\/s\/([^/]+)(.*)$/.exec(path) ?? [];
   const offered = [capability, ...apiKeys(headers), parameters.get('key')];
   const capabilities = offered.filter((one) => typeof one === 'string' && one !== '') as string[];

@@ -7,7 +7,7 @@ const entry = (token: string, logprob: unknown): object => ({
   token,
   logprob,
   bytes: [1, 2],
-  top_logprobs: [{ token: 'x', logprob: -5, bytes: null }],
+  top_logprobs: [],
 });
 const choice = (values: readonly unknown[]): object => ({
   message: { content: '"logprobs":{"content":[{"logprob":-9}]}' },
@@ -49,6 +49,28 @@ describe('logprobs of a reply', () => {
     expect(logprobsOf(read)).to.deep.equal([-1, NaN]);
     const { content } = objectOf(choicesOf(read)[0]?.['logprobs']);
     expect((content as JsonObject[])[1]?.['logprob']).to.equal(null);
+  });
+
+  it('are read however engines order the members of an entry', () => {
+    const orders = [
+      { token: '"]}', logprob: -1.5, top_logprobs: [] },
+      { token: '\\\\"', bytes: null, logprob: -1.5, top_logprobs: [] },
+      { id: 7, token: 'é\n', bytes: [], logprob: -1.5, top_logprobs: [] },
+    ];
+    for (const one of orders) {
+      const value = { choices: [{ logprobs: { content: [one, one] } }] };
+      const read = parse(JSON.stringify(value));
+      expect(unreadLogprobs(objectOf(choicesOf(read)[0]?.['logprobs']))).to.deep.equal([-1.5, -1.5]);
+      expect(read).to.deep.equal(value);
+    }
+  });
+
+  it('are parsed where others were asked for too', () => {
+    const top = [{ token: 'x', logprob: -5, bytes: null }];
+    const value = { choices: [{ logprobs: { content: [{ ...entry('a', -1), top_logprobs: top }] } }] };
+    const read = parse(JSON.stringify(value));
+    expect(logprobsOf(read)).to.deep.equal([-1]);
+    expect(read).to.deep.equal(value);
   });
 
   it('can be taken away', () => {

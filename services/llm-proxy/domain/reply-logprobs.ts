@@ -4,7 +4,7 @@ import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './
 import { parseLenient } from './lenient-json.ts';
 
 /** In front of the entries. No string can hold it: it would have to escape the quotes. */
-const OPENING = Buffer.from('"logprobs":{"content":[');
+const OPENING = '"logprobs":{"content":[';
 
 interface Entries {
   /** The brackets of the array. */
@@ -29,9 +29,13 @@ export function parseReply(bytes: Buffer): JsonValue | undefined {
 
 /** Of all choices in their order; undefined: one of them is not what it seems. */
 function entriesIn(bytes: Buffer): Entries[] | undefined {
+  const first = bytes.indexOf(OPENING);
   const all: Entries[] = [];
-  for (let at = bytes.indexOf(OPENING); at >= 0; at = bytes.indexOf(OPENING, all.at(-1)?.close)) {
-    const entries = entriesFrom(bytes, at + OPENING.length - 1);
+  if (first < 0) return all;
+  // A character for each byte.
+  const text = bytes.toString('latin1');
+  for (let at = first; at >= 0; at = text.indexOf(OPENING, all.at(-1)?.close)) {
+    const entries = entriesFrom(text, at + OPENING.length - 1);
     if (entries === undefined) return undefined;
     all.push(entries);
   }
@@ -77,78 +81,77 @@ function showEntries(logprobs: JsonObject, text: () => string): void {
   Object.defineProperty(logprobs, 'content', { ...shown, get, set });
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const ZERO = 0x30;
-const ARRAY = 0x5b;
-const ARRAY_END = 0x5d;
-const OBJECT = 0x7b;
-const OBJECT_END = 0x7d;
+const BYTES = String.raw`"bytes":(?:null|\[[\d,]*\])`;
+const UP_TO_NUMBER = String.raw`\{(?:"id":\d+,)?"token":"(?:[^"\\]|\\.)*",(?:${BYTES},)?"logprob":`;
+/** An entry up to its number, as engines write it where no other logprobs than the token's are asked for. */
+const FIRST = new RegExp(UP_TO_NUMBER, 'y');
+/** What is behind the number, then the next entry up to its number, or the end. */
+const NEXT = new RegExp(String.raw`(?:,${BYTES})?,"top_logprobs":\[\]\}(?:,${UP_TO_NUMBER}|\])`, 'y');
+const ARRAY_END = ']';
 
 /** The member `logprob` of each entry; undefined: they are not such entries. */
-function entriesFrom(bytes: Buffer, open: number): Entries | undefined {
+function entriesFrom(text: string, open: number): Entries | undefined {
   const logprobs: number[] = [];
-  let depth = 0;
-  let entries = 0;
-  for (let at = open + 1; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
-      const start = at;
-      for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++;
-      if (depth === 1 && isKey(bytes, start, at)) logprobs.push(numberAt(bytes, at + 2));
-    } else if (byte === OBJECT || byte === ARRAY) {
-      if (depth++ === 0) entries++;
-    } else if (byte === OBJECT_END) depth--;
-    else if (byte === ARRAY_END && depth-- === 0) {
-      return entries === logprobs.length ? { open, close: at, logprobs } : undefined;
-    }
+  FIRST.lastIndex = open + 1;
+  if (!FIRST.test(text)) return undefined;
+  const number = new NumberReader(text, FIRST.lastIndex);
+  for (;;) {
+    logprobs.push(number.read());
+    NEXT.lastIndex = number.at;
+    if (!NEXT.test(text)) return undefined;
+    number.at = NEXT.lastIndex;
+    if (text[number.at - 1] === ARRAY_END) return { open, close: number.at - 1, logprobs };
   }
-  return undefined;
-}
-
-const KEY = [...Buffer.from('logprob":')];
-
-/** Whether the string from `start` to the quote at `end` is the key of a logprob. */
-function isKey(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start !== KEY.length - 1) return false;
-  for (let i = 0; i < KEY.length; i++) if (bytes[start + 1 + i] !== KEY[i]) return false;
-  return true;
 }
 
 /** Digits behind those that it holds say nothing of a float32 any more, which a logprob is kept as. */
 const MANTISSA_MAX = 2 ** 49;
 /** Powers of ten up to here are exact. */
 const EXPONENT_MAX = 22;
+const POWERS = Array.from({ length: EXPONENT_MAX + 1 }, (_, exponent) => 10 ** exponent);
+/** However it is written; engines in Python write NaN where there is none. */
+const WRITTEN = /-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|null|-?NaN|-?Infinity/y;
+const [MINUS, DOT, ZERO, NINE, E] = [0x2d, 0x2e, 0x30, 0x39, 0x65];
 
-/** NaN where there is no number. */
-function numberAt(bytes: Buffer, from: number): number {
-  const negative = bytes[from] === MINUS;
-  let value = 0;
-  let behindDot = 0;
-  let dot = false;
-  let at = negative ? from + 1 : from;
-  for (; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (byte === DOT && !dot) dot = true;
-    else if (byte < ZERO || byte > ZERO + 9) break;
-    else if (value < MANTISSA_MAX) {
-      value = value * 10 + byte - ZERO;
-      if (dot) behindDot++;
-    } else if (!dot) return writtenNumberAt(bytes, from);
+class NumberReader {
+  readonly #text: string;
+  /** Where the next one is; after a read, what is behind it. */
+  at: number;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.at = at;
   }
-  const plain = bytes[at] === COMMA || bytes[at] === OBJECT_END;
-  if (!plain || behindDot > EXPONENT_MAX) return writtenNumberAt(bytes, from);
-  const size = value / 10 ** behindDot;
-  return negative ? -size : size;
-}
 
-/** However it is written. */
-function writtenNumberAt(bytes: Buffer, from: number): number {
-  let end = from;
-  while (end < bytes.length && bytes[end] !== COMMA && bytes[end] !== OBJECT_END) end++;
-  const text = bytes.toString('latin1', from, end).trim();
-  return /^-?\d/.test(text) ? Number(text) : Number.NaN;
+  /** NaN where there is no number. */
+  read(): number {
+    const text = this.#text;
+    const from = this.at;
+    const negative = text.charCodeAt(from) === MINUS;
+    let value = 0;
+    let behindDot = 0;
+    let dot = false;
+    let at = negative ? from + 1 : from;
+    for (; ; at++) {
+      const char = text.charCodeAt(at);
+      if (char === DOT && !dot) dot = true;
+      else if (!(char >= ZERO && char <= NINE)) break;
+      else if (value < MANTISSA_MAX) {
+        value = value * 10 + char - ZERO;
+        if (dot) behindDot++;
+      } else if (!dot) return this.#written();
+    }
+    const whole = text.charCodeAt(at - 1) !== MINUS && text.charCodeAt(at) !== E;
+    if (at === from || !whole || behindDot > EXPONENT_MAX) return this.#written();
+    this.at = at;
+    const size = value / (POWERS[behindDot] as number);
+    return negative ? -size : size;
+  }
+
+  #written(): number {
+    WRITTEN.lastIndex = this.at;
+    const [text] = WRITTEN.exec(this.#text) ?? [''];
+    this.at += text.length;
+    return text === '' || text === 'null' ? Number.NaN : Number(text);
+  }
 }

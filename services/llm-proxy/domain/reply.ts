@@ -7,7 +7,8 @@ export class ReplyAssembler {
   readonly #calls = new Map<number, JsonObject>();
 
   add(delta: JsonObject): void {
-    for (const [key, value] of Object.entries(delta)) {
+    for (const key in delta) {
+      const value = delta[key] ?? null;
       if (key === 'tool_calls') for (const call of arrayOf(value)) this.#addCall(objectOf(call));
       else if (key !== 'role') join(this.#message, key, value);
     }

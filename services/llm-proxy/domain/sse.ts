@@ -1,30 +1,44 @@
 // Server-sent events: bytes in, data of whole events out.
 import type { JsonValue } from './json.ts';
 
+const LINE_END = 0x0a;
+
 /** Takes bytes as they come, in whatever pieces, and gives the data of each event that they complete. */
 export class EventDecoder {
-  readonly #text = new TextDecoder();
-  #rest = '';
-  #data: string[] = [];
+  /** Of a line that has not ended. */
+  #rest: Buffer[] = [];
+  /** Of the event that has not ended. */
+  #data: string | undefined;
 
-  push(bytes: Uint8Array): string[] {
-    const text = this.#rest + this.#text.decode(bytes, { stream: true });
+  /** The bytes are the caller's again when it returns. */
+  push(bytes: Buffer): string[] {
+    // No character in several bytes has the byte of a line's end in it: whole lines are whole characters.
+    const whole = bytes.lastIndexOf(LINE_END) + 1;
+    const rest = this.#rest;
+    if (whole > 0) this.#rest = [];
+    if (whole < bytes.length) this.#rest.push(Buffer.from(bytes.subarray(whole)));
+    if (whole === 0) return [];
+    if (rest.length === 0) return this.#events(bytes.toString('utf8', 0, whole));
+    return this.#events(Buffer.concat([...rest, bytes.subarray(0, whole)]).toString('utf8'));
+  }
+
+  #events(lines: string): string[] {
     const events: string[] = [];
     let from = 0;
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
-      this.#line(text.slice(from, text[end - 1] === '\r' ? end - 1 : end), events);
+    for (let end = lines.indexOf('\n'); end >= 0; end = lines.indexOf('\n', from)) {
+      this.#line(lines.slice(from, lines[end - 1] === '\r' ? end - 1 : end), events);
       from = end + 1;
     }
-    this.#rest = text.slice(from);
     return events;
   }
 
   #line(line: string, events: string[]): void {
     if (line === '') {
-      if (this.#data.length > 0) events.push(this.#data.join('\n'));
-      this.#data = [];
+      if (this.#data !== undefined) events.push(this.#data);
+      this.#data = undefined;
     } else if (line.startsWith('data:')) {
-      this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
+      const data = line.slice(line[5] === ' ' ? 6 : 5);
+      this.#data = this.#data === undefined ? data : `${this.#data}\n${data}`;
     }
   }
 }

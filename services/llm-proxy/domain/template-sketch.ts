@@ -57,20 +57,30 @@ function kindsOf(messages: readonly JsonObject[]): JsonObject[] {
   const lastUser = kinds.lastIndexOf('user');
   const seen = new Set<string>();
   const kept: JsonObject[] = [];
-  for (let at = 0; at < messages.length; ) {
-    const end = endOfStep(messages, at);
+  let last: Step = { from: 0, to: 0 };
+  for (let from = 0; from < messages.length; from = last.to) {
+    const step = { from, to: endOfStep(messages, from) };
+    const isSame = isAlike(kinds, last, step) && (step.to <= lastUser || last.from > lastUser);
+    last = step;
+    // Most are as the one before.
+    if (isSame) continue;
     // Of several messages of one kind behind each other, one.
-    const places = range(at, end).filter((i) => i === at || kinds[i] !== kinds[i - 1]);
+    const places = range(step).filter((i) => i === from || kinds[i] !== kinds[i - 1]);
     // Where it stands counts: at the start, before, with or behind the last user message.
-    const kind = [at === 0, at > lastUser, end > lastUser, ...places.map((i) => kinds[i])].join();
+    const kind = [from === 0, from > lastUser, step.to > lastUser, ...places.map((i) => kinds[i])].join();
     if (!seen.has(kind)) kept.push(...places.map((i) => withOneCall(messages[i] as JsonObject)));
     seen.add(kind);
-    at = end;
   }
   return kept;
 }
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+/** A turn and what follows it to the next one. */
+interface Step {
+  readonly from: number;
+  readonly to: number;
+}
+
+const range = ({ from, to }: Step): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /** Behind the last message before the next turn. */
 function endOfStep(messages: readonly JsonObject[], from: number): number {
@@ -79,15 +89,35 @@ function endOfStep(messages: readonly JsonObject[], from: number): number {
   return to;
 }
 
+/** Whether two steps, neither of them the first one, have the same kinds of messages. */
+function isAlike(kinds: readonly string[], one: Step, other: Step): boolean {
+  if (one.from === 0 || one.to - one.from !== other.to - other.from) return false;
+  for (let i = one.from; i < one.to; i++) if (kinds[i] !== kinds[other.from + i - one.from]) return false;
+  return true;
+}
+
 /** A turn that asks for one call in the place of many. */
 function withOneCall(message: JsonObject): JsonObject {
   const [call] = arrayOf(message['tool_calls']);
   return call === undefined ? message : { ...message, tool_calls: [call] };
 }
 
+/** Kinds of turns by message: those of earlier requests come as the very same objects. */
+const known = new WeakMap<JsonObject, string>();
+
 function kindOf(message: JsonObject): string {
-  const { role, tool_calls: calls, content } = message;
+  const { role } = message;
   if (role !== 'assistant') return String(role);
+  let kind = known.get(message);
+  if (kind === undefined) {
+    kind = kindOfTurn(message);
+    known.set(message, kind);
+  }
+  return kind;
+}
+
+function kindOfTurn(message: JsonObject): string {
+  const { role, tool_calls: calls, content } = message;
   const tagged = typeof content === 'string' && content.includes('</think>');
   const says = content !== null && content !== undefined && content !== '';
   return [role, thinkingOf(message) !== '', tagged, arrayOf(calls).length > 0, says].join(':');

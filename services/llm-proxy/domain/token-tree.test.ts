@@ -71,6 +71,10 @@ describe('token tree', () => {
         const longest = Math.max(0, ...wholes.map((whole) => sharedLength(whole, prompt)));
         expect(base.length).to.equal(longest);
         if (base.index >= 0) expect(sharedLength(wholes[base.index] as number[], prompt)).to.equal(longest);
+        for (const [behind, whole] of wholes.entries()) {
+          if (sharedLength(whole, prompt) < whole.length) continue;
+          expect(tree.findBase(Int32Array.from(prompt.slice(whole.length)), behind)).to.deep.equal(base);
+        }
         const extended = wholes.some((whole) => whole.length === longest && longest > 0);
         if (
           extended &&
@@ -81,6 +85,13 @@ describe('token tree', () => {
         tree.add(base, Int32Array.from(prompt.slice(base.length)), Int32Array.from(sampled));
         wholes.push([...prompt, ...sampled]);
         expect(tree.lengthOf(call)).to.equal(prompt.length + sampled.length);
+        const start = next(prompt.length + 1);
+        const end = prompt.length + next(sampled.length + 1);
+        expect([...tree.idsOf(call, start, end)]).to.deep.equal([...prompt, ...sampled].slice(start, end));
+        for (const [earlier, whole] of wholes.entries()) {
+          const begins = sharedLength(whole, wholes[call] as number[]) === whole.length;
+          expect(tree.extends(call, earlier), `${call} of ${earlier}`).to.equal(begins);
+        }
       }
     }
   });

@@ -8,8 +8,6 @@ export interface Base {
   readonly length: number;
 }
 
-const NO_IDS = new Int32Array();
-
 /** A run of ids that no call leaves or enters in the middle. */
 interface Vertex {
   parent: Vertex | undefined;
@@ -50,28 +48,41 @@ export class TokenTree {
     return endOf(end);
   }
 
-  /** Ids of a call, prompt and sampled, copied; the first `length` of them, and behind them `tail`. */
-  idsOf(index: number, length = this.lengthOf(index), tail: Int32Array = NO_IDS): Int32Array {
-    const ids = new Int32Array(length + tail.length);
-    ids.set(tail, length);
-    for (let at: Vertex | undefined = this.#ends[index]; at !== undefined; at = at.parent) {
-      if (at.depth < length) ids.set(at.ids.subarray(0, length - at.depth), at.depth);
+  /** Ids of a call, prompt and sampled, copied: those in places `from` to below `to`. */
+  idsOf(index: number, from = 0, to = this.lengthOf(index)): Int32Array {
+    const ids = new Int32Array(to - from);
+    for (let at = this.#ends[index]; at !== undefined && endOf(at) > from; at = at.parent) {
+      if (at.depth >= to) continue;
+      const start = Math.max(from, at.depth);
+      ids.set(at.ids.subarray(start - at.depth, to - at.depth), start - from);
     }
     return ids;
   }
 
-  /** The call with which the prompt shares most; of several, one that it extends. */
-  findBase(prompt: Int32Array): Base {
-    let at = this.#root;
-    let length = 0;
+  /** Whether a call's ids begin with all of an earlier one. */
+  extends(index: number, earlier: number): boolean {
+    const end = this.#ends[earlier];
+    let at = this.#ends[index];
+    while (at !== undefined && at !== end && at.depth >= this.lengthOf(earlier)) at = at.parent;
+    return at !== undefined && at === end;
+  }
+
+  /**
+   * The call with which a prompt shares most; of several, one that it extends. The prompt is all ids of the call
+   * `behind` (-1: none), which are not looked at again, then these.
+   */
+  findBase(prompt: Int32Array, behind = -1): Base {
+    let at = this.#ends[behind] ?? this.#root;
+    let done = 0;
     for (;;) {
-      const child = length < prompt.length ? at.children.get(prompt[length] as number) : undefined;
+      const child = done < prompt.length ? at.children.get(prompt[done] as number) : undefined;
       if (child === undefined) break;
-      const n = shared(child.ids, 0, prompt, length);
-      length += n;
-      if (n < child.ids.length) return { index: child.through, length };
+      const n = shared(child.ids, 0, prompt, done);
+      done += n;
+      if (n < child.ids.length) return { index: child.through, length: child.depth + n };
       at = child;
     }
+    const length = endOf(at);
     if (length === 0) return { index: -1, length: 0 };
     return { index: at.ending >= 0 ? at.ending : at.through, length };
   }

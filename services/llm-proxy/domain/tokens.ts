@@ -25,9 +25,18 @@ export interface Sampled {
   logprobs: number[];
 }
 
+/** A prompt that goes on from a recorded call: all ids of that, then `tail`. */
+export interface Continuation {
+  /** Index of the call. */
+  readonly behind: number;
+  readonly tail: Int32Array;
+}
+
 export interface Tokens {
   /** Unset: the engine has not told. */
   promptIds: Int32Array | undefined;
+  /** What it was given, which it need not tell then; unset: the engine made the prompt of the messages. */
+  given: Continuation | undefined;
   /** By the index of the choice. */
   readonly choices: Sampled[];
   /** The engine's word for its weights, empty where it has none. */
@@ -36,7 +45,17 @@ export interface Tokens {
   spans: readonly WeightSpan[];
 }
 
-export const noTokens = (): Tokens => ({ promptIds: undefined, choices: [], weightVersion: '', spans: [] });
+export const noTokens = (): Tokens => ({
+  promptIds: undefined,
+  given: undefined,
+  choices: [],
+  weightVersion: '',
+  spans: [],
+});
+
+/** Whether it is known which ids the prompt had. */
+export const knowsPrompt = ({ promptIds, given }: Tokens): boolean =>
+  promptIds !== undefined || given !== undefined;
 
 /** What is known of a choice. Throws ENGINE_ERROR for an index that no call has. */
 export function sampledOf(tokens: Tokens, index: number): Sampled {

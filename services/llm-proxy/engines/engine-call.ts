@@ -7,6 +7,7 @@ import type { JsonObject } from '../domain/json.ts';
 import type { BodySource } from '../domain/known-body.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
 import type { Engine } from './engine.ts';
+import type { Taker } from './taker.ts';
 
 /** A model call as the proxy orders it, whichever engine gets it. */
 export interface CallOrder {
@@ -30,7 +31,7 @@ export interface EngineCall {
   readonly model: string;
   /** The request as the engine gets it. */
   readonly sent: JsonObject;
-  /** Filled while `whole` or `chunks` run. */
+  /** Filled while `whole` or `stream` run. */
   readonly tokens: Tokens;
   /** text: the engine makes the prompt of the messages; token: it is given the ids. Final when something is answered. */
   readonly mode: 'text' | 'token';
@@ -38,8 +39,8 @@ export interface EngineCall {
   readonly drift: Drift;
   /** The whole `chat.completion`. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   whole(signal: AbortSignal): Promise<JsonObject>;
-  /** Each `chat.completion.chunk`. Throws as `whole`, and ENGINE_STREAM_CUT. */
-  chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void>;
+  /** Gives each `chat.completion.chunk` to `to`. Throws as `whole`, ENGINE_STREAM_CUT, and what `to` throws. */
+  stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void>;
 }
 
 /** The engine makes the prompt of the messages and tells its ids. */
@@ -68,10 +69,17 @@ export class TextCall implements EngineCall {
     return reply;
   }
 
-  async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
-    for await (const chunk of this.engine.chunks(engineText(this.sent, this.#source), signal)) {
-      this.engine.adapter.readChunk(chunk, this.tokens);
-      yield chunk;
-    }
+  async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
+    const { engine, tokens } = this;
+    await engine.stream(engineText(this.sent, this.#source), readFirst(engine, tokens, to), signal);
   }
 }
+
+/** What a chunk tells at token level is known before `to` gets it. */
+export const readFirst = ({ adapter }: Engine, tokens: Tokens, to: Taker<JsonObject>): Taker<JsonObject> => ({
+  take: (chunk) => {
+    adapter.readChunk(chunk, tokens);
+    to.take(chunk);
+  },
+  flush: () => to.flush(),
+});

@@ -2,6 +2,7 @@
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
+import { ChunkReader } from '../domain/alike-chunks.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
 import { parseLenient } from '../domain/lenient-json.ts';
 import { parseReply } from '../domain/reply-logprobs.ts';
@@ -13,6 +14,7 @@ import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failur
 import { Health } from './health.ts';
 import { type Answer, EngineConnection, readBytes, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
+import type { Taker } from './taker.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
 const TAIL_MS = 1_000;
@@ -81,25 +83,21 @@ export class Engine implements Disposable {
     return await this.#json(await this.#request('GET', path, undefined, signal), signal);
   }
 
-  /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, and ENGINE_STREAM_CUT. */
-  async *chunks(body: RequestBody, signal: AbortSignal, path = CHAT): AsyncGenerator<JsonObject, void> {
-    const response = await this.#request('POST', path, body, signal);
-    if (!response.contentType.includes('event-stream')) {
-      throw noStream(this.name, await this.#text(response, signal));
+  /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, ENGINE_STREAM_CUT, and what `to` throws. */
+  async stream(body: RequestBody, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
+    const answer = await this.#request('POST', CHAT, body, signal);
+    if (!answer.contentType.includes('event-stream')) {
+      throw noStream(this.name, await this.#text(answer, signal));
     }
-    let done = false;
     try {
-      yield* this.#events(response);
-      done = true;
-      this.health.answered();
+      await this.#events(answer, to);
     } catch (error) {
+      answer.close();
       if (signal.aborted) throw signal.reason;
       if (error instanceof PolarError) throw error;
       throw this.#cut(error);
-    } finally {
-      if (done) response.finish(TAIL_MS);
-      else response.close();
     }
+    this.health.answered();
   }
 
   /** Ask it now, within ENGINE_PROBE_MS. */
@@ -174,20 +172,29 @@ export class Engine implements Disposable {
     return unavailable(this.name, new Error(`no answer within ${ENGINE_PROBE_MS} ms`));
   }
 
-  async *#events(response: Answer): AsyncGenerator<JsonObject, void> {
+  async #events(answer: Answer, to: Taker<JsonObject>): Promise<void> {
     const decoder = new EventDecoder();
+    const reader = new ChunkReader();
     let sizeBytes = 0;
-    for await (const bytes of response) {
+    let done = false;
+    const take = (bytes: Buffer): void => {
       sizeBytes += bytes.length;
       if (sizeBytes > ENGINE_REPLY_BYTES_MAX) throw tooLarge();
       for (const data of decoder.push(bytes)) {
-        if (data === DONE) return;
-        const chunk = this.#parse(data);
-        if (isObject(chunk['error'])) throw this.#failureOf(chunk['error']);
-        yield chunk;
+        if (done) return;
+        done = data === DONE;
+        if (done) answer.finish(TAIL_MS);
+        else to.take(this.#chunk(reader.read(data), data));
       }
-    }
-    throw this.#cut(new Error('no [DONE]'));
+    };
+    await answer.read({ take, flush: () => to.flush() });
+    if (!done) throw this.#cut(new Error('no [DONE]'));
+  }
+
+  #chunk(value: JsonValue | undefined, data: string): JsonObject {
+    const chunk = this.#object(value, () => data);
+    if (isObject(chunk['error'])) throw this.#failureOf(chunk['error']);
+    return chunk;
   }
 
   /** An error event in a stream. */

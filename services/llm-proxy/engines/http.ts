@@ -2,7 +2,7 @@
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { ApiKey } from './api-key.ts';
-import type { Answer } from './wire/connection.ts';
+import type { Answer } from './wire/answer.ts';
 import { Connections } from './wire/connections.ts';
 
 export type { Answer };

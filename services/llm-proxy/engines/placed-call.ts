@@ -2,10 +2,10 @@
 import { PolarError, type Reason } from '../../common/errors.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { chunksOf } from '../domain/made-stream.ts';
 import type { Tokens } from '../domain/tokens.ts';
 import type { Engine } from './engine.ts';
 import type { EngineCall } from './engine-call.ts';
+import { madeStream, type Taker } from './taker.ts';
 
 export interface Place {
   /** The stream is made from a whole reply. */
@@ -69,10 +69,10 @@ export class PlacedCall implements EngineCall {
     }
   }
 
-  async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
+  async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     try {
-      if (this.#place.madeStream) yield* chunksOf(await this.#inner.whole(signal));
-      else yield* this.#inner.chunks(signal);
+      if (this.#place.madeStream) await madeStream(await this.#inner.whole(signal), to);
+      else await this.#inner.stream(to, signal);
     } catch (error) {
       throw failedAt(this.#place, error);
     } finally {

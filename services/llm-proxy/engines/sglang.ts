@@ -40,11 +40,10 @@ function readChoice(choice: JsonObject, into: Tokens): void {
   const prompt = idsOf(choice['prompt_token_ids']) ?? idsOf(choice['input_token_ids']);
   if (prompt !== undefined) into.promptIds ??= prompt;
   const sampled = sampledOf(into, countOf(choice['index']));
-  const pairs = arrayOf(objectOf(choice['meta_info'])['output_token_logprobs']);
-  const ids =
-    idsOf(choice['response_token_ids']) ??
-    idsOf(choice['token_ids']) ??
-    (pairs.length > 0 ? idsOf(pairs.map(idIn)) : undefined);
+  const meta = objectOf(choice['meta_info']);
+  const pairs = arrayOf(meta['output_token_logprobs']);
+  const told = idsOf(choice['response_token_ids']) ?? idsOf(choice['token_ids']);
+  const ids = told ?? (isWhole(meta, pairs) ? idsOf(pairs.map(idIn)) : undefined);
   if (ids !== undefined) addSampled(sampled, ids);
   // Some versions cut logprobs.content short; pairs count only where they name the very ids.
   const paired = pairs.length === ids?.length && pairs.every((pair, i) => idIn(pair) === ids[i]);
@@ -68,5 +67,9 @@ function readChunk(chunk: JsonObject, into: Tokens): void {
   }
   into.weightVersion = weightVersionOf(chunk['metadata']) ?? into.weightVersion;
 }
+
+/** Whether there is a pair for each id. */
+const isWhole = ({ completion_tokens: count }: JsonObject, { length }: readonly JsonValue[]): boolean =>
+  length > 0 && (count === undefined || count === length);
 
 const idIn = (pair: JsonValue): JsonValue => arrayOf(pair)[1] ?? null;

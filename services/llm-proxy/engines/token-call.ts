@@ -1,15 +1,16 @@
 // A try in token mode: the engine is given the ids of the prompt, where there is a bridge to them; else the messages.
 import type { Drift } from '../domain/drift.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { chunksOf } from '../domain/made-stream.ts';
-import type { Tokens } from '../domain/tokens.ts';
+import type { Continuation, Tokens } from '../domain/tokens.ts';
 import type { Engine } from './engine.ts';
 import type { EngineCall, TextCall } from './engine-call.ts';
+import { madeStream, type Taker } from './taker.ts';
 
 /** The ids of a prompt. */
-export interface TokenPrompt {
-  readonly ids: Int32Array;
-  /** The same as the members of a JSON array, in pieces. */
+export interface TokenPrompt extends Continuation {
+  /** Ids in all. */
+  readonly length: number;
+  /** All of them as the members of a JSON array, in pieces. */
   readonly text: readonly Buffer[];
 }
 
@@ -27,7 +28,7 @@ export interface TokenRequest {
 export interface TokenWay {
   whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject>;
   /** Unset: streams are made from whole replies. */
-  chunks?(request: TokenRequest, signal: AbortSignal): AsyncGenerator<JsonObject, void>;
+  stream?(request: TokenRequest, to: Taker<JsonObject>, signal: AbortSignal): Promise<void>;
 }
 
 /** The ids to send; a reason where there are none. */
@@ -75,11 +76,11 @@ export class TokenCall implements EngineCall {
     return await (request === undefined ? this.#text.whole(signal) : this.#way.whole(request, signal));
   }
 
-  async *chunks(signal: AbortSignal): AsyncGenerator<JsonObject, void> {
+  async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     const request = await this.#request(signal);
-    if (request === undefined) yield* this.#text.chunks(signal);
-    else if (this.#way.chunks !== undefined) yield* this.#way.chunks(request, signal);
-    else yield* chunksOf(await this.#way.whole(request, signal));
+    if (request === undefined) await this.#text.stream(to, signal);
+    else if (this.#way.stream !== undefined) await this.#way.stream(request, to, signal);
+    else await madeStream(await this.#way.whole(request, signal), to);
   }
 
   async #request(signal: AbortSignal): Promise<TokenRequest | undefined> {
@@ -90,7 +91,7 @@ export class TokenCall implements EngineCall {
     }
     this.#prompt = found;
     const { engine, model, sent, tokens } = this.#text;
-    tokens.promptIds = found.ids;
+    tokens.given = found;
     return { engine, model, sent, tokens, prompt: found };
   }
 }

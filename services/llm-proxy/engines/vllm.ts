@@ -19,7 +19,7 @@ export const vllm: EngineAdapter = {
 function read(reply: JsonObject, into: Tokens): void {
   const prompt = idsOf(reply['prompt_token_ids']);
   if (prompt !== undefined) into.promptIds = prompt;
-  for (const choice of arrayOf(reply['choices']).map(objectOf)) readChoice(choice, into);
+  for (const choice of arrayOf(reply['choices'])) readChoice(objectOf(choice), into);
 }
 
 function readChoice(choice: JsonObject, into: Tokens): void {

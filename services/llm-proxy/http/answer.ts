@@ -14,13 +14,14 @@ export function sendJson(
   body: JsonObject,
   headers: object = {},
 ): void {
-  const bytes = Buffer.from(JSON.stringify(body));
+  const text = JSON.stringify(body);
   response.writeHead(status, {
     'content-type': 'application/json',
-    'content-length': bytes.length,
+    'content-length': Buffer.byteLength(text),
     ...headers,
   });
-  response.end(bytes);
+  // As text it goes out in one piece with the head.
+  response.end(text);
 }
 
 /** The error in the dialect's form, unless nobody waits for it any more; where an answer has begun already, the connection is cut: never a clean end. */

@@ -4,9 +4,10 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { PolarError } from '../../common/errors.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../common/limits.ts';
+import { Bytes } from '../domain/bytes.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { KnownBodies } from '../domain/known-bodies.ts';
-import type { BodySource } from '../domain/known-body.ts';
+import type { BodySource, KnownBody } from '../domain/known-body.ts';
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -15,37 +16,60 @@ const decoders = {
   zstd: promisify(zstdDecompress),
 } as const;
 
-/** The body, unpacked. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
-export async function readBody(request: IncomingMessage): Promise<Buffer> {
+/** The body, unpacked, until it is parsed. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
+export async function readBody(request: IncomingMessage): Promise<Bytes> {
   return await decoded(await readBytes(request), request.headers['content-encoding']);
 }
 
-/** Throws DIALECT_INVALID. */
-export function parseBody(bytes: Buffer): JsonObject {
-  return objectIn(() => JSON.parse(bytes.toString('utf8')));
+/** What `came` is gone. Throws DIALECT_INVALID. */
+export function parseBody(came: Bytes): JsonObject {
+  try {
+    return objectIn(() => JSON.parse(came.text()));
+  } finally {
+    giveBack(came);
+  }
 }
 
 export interface ConversationBody {
+  readonly bytes: Bytes;
   /** Parts of it are those of earlier bodies: not to be changed. */
   readonly body: JsonObject;
   /** Where its conversation lies in the bytes. */
   readonly source: BodySource | undefined;
 }
 
-/** An attempt's body with a conversation, read as what it adds to those before it. Throws DIALECT_INVALID. */
+/** An attempt's body with a conversation, read as what it adds to those before it. What `came` is gone. Throws DIALECT_INVALID. */
 export function parseConversation(
   bodies: KnownBodies,
   attempt: object,
-  bytes: Buffer,
+  came: Bytes,
   member: string,
 ): ConversationBody {
-  let source: BodySource | undefined;
-  const body = objectIn(() => {
-    const known = bodies.read(attempt, bytes, member);
-    source = known.source;
-    return known.value;
-  });
-  return { body, source };
+  let known: KnownBody | undefined;
+  try {
+    const body = objectIn(() => {
+      known = bodies.read(attempt, came, member);
+      return known.value;
+    });
+    const { bytes, source } = known as KnownBody;
+    return { bytes, body, source };
+  } finally {
+    giveBack(came);
+  }
+}
+
+/** Below, a piece is left to the next small collection. */
+const GIVEN_BACK_BYTES_MIN = 16 * 1024;
+
+/**
+ * Nobody looks at it any more. Left to itself, memory outside of V8's heap brings on a collection of the whole heap each
+ * 64 MiB: with long requests those cost more than the requests, and all calls wait for them.
+ */
+export function giveBack({ pieces }: Bytes): void {
+  for (const { buffer, byteLength } of pieces) {
+    const own = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+    if (own && byteLength >= GIVEN_BACK_BYTES_MIN) buffer.transfer(0);
+  }
 }
 
 function objectIn(parse: () => unknown): JsonObject {
@@ -63,7 +87,7 @@ function parsed(parse: () => unknown): unknown {
   }
 }
 
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+function readBytes(request: IncomingMessage): Promise<Bytes> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   return new Promise((resolve, reject) => {
@@ -78,7 +102,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
     });
     request.once('end', () => {
       if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
-      else resolve(joined(chunks, sizeBytes));
+      else resolve(new Bytes(chunks));
     });
     request.once('close', () => {
       if (!request.complete)
@@ -87,20 +111,12 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** In memory of its own: a view of a larger buffer would hold all of that for as long as the body is kept. */
-function joined(chunks: readonly Buffer[], sizeBytes: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-  let at = 0;
-  for (const chunk of chunks) at += chunk.copy(bytes, at);
-  return bytes;
-}
-
-async function decoded(bytes: Buffer, encoding: string | undefined): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return bytes;
+async function decoded(came: Bytes, encoding: string | undefined): Promise<Bytes> {
+  if (encoding === undefined || encoding === 'identity') return came;
   const decode = decoders[encoding as keyof typeof decoders];
   if (decode === undefined) throw invalid(`must be in one of ${Object.keys(decoders).join(', ')}`);
   try {
-    return await decode(bytes, { maxOutputLength: PROXY_BODY_BYTES_MAX });
+    return new Bytes([await decode(came.copy(), { maxOutputLength: PROXY_BODY_BYTES_MAX })]);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
     throw invalid(`is not ${encoding}`, error);

@@ -20,13 +20,10 @@ export class EventRelay implements Disposable {
     clearTimeout(this.#silence);
   }
 
-  /** Send framed events; waits while the harness does not read. Throws the signal's reason. */
-  async send(events: string, signal: AbortSignal): Promise<void> {
-    if (this.#response.destroyed) return;
-    this.#begin();
-    this.#silence.refresh();
-    if (this.#response.write(events)) return;
-    await this.#drained(signal);
+  /** Send framed events; a promise while the harness does not read. It rejects with the signal's reason. */
+  send(events: string, signal: AbortSignal): Promise<void> | undefined {
+    if (this.#response.destroyed) return undefined;
+    return this.write(events) ? undefined : this.#drained(signal);
   }
 
   /** A client that leaves instead of reading is no error of the reply. */
@@ -44,11 +41,11 @@ export class EventRelay implements Disposable {
     }
   }
 
-  /** Send what has gone out before this request came; it is not waited for. */
-  write(events: string): void {
+  /** Send without waiting; whether the harness reads. */
+  write(events: string): boolean {
     this.#begin();
     this.#silence.refresh();
-    this.#response.write(events);
+    return this.#response.write(events);
   }
 
   /** Send the last events and end. */

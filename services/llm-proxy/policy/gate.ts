@@ -8,8 +8,8 @@ import { isServing, type Version } from '../domain/policy.ts';
 
 /** A try at an engine, from the gate to its end. */
 export interface Passage extends Disposable {
-  /** Aborts with POLICY_PAUSED when the pause gives up what is in flight. */
-  readonly given: AbortSignal;
+  /** Aborts when the call's does, and with POLICY_PAUSED when the pause gives up what is in flight. */
+  readonly signal: AbortSignal;
   /** What was served when it began. */
   readonly version: Version;
 }
@@ -62,7 +62,8 @@ export class Gate {
   /** Resolves when calls are not held. Throws CALLS_IN_FLIGHT_LIMIT, the signal's reason. */
   async enter(signal: AbortSignal): Promise<Passage> {
     while (this.#closed !== undefined) await this.#wait(this.#closed.promise, signal);
-    return this.#pass();
+    signal.throwIfAborted();
+    return this.#pass(signal);
   }
 
   async #wait(opened: Promise<void>, signal: AbortSignal): Promise<void> {
@@ -78,14 +79,17 @@ export class Gate {
     }
   }
 
-  #pass(): Passage {
+  #pass(signal: AbortSignal): Passage {
     const controller = new AbortController();
+    const abort = (): void => controller.abort(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
     this.#inFlight.add(controller);
     const { policyVersion = 0n, weightVersion = '' } = this.#state?.policy ?? {};
     return {
-      given: controller.signal,
+      signal: controller.signal,
       version: { policyVersion, weightVersion },
       [Symbol.dispose]: () => {
+        signal.removeEventListener('abort', abort);
         this.#inFlight.delete(controller);
         if (this.#inFlight.size === 0 && this.#closed !== undefined) this.#onIdle();
       },

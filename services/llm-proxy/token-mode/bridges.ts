@@ -5,7 +5,7 @@ import { RENDER_MS, RENDERER_PROOF_AGAIN_MS, RENDERINGS_KEPT_MAX } from '../../c
 import type { GoesOn } from '../domain/attempt-state.ts';
 import { commonSuffix, type Frame, type Shape, shapeOf, startsWith, tailOf } from '../domain/bridge.ts';
 import type { Drift } from '../domain/drift.ts';
-import { canonicalJson, type JsonObject, objectOf } from '../domain/json.ts';
+import { canonicalJson, type JsonObject } from '../domain/json.ts';
 import { SKETCH_TOOLS, type Sketch, sketchOf, thinkingOf } from '../domain/template-sketch.ts';
 import type { Render, Rendering } from './renderer.ts';
 
@@ -51,7 +51,7 @@ export class Bridges {
     signal: AbortSignal,
   ): Promise<Int32Array | Drift> {
     const frame = await this.#frame(asked);
-    const messages = asked.messages.map(objectOf);
+    const { messages } = asked;
     const head = { before: messages.slice(0, count - 1), turn: messages[count - 1] as JsonObject };
     const fresh = messages.slice(count);
     const sketch = sketchOf(head, fresh, frame.keepIds);

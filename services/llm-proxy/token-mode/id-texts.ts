@@ -1,56 +1,72 @@
-// Prompts as text: a turn writes out its new ids only, behind the text of the prompt that it goes on from.
-import { ID_TEXT_BYTES_MAX } from '../../common/limits.ts';
-import { startsWith } from '../domain/bridge.ts';
-import type { TokenPrompt } from '../engines/token-call.ts';
+// Prompts as text: a turn writes out its new ids only, behind the text of the call that it goes on from.
+import { ID_TEXT_BYTES_MAX, ID_TEXTS_PER_SESSION_MAX } from '../../common/limits.ts';
+import type { CallIds } from '../domain/attempt-state.ts';
 
-/** Pieces of one text; more are put together. */
-const PIECES_MAX = 64;
+/** A recorded call, and its ids. */
+export interface IdsOfCall {
+  readonly index: number;
+  readonly ids: CallIds;
+}
+
+/** The ids of a recorded call as text: the first `sizeBytes` of the memory. Behind them is room for what comes next. */
+interface IdText {
+  readonly call: number;
+  readonly length: number;
+  readonly memory: Buffer;
+  readonly sizeBytes: number;
+}
+
+const NOTHING: IdText = { call: -1, length: 0, memory: Buffer.alloc(0), sizeBytes: 0 };
 
 export class IdTexts {
-  /** Of each session the prompt sent last; the session used last comes last. */
-  readonly #last = new Map<string, TokenPrompt>();
+  /** By session, that used last at the end; of each the texts used last first. */
+  readonly #known = new Map<string, readonly IdText[]>();
   #sizeBytes = 0;
 
-  /** The ids with their text. */
-  of(session: string, ids: Int32Array): TokenPrompt {
-    const before = this.#last.get(session);
-    const known = before !== undefined && startsWith(ids, before.ids) ? before : undefined;
-    const prompt = { ids, text: known === undefined ? [written(ids)] : behind(known, ids) };
-    this.#keep(session, prompt);
-    return prompt;
+  /** The ids of the call, then these, as the members of a JSON array in pieces. */
+  of(session: string, { index, ids }: IdsOfCall, tail: Int32Array): readonly Buffer[] {
+    const known = this.#known.get(session) ?? [];
+    const before = known.find(({ call }) => ids.extend(call));
+    const text = before?.call === index ? before : extended(before ?? NOTHING, index, ids);
+    // It has the memory of the text before it.
+    this.#keep(session, [text, ...known.filter((one) => one !== before)]);
+    const whole = text.memory.subarray(0, text.sizeBytes);
+    return tail.length === 0 ? [whole] : [whole, Buffer.from(`,${tail.join()}`, 'latin1')];
   }
 
-  #keep(session: string, prompt: TokenPrompt): void {
+  #keep(session: string, texts: readonly IdText[]): void {
     this.#drop(session);
-    this.#last.set(session, prompt);
-    this.#sizeBytes += sizeOf(prompt);
-    for (const oldest of this.#last.keys()) {
+    const kept = texts.slice(0, ID_TEXTS_PER_SESSION_MAX);
+    this.#known.set(session, kept);
+    this.#sizeBytes += sizeOf(kept);
+    for (const oldest of this.#known.keys()) {
       if (this.#sizeBytes <= ID_TEXT_BYTES_MAX || oldest === session) return;
       this.#drop(oldest);
     }
   }
 
   #drop(session: string): void {
-    const known = this.#last.get(session);
-    if (known === undefined) return;
-    this.#sizeBytes -= sizeOf(known);
-    this.#last.delete(session);
+    this.#sizeBytes -= sizeOf(this.#known.get(session));
+    this.#known.delete(session);
   }
 }
 
-const sizeOf = ({ text }: TokenPrompt): number => text.reduce((sum, { length }) => sum + length, 0);
+const sizeOf = (texts: readonly IdText[] = []): number =>
+  texts.reduce((sum, { memory }) => sum + memory.length, 0);
 
-/** Memory of its own: a piece of Node's pool would keep the whole slab alive. */
-function written(ids: Int32Array, before = ''): Buffer {
-  const text = before + ids.join();
-  const bytes = Buffer.allocUnsafeSlow(text.length);
-  bytes.write(text, 'latin1');
-  return bytes;
+/** What is being sent of the earlier text stays as it is: writing goes on behind it. */
+function extended({ length, memory, sizeBytes }: IdText, call: number, ids: CallIds): IdText {
+  const fresh = ids.from(length);
+  const text = `${length === 0 || fresh.length === 0 ? '' : ','}${fresh.join()}`;
+  const end = sizeBytes + text.length;
+  const roomy = end <= memory.length ? memory : grown(memory, sizeBytes, end);
+  roomy.write(text, sizeBytes, 'latin1');
+  return { call, length: ids.length, memory: roomy, sizeBytes: end };
 }
 
-function behind({ ids: before, text }: TokenPrompt, ids: Int32Array): readonly Buffer[] {
-  const fresh = ids.subarray(before.length);
-  if (fresh.length === 0) return text;
-  const pieces = text.length < PIECES_MAX ? text : [Buffer.concat(text)];
-  return [...pieces, written(fresh, before.length === 0 ? '' : ',')];
+/** Half as large again: what is copied in all stays below three times the text. */
+function grown(memory: Buffer, sizeBytes: number, end: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(Math.ceil(end * 1.5));
+  memory.copy(larger, 0, 0, sizeBytes);
+  return larger;
 }

@@ -105,7 +105,7 @@ describe('the local renderer', () => {
       const goesOn: GoesOn = {
         index: 0,
         count,
-        ids: () => ids,
+        ids: { length: ids.length, from: (place) => ids.subarray(place), extend: () => false },
         lastId: ids.at(-1),
         ended: true,
         sampledAt: () => false,

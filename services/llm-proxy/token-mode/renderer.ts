@@ -7,7 +7,7 @@ import { notIds } from '../engines/failures.ts';
 
 /** What a chat template makes a prompt of; always with the generation prompt. */
 export interface Rendering {
-  readonly messages: readonly JsonValue[];
+  readonly messages: readonly JsonObject[];
   readonly tools: readonly JsonValue[];
   /** `templateSettings`. */
   readonly settings: JsonObject;

@@ -5,9 +5,10 @@ import { RENDERERS_KEPT_MAX } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { GoesOn } from '../domain/attempt-state.ts';
 import { type AuditCounts, isAudited } from '../domain/audit.ts';
+import { joined } from '../domain/bridge.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
-import type { JsonValue } from '../domain/json.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { isOneOff, templateSettings } from '../domain/template-settings.ts';
 import { hasMedia } from '../domain/template-sketch.ts';
 import type { EngineCall, TextCall } from '../engines/engine-call.ts';
@@ -34,7 +35,7 @@ export interface TokenModeCall {
   readonly callId: string;
   /** Of session and attempt. */
   readonly session: string;
-  readonly messages: readonly JsonValue[];
+  readonly messages: readonly JsonObject[];
   readonly tools: readonly JsonValue[];
   readonly goesOn: () => GoesOn | Drift;
 }
@@ -86,13 +87,13 @@ export class TokenMode {
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
     const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
     if (typeof tail === 'string') return tail;
-    const prompt = this.#texts.of(call.session, goesOn.ids(tail));
+    const { index, ids, sampledAt } = goesOn;
     if (isAudited(call.callId, this.#settings.audit_share)) {
-      const { render } = renderer;
-      const sent = { ids: prompt.ids, tailLength: tail.length, sampledAt: goesOn.sampledAt };
-      this.#audit.add({ render, rendering, sent });
+      const sent = { ids: joined(ids.from(0), tail), tailLength: tail.length, sampledAt };
+      this.#audit.add({ render: renderer.render, rendering, sent });
     }
-    return prompt;
+    const pieces = this.#texts.of(call.session, goesOn, tail);
+    return { behind: index, tail, length: ids.length + tail.length, text: pieces };
   }
 
   /** A renderer that fails never fails a call: the engine can template what it is asked. */

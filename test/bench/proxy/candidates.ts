@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import process from 'node:process';
+import { nodeFlagsOf } from '../../../clients/cli/services.ts';
 import { TestProxy } from '../../support/llm-proxy.ts';
 import { freePort } from '../../support/nats.ts';
 import { binOf } from './install.ts';
@@ -17,6 +18,8 @@ const pinned = ['taskset', '-c', String(CORE)];
 const READY_MS = 300_000;
 const CHAT = '/v1/chat/completions';
 const NO_KEY = 'none';
+/** Set: a CPU profile of our proxy is written there. */
+const PROFILES = process.env['BENCH_PROFILE'];
 
 export interface Candidate extends AsyncDisposable {
   readonly port: number;
@@ -153,8 +156,10 @@ export async function startPolar(enginePort: number, options: PolarOptions = {})
   const { kind = 'vllm', mode = 'text', nodeFlags = [] } = options;
   const engineUrl = `http://127.0.0.1:${enginePort}`;
   const proxy = await TestProxy.prepare({ engineUrl, kind, inference: { mode } });
+  const profiled = PROFILES === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${PROFILES}`];
   try {
-    await proxy.spawn([...pinned, process.execPath, ...nodeFlags], { POLAR_LOG_LEVEL: 'info' });
+    const started = [process.execPath, ...nodeFlagsOf('llm-proxy'), ...nodeFlags, ...profiled];
+    await proxy.spawn([...pinned, ...started], { POLAR_LOG_LEVEL: 'info' });
   } catch (error) {
     await proxy[Symbol.asyncDispose]();
     throw error;
@@ -197,6 +202,8 @@ export class PolarCandidate implements Candidate {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // A profile is written where the process ends by itself.
+    if (PROFILES !== undefined) await this.proxy.kill('SIGTERM');
     await this.proxy[Symbol.asyncDispose]();
   }
 }

@@ -99,8 +99,14 @@ export class GrowingBody {
     return [...this.#parts, this.#tail];
   }
 
+  /** Turns that it has had, those of earlier beginnings among them. */
   get turn(): number {
     return this.#turn;
+  }
+
+  /** Back to the start, for turns that say something else. */
+  beginAnew(): void {
+    this.#parts.length = 1;
   }
 
   /** The engine has answered: on to the next turn. */

@@ -1,6 +1,6 @@
 // The part of docs/benchmarks.md on growth: a table, and charts beside it.
 import { chart } from './chart.ts';
-import type { Growth } from './growth.ts';
+import { type Growth, TURNS_A_READING } from './growth.ts';
 import { medianOf } from './statistics.ts';
 
 const mean = (values: readonly number[]): number =>
@@ -13,16 +13,16 @@ const OLD = [160, 200] as const;
 const span = (values: readonly number[], [from, to]: readonly [number, number]): readonly number[] =>
   values.slice(from, to);
 
-/** What each turn has added. */
+/** What each turn has added; read after the first turn and after each TURNS_A_READING. */
 const kept = (used: readonly number[], [from, to]: readonly [number, number]): number =>
-  ((used[to - 1] ?? NaN) - (used[from - 1] ?? NaN)) / (to - from);
+  ((used[to / TURNS_A_READING] ?? NaN) - (used[from / TURNS_A_READING] ?? NaN)) / (to - from);
 
 function ratios({ cpuMs, parseMs }: Growth): number[] {
   return cpuMs.map((cpu, i) => cpu / (parseMs[i] ?? NaN));
 }
 
 export function growthTable(growth: Growth): string {
-  const { storedBytes, usedBytes, cpuMs, parseMs, tokens, inTokenMode } = growth;
+  const { storedBytes, usedBytes, cpuMs, systemMs, parseMs, passedMs, tokens, inTokenMode } = growth;
   const total = storedBytes.reduce((sum, bytes) => sum + bytes, 0);
   const row = (what: string, of: (range: readonly [number, number]) => string): string =>
     `| ${what} | ${of(YOUNG)} | ${of(OLD)} |`;
@@ -31,7 +31,14 @@ export function growthTable(growth: Growth): string {
     '|---|--:|--:|',
     row('stored a turn', (range) => kib(mean(span(storedBytes, range)))),
     row('kept in memory a turn', (range) => kib(kept(usedBytes, range))),
-    row('CPU of the proxy a turn, ms', (range) => medianOf(span(cpuMs, range)).toFixed(2)),
+    row('CPU of the proxy a turn, ms, median', (range) => medianOf(span(cpuMs, range)).toFixed(2)),
+    row('the same, mean: with audits and collections of garbage', (range) =>
+      mean(span(cpuMs, range)).toFixed(2),
+    ),
+    row('of the mean in the kernel', (range) => mean(span(systemMs, range)).toFixed(2)),
+    row('CPU of a bare pass-through of the request, ms', (range) =>
+      medianOf(span(passedMs, range)).toFixed(2),
+    ),
     row('CPU of one JSON.parse of request and reply, ms', (range) =>
       medianOf(span(parseMs, range)).toFixed(2),
     ),
@@ -60,6 +67,7 @@ export function growthChart(growth: Growth, residentMiB: readonly number[]): str
       title: 'CPU a turn, ms (200 turns to 100,000 tokens, token mode)',
       lines: [
         { name: 'llm-proxy', values: smooth(growth.cpuMs), colour: '#c22' },
+        { name: 'bare pass-through', values: smooth(growth.passedMs), colour: '#282' },
         { name: 'one JSON.parse of request and reply', values: smooth(growth.parseMs), colour: '#22c' },
       ],
     },

@@ -34,6 +34,7 @@ export interface GrowingPlan {
   readonly kind: 'growing';
   readonly startBytes: number;
   readonly turnBytes: number;
+  /** Of a conversation, before it begins anew. */
   readonly turns: number;
 }
 
@@ -176,13 +177,16 @@ interface Growing {
 const conversations = (plan: Plan, { startBytes, turnBytes }: GrowingPlan): Growing[] =>
   plan.paths.map((path, i) => ({ path, body: new GrowingBody(startBytes, turnBytes, i + 1) }));
 
-/** All sessions by turns, each up to its last one. */
+/** All sessions by turns, for as long as calls begin. */
 function growingSource(sessions: readonly Growing[], turns: number): Source {
   let n = 0;
   return () => {
-    const next = sessions[n++ % sessions.length] as Growing;
-    if (next.body.turn >= turns) return undefined;
-    return { path: next.path, pieces: next.body.pieces, answered: () => next.body.advance() };
+    const { path, body } = sessions[n++ % sessions.length] as Growing;
+    const answered = (): void => {
+      body.advance();
+      if (body.turn % turns === 0) body.beginAnew();
+    };
+    return { path, pieces: body.pieces, answered };
   };
 }
 
@@ -212,9 +216,9 @@ async function prepared(plan: Plan): Promise<(index: number) => Source> {
   const { body } = plan;
   if (body.kind !== 'growing') return (index) => smallSource(plan, body, index);
   const sessions = conversations(plan, body);
-  const warm = growingSource(sessions, 1);
-  await play(plan, warm, 0, new Tally(), Number.POSITIVE_INFINITY);
   const source = growingSource(sessions, body.turns);
+  const firsts = sessions.map(source);
+  await play(plan, () => firsts.shift(), 0, new Tally(), Number.POSITIVE_INFINITY);
   return () => source;
 }
 

@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
+const TICK_MS = 10;
+
 /** The process and all below it. */
 export function treeOf(pid: number): number[] {
   const children = threadsOf(pid).flatMap((thread) =>
@@ -14,6 +16,18 @@ export function treeOf(pid: number): number[] {
 export function cpuMsOf(pid: number): number {
   const threads = treeOf(pid).flatMap((one) => threadsOf(one).map((thread) => `/proc/${one}/task/${thread}`));
   return threads.reduce((sum, path) => sum + Number(text(`${path}/schedstat`).split(' ')[0] ?? 0), 0) / 1e6;
+}
+
+/** Of it that in the kernel, in ms; counted in ticks of 10, so that it says something of many calls only. */
+export function systemMsOf(pid: number): number {
+  const ticks = treeOf(pid).map((one) =>
+    Number(
+      text(`/proc/${one}/stat`)
+        .replace(/^.*\) /, '')
+        .split(' ')[12],
+    ),
+  );
+  return ticks.reduce((sum, each) => sum + each, 0) * TICK_MS;
 }
 
 /** Resident memory of a tree of processes, in MiB. */

@@ -13,7 +13,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, type CandidateName, OTHER_CORE } from './candidates.ts';
 import { type Cell, cellsOf, warmUpOf } from './cells.ts';
-import { type Growth, measureGrowth } from './growth.ts';
+import { measureGrowth } from './growth.ts';
 import { growthChart, growthTable, soakTable } from './growth-report.ts';
 import { installPeers } from './install.ts';
 import { Bench } from './measure.ts';
@@ -92,11 +92,13 @@ const about = (rounds: number): string[] => [
 ];
 
 async function growth(bench: Bench): Promise<void> {
-  const none: Growth = { storedBytes: [], usedBytes: [], cpuMs: [], parseMs: [], tokens: 0, inTokenMode: 0 };
-  const grown = parts.includes('growth') ? await measureGrowth(say) : none;
-  const residentMiB = parts.includes('soak') ? await measureSoak(bench, SOAK_SESSIONS, say) : [];
-  const tables = [growthTable(grown), soakTable(residentMiB, SOAK_SESSIONS * 100)].join('\n\n');
-  if (!written || !parts.includes('growth') || !parts.includes('soak')) return say(`\n${tables}`);
+  const grown = parts.includes('growth') ? await measureGrowth(bench.enginePort, say) : undefined;
+  const residentMiB = parts.includes('soak') ? await measureSoak(bench, SOAK_SESSIONS, say) : undefined;
+  const tables = [
+    ...(grown === undefined ? [] : [growthTable(grown)]),
+    ...(residentMiB === undefined ? [] : [soakTable(residentMiB, SOAK_SESSIONS * 100)]),
+  ].join('\n\n');
+  if (!written || grown === undefined || residentMiB === undefined) return say(`\n${tables}`);
   writeFileSync(join(DOCUMENTS, 'benchmarks-growth.svg'), growthChart(grown, residentMiB));
   const image = '![Cost, storage and memory of a growing session](benchmarks-growth.svg)';
   writePart(join(DOCUMENTS, 'benchmarks.md'), 'proxy growth', `${tables}\n\n${image}`);

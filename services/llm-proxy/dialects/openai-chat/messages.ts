@@ -31,9 +31,8 @@ export function readMessages(messages: JsonValue | undefined, faults: Faults): J
   }
   const before: Before = { callIds: new Set(), legacyIds: new Map() };
   return messages.map((message: JsonValue, i) => {
-    const at = `messages[${i}]`;
     if (isObject(message)) return readOnce(message, i, before, faults);
-    faults.add(at, 'must be an object');
+    faults.add(`messages[${i}]`, 'must be an object');
     return {};
   });
 }
@@ -43,15 +42,16 @@ const known = new WeakMap<JsonObject, JsonObject>();
 
 function readOnce(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
   const { role, tool_call_id: answers } = message;
-  const said = known.get(message) ?? readMessage(message, i, before, faults);
+  const already = known.get(message);
+  const said = already ?? readMessage(message, i, before, faults);
   for (const call of arrayOf(said['tool_calls'])) {
     const id = isObject(call) ? textOf(call['id']) : undefined;
     if (id !== undefined) before.callIds.add(id);
   }
-  if (role === 'tool') {
-    const answered = typeof answers === 'string' && before.callIds.has(answers);
-    faults.expect(answered, `messages[${i}].tool_call_id`, 'must name a tool call of an earlier message');
+  if (role === 'tool' && !(typeof answers === 'string' && before.callIds.has(answers))) {
+    faults.add(`messages[${i}].tool_call_id`, 'must name a tool call of an earlier message');
   }
+  if (already !== undefined) return said;
   const alone = role !== 'function' && !isObject(message['function_call']);
   if (alone && faults.none) known.set(message, said);
   return said;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
+import { ChunkReader } from '../../domain/alike-chunks.ts';
 import { engineBody } from '../../domain/engine-body.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { statusOf } from '../../http/status.ts';
@@ -66,6 +67,18 @@ describe('openai-chat reply', () => {
       model: 'alias',
       choices: [{ index: 0, delta: { content: 'a' }, logprobs: null, finish_reason: null }],
     });
+  });
+
+  it('is the same for chunks that are alike as for each alone', () => {
+    for (const wants of [nothing, { logprobs: true, usage: false }, { logprobs: false, usage: true }]) {
+      const [alike, alone] = [chatWriter(wants, 'm').stream(), chatWriter(wants, 'm').stream()];
+      const reader = new ChunkReader();
+      for (const content of ['a', 'b', '"\u2028\u0007', '', 'c', 'd']) {
+        const choice = { index: 0, delta: { content }, logprobs: { content: [] }, token_ids: [1] };
+        const text = JSON.stringify({ model: 'engine', choices: [choice], usage: null });
+        expect(alike.chunk(reader.read(text) as JsonObject)).to.equal(alone.chunk(JSON.parse(text)));
+      }
+    }
   });
 
   it('is on one line of a stream for every client', () => {

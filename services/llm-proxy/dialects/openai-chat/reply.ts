@@ -1,4 +1,5 @@
 // The openai-chat dialect: what a harness gets to see of a reply.
+import { alikeOf, type Form } from '../../domain/alike-chunks.ts';
 import { arrayOf, countOf, isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import { DONE, eventOf, lineOf } from '../../domain/sse.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
@@ -75,19 +76,49 @@ function chatStream(wants: Wants, shown: string): StreamWriter {
       stream.show(choice);
     }
   };
+  const event = (chunk: JsonObject): string => {
+    const seen = visibleChunk(chunk, wants, shown);
+    if (seen === undefined) return '';
+    if (wants.declared !== undefined) rewrite(seen, wants.declared);
+    return eventOf(lineOf(seen));
+  };
+  const known = new KnownEvent(event);
+  const plain = wants.declared === undefined && !wants.logprobs;
   return {
     contentType: 'text/event-stream; charset=utf-8',
     keepAlive: () => ': keep-alive\n\n',
-    chunk: (chunk) => {
-      const seen = visibleChunk(chunk, wants, shown);
-      if (seen === undefined) return '';
-      if (wants.declared !== undefined) rewrite(seen, wants.declared);
-      return eventOf(lineOf(seen));
-    },
+    chunk: (chunk) => (plain ? known.of(chunk) : undefined) ?? event(chunk),
     end: () => eventOf(DONE),
     // Clients take an error object for the end of the reply, or fail for good; a broken connection they try again.
     failed: () => undefined,
   };
+}
+
+/** Stands for what is said; written with an escape, which nothing else in an event need be. */
+const MARK = '\u0007';
+
+/** The event for chunks that are alike, made once. */
+class KnownEvent {
+  readonly #event: (chunk: JsonObject) => string;
+  #form: Form | undefined;
+  /** Around what is said; unset: it does not stand there as it is. */
+  #around: readonly string[] | undefined;
+
+  constructor(event: (chunk: JsonObject) => string) {
+    this.#event = event;
+  }
+
+  of(chunk: JsonObject): string | undefined {
+    const alike = alikeOf(chunk);
+    if (alike === undefined) return undefined;
+    if (alike.form !== this.#form) {
+      this.#form = alike.form;
+      const around = this.#event(alike.form.saying(MARK)).split(lineOf(MARK));
+      this.#around = around.length === 2 ? around : undefined;
+    }
+    if (this.#around === undefined) return undefined;
+    return `${this.#around[0]}${lineOf(alike.said)}${this.#around[1]}`;
+  }
 }
 
 /** The chunk as the harness sees it; undefined where nothing is left of it. */

@@ -2,8 +2,9 @@
 // a parsed address for each request, a quarter of what a small call cost the proxy; this does what an engine needs.
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { ENGINE_CONNECT_MS, ENGINE_READ_AHEAD_BYTES_MAX } from '../../../common/limits.ts';
+import { ENGINE_CONNECT_MS } from '../../../common/limits.ts';
 import { type AnswerHead, AnswerReader } from '../../domain/http-answer.ts';
+import { Answer } from './answer.ts';
 
 /** Where an engine listens. */
 export interface Address {
@@ -12,85 +13,22 @@ export interface Address {
   readonly tls: boolean;
 }
 
-/** The answer to a request, from its head on. */
-export class Answer implements AsyncIterable<Buffer> {
-  readonly status: number;
-  readonly contentType: string;
-  readonly #connection: Connection;
-  readonly #pieces: Buffer[] = [];
-  #sizeBytes = 0;
-  /** Above it the engine waits until somebody reads. */
-  #aheadBytesMax = ENGINE_READ_AHEAD_BYTES_MAX;
-  #ended = false;
-  #error: Error | undefined;
-  #wake: (() => void) | undefined;
-  /** Set: what comes is thrown away, and if it has not ended until then, the connection is given up. */
-  #tail: NodeJS.Timeout | undefined;
+/** What comes on any connection is read into it and taken before the next read: Node makes 64 KiB for each by itself. */
+const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
-  constructor({ status, contentType }: AnswerHead, connection: Connection) {
-    this.status = status;
-    this.contentType = contentType;
-    this.#connection = connection;
-  }
+/** A piece of a write costs more than a copy of so many bytes. */
+const COPIED_BYTES_MAX = 16 * 1024;
 
-  /** The body. Throws RangeError above `bytesMax`, Error when it is cut. */
-  async whole(bytesMax: number): Promise<Buffer> {
-    this.#aheadBytesMax = bytesMax;
-    while (!this.#ended && this.#sizeBytes <= bytesMax) await this.#more();
-    if (this.#sizeBytes > bytesMax) throw new RangeError(`more than ${bytesMax} bytes`);
-    if (this.#error !== undefined) throw this.#error;
-    return Buffer.concat(this.#pieces, this.#sizeBytes);
+function write(socket: Socket, head: string, body: readonly Buffer[]): void {
+  const [piece] = body;
+  if (piece !== undefined && body.length === 1 && piece.length <= COPIED_BYTES_MAX) {
+    socket.write(Buffer.concat([Buffer.from(head, 'latin1'), piece]));
+    return;
   }
-
-  /** The pieces of the body as they come. Throws Error when it is cut. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
-    for (;;) {
-      const piece = this.#pieces.shift();
-      if (piece !== undefined) {
-        this.#sizeBytes -= piece.length;
-        if (this.#sizeBytes === 0) this.#connection.resume();
-        yield piece;
-      } else if (this.#error !== undefined) throw this.#error;
-      else if (this.#ended) return;
-      else await this.#more();
-    }
-  }
-
-  #more(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  /** Nobody wants what is left of it. */
-  close(): void {
-    if (!this.#ended) this.#connection.destroy(new Error('the answer was given up'));
-  }
-
-  /** Nobody wants what is left of it, which is little: the connection is kept if it ends within `ms`. */
-  finish(ms: number): void {
-    this.#pieces.length = 0;
-    if (this.#ended) return;
-    this.#tail = setTimeout(() => this.close(), ms);
-    this.#connection.resume();
-  }
-
-  /** For the connection. */
-  add(piece: Buffer): void {
-    if (this.#tail !== undefined) return;
-    this.#pieces.push(piece);
-    this.#sizeBytes += piece.length;
-    if (this.#sizeBytes > this.#aheadBytesMax) this.#connection.pause();
-    this.#wake?.();
-  }
-
-  /** For the connection. */
-  end(error?: Error): void {
-    clearTimeout(this.#tail);
-    this.#ended = true;
-    this.#error ??= error;
-    this.#wake?.();
-  }
+  socket.cork();
+  socket.write(head, 'latin1');
+  for (const one of body) socket.write(one);
+  socket.uncork();
 }
 
 interface Exchange extends Disposable {
@@ -124,9 +62,10 @@ export class Connection {
       end: () => this.#end(),
     });
     const { host, port } = address;
+    const to = { host, port, onread: { buffer: READ_BUFFER, callback: (n: number) => this.#take(n) } };
     this.#socket = address.tls
-      ? connectTls({ host, port, servername: host, ALPNProtocols: ['http/1.1'] })
-      : connectPlain(port, host);
+      ? connectTls({ ...to, servername: host, ALPNProtocols: ['http/1.1'] })
+      : connectPlain(to);
     this.#listen(this.#socket);
   }
 
@@ -135,8 +74,7 @@ export class Connection {
     const timer = setTimeout(() => socket.destroy(late), ENGINE_CONNECT_MS);
     for (const event of ['connect', 'close'] as const) socket.once(event, () => clearTimeout(timer));
     socket.setNoDelay(true);
-    socket.on('data', (bytes: Buffer) => this.#read(() => this.#reader.push(bytes)));
-    socket.once('end', () => this.#read(() => this.#reader.close()));
+    socket.once('end', () => this.#ended());
     socket.on('error', (error) => (this.#error ??= error));
     socket.once('close', () => {
       this.#onClose(this);
@@ -153,10 +91,7 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const release = (): void => signal.removeEventListener('abort', abort);
       this.#exchange = { resolve, reject, answer: undefined, [Symbol.dispose]: release };
-      socket.cork();
-      socket.write(head, 'latin1');
-      for (const piece of body) socket.write(piece);
-      socket.uncork();
+      write(socket, head, body);
     });
   }
 
@@ -173,9 +108,20 @@ export class Connection {
     if (this.#socket.isPaused()) this.#socket.resume();
   }
 
-  #read(read: () => void): void {
+  /** So many bytes are in the buffer. */
+  #take(sizeBytes: number): boolean {
     try {
-      read();
+      this.#reader.push(READ_BUFFER.subarray(0, sizeBytes));
+      this.#exchange?.answer?.flush();
+    } catch (error) {
+      this.destroy(error as Error);
+    }
+    return true;
+  }
+
+  #ended(): void {
+    try {
+      this.#reader.close();
     } catch (error) {
       this.destroy(error as Error);
     }

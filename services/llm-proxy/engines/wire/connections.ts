@@ -1,6 +1,7 @@
 // The connections to one engine: as many as there are calls, kept for the calls to come.
 import { ENGINE_IDLE_CONNECTIONS_MAX } from '../../../common/limits.ts';
-import { type Address, type Answer, Connection } from './connection.ts';
+import type { Answer } from './answer.ts';
+import { type Address, Connection } from './connection.ts';
 
 export class Connections implements Disposable {
   readonly #address: Address;

@@ -42,9 +42,9 @@ export const llamacpp: TokenWay = {
       model,
       choices: [{ index: 0, message: turn, finish_reason: finishOf(answer, turn) }],
       usage: {
-        prompt_tokens: prompt.ids.length,
+        prompt_tokens: prompt.length,
         completion_tokens: completion,
-        total_tokens: prompt.ids.length + completion,
+        total_tokens: prompt.length + completion,
       },
     };
   },

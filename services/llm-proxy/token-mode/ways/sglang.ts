@@ -1,30 +1,26 @@
 // SGLang: `input_ids` in the place of the chat template; it streams, and parses calls and thinking, as in text mode.
 import type { JsonObject } from '../../domain/json.ts';
+import { readFirst } from '../../engines/engine-call.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
-
-const CHAT = '/v1/chat/completions';
 
 export const sglang: TokenWay = {
   async whole(request, signal) {
     const { engine, tokens } = request;
-    const reply = await engine.ask(CHAT, bodyOf(request), signal);
+    const reply = await engine.whole(bodyOf(request), signal);
     engine.adapter.readReply(reply, tokens);
     return reply;
   },
 
-  async *chunks(request, signal) {
+  async stream(request, to, signal) {
     const { engine, tokens } = request;
-    for await (const chunk of engine.chunks(bodyOf(request), signal)) {
-      engine.adapter.readChunk(chunk, tokens);
-      yield chunk;
-    }
+    await engine.stream(bodyOf(request), readFirst(engine, tokens, to), signal);
   },
 };
 
 function bodyOf({ sent, prompt }: TokenRequest): readonly Buffer[] {
-  // What was sent need not come back.
-  const { return_prompt_token_ids: _, return_input_ids_in_sglext: __, ...rest } = sent;
+  // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
+  const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
   const body: JsonObject = { ...rest, messages: [{ role: 'user', content: '' }] };
   return withIds('input_ids', prompt, body);
 }

@@ -66,9 +66,9 @@ export class VllmWay implements TokenWay {
     const most = chat['max_completion_tokens'] ?? chat['max_tokens'];
     // The rendering leaves out what is vLLM's own default, 16, which generating takes for no limit.
     if (typeof most === 'number') return { max_tokens: most, ...sampling, ...more };
-    const left = windowTokens - prompt.ids.length;
+    const left = windowTokens - prompt.length;
     if (left > 0) return { ...sampling, ...more, max_tokens: left };
-    const message = `the prompt of ${prompt.ids.length} tokens is longer than the model's context window at ${model}`;
+    const message = `the prompt of ${prompt.length} tokens is longer than the model's context window at ${model}`;
     throw new PolarError('ENGINE_REFUSED', message);
   }
 }

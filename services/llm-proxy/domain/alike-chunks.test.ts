@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import { alikeOf, ChunkReader } from './alike-chunks.ts';
+import type { JsonObject } from './json.ts';
+
+const entry = (token: string, logprob: number | null = -0.5) => ({
+  token,
+  logprob,
+  bytes: [1],
+  top_logprobs: [],
+});
+const vllm = (said: string, more: object = {}) => ({
+  id: 'c',
+  model: 'm',
+  choices: [
+    {
+      index: 0,
+      delta: { content: said },
+      logprobs: { content: [entry(said)] },
+      finish_reason: null,
+      token_ids: [said.length, 7],
+      ...more,
+    },
+  ],
+});
+const sglang = (said: string) => ({
+  id: 'c',
+  choices: [
+    {
+      index: 0,
+      delta: { role: null, content: null, reasoning_content: said, tool_calls: null },
+      logprobs: { content: [entry('"},"logprobs":{"content":['), entry(said)] },
+      finish_reason: null,
+      matched_stop: null,
+    },
+  ],
+  usage: null,
+});
+const SAID = [
+  'a',
+  ' b',
+  '"',
+  '\\',
+  'ä\u{1F914}\n',
+  '',
+  '"},"logprobs":{"content":[',
+  '","',
+  '"]',
+  '[]},"x":"',
+  '\u2028',
+];
+
+/** Both ways in which engines write JSON. */
+const WRITERS: ((value: object) => string)[] = [
+  JSON.stringify,
+  (value) => JSON.stringify(value).replaceAll(/(?<=":|",|\d,|\},)(?=["[{\d-])/g, ' '),
+];
+
+describe('chunks that are alike', () => {
+  for (const form of [vllm, sglang]) {
+    it(`are read as JSON says: ${form.name}`, () => {
+      for (const write of WRITERS) {
+        const reader = new ChunkReader();
+        const texts = ['first', ...SAID, ...SAID].map((said) => write(form(said)));
+        const read = texts.map((text) => reader.read(text));
+        expect(read.map((chunk) => JSON.stringify(chunk))).to.deep.equal(
+          texts.map((text) => JSON.stringify(JSON.parse(text))),
+        );
+        // What is told of them says that the short way was taken, but for the first one and where nothing is said.
+        const known = read.map((chunk) => alikeOf(chunk as JsonObject)?.said);
+        expect(known.filter((said) => said !== undefined).length).to.be.at.least(SAID.length);
+      }
+    });
+  }
+
+  it('are told from others between them', () => {
+    const reader = new ChunkReader();
+    const read = (text: string): string => JSON.stringify(reader.read(text));
+    const values = [
+      vllm('a'),
+      vllm('b'),
+      vllm('c', { finish_reason: 'stop' }),
+      vllm('d', { index: 1 }),
+      vllm('e', { token_ids: 'none' }),
+      vllm('f', { logprobs: null }),
+      vllm('g', { delta: { tool_calls: [{ index: 0, function: { arguments: '{"content":"x' } }] } }),
+      { choices: [] },
+      { choices: [vllm('h').choices[0], vllm('i').choices[0]] },
+      vllm('j'),
+      vllm('k'),
+    ];
+    for (const value of values) expect(read(JSON.stringify(value))).to.equal(JSON.stringify(value));
+    for (const broken of ['', '{', JSON.stringify(vllm('l')).slice(0, -1), `${JSON.stringify(vllm('m'))}}`]) {
+      expect(reader.read(broken), broken).to.equal(undefined);
+    }
+    const hole = vllm('n', { logprobs: { content: [entry('n', null)] } });
+    expect(read(JSON.stringify(vllm('n')).replace('-0.5', 'NaN'))).to.equal(JSON.stringify(hole));
+  });
+
+  it('have values of their own', () => {
+    const reader = new ChunkReader();
+    const [, first, second] = ['x', 'a', 'b'].map((said) => reader.read(JSON.stringify(vllm(said))));
+    const [choice] = (first as JsonObject)['choices'] as JsonObject[];
+    Object.assign(choice as JsonObject, { delta: {} });
+    expect(JSON.stringify(second)).to.equal(JSON.stringify(vllm('b')));
+  });
+});
