@@ -11,6 +11,8 @@ export interface HarnessExecutorConfig extends CommonConfig {
   readonly proxyUrl: string;
   /** Output of harnesses. */
   readonly logsDir: string;
+  /** Files that are kept of sandboxes. */
+  readonly artifactsDir: string;
   /** Folder whose bin/node runs this process, and harnesses from npm. */
   readonly nodeDir: string;
 }
@@ -25,6 +27,7 @@ export function readConfig(env: Environment): HarnessExecutorConfig {
     node,
     proxyUrl: `http://${everywhere ? '127.0.0.1' : node.host}:${node.port}`,
     logsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-logs'),
+    artifactsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-artifacts'),
     nodeDir: dirname(dirname(process.execPath)),
   };
 }

@@ -8,6 +8,7 @@ import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { PolicyWatch } from '../common/nats/policy.ts';
 import { Once } from '../common/once.ts';
+import { ArtifactStore } from './artifacts/artifact-store.ts';
 import type { HarnessExecutorConfig } from './config.ts';
 import { LogStore } from './logs/log-store.ts';
 import type { ProxyClient } from './runs/close-session.ts';
@@ -22,6 +23,7 @@ export interface HarnessExecutorContext extends AsyncDisposable {
   /** The node's LLM proxy. */
   readonly proxy: ProxyClient;
   readonly logs: LogStore;
+  readonly artifacts: ArtifactStore;
   /** Tells when calls are held: a harness's clock stops then. */
   readonly policy: PolicyWatch;
   readonly runs: Once;
@@ -33,6 +35,7 @@ export async function createContext(
   signal: AbortSignal,
 ): Promise<HarnessExecutorContext> {
   const logs = await LogStore.open(config.logsDir);
+  const artifacts = await ArtifactStore.open(config.artifactsDir);
   const bus = await openBus({ url: config.natsUrl, name: `harness-executor-${config.node.id}`, signal });
   const closed = new AbortController();
   const dispose = async (): Promise<void> => {
@@ -49,6 +52,7 @@ export async function createContext(
       runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
       proxy: createServiceClient(ProxyService, config.proxyUrl),
       logs,
+      artifacts,
       policy,
       runs: new Once(),
       [Symbol.asyncDispose]: dispose,

@@ -34,6 +34,9 @@ export const capabilityNotRevoked = (log: Logger, ref: AttemptRef, error: unknow
 export const logNotKept = (log: Logger, ref: AttemptRef, error: unknown): void =>
   log.warn({ ...of(ref), err: error }, 'harness output not kept');
 
+export const artifactsNotKept = (log: Logger, ref: AttemptRef, error: unknown): void =>
+  log.warn({ ...of(ref), err: error }, 'files of the sandbox not kept');
+
 export const installEvents = (log: Logger): InstallEvents => ({
   started: (harness, version) => log.info({ harness, version }, 'harness installation started'),
   progress: (harness, elapsedMs) =>

@@ -1,4 +1,5 @@
 // Installs a harness into the node's cache ahead of time: `node services/harness-executor/install.ts NAME [--cache-dir DIR]`.
+import { resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { asPolarError } from '../common/errors.ts';
@@ -16,7 +17,7 @@ try {
     options: { 'cache-dir': { type: 'string' } },
     allowPositionals: true,
   });
-  const cacheDir = values['cache-dir'] ?? readConfig(process.env).node.cache_dir;
+  const cacheDir = resolve(values['cache-dir'] ?? readConfig(process.env).node.cache_dir);
   for (const name of positionals) {
     await ensureInstalled(
       cacheDir,

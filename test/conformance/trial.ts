@@ -1,16 +1,18 @@
 // One CLI on one case: what it did in its sandbox, and what the proxy recorded of it.
 import { join } from 'node:path';
 import process from 'node:process';
+import { create } from '@bufbuild/protobuf';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { AttemptRefSchema, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { RuntimeSchema } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
-import { HARNESS_MOUNT, NODE_MOUNT } from '../../services/harness-executor/adapters/adapter.ts';
+import { type Launch, launchOf } from '../../services/harness-executor/runs/launch.ts';
 import { build } from '../../services/reconstructor/domain/build.ts';
 import { expand } from '../../services/reconstructor/domain/expand.ts';
 import { callLine, traceLine } from '../../services/reconstructor/domain/export.ts';
 import { breaches } from '../support/laws.ts';
 import { type Case, promptOf } from './cases/case.ts';
-import { type Ask, type Cli, HOME, WORKSPACE } from './clis/cli.ts';
-import type { Installed } from './installs.ts';
+import { type Cli, MODEL, WORKSPACE } from './clis/cli.ts';
 import type { Site } from './site.ts';
 
 const COMMAND_MS = 300_000;
@@ -20,6 +22,8 @@ const LEASE_MS = 1_200_000;
 const PROXY_URL = 'http://127.0.0.1:4141';
 /** The Node.js that runs this. */
 const NODE_DIR = join(process.execPath, '../..');
+
+const sessionOf = (cli: Cli, one: Case): string => `${cli.name}-${one.name}`;
 
 export interface CommandEnd {
   readonly exitCode: number;
@@ -46,21 +50,22 @@ interface Box {
   readonly site: Site;
   readonly runtimeId: string;
   readonly cli: Cli;
-  readonly program: Installed;
+  /** Its folder on this machine. */
+  readonly program: string;
 }
 
-export async function runTrial(cli: Cli, one: Case, program: Installed, site: Site): Promise<Seen> {
+export async function runTrial(cli: Cli, one: Case, program: string, site: Site): Promise<Seen> {
   const { proxy, node } = site;
-  const session = `${cli.name}-${one.name}`;
+  const session = sessionOf(cli, one);
   const capability = await proxy.admit(session);
   const runtimeId = await node.acquire({ session, ttlMs: LEASE_MS });
   const box: Box = { site, runtimeId, cli, program };
-  const asks = one.commands.map((_, n) => askOf(cli, one, n, capability));
+  const launches = one.commands.map((_, n) => launchIn(box, one, n, capability));
   try {
-    await putFiles(box, cli.files(asks[0] as Ask));
+    await putFiles(box, launches[0] as Launch);
     const started = performance.now();
     const commands: CommandEnd[] = [];
-    for (const ask of asks) commands.push(await runCli(box, ask));
+    for (const [n, launch] of launches.entries()) commands.push(await runCli(box, launch, n > 0));
     const ms = performance.now() - started;
     const files = await readFiles(box, Object.keys(one.expected.files));
     return { commands, files, ms, ...(await recorded(site, session)) };
@@ -69,31 +74,35 @@ export async function runTrial(cli: Cli, one: Case, program: Installed, site: Si
   }
 }
 
-const askOf = (cli: Cli, one: Case, n: number, capability: string): Ask => ({
-  prompt: promptOf(cli, one, n),
-  resume: n > 0,
-  url: `${PROXY_URL}/s/${capability}`,
-  capability,
-  case: one.name,
-});
+/** What the harness executor would put into the sandbox and start there. */
+function launchIn({ runtimeId, cli, program }: Box, one: Case, n: number, capability: string): Launch {
+  const instruction = promptOf(cli, one, n);
+  const harness = { name: cli.adapter.name, modelName: MODEL, settings: cli.settings?.(one.name) ?? {} };
+  return launchOf(cli.adapter, {
+    ref: create(AttemptRefSchema, { sessionId: sessionOf(cli, one), attempt: 1, taskId: one.name }),
+    work: create(RunWorkSchema, { runtimeId, instruction, harness }),
+    runtime: create(RuntimeSchema, { runtimeId, proxyUrl: PROXY_URL }),
+    capability,
+    installed: program,
+    nodeDir: NODE_DIR,
+  });
+}
 
-async function runCli({ site, runtimeId, cli, program }: Box, ask: Ask): Promise<CommandEnd> {
-  const target = `${HARNESS_MOUNT}/${cli.name}`;
-  const { argv, env, stdin } = cli.command(ask, `${target}/${program.entry}`);
-  const command = {
+async function runCli(
+  { site, runtimeId, cli }: Box,
+  { command }: Launch,
+  resume: boolean,
+): Promise<CommandEnd> {
+  const { argv } = command;
+  const request = {
+    ...command,
     runtimeId,
-    argv,
-    env: { HOME, TERM: 'dumb', ...env },
-    stdin: Buffer.from(stdin ?? ''),
-    mounts: [
-      { source: program.folder, target },
-      { source: NODE_DIR, target: NODE_MOUNT },
-    ],
+    argv: resume ? cli.resumed(argv) : argv,
     proxyAccess: true,
     timeoutMs: COMMAND_MS,
   };
   const signal = AbortSignal.timeout(COMMAND_MS + LOOK_MS);
-  const { stdout, stderr, result } = await execCollected(site.node.runtimes, command, signal);
+  const { stdout, stderr, result } = await execCollected(site.node.runtimes, request, signal);
   return {
     exitCode: result.exitCode,
     out: Buffer.from(stdout).toString(),
@@ -102,13 +111,10 @@ async function runCli({ site, runtimeId, cli, program }: Box, ask: Ask): Promise
 }
 
 /** The CLI's own files, and what its work begins with. */
-async function putFiles({ site, runtimeId }: Box, home: Readonly<Record<string, string>>): Promise<void> {
-  const files = Object.entries(home).map(([path, content]) => ({
-    target: `${HOME}/${path}`,
-    content: Buffer.from(content),
-  }));
-  const greeting = { target: `${WORKSPACE}/greeting.txt`, content: Buffer.from('good morning\n') };
-  await site.node.runtimes.putFiles({ runtimeId, files: [...files, greeting] });
+async function putFiles({ site, runtimeId, cli }: Box, { files }: Launch): Promise<void> {
+  const more = [...(cli.files ?? []), { path: `${WORKSPACE}/greeting.txt`, content: 'good morning\n' }];
+  const put = more.map(({ path, content }) => ({ target: path, content: Buffer.from(content) }));
+  await site.node.runtimes.putFiles({ runtimeId, files: [...files, ...put] });
 }
 
 async function readFiles(

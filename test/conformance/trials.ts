@@ -2,7 +2,7 @@
 import type { InstallEvents } from '../../services/harness-executor/installs/install.ts';
 import { type Case, scriptsOf } from './cases/case.ts';
 import type { Cli } from './clis/cli.ts';
-import { type Installed, installed } from './installs.ts';
+import { installed } from './installs.ts';
 import type { Result } from './matrix.ts';
 import { type Site, startSite } from './site.ts';
 import { runTrial, type Seen } from './trial.ts';
@@ -45,9 +45,9 @@ export class Sites implements AsyncDisposable {
 }
 
 /** Installs what is not there: by npm one after another, by pip beside them. */
-export async function installAll(clis: readonly Cli[], events: InstallEvents): Promise<Map<Cli, Installed>> {
-  const programs = new Map<Cli, Installed>();
-  const chains = Map.groupBy(clis, ({ install }) => 'npm' in install).values();
+export async function installAll(clis: readonly Cli[], events: InstallEvents): Promise<Map<Cli, string>> {
+  const programs = new Map<Cli, string>();
+  const chains = Map.groupBy(clis, ({ adapter }) => adapter.install?.requirements).values();
   const installChain = async (chain: readonly Cli[]): Promise<void> => {
     for (const cli of chain) programs.set(cli, await installed(cli, events));
   };
@@ -58,7 +58,7 @@ export async function installAll(clis: readonly Cli[], events: InstallEvents): P
 /** Runs the pairs, `jobs` at once, in their order; `ended` hears of each. */
 export async function runPairs(
   pairs: readonly Pair[],
-  programs: ReadonlyMap<Cli, Installed>,
+  programs: ReadonlyMap<Cli, string>,
   sites: Sites,
   jobs: number,
   ended: (result: Result, seen: Seen) => void,
@@ -68,7 +68,7 @@ export async function runPairs(
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { cli, one } = next;
-      const seen = await runTrial(cli, one, programs.get(cli) as Installed, sites.of(one));
+      const seen = await runTrial(cli, one, programs.get(cli) as string, sites.of(one));
       const { ms, records, traces } = seen;
       const result = { cli, one, faults: faultsOf(cli, one, seen), ms, calls: records.length, traces };
       results.push(result);

@@ -3,6 +3,8 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
 import { execCollected } from '../../services/common/exec.ts';
 import { newRef, startNode, type TestNode } from '../support/node.ts';
 import { type ChatRequest, startStandInProxy } from '../support/stand-in-proxy.ts';
@@ -24,6 +26,8 @@ describe('pi in a sandbox', function () {
     node = await startNode(['runtime-prewarm', 'harness-executor']);
   });
   after(() => node[Symbol.asyncDispose]());
+  const harnesses = () =>
+    createServiceClient(HarnessService, `http://127.0.0.1:${node.ports['harness-executor']}`);
 
   for (const backend of ['the default', 'process'] as const) {
     it(`works on an instruction through the proxy, in ${backend} runtime`, async () => {
@@ -55,6 +59,12 @@ describe('pi in a sandbox', function () {
       const look = { runtimeId, argv: ['sh', '-c', 'cat hello.txt; ls -A'], timeoutMs: 10_000 };
       const { stdout } = await execCollected(node.runtimes, look, AbortSignal.timeout(20_000));
       expect(Buffer.from(stdout).toString()).to.equal('hi\nhello.txt\n');
+      const { artifacts } = await harnesses().listSessionArtifacts({ sessionId: ref.sessionId });
+      expect(artifacts).to.have.length(1);
+      expect(artifacts[0]).to.include({ transcript: true });
+      const path = artifacts[0]?.path ?? '';
+      const transcript = await harnesses().getSessionArtifact({ sessionId: ref.sessionId, path });
+      expect(Buffer.from(transcript.content).toString()).to.contain('All done.');
     });
   }
 });

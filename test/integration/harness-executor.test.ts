@@ -10,6 +10,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
+import { HARNESSES } from '../../services/common/specs/catalogue.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, startNode, type TestNode, type WorkCase } from '../support/node.ts';
@@ -233,26 +234,41 @@ describe('harness executor', () => {
 
   it('refuses a harness that it does not have, for good', async () => {
     const ref = newRef();
-    await node.work(ref, { case: 'run', value: { runtimeId: 'rt-none', harness: { name: 'codex' } } });
+    await node.work(ref, { case: 'run', value: { runtimeId: 'rt-none', harness: { name: 'vim' } } });
     const { failure: why } = failedOf(await node.fact(ref));
     expect(why).to.include({ reason: 'UNKNOWN_HARNESS', infrastructure: false });
   });
 
+  it('refuses a harness that no node can install, and says what to do', async () => {
+    const ref = newRef();
+    await node.work(ref, { case: 'run', value: { runtimeId: 'rt-none', harness: { name: 'swe_agent' } } });
+    const { failure: why } = failedOf(await node.fact(ref));
+    expect(why?.reason).to.equal('HARNESS_INSTALL_FAILED');
+    expect(why?.message).to.contain('mini_swe_agent');
+  });
+
   it('lists its adapters', async () => {
     const list = await harnesses().listHarnesses({});
-    expect(list.harnesses.map(({ name, version, dialect }) => [name, version, dialect])).to.deep.equal([
-      ['shell', '', ''],
-      ['pi', '0.87.1', 'openai-chat'],
-    ]);
+    expect(list.harnesses.map(({ name }) => name)).to.deep.equal([...HARNESSES]);
+    const codex = list.harnesses.find(({ name }) => name === 'codex');
+    expect([codex?.version, codex?.dialect]).to.deep.equal(['0.169.0', 'openai-responses']);
     expect(list.harnesses[0]?.installed).to.equal(true);
   });
 
   it('names what is wrong with a question for logs', async () => {
-    const ask = (sessionId: string) =>
-      harnesses()
-        .getSessionLogs({ sessionId })
-        .catch((error) => error.reason);
-    expect(await ask('nobody-0')).to.equal('NOT_FOUND');
-    expect(await ask('../../etc/passwd')).to.equal('INVALID_REQUEST');
+    const asks = [
+      (sessionId: string) => harnesses().getSessionLogs({ sessionId }),
+      (sessionId: string) => harnesses().listSessionArtifacts({ sessionId }),
+      (sessionId: string) => harnesses().getSessionArtifact({ sessionId, path: '/etc/passwd' }),
+    ];
+    for (const ask of asks) {
+      const reason = (id: string) =>
+        ask(id).then(
+          () => 'none',
+          (error) => error.reason,
+        );
+      expect(await reason('nobody-0')).to.equal('NOT_FOUND');
+      expect(await reason('../../etc/passwd')).to.equal('INVALID_REQUEST');
+    }
   });
 });

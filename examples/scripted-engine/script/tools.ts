@@ -16,6 +16,8 @@ const TOOLS = {
     'execute_command',
     'run_command',
     'run_commands',
+    'terminal',
+    'exec',
   ],
   read: ['read', 'read_file', 'view'],
   write: ['write', 'write_file', 'create_file', 'create'],

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { ExecStepSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { ExecStepSchema, McpServerSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { COMMAND_LINE_BYTES_MAX } from '../../common/limits.ts';
-import { HARNESSES } from '../../common/specs/catalogue.ts';
+import { HARNESSES, type HarnessName, MCP_TRANSPORTS, TAKES_SKILLS } from '../../common/specs/catalogue.ts';
 import type { HarnessContext } from './adapter.ts';
 import { ADAPTERS, adapterOf } from './index.ts';
 
@@ -14,6 +14,8 @@ const context: HarnessContext = {
   settings: {},
   step: undefined,
   openaiUrl: 'http://127.0.0.1:4141/s/secret/v1',
+  sessionUrl: 'http://127.0.0.1:4141/s/secret',
+  mcpServers: [],
   capability: 'secret',
 };
 const step = (command: string, cwd = ''): HarnessContext => ({
@@ -24,7 +26,7 @@ const step = (command: string, cwd = ''): HarnessContext => ({
 describe('adapters', () => {
   it('are there for every name of the catalogue, and for no other', () => {
     for (const name of HARNESSES) expect(adapterOf(name).name).to.equal(name);
-    expect(() => adapterOf('codex')).to.throw(PolarError, 'there are shell, pi');
+    expect(() => adapterOf('none')).to.throw(PolarError, 'there are shell, pi');
   });
 
   it('pin what they install', () => {
@@ -32,6 +34,89 @@ describe('adapters', () => {
       expect(install?.version ?? '').to.equal(version);
       if (install !== undefined) expect(version).to.match(/^\d+\.\d+\.\d+$/);
     }
+  });
+});
+
+/** The adapters of programs. */
+const PROGRAMS = Object.values(ADAPTERS).filter(({ name }) => name !== 'shell');
+
+for (const adapter of PROGRAMS) {
+  describe(`${adapter.name} adapter`, () => {
+    const everything = (given: HarnessContext): string =>
+      JSON.stringify([adapter.command(given), adapter.files(given)]);
+
+    it('keeps what is its own beside the workspace, in one folder', () => {
+      const own = [...adapter.files(context).map(({ path }) => path), ...adapter.transcripts];
+      const folders = own.map((path) => /^\/polar\/session\/(\.[\w-]+)\//.exec(path)?.[1]);
+      expect(new Set(folders).size).to.equal(own.length === 0 ? 0 : 1);
+      expect(folders).to.not.include(undefined);
+    });
+
+    it('is told the endpoint, the credential, the model and the instruction', () => {
+      const told = everything(context);
+      expect(told).to.contain('http://127.0.0.1:4141/s/secret').and.contain('org/model:7b');
+      const inFile = adapter.command(context).argv.includes('/polar/session/instruction.md');
+      if (!inFile) expect(told).to.contain(JSON.stringify(context.instruction).slice(1, -1));
+    });
+
+    it('does not take an instruction for an option', () => {
+      expect(adapter.command({ ...context, instruction: '--help' }).argv).to.not.include('--help');
+    });
+
+    it('asks for some model where the task names none', () => {
+      expect(everything({ ...context, modelName: '' })).to.contain('policy');
+    });
+
+    it('refuses a setting that it does not know', () => {
+      const wrong = { ...context, settings: { nonsense: 1 } };
+      expect(() => everything(wrong)).to.throw(PolarError, 'nonsense: unknown key');
+    });
+
+    it('takes skills where the catalogue says so', () => {
+      expect(adapter.skillsDir !== undefined).to.equal(TAKES_SKILLS.some((name) => name === adapter.name));
+    });
+
+    it('takes MCP servers over what the catalogue says', () => {
+      const before = everything(context);
+      for (const transport of ['stdio', 'sse', 'streamable_http'] as const) {
+        const own = transport === 'stdio' ? { command: 'serve', args: ['a"b'] } : { url: 'http://x/mcp' };
+        const server = create(McpServerSchema, { name: 'probe', transport, ...own });
+        const takes = MCP_TRANSPORTS[adapter.name as HarnessName].includes(transport);
+        if (takes) expect(everything({ ...context, mcpServers: [server] })).to.not.equal(before);
+      }
+    });
+  });
+}
+
+/** A setting of a task, and what must stand in files or command then. */
+const SETTINGS: readonly (readonly [HarnessName, Record<string, unknown>, RegExp])[] = [
+  ['claude_code', { max_turns: 3 }, /"--max-turns","3"/],
+  ['claude_code', { reasoning_effort: 'low' }, /"--effort","low"/],
+  ['claude_code', { allowed_tools: ['Bash', 'Edit'] }, /"--allowed-tools","Bash,Edit"/],
+  ['claude_code', { max_thinking_tokens: 0 }, /"MAX_THINKING_TOKENS":"0"/],
+  ['codex', { reasoning_effort: 'high' }, /model_reasoning_effort = \\"high\\"/],
+  ['codex', { multi_agent: true }, /multi_agent = true/],
+  ['gemini_cli', { max_turns: 4 }, /maxSessionTurns\\":4/],
+  ['qwen_code', { max_turns: 5 }, /"--max-session-turns","5"/],
+  ['opencode', { opencode_config: { share: 'disabled', permission: { bash: 'deny' } } }, /deny.*disabled/],
+  ['mini_swe_agent', { step_limit: 9, model_kwargs: { top_p: 1 } }, /step_limit\\":9.*top_p/],
+  ['openclaw', { thinking: 'low' }, /"--thinking","low"/],
+  ['hermes', { max_turns: 7 }, /"--max-turns","7"/],
+];
+for (const [name, settings, wanted] of SETTINGS) {
+  it(`${name} takes ${Object.keys(settings)}`, () => {
+    const given = { ...context, settings: settings as HarnessContext['settings'] };
+    const made = JSON.stringify([ADAPTERS[name].command(given), ADAPTERS[name].files(given)]);
+    expect(made).to.match(wanted);
+  });
+}
+
+describe('opencode adapter', () => {
+  it('lays the given configuration over its own, and keeps the rest', () => {
+    const settings = { opencode_config: { permission: { bash: 'deny' }, provider: { other: {} } } };
+    const config = JSON.parse(ADAPTERS.opencode.files({ ...context, settings })[0]!.content);
+    expect(config.permission).to.deep.equal({ '*': 'allow', bash: 'deny' });
+    expect(Object.keys(config.provider)).to.deep.equal(['polar', 'other']);
   });
 });
 

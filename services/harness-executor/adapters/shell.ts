@@ -13,6 +13,8 @@ export const shell: Adapter = {
   version: '',
   dialect: '',
   install: undefined,
+  transcripts: [],
+  skillsDir: undefined,
   files(context) {
     const command = commandOf(context);
     return fits(command) ? [] : [{ path: COMMAND_FILE, content: command }];

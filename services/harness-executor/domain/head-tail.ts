@@ -35,6 +35,11 @@ export class HeadTail {
     }
   }
 
+  /** All that was pushed, what is not kept too. */
+  get sizeBytes(): number {
+    return this.#headBytes + this.#leftOutBytes + this.#tailBytes;
+  }
+
   /** What is kept, with one line where something is missing. */
   bytes(): Uint8Array {
     const gap = this.#leftOutBytes > 0 ? [Buffer.from(`\n[${this.#leftOutBytes} bytes left out]\n`)] : [];

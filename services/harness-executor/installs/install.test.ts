@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -75,6 +75,46 @@ describe('harness installation', () => {
     const none = { ...adapter, install: undefined };
     expect(await isInstalled(cache, none)).to.equal(true);
     expect(await ensureInstalled(cache, none, events, signal)).to.equal(undefined);
+  });
+
+  describe('from PyPI', () => {
+    const WHEEL = 'polar_test_harness-1.0.0-py3-none-any.whl';
+    const MAKE = `
+import sys, zipfile
+info = "polar_test_harness-1.0.0.dist-info/"
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    wheel.writestr("polar_test_harness/cli.py", "")
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: polar-test-harness\\nVersion: 1.0.0\\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "RECORD", "")
+`;
+    let python: Adapter;
+    beforeEach(() => {
+      execFileSync('python3', ['-c', MAKE, join(folder, WHEEL)]);
+      const requirements = join(folder, 'list.txt');
+      writeFileSync(requirements, `${join(folder, WHEEL)}\n`);
+      const install = { name: 'polar-test-harness', version: '1.0.0', entry: 'polar_test_harness/cli.py' };
+      python = { ...pi, name: 'test', version: '1.0.0', install: { ...install, requirements } };
+    });
+
+    it('is what its list says, and happens again when that has changed', async () => {
+      const there = await ensureInstalled(cache, python, events, signal);
+      expect(existsSync(join(there as string, 'polar_test_harness/cli.py'))).to.equal(true);
+      expect(await isInstalled(cache, python)).to.equal(true);
+      writeFileSync(python.install?.requirements as string, `# more\n${join(folder, WHEEL)}\n`);
+      expect(await isInstalled(cache, python)).to.equal(false);
+      await ensureInstalled(cache, python, events, signal);
+      expect(await isInstalled(cache, python)).to.equal(true);
+      expect(started).to.have.length(2);
+    });
+
+    it('that fails says what pip said', async () => {
+      writeFileSync(python.install?.requirements as string, `${join(folder, 'none.whl')}\n`);
+      const error = await ensureInstalled(cache, python, events, signal).catch((thrown) => thrown);
+      expect(error).to.include({ reason: 'HARNESS_INSTALL_FAILED' });
+      expect(error.message).to.contain('pip ended with exit code 1').and.contain('none.whl');
+      expect(readdirSync(parentOf(python))).to.deep.equal([]);
+    });
   });
 
   it('that fails says what to do, and leaves nothing', async () => {

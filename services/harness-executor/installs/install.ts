@@ -1,12 +1,25 @@
 // Harness programs in the node's cache, installed once each: into a temporary folder, then renamed to its place.
-import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
 import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
+import type { CommandEnd } from './command.ts';
 import { withLock } from './lock.ts';
 import { npmInstall } from './npm.ts';
+import { LIST, pipInstall } from './pip.ts';
 
 /** What is to be installed, under its name. */
 export type Installable = { readonly name: string } & Pick<Adapter, 'install'>;
@@ -28,7 +41,18 @@ export const installFolder = (cacheDir: string, name: string, version: string): 
 /** True when nothing is to be installed, or all of it is there. */
 export async function isInstalled(cacheDir: string, { name, install }: Installable): Promise<boolean> {
   if (install === undefined) return true;
-  return await exists(join(installFolder(cacheDir, name, install.version), install.entry));
+  return await isWhole(installFolder(cacheDir, name, install.version), install);
+}
+
+/** The program is there, and where a list says what belongs to it, what was installed is that list. */
+async function isWhole(folder: string, { entry, requirements }: HarnessPackage): Promise<boolean> {
+  if (!(await exists(join(folder, entry)))) return false;
+  if (requirements === undefined) return true;
+  const [wanted, there] = await Promise.all([
+    readFile(requirements, 'utf8'),
+    readFile(join(folder, LIST), 'utf8').catch(() => undefined),
+  ]);
+  return wanted === there;
 }
 
 /**
@@ -81,19 +105,28 @@ async function installInto(
   try {
     // Commands of a sandbox run under another user.
     await chmod(temp, 0o755);
-    await writeFile(join(temp, 'package.json'), '{"private":true}\n');
-    const { exitCode, outputTail } = await npmInstall(temp, `${install.name}@${install.version}`, signal);
-    if (exitCode !== 0) throw failed(harness, install, `npm ended with exit code ${exitCode}: ${outputTail}`);
+    const { exitCode, outputTail } = await fetchInto(temp, install, signal);
+    if (exitCode !== 0) {
+      throw failed(harness, install, `${managerOf(install)} ended with exit code ${exitCode}: ${outputTail}`);
+    }
     if (!(await exists(join(temp, install.entry))))
       throw failed(harness, install, `it has no ${install.entry}`);
     // Another process may have come first, where a lock was taken over.
-    if (await exists(join(folder, install.entry))) return;
+    if (await isWhole(folder, install)) return;
     await rm(folder, { recursive: true, force: true });
     await rename(temp, folder);
   } finally {
     await rm(temp, { recursive: true, force: true });
   }
 }
+
+async function fetchInto(folder: string, install: HarnessPackage, signal: AbortSignal): Promise<CommandEnd> {
+  if (install.requirements !== undefined) return await pipInstall(folder, install.requirements, signal);
+  await writeFile(join(folder, 'package.json'), '{"private":true}\n');
+  return await npmInstall(folder, install, signal);
+}
+
+const managerOf = ({ requirements }: HarnessPackage): string => (requirements === undefined ? 'npm' : 'pip');
 
 /** What a killed installation left; one that is at work is never this old. */
 async function removeAbandoned(parent: string): Promise<void> {
@@ -114,6 +147,6 @@ const exists = (path: string): Promise<boolean> =>
 const failed = (harness: string, install: HarnessPackage, why: string, cause?: unknown): PolarError =>
   new PolarError(
     'HARNESS_INSTALL_FAILED',
-    `${install.name}@${install.version} could not be installed: ${why}. Check that npm is on PATH and reaches its registry; \`node services/harness-executor/install.ts ${harness}\` tries it ahead of time`,
+    `${install.name}@${install.version} could not be installed: ${why}. Check that ${managerOf(install)} is there and reaches its registry; \`node services/harness-executor/install.ts ${harness}\` tries it ahead of time`,
     { cause },
   );

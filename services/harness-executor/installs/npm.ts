@@ -1,51 +1,18 @@
-// One `npm install` that ends with its parent.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+// Packages from npm.
+import { join } from 'node:path';
 import process from 'node:process';
+import type { HarnessPackage } from '../adapters/adapter.ts';
+import { type CommandEnd, runCommand } from './command.ts';
 
-export interface NpmEnd {
-  readonly exitCode: number;
-  /** The end of what it wrote. */
-  readonly outputTail: string;
-}
-
-const TAIL_CHARS = 2_000;
-
-/** Runs npm in its own process group, and ends that group when standard input ends, as it does when the parent is gone. */
-const WITH_LIFELINE = [
-  'exec 3<&0 </dev/null',
-  '"$@" 3<&- & npm=$!',
-  '{ read -r _ <&3; kill -TERM 0; } & watch=$!',
-  'wait "$npm"; code=$?',
-  'kill "$watch" 2>/dev/null',
-  'exit "$code"',
-].join('\n');
-
-/** Install one package below `folder`. Its install scripts do not run. Rejects when there is no npm. */
-export async function npmInstall(folder: string, spec: string, signal: AbortSignal): Promise<NpmEnd> {
-  signal.throwIfAborted();
-  const args = ['install', spec, '--ignore-scripts', '--no-audit', '--no-fund', '--omit=dev', '--save-exact'];
-  const child = spawn('sh', ['-c', WITH_LIFELINE, 'sh', 'npm', ...args, '--prefix', folder], {
-    cwd: folder,
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  let tail = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      tail = (tail + text).slice(-TAIL_CHARS);
-    });
-  }
-  child.stdin.on('error', () => {});
-  const stop = (): void => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
-  };
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    const [code] = (await once(child, 'close')) as [number | null];
-    signal.throwIfAborted();
-    return { exitCode: code ?? 1, outputTail: tail.trim() };
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+/** Install one package below `folder`. Install scripts do not run, but for the one that the adapter names. */
+export async function npmInstall(
+  folder: string,
+  { name, version, script }: HarnessPackage,
+  signal: AbortSignal,
+): Promise<CommandEnd> {
+  const args = ['--ignore-scripts', '--no-audit', '--no-fund', '--omit=dev', '--save-exact'];
+  const argv = ['npm', 'install', `${name}@${version}`, ...args, '--prefix', folder];
+  const end = await runCommand(folder, argv, signal);
+  if (end.exitCode !== 0 || script === undefined) return end;
+  return await runCommand(folder, [process.execPath, join(folder, script)], signal);
 }

@@ -51,20 +51,23 @@ export class LogStore {
   begin(sessionId: string, attempt: number): AttemptLog {
     const name = nameOf(sessionId, attempt);
     const [stdout, stderr] = [new HeadTail(HARNESS_LOG_EDGE_BYTES), new HeadTail(HARNESS_LOG_EDGE_BYTES)];
-    const snapshot = (exitCode: number): GetSessionLogsResponse =>
+    const snapshot = (exitCode: number, running: boolean): GetSessionLogsResponse =>
       create(GetSessionLogsResponseSchema, {
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),
+        stdoutSize: BigInt(stdout.sizeBytes),
+        stderrSize: BigInt(stderr.sizeBytes),
         exitCode,
         attempt,
+        running,
       });
-    this.#live.set(name, () => snapshot(0));
+    this.#live.set(name, () => snapshot(0, true));
     return {
       stdout: (bytes) => stdout.push(bytes),
       stderr: (bytes) => stderr.push(bytes),
       close: async (exitCode) => {
         try {
-          await this.#write(name, toBinary(GetSessionLogsResponseSchema, snapshot(exitCode)));
+          await this.#write(name, toBinary(GetSessionLogsResponseSchema, snapshot(exitCode, false)));
         } finally {
           this.#live.delete(name);
         }

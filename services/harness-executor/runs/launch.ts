@@ -1,9 +1,10 @@
 // What is put into the sandbox and started there.
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { PolarError } from '../../common/errors.ts';
 import type { ExecInput } from '../../common/exec.ts';
 import { type Adapter, HARNESS_MOUNT, type HarnessContext, NODE_MOUNT } from '../adapters/adapter.ts';
-import { INSTRUCTION_FILE, injectedEnv, mergedEnv, openaiUrl } from '../domain/environment.ts';
+import { INSTRUCTION_FILE, injectedEnv, mergedEnv, openaiUrl, sessionUrl } from '../domain/environment.ts';
 
 export interface LaunchInput {
   readonly ref: AttemptRef;
@@ -16,7 +17,7 @@ export interface LaunchInput {
 }
 
 export interface Launch {
-  readonly files: { target: string; content: Uint8Array }[];
+  readonly files: { target: string; content: Uint8Array; mode?: number }[];
   readonly command: Pick<ExecInput, 'argv' | 'env' | 'cwd' | 'stdin' | 'mounts'>;
 }
 
@@ -30,14 +31,17 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
     settings: work.harness?.settings ?? {},
     step: work.harness?.command,
     openaiUrl: openaiUrl(endpoint),
+    sessionUrl: sessionUrl(endpoint),
     capability,
+    mcpServers: work.harness?.mcpServers ?? [],
   };
   const { argv, env, cwd, stdin } = adapter.command(context);
   const { sessionId, taskId } = ref;
   const injected = injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction });
-  const files = [{ path: INSTRUCTION_FILE, content: work.instruction }, ...adapter.files(context)];
+  const own = [{ path: INSTRUCTION_FILE, content: work.instruction }, ...adapter.files(context)];
+  const files = own.map(({ path, content }) => ({ target: path, content: Buffer.from(content) }));
   return {
-    files: files.map(({ path, content }) => ({ target: path, content: Buffer.from(content) })),
+    files: [...files, ...skillFiles(adapter, input)],
     command: {
       argv,
       env: mergedEnv(injected, runtime.env, work.harness?.env ?? {}, env),
@@ -46,6 +50,18 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
       ...(stdin !== undefined && { stdin: Buffer.from(stdin) }),
     },
   };
+}
+
+function skillFiles({ name, skillsDir }: Adapter, { work: { harness } }: LaunchInput): Launch['files'] {
+  const skills = harness?.skills ?? [];
+  if (skills.length > 0 && skillsDir === undefined) {
+    throw new PolarError('INVALID_TASK', `harness.skills: ${name} takes no skills`);
+  }
+  return skills.map(({ target, content, mode }) => ({
+    target: `${skillsDir}/${target}`,
+    content,
+    mode,
+  }));
 }
 
 function mountsOf(

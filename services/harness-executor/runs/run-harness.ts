@@ -11,13 +11,14 @@ import {
 import type { ExecResult } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import type { PolarError } from '../../common/errors.ts';
 import type { Adapter } from '../adapters/adapter.ts';
-import { adapterOf } from '../adapters/index.ts';
+import { adapterFor } from '../adapters/index.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import { infrastructureCause } from '../domain/exit.ts';
 import * as events from '../events.ts';
 import { ensureInstalled } from '../installs/install.ts';
 import { grantCapability } from './capability.ts';
 import { closeSession } from './close-session.ts';
+import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
 import { execHarness, leaseRuntime, putFiles } from './sandbox.ts';
 
@@ -34,7 +35,7 @@ export async function runHarness(
   signal: AbortSignal,
 ): Promise<RunEnd> {
   const { config, log } = ctx;
-  const adapter = adapterOf(work.harness?.name ?? '');
+  const adapter = await adapterFor(work.harness, config.node.plugins_dir);
   const installed = await ensureInstalled(config.node.cache_dir, adapter, events.installEvents(log), signal);
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   const runtime = await leaseRuntime(ctx, work, signal);
@@ -44,6 +45,7 @@ export async function runHarness(
   const result = await execHarness(ctx, ref, work, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
   const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
+  await keepArtifacts(ctx, ref, work, adapter, runtime, signal);
   return endOf(adapter, result, lastFailure, range);
 }
 

@@ -1,38 +1,12 @@
 // Claude Code: Messages over SSE, whole replies after an error event; the prompt depends on the model's name.
-import { type Cli, CONTEXT_TOKENS, MODEL } from './cli.ts';
-
-const VERSION = '2.1.329';
+import { claudeCode as adapter } from '../../../services/harness-executor/adapters/claude-code.ts';
+import { type Cli, CONTEXT_TOKENS, of } from './cli.ts';
 
 export const claude: Cli = {
   name: 'claude',
-  version: VERSION,
-  dialect: 'anthropic-messages',
-  install: {
-    npm: {
-      name: '@anthropic-ai/claude-code',
-      version: VERSION,
-      entry: 'node_modules/@anthropic-ai/claude-code-linux-x64/claude',
-    },
-  },
-  files: () => ({}),
-  command({ prompt, resume, url, capability }, program) {
-    return {
-      argv: [
-        program,
-        ...['--model', MODEL, '--dangerously-skip-permissions'],
-        ...(resume ? ['--continue'] : []),
-        ...['-p', prompt],
-      ],
-      env: {
-        IS_SANDBOX: '1',
-        ANTHROPIC_BASE_URL: url,
-        ANTHROPIC_API_KEY: capability,
-        ANTHROPIC_DEFAULT_HAIKU_MODEL: MODEL,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(CONTEXT_TOKENS),
-      },
-    };
-  },
+  ...of(adapter),
+  settings: () => ({ context_window: CONTEXT_TOKENS }),
+  resumed: (argv) => [...argv, '--continue'],
   subAgent: (prompt) => ({
     tool: 'Agent',
     arguments: {

@@ -1,57 +1,29 @@
-// What the conformance run has to know about a CLI. One file each; nothing of a CLI is anywhere else.
-import { existsSync } from 'node:fs';
-import type { HarnessPackage } from '../../../services/harness-executor/adapters/adapter.ts';
+// What the conformance run has to know about a CLI beside what its adapter knows. One file each.
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { Adapter, HarnessFile } from '../../../services/harness-executor/adapters/adapter.ts';
 import type { CaseName, Expected } from '../cases/case.ts';
 
-export const HOME = '/polar/session/home';
 export const WORKSPACE = '/polar/session/workspace';
 /** What every CLI is told of the model. */
 export const MODEL = 'policy';
 export const CONTEXT_TOKENS = 60_000;
 export const REPLY_TOKENS_MAX = 8_192;
 
-/** A Python that sandboxes see, in the order of their PATH. */
-export const SANDBOX_PYTHON =
-  ['/usr/local/bin/python3', '/usr/bin/python3'].find((path) => existsSync(path)) ?? 'python3';
-
-/** Packages from PyPI, all of them listed with their versions in a file. */
-export interface PythonPackage {
-  readonly name: string;
-  readonly version: string;
-  readonly requirements: string;
-  /** The file that proves that it is whole. */
-  readonly entry: string;
-}
-
-/** One command to a CLI. */
-export interface Ask {
-  readonly prompt: string;
-  /** Go on with the session of the command before. */
-  readonly resume: boolean;
-  /** Of the session at the proxy, without `/v1`. */
-  readonly url: string;
-  readonly capability: string;
-  readonly case: CaseName;
-}
-
-export interface CliCommand {
-  readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly stdin?: string;
-}
-
 /** A call of the script, as the scripted engine reads it. */
 export type ScriptedCall = Readonly<Record<string, unknown>>;
 
 export interface Cli {
   readonly name: string;
+  /** How the mesh runs it. */
+  readonly adapter: Adapter;
   readonly version: string;
   readonly dialect: string;
-  readonly install: { readonly npm: HarnessPackage } | { readonly python: PythonPackage };
-  /** Files below HOME. */
-  files(ask: Ask): Readonly<Record<string, string>>;
-  /** `program` is the mounted entry. */
-  command(ask: Ask, program: string): CliCommand;
+  /** As in a task. */
+  settings?(one: CaseName): JsonObject;
+  /** Beside the adapter's own. */
+  readonly files?: readonly HarnessFile[];
+  /** Its arguments, where it goes on with the session of the command before. */
+  resumed(argv: readonly string[]): readonly string[];
   /** Calls that end a task, where text alone does not. */
   readonly farewell?: readonly ScriptedCall[];
   /** It asks for whole replies: one that breaks is asked for again by the proxy, unseen. */
@@ -77,3 +49,10 @@ export interface Cli {
 export interface Unlike extends Partial<Expected> {
   readonly why: string;
 }
+
+/** What a CLI has of its adapter. */
+export const of = (adapter: Adapter): Pick<Cli, 'adapter' | 'version' | 'dialect'> => ({
+  adapter,
+  version: adapter.version,
+  dialect: adapter.dialect,
+});

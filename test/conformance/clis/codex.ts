@@ -1,7 +1,6 @@
 // Codex: Responses over SSE; keeps its tools few where no feature asks for more.
-import { type Cli, CONTEXT_TOKENS, HOME, MODEL, type Unlike } from './cli.ts';
-
-const VERSION = '0.169.0';
+import { codex as adapter } from '../../../services/harness-executor/adapters/codex.ts';
+import { type Cli, CONTEXT_TOKENS, of, type Unlike } from './cli.ts';
 
 const OVERFLOW: Unlike = {
   exitCodes: [1],
@@ -13,44 +12,9 @@ const OVERFLOW: Unlike = {
 
 export const codex: Cli = {
   name: 'codex',
-  version: VERSION,
-  dialect: 'openai-responses',
-  install: {
-    npm: {
-      name: '@openai/codex',
-      version: VERSION,
-      entry: 'node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex',
-    },
-  },
-  files: (ask) => ({
-    '.codex/config.toml': `
-model = "${MODEL}"
-model_provider = "polar"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-web_search = "disabled"
-model_context_window = ${CONTEXT_TOKENS}
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-goals = false
-multi_agent = ${ask.case === 'sub-agents'}
-[model_providers.polar]
-name = "polar"
-base_url = "${ask.url}/v1"
-env_key = "POLAR_KEY"
-wire_api = "responses"
-`,
-  }),
-  command({ prompt, resume, capability }, program) {
-    return {
-      argv: [program, 'exec', ...(resume ? ['resume', '--last'] : []), '--skip-git-repo-check', prompt],
-      env: { CODEX_HOME: `${HOME}/.codex`, POLAR_KEY: capability },
-    };
-  },
+  ...of(adapter),
+  settings: (one) => ({ context_window: CONTEXT_TOKENS, multi_agent: one === 'sub-agents' }),
+  resumed: ([program = '', exec = '', ...rest]) => [program, exec, 'resume', '--last', ...rest],
   subAgent: (prompt) => ({
     tool: 'multi_agent_v1__spawn_agent',
     arguments: { message: prompt },

@@ -1,8 +1,6 @@
 // Gemini CLI: generateContent over SSE; a broken socket in a stream ends it.
-import { NODE_MOUNT } from '../../../services/harness-executor/adapters/adapter.ts';
-import { type Cli, MODEL, type Unlike } from './cli.ts';
-
-const VERSION = '0.61.0';
+import { geminiCli as adapter } from '../../../services/harness-executor/adapters/gemini-cli.ts';
+import { type Cli, of, type Unlike } from './cli.ts';
 
 /** What it takes an unknown model for; there is no setting. */
 const WINDOW = 1_048_576;
@@ -17,35 +15,9 @@ const OVERFLOW: Unlike = {
 
 export const gemini: Cli = {
   name: 'gemini',
-  version: VERSION,
-  dialect: 'google-generate',
-  install: {
-    npm: {
-      name: '@google/gemini-cli',
-      version: VERSION,
-      entry: 'node_modules/@google/gemini-cli/bundle/gemini.js',
-    },
-  },
-  files: (ask) => ({
-    '.gemini/settings.json': JSON.stringify({
-      security: { auth: { selectedType: 'gemini-api-key' } },
-      privacy: { usageStatisticsEnabled: false },
-      ...(ask.case === 'compaction' && { model: { compressionThreshold: 5_000 / WINDOW } }),
-      general: { disableAutoUpdate: true },
-    }),
-  }),
-  command({ prompt, resume, url, capability }, program) {
-    return {
-      argv: [
-        `${NODE_MOUNT}/bin/node`,
-        program,
-        ...['-m', MODEL, '--yolo', '--skip-trust'],
-        ...(resume ? ['--resume', 'latest'] : []),
-        ...['-p', prompt],
-      ],
-      env: { GEMINI_API_KEY: capability, GOOGLE_GEMINI_BASE_URL: url },
-    };
-  },
+  ...of(adapter),
+  settings: (one) => (one === 'compaction' ? { compression_threshold: 5_000 / WINDOW } : {}),
+  resumed: (argv) => [...argv, '--resume', 'latest'],
   subAgent: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: 'generalist', prompt } }),
   subAgentEnd: { tool: 'complete_task', arguments: { result: { response: 'It is written.' } } },
   cannot: {},

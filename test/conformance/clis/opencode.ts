@@ -1,7 +1,6 @@
 // OpenCode: a native program; titles are a call of their own unless `--title` is given.
-import { type Cli, CONTEXT_TOKENS, HOME, MODEL, REPLY_TOKENS_MAX, type Unlike } from './cli.ts';
-
-const VERSION = '1.18.33';
+import { opencode as adapter } from '../../../services/harness-executor/adapters/opencode.ts';
+import { type Cli, CONTEXT_TOKENS, of, REPLY_TOKENS_MAX, type Unlike } from './cli.ts';
 
 const OVERFLOW: Unlike = {
   exitCodes: [1],
@@ -15,43 +14,9 @@ const BROKEN_OFF: Unlike = {
 
 export const opencode: Cli = {
   name: 'opencode',
-  version: VERSION,
-  dialect: 'openai-chat',
-  install: {
-    npm: {
-      name: 'opencode-ai',
-      version: VERSION,
-      entry: 'node_modules/opencode-linux-x64/bin/opencode',
-    },
-  },
-  files({ url, capability }) {
-    const models = {
-      [MODEL]: { name: MODEL, limit: { context: CONTEXT_TOKENS, output: REPLY_TOKENS_MAX }, reasoning: true },
-    };
-    const polar = {
-      npm: '@ai-sdk/openai-compatible',
-      options: { baseURL: `${url}/v1`, apiKey: capability },
-      models,
-    };
-    return { 'opencode.json': JSON.stringify({ provider: { polar }, permission: { '*': 'allow' } }) };
-  },
-  command({ prompt, resume }, program) {
-    return {
-      argv: [
-        program,
-        ...['run', '--model', `polar/${MODEL}`, '--title', 'fixed'],
-        ...(resume ? ['--continue'] : []),
-        prompt,
-      ],
-      env: {
-        OPENCODE_CONFIG: `${HOME}/opencode.json`,
-        OPENCODE_DISABLE_AUTOUPDATE: '1',
-        OPENCODE_DISABLE_MODELS_FETCH: '1',
-        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
-        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-      },
-    };
-  },
+  ...of(adapter),
+  settings: () => ({ context_window: CONTEXT_TOKENS, max_tokens: REPLY_TOKENS_MAX, reasoning: true }),
+  resumed: (argv) => [...argv, '--continue'],
   subAgent: (prompt) => ({
     tool: 'task',
     arguments: { description: 'a small part', prompt, subagent_type: 'general' },

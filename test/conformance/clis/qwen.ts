@@ -1,8 +1,6 @@
 // Qwen Code: a prompt of 30 KB with the state of the folder in it, a moving max_tokens.
-import { NODE_MOUNT } from '../../../services/harness-executor/adapters/adapter.ts';
-import { type Cli, CONTEXT_TOKENS, MODEL, type Unlike } from './cli.ts';
-
-const VERSION = '0.24.4';
+import { qwenCode as adapter } from '../../../services/harness-executor/adapters/qwen-code.ts';
+import { type Cli, CONTEXT_TOKENS, of, type Unlike } from './cli.ts';
 
 const BROKEN_OFF: Unlike = {
   traces: 2,
@@ -16,42 +14,9 @@ const OVERFLOW: Unlike = {
 
 export const qwen: Cli = {
   name: 'qwen',
-  version: VERSION,
-  dialect: 'openai-chat',
-  install: {
-    npm: {
-      name: '@qwen-code/qwen-code',
-      version: VERSION,
-      entry: 'node_modules/@qwen-code/qwen-code/cli-entry.js',
-    },
-  },
-  files: () => ({
-    '.qwen/settings.json': JSON.stringify({
-      privacy: { usageStatisticsEnabled: false },
-      general: { enableAutoUpdate: false },
-      memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-      model: { generationConfig: { contextWindowSize: CONTEXT_TOKENS } },
-      security: { auth: { selectedType: 'openai' } },
-    }),
-  }),
-  command({ prompt, resume, url, capability }, program) {
-    return {
-      argv: [
-        `${NODE_MOUNT}/bin/node`,
-        program,
-        '--yolo',
-        ...(resume ? ['--continue'] : []),
-        ...['-p', prompt],
-      ],
-      env: {
-        OPENAI_API_KEY: capability,
-        OPENAI_BASE_URL: `${url}/v1`,
-        OPENAI_MODEL: MODEL,
-        QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
-        QWEN_CODE_NO_RELAUNCH: '1',
-      },
-    };
-  },
+  ...of(adapter),
+  settings: () => ({ context_window: CONTEXT_TOKENS }),
+  resumed: (argv) => [...argv, '--continue'],
   subAgent: (prompt) => ({
     tool: 'agent',
     arguments: {

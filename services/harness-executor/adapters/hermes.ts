@@ -1,0 +1,56 @@
+// Hermes Agent: one query of its chat command, over the chat dialect.
+import { join } from 'node:path';
+import { SESSION_DIR } from '../domain/environment.ts';
+import { readExit } from '../domain/exit.ts';
+import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
+import { pythonEnv, SANDBOX_PYTHON } from './python.ts';
+import { flag, settingsOf } from './settings.ts';
+
+const NAME = 'hermes';
+const VERSION = '0.19.0';
+const PACKAGE: HarnessPackage = {
+  name: 'hermes-agent',
+  version: VERSION,
+  entry: 'hermes_cli/main.py',
+  requirements: join(import.meta.dirname, 'hermes.txt'),
+};
+const FOLDER = `${SESSION_DIR}/.hermes`;
+
+export const hermes: Adapter = {
+  name: NAME,
+  version: VERSION,
+  dialect: 'openai-chat',
+  install: PACKAGE,
+  transcripts: [`${FOLDER}/sessions`],
+  skillsDir: undefined,
+  // JSON is YAML.
+  files: (context) => [{ path: `${FOLDER}/config.yaml`, content: JSON.stringify(configOf(context)) }],
+  command(context) {
+    const { max_turns } = settingsOf(NAME, context);
+    return {
+      argv: [
+        ...[SANDBOX_PYTHON, '-m', 'hermes_cli.main', 'chat', '--yolo', '-Q', ...flag('max-turns', max_turns)],
+        // It takes an instruction as an argument only: at most what one argument can hold.
+        `--query=${context.instruction}`,
+      ],
+      env: { ...pythonEnv(NAME), HERMES_HOME: FOLDER },
+    };
+  },
+  readExit,
+};
+
+function configOf(context: HarnessContext): object {
+  const { context_window } = settingsOf(NAME, context);
+  return {
+    model: {
+      default: modelOf(context),
+      provider: 'custom',
+      base_url: context.openaiUrl,
+      api_key: context.capability,
+      context_length: context_window,
+    },
+    memory: { memory_enabled: false, user_profile_enabled: false },
+    checkpoints: { enabled: false },
+    sessions: { write_json_snapshots: true },
+  };
+}

@@ -1,0 +1,25 @@
+// Which files of a sandbox lie where something is to be kept.
+
+/** Prints for each argument the files below it, or `.` for a file, each ended by NUL, and one more NUL behind all. */
+export const LISTING_SCRIPT = [
+  'for path do',
+  '  if [ -d "$path" ]; then (cd "$path" && find . -type f -print0)',
+  '  elif [ -f "$path" ]; then printf ".\\0"',
+  '  fi',
+  '  printf "\\0"',
+  'done',
+].join('\n');
+
+/** Absolute paths by root, from what the script printed; what stands last and was cut is left out. */
+export function listed(roots: readonly string[], output: Uint8Array): { root: string; path: string }[] {
+  const found: { root: string; path: string }[] = [];
+  let n = 0;
+  const names = Buffer.from(output).toString().split('\0').slice(0, -1);
+  for (const name of names) {
+    const root = roots[n];
+    if (root === undefined) break;
+    if (name === '') n++;
+    else found.push({ root, path: name === '.' ? root : `${root}/${name.slice('./'.length)}` });
+  }
+  return found;
+}

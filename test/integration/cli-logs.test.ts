@@ -1,0 +1,119 @@
+// A Python callable as a harness in a real sandbox, and `polar logs` on what it left.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { polar, ROOT, startPolar } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Mesh, startMesh } from '../support/mesh.ts';
+import { waitForEnd } from '../support/tasks.ts';
+
+const AGENT = `
+import json, sys, urllib.request
+from pathlib import Path
+
+def solve(session):
+    body = {"model": "m", "messages": [{"role": "user", "content": session.instruction}]}
+    headers = {"authorization": f"Bearer {session.api_key}", "content-type": "application/json"}
+    request = urllib.request.Request(f"{session.base_url}/chat/completions", json.dumps(body).encode(), headers)
+    reply = json.load(urllib.request.urlopen(request))
+    session.artifacts_dir.mkdir(exist_ok=True)
+    (session.artifacts_dir / "reply.json").write_text(json.dumps(reply["choices"][0]["message"]))
+    print("asked", session.instruction)
+    print("a warning", file=sys.stderr)
+    return 5
+`;
+const SKILL = '---\nname: juggling\ndescription: How to juggle.\n---\nSlowly.\n';
+const WAIT_MS = 60_000;
+
+describe('polar logs', function () {
+  this.timeout(2 * WAIT_MS);
+  let mesh: Mesh;
+  let session: Session;
+  before(async () => {
+    mesh = await startMesh();
+    const helper = readFileSync(join(ROOT, 'clients/python/src/polar_mesh/harness.py'));
+    const [first] = await submit('callable', 'python3 /polar/session/harness.py my_agent:solve', [
+      ['/polar/session/harness.py', helper],
+      ['/polar/session/workspace/my_agent.py', Buffer.from(AGENT)],
+    ]);
+    session = first as Session;
+  });
+  after(() => mesh?.[Symbol.asyncDispose]());
+
+  const rollout = () => createServiceClient(RolloutService, mesh.schedulerUrl);
+
+  async function begin(taskId: string, command: string, files: [string, Uint8Array][] = []): Promise<void> {
+    const prepare = files.map(([target, content]) => ({
+      step: { case: 'uploadFile' as const, value: { target, content } },
+    }));
+    const harness = { name: 'shell', command: { command }, artifacts: ['/polar/session/artifacts'] };
+    const spec = create(TaskSpecSchema, { taskId, instruction: 'Say it.', harness, runtime: { prepare } });
+    await rollout().submitTask({ spec });
+  }
+  async function submit(...[taskId, command, files]: Parameters<typeof begin>): Promise<Session[]> {
+    await begin(taskId, command, files);
+    return await waitForEnd(rollout(), taskId, WAIT_MS);
+  }
+  const logs = (...args: string[]) => polar(['logs', session.sessionId, '-c', mesh.topologyFile, ...args]);
+
+  it('has a Python callable run, with its exit code and its model call', () => {
+    expect(session.outcome, session.failure?.message).to.equal(Outcome.HARNESS_ERROR);
+    expect(session.failure?.message).to.contain('exit code 5');
+    expect(session.stats?.calls).to.equal(1);
+  });
+
+  it('shows what the harness wrote', async () => {
+    expect(await logs()).to.deep.equal({ code: 0, stdout: 'asked Say it.\n', stderr: '' });
+    expect(await logs('--stderr', '--attempt', '1')).to.include({ code: 0, stdout: 'a warning\n' });
+    const none = await logs('--attempt', '2');
+    expect(none.code).to.equal(1);
+    expect(none.stderr).to.contain('NOT_FOUND');
+  });
+
+  it('lists the files that were kept, and writes one', async () => {
+    const path = '/polar/session/artifacts/reply.json';
+    const { stdout } = await logs('--files', '--json');
+    const [file] = JSON.parse(stdout).files;
+    expect(file).to.include({ path, transcript: false });
+    const written = await logs('--file', path);
+    expect(Buffer.byteLength(written.stdout)).to.equal(file.size_bytes);
+    expect(JSON.parse(written.stdout).role).to.equal('assistant');
+  });
+
+  it('has the transcript of a harness, and shows that its skills were there', async () => {
+    const skill = '/polar/session/.codex/skills/juggling/SKILL.md';
+    const spec = create(TaskSpecSchema, {
+      ...{ taskId: 'skilled', instruction: 'Say it.' },
+      harness: {
+        name: 'codex',
+        skills: [{ target: 'juggling/SKILL.md', content: Buffer.from(SKILL) }],
+        artifacts: [skill],
+      },
+    });
+    await rollout().submitTask({ spec });
+    const [ended] = await waitForEnd(rollout(), 'skilled', 2 * WAIT_MS);
+    expect(ended?.outcome, ended?.failure?.message).to.equal(Outcome.COMPLETED);
+    const ask = (...args: string[]) =>
+      polar(['logs', ended?.sessionId ?? '', '-c', mesh.topologyFile, ...args]);
+    const { stdout } = await ask('--files');
+    expect(stdout).to.match(/^\/polar\/session\/\.codex\/sessions\/\S+\.jsonl +\d+ {2}transcript$/m);
+    expect((await ask('--file', skill)).stdout).to.equal(SKILL);
+  });
+
+  it('follows a harness to its end', async () => {
+    await begin('slow', 'echo one; sleep 2; echo two; exit 1');
+    const { sessions } = await rollout().listSessions({ taskId: 'slow' });
+    await eventually('it was dispatched', async () => {
+      const asked = await rollout().getSession({ sessionId: sessions[0]?.sessionId ?? '' });
+      return (asked.session?.attempts.length ?? 0) > 0;
+    });
+    const { sessionId } = sessions[0] as Session;
+    const { ended } = startPolar(['logs', sessionId, '--follow', '-c', mesh.topologyFile]);
+    expect(await ended).to.deep.equal({ code: 0, stdout: 'one\ntwo\n', stderr: '' });
+  });
+});
