@@ -18,8 +18,11 @@ const OUTPUT_CHARS_MAX = 1 << 20;
 const PROGRESS_MS = 10_000;
 
 const say = (text) => process.stderr.write(`setup: ${text}\n`);
+const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin'];
 const onPath = (name) =>
-  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
+  [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS].some((folder) =>
+    existsSync(join(folder, name)),
+  );
 const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
 
 /** Run a command; its output is shown only when it fails. */
@@ -99,8 +102,10 @@ async function harness(name) {
 
 /** The CLIs that the tests run, ahead of the tests. */
 async function conformance() {
-  const folder = 'test/conformance/clis';
-  const files = readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
+  const folders = ['test/conformance/clis', 'services/harness-executor/adapters'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  );
   const stamp = join(cacheDir, 'harness', '.conformance-stamp');
   const install = join(root, 'test/conformance/install.ts');
   await once(stamp, files, () => run('coding CLIs for the tests (1.7 GB)', node, [install]));
@@ -134,6 +139,12 @@ const SYSTEM = [
   { binary: 'curl', name: 'curl', effect: 'examples of harness shell need curl in the sandbox' },
 ];
 
+const TEST_SYSTEM = [
+  ...SYSTEM,
+  { binary: 'dockerd', name: 'docker.io', effect: 'tests of runtime docker are left out' },
+  { binary: 'ip', name: 'iproute2', effect: 'tests of isolation have no other machine to try to reach' },
+];
+
 async function natsServer() {
   if (process.env.POLAR_NATS_URL !== undefined || findNatsServer() !== undefined) return;
   ensureNatsServer((text) => say(`${text} …`));
@@ -158,7 +169,7 @@ async function main(profile) {
     npmPackages()
       .then(() => harness('pi'))
       .then(() => profile === 'test' && conformance()),
-    systemPackages(SYSTEM),
+    systemPackages(profile === 'test' ? TEST_SYSTEM : SYSTEM),
     natsServer(),
     ...(profile === 'test' ? [pythonPackages()] : []),
   ];

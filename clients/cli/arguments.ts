@@ -48,7 +48,7 @@ export const URL_FLAGS = {
   'rollout-url': {
     type: 'string',
     value: 'URL',
-    help: "the scheduler; default: the topology file's, else $POLAR_ROLLOUT_URL",
+    help: "the scheduler, or several by commas; default: the topology file's, else $POLAR_ROLLOUT_URL",
   },
 } as const satisfies Record<string, Flag>;
 

@@ -1,12 +1,12 @@
 // Where the mesh is, and clients to it.
 import type { Client } from '@connectrpc/connect';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { parseTopology, readTopology, type Topology } from '../../services/common/config/topology.ts';
 import { asPolarError, PolarError } from '../../services/common/errors.ts';
 import { type Arguments, textFlag } from './arguments.ts';
 import { environment } from './config.ts';
+import { leaderClient } from './leader-client.ts';
 
 /** The topology that a command is told of, or the built-in one. */
 export function topologyOf(args: Arguments): Topology {
@@ -24,8 +24,7 @@ export function trajectoryUrl(args: Arguments): string {
   return (url ?? topologyOf(args).reconstructor.public_url).replace(/\/+$/, '');
 }
 
-export const rolloutClient = (url: string): Client<typeof RolloutService> =>
-  createPlainClient(RolloutService, url);
+export const rolloutClient = leaderClient;
 export const trajectoryClient = (url: string): Client<typeof TrajectoryService> =>
   createPlainClient(TrajectoryService, url);
 

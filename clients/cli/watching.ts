@@ -22,9 +22,12 @@ export async function followTask(
   const sessions = new Map<string, Session>();
   let lastSeen = performance.now();
   let limitMs = NEVER_REACHED_MS;
+  let resumeCursor = '';
   while (!signal.aborted) {
     try {
-      for await (const { session } of client.watchTask({ taskId }, { signal })) {
+      const watch = client.watchTask({ taskId, resumeCursor, summary: true }, { signal });
+      for await (const { session, cursor } of watch) {
+        resumeCursor = cursor;
         lastSeen = performance.now();
         limitMs = UNREACHABLE_MS;
         if (session === undefined || !isNews(sessions.get(session.sessionId), session)) continue;

@@ -45,6 +45,10 @@ export const REASONS = {
   BACKEND_NOT_OFFERED: caller(Boundary.SANDBOX, Code.FailedPrecondition),
   NOT_ENDED: caller(Boundary.MESH, Code.FailedPrecondition),
   CANCELLED: caller(Boundary.TASK, Code.Canceled),
+  TASK_CANCELLED: caller(Boundary.TASK, Code.FailedPrecondition),
+  EARLY_STOPPED: caller(Boundary.TASK, Code.Canceled),
+  QUEUE_TIMEOUT: { ...infra(Boundary.MESH, Code.DeadlineExceeded) },
+  CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },
   STREAM_REPLACED: caller(Boundary.MESH, Code.Aborted),
   CONSUMERS_LIMIT: caller(Boundary.MESH, Code.ResourceExhausted),
 
@@ -55,6 +59,7 @@ export const REASONS = {
   RECORDS_MISSING: infra(Boundary.MESH, Code.DataLoss),
   RECORDS_INVALID: { ...infra(Boundary.MESH, Code.DataLoss), retryable: false },
   BATCH_TOO_LARGE: { ...infra(Boundary.MESH, Code.ResourceExhausted), retryable: false },
+  NOT_LEADER: infra(Boundary.MESH),
   STATE_FENCED: { ...infra(Boundary.MESH, Code.Aborted), retryable: false },
   NODE_LOST: infra(Boundary.MESH),
   STAGE_TIMEOUT: infra(Boundary.MESH, Code.DeadlineExceeded),
@@ -75,6 +80,7 @@ export const REASONS = {
 
   UNKNOWN_HARNESS: caller(Boundary.HARNESS, Code.InvalidArgument),
   HARNESS_INSTALL_FAILED: infra(Boundary.HARNESS),
+  HARNESS_PLUGIN_INVALID: caller(Boundary.HARNESS, Code.FailedPrecondition),
   HARNESS_EXIT: caller(Boundary.HARNESS, Code.Aborted),
   HARNESS_TIMEOUT: caller(Boundary.HARNESS, Code.DeadlineExceeded),
   EXECUTOR_LOST: infra(Boundary.MESH),
@@ -122,6 +128,8 @@ export interface PolarErrorOptions {
   readonly fields?: readonly FieldFault[];
   /** When a retry makes sense. */
   readonly retryAfterMs?: number;
+  /** Where to call instead. */
+  readonly leaderUrl?: string | undefined;
 }
 
 /** The one error class. `message` says what happened and what to do; it holds no prompt, key or token. */
@@ -130,12 +138,14 @@ export class PolarError extends Error {
   readonly reason: Reason;
   readonly fields: readonly FieldFault[];
   readonly retryAfterMs: number | undefined;
+  readonly leaderUrl: string | undefined;
 
   constructor(reason: Reason, message: string, options: PolarErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.fields = options.fields ?? [];
     this.retryAfterMs = options.retryAfterMs;
+    this.leaderUrl = options.leaderUrl;
   }
 
   get spec(): ReasonSpec {
@@ -173,12 +183,12 @@ export function toConnectError(thrown: unknown): ConnectError {
   // Connect wraps what a handler throws before an interceptor sees it.
   const error = thrown instanceof ConnectError && thrown.cause instanceof PolarError ? thrown.cause : thrown;
   if (error instanceof ConnectError) return error;
-  const { reason, message, fields, spec, retryAfterMs } = asPolarError(error);
+  const { reason, message, fields, spec, retryAfterMs, leaderUrl } = asPolarError(error);
   const connectError = new ConnectError(message, spec.code, undefined, undefined, error);
   const boundary = Boundary[spec.boundary].toLowerCase();
   connectError.details.push({
     desc: ErrorInfoSchema,
-    value: { reason, domain: 'polar', metadata: { boundary } },
+    value: { reason, domain: 'polar', metadata: { boundary, ...(leaderUrl && { leader_url: leaderUrl }) } },
   });
   if (fields.length > 0) {
     connectError.details.push({ desc: BadRequestSchema, value: { fieldViolations: [...fields] } });
@@ -200,6 +210,7 @@ export function fromConnectError(error: unknown): PolarError {
   return new PolarError(reason ?? reasonOfCode(connectError.code), connectError.rawMessage, {
     cause: error,
     fields: fields.map(({ field, description }) => ({ field, description })),
+    leaderUrl: info?.metadata['leader_url'],
   });
 }
 

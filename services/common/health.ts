@@ -5,10 +5,11 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from '../../gen/ts/grpc/health/v1/health_pb.js';
 
-/** Whether the process serves. Starts as not ready. */
+/** Whether the process serves. Starts as not ready. One that follows is ready, but its services are not. */
 export class Readiness {
   readonly #services: ReadonlySet<string>;
   #ready = false;
+  #following = false;
   #changed = Promise.withResolvers<void>();
 
   constructor(services: readonly string[]) {
@@ -19,8 +20,14 @@ export class Readiness {
     return this.#ready;
   }
 
-  set(ready: boolean): void {
-    this.#ready = ready;
+  /** Ready to take over from the one that leads. */
+  get following(): boolean {
+    return this.#following;
+  }
+
+  set(ready: boolean | 'following'): void {
+    this.#ready = ready !== false;
+    this.#following = ready === 'following';
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
   }
@@ -28,7 +35,8 @@ export class Readiness {
   routes(router: ConnectRouter): void {
     const status = (service: string): Status => {
       if (!this.#services.has(service)) return Status.SERVICE_UNKNOWN;
-      return this.#ready ? Status.SERVING : Status.NOT_SERVING;
+      const serves = this.#ready && (service === '' || !this.#following);
+      return serves ? Status.SERVING : Status.NOT_SERVING;
     };
     const changed = (): Promise<void> => this.#changed.promise;
     router.service(Health, {

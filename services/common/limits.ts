@@ -35,14 +35,14 @@ export const WORK_DELIVERIES_MAX = 5;
 /** Pause before a failed work message comes again, times the delivery count. */
 export const WORK_RETRY_PAUSE_MS = 500;
 /** Heartbeats missed for this long: the node is lost. */
-export const NODE_LOST_MS = 5_000;
-/** A node that has had no answer to its heartbeat for this long removes its sandboxes itself. */
-export const NODE_FENCE_MS = 4_000;
+export const NODE_LOST_MS = 7_000;
+/** A node that has had no answer to its heartbeat for this long removes its sandboxes itself. Longer than a take-over. */
+export const NODE_FENCE_MS = 6_000;
 /** Time between an attempt that failed for infrastructure and the next, times the attempt. */
 export const ATTEMPT_BACKOFF_MS = 500;
 /** What a stage may take beyond its budget before the scheduler gives the attempt up. */
 export const STAGE_GRACE_MS = 30_000;
-/** Sessions that have not ended; above: RESOURCE_EXHAUSTED at submit. */
+/** Sessions of tasks that are not in the archive yet; above: RESOURCE_EXHAUSTED at submit. */
 export const LIVE_SESSIONS_MAX = 200_000;
 /** Changes waiting for the state log; above, RPCs are refused with RESOURCE_EXHAUSTED. */
 export const STATE_QUEUE_MAX = 10_000;
@@ -56,8 +56,16 @@ export const COMMIT_BYTES_PER_SNAPSHOT = 128 * 1024 * 1024;
 export const COMMITS_READ_AT_ONCE_MAX = 32;
 /** Tries to take over the state log from a scheduler that still writes, and to read it while that one purges. */
 export const TAKE_OVER_TRIES_MAX = 100;
-/** Time between two looks whether another scheduler has taken over. */
-export const EPOCH_CHECK_MS = 1_000;
+/** Time between two looks whether the state log answers. */
+export const STATE_LOG_CHECK_MS = 1_000;
+/** A lease that nobody has renewed for this long of an observer's own clock is free. */
+export const LEASE_MS = 3_000;
+/** Its holder counts on it for this long from before it was renewed: less, so that two never do at once. */
+export const LEASE_HELD_MS = 2_400;
+/** Time between two renewals. */
+export const LEASE_RENEW_MS = 750;
+/** Time between two looks of a scheduler that follows. */
+export const LEASE_POLL_MS = 200;
 /** Work whose commit is at most this much older than the log's last one may not be sent; a take-over sends it again. */
 export const WORK_RESEND_MS = 60_000;
 /** Longest wait of a take-over for the facts that came before it; only then is work sent again. */
@@ -68,20 +76,40 @@ export const FACTS_AT_ONCE_MAX = 256;
 export const SIDE_EFFECTS_AT_ONCE_MAX = 256;
 /** Pause before a side effect that failed is tried again, while the session still needs it. */
 export const SIDE_EFFECT_PAUSE_MS = 1_000;
+/** What a task that was cancelled ahead of its submit is refused for. */
+export const TOMBSTONE_MS = 3_600_000;
+/** Such tasks that are remembered; above, the one of longest ago is forgotten. */
+export const TOMBSTONES_MAX = 10_000;
+/** Time between two looks at the queue budgets of sessions. */
+export const QUEUE_CHECK_MS = 1_000;
+/** Longest wait of one long poll; the caller asks again. */
+export const LONG_POLL_MAX_MS = 60_000;
+/** One try of a callback; then it counts as failed. */
+export const CALLBACK_TIMEOUT_MS = 10_000;
+/** Tries of a callback; then it is given up. */
+export const CALLBACK_TRIES_MAX = 10;
+/** Pause after the first failed try of a callback; doubled after each further one. */
+export const CALLBACK_PAUSE_MS = 1_000;
+/** Callbacks on their way at once; more wait. */
+export const CALLBACKS_AT_ONCE_MAX = 16;
+/** Sessions that one callback lists; the others are read by ListSessions. */
+export const CALLBACK_SESSIONS_MAX = 1_000;
+/** A point of dispatch_priority goes before what was submitted this much earlier; so nothing waits for ever behind it. */
+export const PRIORITY_AGE_STEP_MS = 600_000;
 /** Time between two looks at stage deadlines and lost nodes, and at attempts that may go again. */
 export const SCHEDULER_TICK_MS = 100;
 /** A node without heartbeats for this long is forgotten. */
 export const NODE_FORGET_MS = 3_600_000;
 /** Sessions of one task; above: INVALID_TASK. */
-export const SAMPLES_PER_TASK_MAX = 4_096;
+export const SAMPLES_PER_TASK_MAX = 16_384;
 /** A task spec without its file contents: what the scheduler keeps in memory; above: INVALID_TASK. */
 export const TASK_OUTLINE_BYTES_MAX = 384 * 1024;
-/** Specs of tasks with live sessions in the scheduler's memory; above: RESOURCE_EXHAUSTED at submit. */
+/** Specs of these tasks; above: RESOURCE_EXHAUSTED at submit. */
 export const LIVE_SPECS_BYTES_MAX = 96 * 1024 * 1024;
-/** Specs of ended tasks in the scheduler's memory; above, the task that ended first is forgotten. */
-export const ENDED_SPECS_BYTES_MAX = 32 * 1024 * 1024;
-/** Ended sessions in the scheduler's memory; above, the task that ended first is forgotten. */
-export const ENDED_SESSIONS_KEPT_MAX = 50_000;
+/** Ended sessions in one message of the archive: what is read to show one of them. Part of the stored form. */
+export const ARCHIVE_PAGE_SESSIONS = 256;
+/** Archived tasks read at once for a list. */
+export const ARCHIVE_READS_AT_ONCE = 32;
 /** Specs with uploads that are kept from one work message to the next. */
 export const SPECS_CACHED_MAX = 4;
 /** Length of a failure's message on a session; longer ones are cut. */
@@ -210,6 +238,14 @@ export const HARNESS_LOG_EDGE_BYTES = 2 * 1024 * 1024;
 export const HARNESS_LOGS_KEPT_MAX = 2_000;
 /** All harness output that a node keeps; the oldest goes first. */
 export const HARNESS_LOGS_BYTES_MAX = 512 * 1024 * 1024;
+/** Files of one attempt that are kept: its transcript, and what the task names. */
+export const ARTIFACTS_PER_ATTEMPT_MAX = 256;
+/** Their bytes; the one that reaches this is the last. */
+export const ARTIFACTS_PER_ATTEMPT_BYTES_MAX = 32 * 1024 * 1024;
+/** Listing them in the sandbox. */
+export const ARTIFACTS_LISTING_MS = 20_000;
+/** All kept files of a node; the oldest attempt's go first. */
+export const HARNESS_ARTIFACTS_BYTES_MAX = 1024 * 1024 * 1024;
 /** Pieces of work that a process remembers as done, so that a late delivery is not taken for a lost one. */
 export const ENDED_WORK_KEPT_MAX = 10_000;
 /** An instruction in a variable or a command on a command line, under Linux's 128 KiB for one string; above, a file. */
@@ -262,6 +298,10 @@ export const SANDBOX_MEMORY_CHECK_MS = 250;
 export const EXEC_DEFAULT_MS = 600_000;
 /** Longest limit of a command. */
 export const EXEC_TIMEOUT_MAX_MS = 86_400_000;
+/** One call of a container engine, a pull aside; then it counts as failed. */
+export const DOCKER_CALL_MS = 30_000;
+/** Between two looks for a container engine, and for containers that it has and nobody holds. */
+export const DOCKER_LOOK_MS = 3_000;
 /** Read-only folders of one exec; above: INVALID_REQUEST. */
 export const EXEC_MOUNTS_MAX = 16;
 /** Links followed inside a sandbox on the way to one file; above: UNSAFE_PATH. */
@@ -306,5 +346,7 @@ export const RENDERERS_KEPT_MAX = 256;
 export const RENDERER_PROOF_AGAIN_MS = 60_000;
 /** Prompts kept as text, so that a turn writes out its new ids only; above, the session used longest ago goes. */
 export const ID_TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** Of them in one session: of its main conversation, and of some of sub-agents beside it. */
+export const ID_TEXTS_PER_SESSION_MAX = 4;
 /** Audits of token mode that wait; more are counted as missed. */
 export const AUDITS_WAITING_MAX = 64;

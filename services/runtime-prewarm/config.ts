@@ -77,6 +77,8 @@ function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
     workdir: runtime.workdir ?? '',
     cpus: runtime.cpus ?? 0,
     memoryMb: runtime.memory_mb ?? 0,
+    gpus: runtime.gpus ?? 0,
+    storageMb: runtime.storage_mb ?? 0,
   });
 }
 

@@ -33,10 +33,14 @@ export async function createContext(
   await using opened = new AsyncDisposableStack();
   const bus = await openBus({ url: config.natsUrl, name: `runtime-prewarm-${node.id}`, signal });
   opened.defer(() => bus.close());
-  const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path });
+  const dockerSocket = node.docker.socket;
+  const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, dockerSocket });
   opened.use(host);
   events.hostOpened(log, host);
-  const backends = await openBackends({ host, dataDir, proxyUrl: node.public_url, defaultRuntime });
+  const backends = await openBackends({
+    ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker },
+    onChange: (state) => events.backendProbed(log, state),
+  });
   opened.use(backends);
   for (const state of backends.states) events.backendProbed(log, state);
   const runtimes = new RuntimeTable(backends, log);

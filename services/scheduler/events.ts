@@ -1,5 +1,5 @@
 // What the scheduler tells: one function for each business event, one log line each.
-import type { SessionRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
+import type { LeaseRecord, SessionRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
 import type { Fact, Heartbeat } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
@@ -16,6 +16,9 @@ export interface TookOver {
 }
 
 export const tookOver = (log: Logger, told: TookOver): void => log.info(told, 'took over the state log');
+
+export const following = (log: Logger, { holder, publicUrl }: LeaseRecord): void =>
+  log.info({ holder, leader_url: publicUrl }, 'following');
 
 export const fenced = (log: Logger, error: PolarError): void =>
   log.error({ reason: error.reason, err: error }, 'state log closed to this scheduler');
@@ -66,6 +69,24 @@ export const nodeSeen = (log: Logger, { nodeId, bootId, runSlots }: Heartbeat, n
 
 export const nodeLost = (log: Logger, nodeId: string, attempts: number): void =>
   log.warn({ node_id: nodeId, attempts }, 'node lost');
+
+export const callbackDelivered = (log: Logger, id: string): void =>
+  log.info({ callback: id }, 'callback delivered');
+
+export const callbackFailed = (log: Logger, id: string, error: PolarError): void =>
+  log.warn({ callback: id, reason: error.reason, err: error }, 'callback failed, will be tried again');
+
+export const callbackGivenUp = (log: Logger, id: string, error: PolarError): void =>
+  log.error({ callback: id, reason: error.reason, err: error }, 'callback given up');
+
+export const nodeDrained = (log: Logger, nodeId: string, draining: boolean): void =>
+  log.info({ node_id: nodeId, draining }, 'node drained');
+
+export const sessionsRetried = (log: Logger, { record }: TaskState, sessions: number): void =>
+  log.info({ task_id: record.taskId, sessions }, 'sessions retried');
+
+export const taskCancelledAhead = (log: Logger, taskId: string): void =>
+  log.info({ task_id: taskId }, 'task cancelled ahead');
 
 export const heartbeatInvalid = (log: Logger, error: unknown): void =>
   log.warn({ err: error }, 'heartbeat not understood');

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import type { RunningEngine } from '../../examples/scripted-engine/server.ts';
 import { startTestEngine } from '../../examples/scripted-engine/testing.ts';
 import { sleep } from '../../services/common/clock.ts';
-import { EPOCH_CHECK_MS } from '../../services/common/limits.ts';
+import { LEASE_RENEW_MS } from '../../services/common/limits.ts';
 import { polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
 import { freePort, startNats, type TestNats } from '../support/nats.ts';
 
@@ -71,7 +71,7 @@ describe('polar serve_rollout and serve_gateway', function () {
     expect(code).to.equal(1);
     expect(stdout + stderr).to.contain('EADDRINUSE');
     // The one that works stays: by now it would have seen that another one has taken its state over.
-    await sleep(2 * EPOCH_CHECK_MS);
+    await sleep(2 * LEASE_RENEW_MS);
     taken.child.kill('SIGTERM');
     expect((await taken.ended).code).to.equal(0);
   });

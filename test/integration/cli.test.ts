@@ -63,7 +63,7 @@ describe('polar', function () {
   it('lists every fault of a task file before it calls anybody', async () => {
     const task = file(
       'task.yaml',
-      'task_id: a/b\nagent: {harness: codex}\nruntime: {prepare: [{type: upload_file, source: no, target: /x}]}\n',
+      'task_id: a/b\nagent: {harness: vim}\nruntime: {prepare: [{type: upload_file, source: no, target: /x}]}\n',
     );
     const { code, stderr } = await polar(['submit', task]);
     expect(code).to.equal(2);

@@ -54,14 +54,15 @@ describe('runtime-prewarm: backends', () => {
 
   it('refuses a default runtime that it cannot give, at the start and by field', async () => {
     const runtime = {
-      backend: 'docker',
+      backend: 'process',
       gpus: 2,
+      allow_internet: true,
       prepare: [{ type: 'upload_file', source: 'x', target: '/x' }],
     };
     const error = await startNode({ natsUrl: nats.url, node: { default_runtime: runtime } }).catch((e) => e);
     expect(error.reason).to.equal('INVALID_CONFIG');
     expect(error.fields.map(({ field }: { field: string }) => field)).to.eql([
-      'default_runtime.backend',
+      'default_runtime.allow_internet',
       'default_runtime.gpus',
       'default_runtime.prepare',
     ]);

@@ -6,6 +6,12 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
+import {
+  dockerIsThere,
+  PROGRAMS_IMAGE,
+  startDockerWithPrograms,
+  type TestDocker,
+} from '../support/docker.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   bwrapIsThere,
@@ -22,21 +28,31 @@ const reasonOf = async (promise: Promise<unknown>): Promise<string> =>
     (error) => error.reason,
   );
 
-for (const backend of bwrapIsThere ? ['bubblewrap', 'process'] : ['process']) {
+const BACKENDS = [...(bwrapIsThere ? ['bubblewrap'] : []), 'process', ...(dockerIsThere ? ['docker'] : [])];
+
+for (const backend of BACKENDS) {
   describe(`runtime-prewarm: exec with ${backend}`, () => {
     let nats: TestNats;
+    let docker: TestDocker | undefined;
     let node: TestNode;
     let id: string;
-    before(async () => {
+    before(async function () {
+      this.timeout(60_000);
       nats = await startNats();
-      node = await startNode({ natsUrl: nats.url });
+      if (backend === 'docker') docker = await startDockerWithPrograms();
+      node = await startNode({
+        natsUrl: nats.url,
+        ...(docker && { node: { docker: { socket: docker.socket, pull: 'never' } } }),
+      });
     });
     after(async () => {
       await node[Symbol.asyncDispose]();
+      await docker?.[Symbol.asyncDispose]();
       await nats[Symbol.asyncDispose]();
     });
     beforeEach(async () => {
-      id = await node.acquire({ spec: { backend, env: { FROM_TASK: 'task', BOTH: 'task' } } });
+      const image = docker === undefined ? '' : PROGRAMS_IMAGE;
+      id = await node.acquire({ spec: { backend, image, env: { FROM_TASK: 'task', BOTH: 'task' } } });
     });
     afterEach(async () => {
       await node.runtimes.releaseRuntime({ runtimeId: id });

@@ -1,11 +1,11 @@
 // What a sandbox of bubblewrap cannot see or do, tried from the inside; its limits.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
+import { hostBait, outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, isHostRoot, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
@@ -26,6 +26,7 @@ if (bwrapIsThere) {
 
     it('lets no probe through', async () => {
       await using bait = await hostBait(node.folder);
+      await using outside = await outsideServer();
       process.env['POLAR_TEST_BAIT'] = 'bait-env-7f3a';
       const other = await node.acquire({ session: 'other' });
       await node.sh(other, 'echo mine > secret');
@@ -42,6 +43,7 @@ if (bwrapIsThere) {
           PROBE_HOST_FILE: bait.file,
           PROBE_OTHER_FILE: join(node.folder, 'data/nodes/node-1/boxes', other, `root${workspace}/secret`),
           PROBE_TCP: bait.tcp,
+          PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
           PROBE_ABSTRACT: bait.abstract,
           PROBE_HOST_ENV: 'bait-env-7f3a',
           PROBE_HOST_PROC: 'sleep 98765',
@@ -161,32 +163,4 @@ async function copyShell(image: string): Promise<{ status: number | null }> {
   const child = spawn('sh', ['-c', script], { stdio: 'ignore' });
   const [status] = await once(child, 'exit');
   return { status };
-}
-
-interface Bait extends AsyncDisposable {
-  readonly file: string;
-  readonly tcp: string;
-  readonly abstract: string;
-}
-
-/** Things of the host that a sandbox must not reach. */
-async function hostBait(folder: string): Promise<Bait> {
-  const file = join(folder, 'bait');
-  writeFileSync(file, 'bait', { mode: 0o644 });
-  const tcp = createServer().listen(0, '127.0.0.1');
-  const name = `polar-bait-${process.pid}`;
-  const abstract = createServer().listen(`\0${name}`);
-  const sleeper: ChildProcess = spawn('sleep', ['98765'], { stdio: 'ignore' });
-  const servers: Server[] = [tcp, abstract];
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const { port } = tcp.address() as { port: number };
-  return {
-    file,
-    tcp: `127.0.0.1:${port}`,
-    abstract: name,
-    async [Symbol.asyncDispose]() {
-      sleeper.kill('SIGKILL');
-      for (const server of servers) server.close();
-    },
-  };
 }

@@ -99,7 +99,7 @@ describe('scheduler API', () => {
     });
 
     it('names every fault at once', async () => {
-      const spec = taskSpec('bad id', { instruction: '', harness: { name: 'emacs' }, numSamples: 9_999 });
+      const spec = taskSpec('bad id', { instruction: '', harness: { name: 'emacs' }, numSamples: 99_999 });
       const error = await refusal(scheduler.client.submitTask({ spec, requestId: 'x'.repeat(129) }));
       expect(error.reason).to.equal('INVALID_TASK');
       expect(error.fields.map(({ field }) => field)).to.have.members([

@@ -6,7 +6,7 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { SERVICES, type ServiceName } from '../../clients/cli/services.ts';
+import { nodeFlagsOf, SERVICES, type ServiceName } from '../../clients/cli/services.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
@@ -24,6 +24,8 @@ export interface MeshOptions {
   /** Engine to use instead of the scripted one. */
   readonly engineUrl?: string;
   readonly defaultBackend?: 'bubblewrap' | 'process';
+  /** More keys of the node in the topology. */
+  readonly node?: object;
 }
 
 export interface Mesh extends AsyncDisposable {
@@ -119,6 +121,7 @@ function topologyOf(
           max_postrun_workers: options.evaluateSlots ?? 4,
           cache_dir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
           ...(options.defaultBackend && { default_runtime: { backend: options.defaultBackend } }),
+          ...options.node,
         },
       ],
     },
@@ -164,20 +167,16 @@ async function startService(
   name: ServiceName,
   { folder, topologyFile, ports, children }: Launch,
 ): Promise<void> {
-  const child = spawn(
-    process.execPath,
-    ['--max-semi-space-size=2', join(ROOT, 'services', name, 'main.ts')],
-    {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'],
-        HOME: process.env['HOME'],
-        POLAR_TOPOLOGY: topologyFile,
-        POLAR_LIFELINE: 'stdin',
-        NODE_COMPILE_CACHE: compileCache,
-      },
+  const child = spawn(process.execPath, [...nodeFlagsOf(name), join(ROOT, 'services', name, 'main.ts')], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      POLAR_TOPOLOGY: topologyFile,
+      POLAR_LIFELINE: 'stdin',
+      NODE_COMPILE_CACHE: compileCache,
     },
-  );
+  });
   children.set(name, child);
   const log = createWriteStream(join(folder, `${name}.log`), { flags: 'a' });
   child.stdout.pipe(log, { end: false });

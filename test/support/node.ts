@@ -68,7 +68,8 @@ export const newRef = (attempt = 1): AttemptRef =>
     taskId: `task.${sessions}`,
   });
 
-export async function startNode(services: readonly NodeService[]): Promise<TestNode> {
+/** `more`: keys of the node in the topology. */
+export async function startNode(services: readonly NodeService[], more: object = {}): Promise<TestNode> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-node-'));
   const stop = new AbortController();
   const stack = new AsyncDisposableStack();
@@ -81,7 +82,7 @@ export async function startNode(services: readonly NodeService[]): Promise<TestN
       'harness-executor': await freePort(),
       evaluator: await freePort(),
     };
-    writeFileSync(join(folder, 'topology.yaml'), stringify(topologyOf(folder, nats.url, ports)));
+    writeFileSync(join(folder, 'topology.yaml'), stringify(topologyOf(folder, nats.url, ports, more)));
     const bus = await openBus({ url: nats.url, name: 'test' });
     stack.defer(() => bus.close());
     const facts: Fact[] = [];
@@ -121,7 +122,7 @@ export async function startNode(services: readonly NodeService[]): Promise<TestN
   }
 }
 
-function topologyOf(folder: string, natsUrl: string, ports: TestNode['ports']): object {
+function topologyOf(folder: string, natsUrl: string, ports: TestNode['ports'], more: object): object {
   const node = {
     id: NODE_ID,
     host: '127.0.0.1',
@@ -131,6 +132,7 @@ function topologyOf(folder: string, natsUrl: string, ports: TestNode['ports']): 
     evaluator_port: ports.evaluator,
     max_run_workers: 4,
     cache_dir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
+    ...more,
   };
   return { data_dir: join(folder, 'data'), nats: { url: natsUrl }, gateway: { nodes: [node] } };
 }

@@ -4,7 +4,8 @@
 Bait of the host comes in the environment: PROBE_HOST_FILE (a path there), PROBE_OTHER_FILE (a path in another sandbox),
 PROBE_TCP and PROBE_PROXY (host:port), PROBE_ABSTRACT (an abstract socket's name), PROBE_HOST_ENV (a value in the
 manager's environment), PROBE_HOST_PROC (text of a process's command line),
-PROBE_FDS (descriptors that the test process itself inherited). Nothing is harmed where a probe succeeds.
+PROBE_FDS (descriptors that the test process itself inherited), PROBE_OUTSIDE (host:port of other machines, by spaces),
+PROBE_IMAGE (anything: the root file system is a writable image of its own). Nothing is harmed where a probe succeeds.
 """
 import ctypes
 import glob
@@ -98,6 +99,8 @@ def files():
     sockets = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/dbus/system_bus_socket")
     check("control-sockets", any(os.path.exists(path) for path in sockets))
     check("host-shadow", b":$" in slurp("/etc/shadow"))
+    if "IMAGE" in bait:
+        return
     top = set(os.listdir("/")) - set("bin dev etc home lib lib32 lib64 libx32 opt polar proc root run sbin tmp usr var".split())
     check("root-folder", top, top)
     check("usr-writable", opens("/usr/.probe", os.O_CREAT | os.O_WRONLY))
@@ -135,6 +138,7 @@ def network():
     check("interfaces", [name for _, name in socket.if_nameindex() if name == "eth0" or name.startswith(("en", "veth"))])
     check("routes", slurp("/proc/net/route").decode().splitlines()[1:])
     check("host-loopback", connects(bait["TCP"]))
+    check("outside", [where for where in bait["OUTSIDE"].split() if connects(where)])
     check("abstract-socket", connects_abstract(bait["ABSTRACT"]))
     check("raw-socket", works(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close()))
     check("packet-socket", works(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()))

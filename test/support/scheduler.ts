@@ -28,60 +28,107 @@ export { eventually as until } from './eventually.ts';
 export type RolloutClient = Client<typeof RolloutService>;
 
 export interface TestScheduler extends AsyncDisposable {
+  readonly url: string;
   readonly client: RolloutClient;
   readonly failed: Promise<never>;
+  /** Resolves when it leads. */
+  readonly leading: Promise<void>;
 }
 
-/** In this process. */
+/** What a test wants to have in the topology file. */
+export interface TestTopology {
+  readonly rollout?: object;
+  readonly gateway?: object;
+}
+
+/** In this process; it leads, or follows one that does. */
 export async function startScheduler(
   natsUrl: string,
   overrides: ContextOverrides = {},
+  { callbackSecret, ...given }: TestTopology & { readonly callbackSecret?: string } = {},
 ): Promise<TestScheduler> {
   const port = await freePort();
-  const topology = parseTopology(JSON.stringify({ rollout: { host: '127.0.0.1', port } }), 'test');
+  const file = { ...given, rollout: { ...given.rollout, host: '127.0.0.1', port } };
+  const topology = parseTopology(JSON.stringify(file), 'test');
   const log = createLogger('scheduler', process.env['POLAR_TEST_LOG'] ?? 'silent');
-  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false };
+  const secret = callbackSecret === undefined ? {} : { callbackSecret };
+  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false, ...secret };
   const service = await SchedulerService.start(config, log, new AbortController().signal, overrides);
+  const url = `http://127.0.0.1:${port}`;
   return {
-    client: createPlainClient(RolloutService, `http://127.0.0.1:${port}`),
+    url,
+    client: createPlainClient(RolloutService, url),
     failed: service.failed,
+    leading: service.leading,
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
 }
 
 export interface SchedulerProcess extends AsyncDisposable {
+  readonly url: string;
   readonly client: RolloutClient;
+  readonly pid: number;
+  /** What `/readyz` says: `ok`, `following`, `not ready`; empty where nobody answers. */
+  state(): Promise<string>;
+  /** Send a signal. */
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when the process has ended. */
+  ended(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** Start again on the same port; resolves when it is ready. */
+  /** Start again on the same port; resolves when it leads, or follows one that does. */
   start(): Promise<void>;
 }
 
 /** As a process of its own. */
-export async function spawnScheduler(natsUrl: string): Promise<SchedulerProcess> {
+export async function spawnScheduler(
+  natsUrl: string,
+  given: TestTopology = {},
+  nodeFlags: readonly string[] = [],
+): Promise<SchedulerProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-scheduler-'));
   const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
   const topology = join(folder, 'topology.yaml');
-  writeFileSync(topology, JSON.stringify({ rollout: { host: '127.0.0.1', port }, nats: { url: natsUrl } }));
+  const rollout = { ...given.rollout, host: '127.0.0.1' };
+  writeFileSync(topology, JSON.stringify({ ...given, rollout, nats: { url: natsUrl } }));
   const main = join(import.meta.dirname, '..', '..', 'services', 'scheduler', 'main.ts');
   let child: ChildProcess | undefined;
-  const kill = async (): Promise<void> => {
+  const ended = async (): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exited;
+    await once(child, 'exit');
+  };
+  const kill = async (): Promise<void> => {
+    child?.kill('SIGKILL');
+    await ended();
+  };
+  const state = async (): Promise<string> => {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) }).catch(
+      () => undefined,
+    );
+    return (await answer?.text().catch(() => ''))?.trim() ?? '';
   };
   const start = async (): Promise<void> => {
-    const env = { PATH: process.env['PATH'], POLAR_TOPOLOGY: topology, POLAR_LIFELINE: 'stdin' };
-    child = spawn(process.execPath, [main], { env, stdio: ['pipe', 'ignore', 'inherit'] });
-    await until('the scheduler is ready', async () => {
-      const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-      return answer?.ok === true;
-    });
+    const env = {
+      PATH: process.env['PATH'],
+      POLAR_TOPOLOGY: topology,
+      POLAR_ROLLOUT_PORT: String(port),
+      POLAR_LIFELINE: 'stdin',
+      POLAR_LOG_LEVEL: process.env['POLAR_TEST_LOG'] ?? 'silent',
+    };
+    child = spawn(process.execPath, [...nodeFlags, main], { env, stdio: ['pipe', 'ignore', 'inherit'] });
+    await until('the scheduler is ready', async () => /^(ok|following)$/.test(await state()));
   };
   await start();
   return {
-    client: createPlainClient(RolloutService, `http://127.0.0.1:${port}`),
+    url,
+    client: createPlainClient(RolloutService, url),
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    state,
+    signal: (signal) => void child?.kill(signal),
+    ended,
     kill,
     start,
     async [Symbol.asyncDispose]() {
@@ -108,13 +155,13 @@ export async function sessionsOf(client: RolloutClient, taskId: string): Promise
 }
 
 /** The announced group of a task, once it is there. */
-export async function groupOf(bus: Bus, taskId: string, ms = 40_000): Promise<GroupReady> {
+export async function groupOf(bus: Bus, taskId: string, ms = 40_000, groupId = 'g0'): Promise<GroupReady> {
   let group: GroupReady | undefined;
   await until(
     `the group of ${taskId} is announced`,
     async () => {
       try {
-        const subject = subjects.trajectory(taskId, 'g0');
+        const subject = subjects.trajectory(taskId, groupId);
         const stored = await bus.direct.getMessage(STREAMS.trajectories.name, { last_by_subj: subject });
         const bytes = await checkOut(createBlobStore(bus), { data: stored.data, headers: stored.header });
         group = fromBinary(GroupReadySchema, bytes);

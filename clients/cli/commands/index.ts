@@ -1,7 +1,11 @@
 // All commands, in the order of the help.
 import type { Command } from '../arguments.ts';
 import { cancel } from './cancel.ts';
+import { drain } from './drain.ts';
 import { exportSession } from './export.ts';
+import { logs } from './logs.ts';
+import { queues } from './queues.ts';
+import { retry } from './retry.ts';
 import { serve } from './serve.ts';
 import { serveGateway, serveRollout } from './serve-group.ts';
 import { status } from './status.ts';
@@ -14,8 +18,12 @@ export const COMMANDS: readonly Command[] = [
   submit,
   status,
   watch,
+  logs,
   exportSession,
   cancel,
+  retry,
+  queues,
+  drain,
   serve,
   serveRollout,
   serveGateway,

@@ -4,13 +4,16 @@ import { SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import {
   ListNodesResponseSchema,
   ListTasksResponseSchema,
+  type Node,
   type Task,
+  WaitingSchema,
+  WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { asPolarError } from '../../../services/common/errors.ts';
 import { type Command, URL_FLAGS } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
-import { table, timeOf } from '../output/table.ts';
+import { attemptTable, table, timeOf } from '../output/table.ts';
 import { allSessions } from '../watching.ts';
 import { printSessions } from './watch.ts';
 
@@ -31,13 +34,16 @@ export const status: Command = {
 
 async function showMesh(url: string, json: boolean): Promise<void> {
   const client = rolloutClient(url);
-  const [nodes, tasks] = await Promise.all([client.listNodes({}), client.listTasks({ pageSize: 50 })]);
+  const [nodes, tasks] = await Promise.all([
+    client.listNodes({}),
+    client.listTasks({ pageSize: 50, summary: true }),
+  ]);
   if (json) {
     const [a, b] = [toJson(ListNodesResponseSchema, nodes), toJson(ListTasksResponseSchema, tasks)];
     return sayJson({ ...(a as object), ...(b as object) });
   }
   const nodeRows = nodes.nodes.map((node) => [
-    ...[node.nodeId, node.healthy ? 'up' : 'down', node.backends.join(' ')],
+    ...[node.nodeId, nodeState(node), node.backends.join(' ')],
     ...[node.preparing, node.ready, node.running, node.finishing].map(String),
     `${node.prepareSlots}/${node.runSlots}/${node.evaluateSlots}`,
   ]);
@@ -50,7 +56,7 @@ function taskRow(task: Task): string[] {
   const counts = Object.values(task.sessionsByState).reduce((sum, count) => sum + count, 0);
   const ended = Object.entries(task.sessionsByOutcome).map(([name, count]) => `${count} ${name}`);
   return [
-    ...[task.spec?.taskId ?? '', timeOf(task.createTime), String(counts)],
+    ...[task.taskId, timeOf(task.createTime), String(counts)],
     ...[ended.join(', ') || '–', task.meanReward?.toFixed(3) ?? '–'],
   ];
 }
@@ -59,10 +65,39 @@ function taskRow(task: Task): string[] {
 async function showOne(url: string, id: string, json: boolean): Promise<void> {
   const sessions = await allSessions(url, id).catch(async (error) => {
     if (asPolarError(error).reason !== 'NOT_FOUND') throw error;
-    const { session } = await rolloutClient(url).getSession({ sessionId: id });
-    return session === undefined ? [] : [session];
+    if (!(await showSession(url, id, json))) throw error;
+    return undefined;
   });
+  if (sessions === undefined) return;
   if (!json) return printSessions(sessions);
   const values: JsonValue[] = sessions.map((session) => toJson(SessionSchema, session));
   sayJson({ sessions: values });
+}
+
+/** One session with its attempts and, where it waits, why; false where there is none. */
+async function showSession(url: string, sessionId: string, json: boolean): Promise<boolean> {
+  const found = await rolloutClient(url)
+    .getSession({ sessionId })
+    .catch((error) => {
+      if (asPolarError(error).reason !== 'NOT_FOUND') throw error;
+      return undefined;
+    });
+  if (found?.session === undefined) return false;
+  const { session, waiting } = found;
+  if (json) {
+    const sessions = [toJson(SessionSchema, session)];
+    sayJson({ sessions, ...(waiting && { waiting: toJson(WaitingSchema, waiting) }) });
+    return true;
+  }
+  printSessions([session]);
+  if (session.attempts.length > 0) say(`\n${attemptTable(session)}`);
+  if (waiting !== undefined) {
+    say(`\nwaits: ${WaitReason[waiting.reason].toLowerCase().replaceAll('_', ' ')}: ${waiting.message}`);
+  }
+  return true;
+}
+
+function nodeState({ healthy, draining }: Node): string {
+  if (!healthy) return 'down';
+  return draining ? 'draining' : 'up';
 }

@@ -1,4 +1,5 @@
 // polar submit FILE
+import { RetryOnly } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Command, textFlag, URL_FLAGS } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
@@ -12,6 +13,10 @@ export const submit: Command = {
   flags: {
     ...URL_FLAGS,
     'task-id': { type: 'string', value: 'ID', help: "use this id instead of the file's" },
+    resume: {
+      type: 'boolean',
+      help: 'where the task is there already, give its sessions without a trajectory new attempts',
+    },
     wait: { type: 'boolean', help: 'follow the task to its end; exit 1 if a session has no trajectory' },
   },
   examples: [
@@ -22,7 +27,11 @@ export const submit: Command = {
     const spec = readTaskFile(args.operands[0] ?? '');
     spec.taskId = textFlag(args, 'task-id') ?? spec.taskId;
     const url = rolloutUrl(args);
-    const { sessionIds } = await at(url, rolloutClient(url).submitTask({ spec }));
+    const client = rolloutClient(url);
+    const { sessionIds } = await at(url, client.submitTask({ spec }));
+    if (args.flags['resume'] === true) {
+      await at(url, client.retrySessions({ taskId: spec.taskId, only: RetryOnly.MISSING }));
+    }
     if (args.flags['json'] === true) sayJson({ task_id: spec.taskId, session_ids: sessionIds });
     else say(`task ${spec.taskId}\n${sessionIds.map((id) => `session ${id}`).join('\n')}`);
     return args.flags['wait'] === true ? await runWatch({ ...args, operands: [spec.taskId] }) : 0;

@@ -5,7 +5,7 @@ import process from 'node:process';
 import { sleep } from '../../../services/common/clock.ts';
 import { PolarError } from '../../../services/common/errors.ts';
 import { environment, inherited } from '../config.ts';
-import { addressOf, mainOf, NODE_FLAGS, NODE_SERVICES, SERVICES, type ServiceName } from '../services.ts';
+import { addressOf, mainOf, NODE_SERVICES, nodeFlagsOf, SERVICES, type ServiceName } from '../services.ts';
 import { startChild } from './child.ts';
 import { startEngine } from './engine.ts';
 import { lockDataDir } from './lock.ts';
@@ -104,7 +104,7 @@ function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings
     const start = () =>
       startChild({
         command: process.execPath,
-        args: [...NODE_FLAGS, mainOf(name)],
+        args: [...nodeFlagsOf(name), mainOf(name)],
         env: nodeId === undefined ? env : { ...env, POLAR_GATEWAY_NODE_ID: nodeId },
         output: { file: logFile },
         ...(lifeline && { third: lifeline.users }),

@@ -11,7 +11,7 @@ import { type Child, startChild } from './child.ts';
 
 /** Go's memory limit: without it the server keeps what it once read. */
 const GOMEMLIMIT = '512MiB';
-/** What the streams may reserve; they declare 20 GiB. */
+/** What the streams may reserve; they declare 21 GiB. */
 const FILE_STORE = '64GB';
 /** Wait for the server of an earlier mesh to end. */
 const LOCK_WAIT_S = 15;

@@ -56,3 +56,19 @@ export const failureLines = (sessions: readonly Session[]): string[] =>
 
 export const timeOf = (time: Parameters<typeof timestampDate>[0] | undefined): string =>
   time === undefined ? '–' : timestampDate(time).toISOString();
+
+/** Every attempt of a session, the first one on top. */
+export function attemptTable({ attempts }: Session): string {
+  const rows = attempts.map(({ attempt, nodeId, startTime, endTime, times, failure }) => [
+    ...[String(attempt), nodeId, timeOf(startTime), timeOf(endTime)],
+    ...[times?.prepareMs, times?.readyMs, times?.runMs].map(seconds),
+    failure === undefined ? '–' : `${failure.reason}: ${failure.message}`,
+  ]);
+  return table(['attempt', 'node', 'began', 'ended', 'prepare s', 'ready s', 'run s', 'why it ended'], rows);
+}
+
+/** `3 completed, 1 cancelled`. */
+export const countsOf = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');

@@ -33,6 +33,9 @@ class Rollout(pb_grpc.RolloutServiceServicer):
         self.watches = 0
         self.states = {"t-0": SESSION_STATE_QUEUED, "t-1": SESSION_STATE_QUEUED, "t-2": SESSION_STATE_QUEUED}
         self.hold_s = 0.0
+        self.retried: list[tuple[str, int]] = []
+        self.buried: list[str] = []
+        self.cursors: list[str] = []
         self._changed = threading.Condition()
 
     def register(self, server: grpc.Server) -> None:
@@ -72,13 +75,37 @@ class Rollout(pb_grpc.RolloutServiceServicer):
         token = str(index + 1) if index + 1 < len(names) else ""
         return pb.ListSessionsResponse(sessions=[Session(session_id=names[index])], next_page_token=token)
 
+    def GetSession(self, request, context):
+        session = Session(session_id=request.session_id)
+        waiting = pb.Waiting(reason=pb.WAIT_REASON_QUEUE_CAP, message="full")
+        return pb.GetSessionResponse(session=session, waiting=waiting)
+
+    def CancelSession(self, request, context):
+        self.set(request.session_id, SESSION_STATE_ENDED)
+        session = Session(session_id=request.session_id, state=self.states[request.session_id])
+        return pb.CancelSessionResponse(session=session)
+
+    def RetrySessions(self, request, context):
+        self.retried.append((request.task_id, request.only))
+        return pb.RetrySessionsResponse(session_ids=["t-1"])
+
+    def ListQueues(self, request, context):
+        return pb.ListQueuesResponse(queues=[pb.Queue(name="default", weight=1)])
+
+    def DrainNode(self, request, context):
+        return pb.DrainNodeResponse(node=pb.Node(node_id=request.node_id, draining=not request.undo))
+
     def CancelTask(self, request, context):
+        if request.ahead:
+            self.buried.append(request.task_id)
+            return pb.CancelTaskResponse()
         for name in self.states:
             self.set(name, SESSION_STATE_ENDED)
         return pb.CancelTaskResponse(task=self.GetTask(request, context).task)
 
     def WatchTask(self, request, context):
         self.watches += 1
+        self.cursors.append(request.resume_cursor)
         told: dict[str, int] = {}
         context.add_callback(lambda: self.set("t-0", self.states["t-0"]))
         while context.is_active():
@@ -88,10 +115,11 @@ class Rollout(pb_grpc.RolloutServiceServicer):
                     self._changed.wait(0.2)
             for name, state in news.items():
                 told[name] = state
-                yield pb.WatchTaskResponse(session=Session(session_id=name, state=state))
+                session = Session(session_id=name, state=state)
+                yield pb.WatchTaskResponse(session=session, cursor=f"{len(told)}")
             if not news and self._ended():
                 return
-            yield pb.WatchTaskResponse()
+            yield pb.WatchTaskResponse(cursor=f"{len(told)}")
 
     def _ended(self) -> bool:
         return all(state == SESSION_STATE_ENDED for state in self.states.values())
@@ -239,6 +267,8 @@ def test_wait_ends_with_the_task_and_watch_tells_each_change_once(mesh, stack):
     assert seen[3] == ("t-1", SESSION_STATE_RUNNING)
     assert sorted(seen[4:]) == [(name, SESSION_STATE_ENDED) for name in ("t-0", "t-1", "t-2")]
     assert service.watches == 3
+    assert service.cursors[0] == ""
+    assert all(service.cursors[1:])
     assert client.wait("t").HasField("end_time")
 
 
@@ -266,3 +296,20 @@ def test_a_closed_client_says_so(mesh):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ValueError, match="http"):
         Client(url)
+
+
+def test_sessions_queues_and_nodes(mesh):
+    service, _, client = mesh
+    found = client.get_session("t-0")
+    assert (found.session.session_id, found.waiting.reason) == ("t-0", pb.WAIT_REASON_QUEUE_CAP)
+    assert client.cancel_session("t-0").state == SESSION_STATE_ENDED
+    assert client.retry("t") == ["t-1"]
+    assert client.retry("t", only="missing") == ["t-1"]
+    assert service.retried == [("t", pb.RETRY_ONLY_INFRASTRUCTURE), ("t", pb.RETRY_ONLY_MISSING)]
+    with pytest.raises(ValueError):
+        client.retry("t", only="some")
+    assert [queue.name for queue in client.list_queues()] == ["default"]
+    assert client.drain("n").draining
+    assert not client.drain("n", undo=True).draining
+    client.cancel("later", ahead=True)
+    assert service.buried == ["later"]

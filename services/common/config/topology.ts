@@ -3,6 +3,7 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { QUEUE_PATTERN } from '../ids.ts';
 import { poolAliasSchema } from '../specs/model-pools.ts';
 import { runtimeSchema } from '../specs/runtime.ts';
 import { parseStrict, readText } from './faults.ts';
@@ -11,6 +12,10 @@ const port = z.int().min(1).max(65_535);
 const host = z.string().min(1);
 const positive = z.number().positive();
 const count = z.int().positive();
+
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable, not the key itself');
 
 const url = z
   .string()
@@ -38,7 +43,29 @@ const nats = z.strictObject({
   port: port.default(4222),
 });
 
+/** [mesh] Queues that tasks may wait in share run time by weight; those that are not here have weight 1 and no cap. */
+const queues = z
+  .array(
+    z.strictObject({
+      name: z.string().regex(QUEUE_PATTERN, 'must be 1 to 64 of [A-Za-z0-9._-]'),
+      weight: z.number().min(0.001).max(1_000_000).default(1),
+      /** Sessions from dispatch to the end of their run. */
+      max_running: count.nullable().default(null),
+    }),
+  )
+  .max(1_000)
+  .default([])
+  .superRefine((list, ctx) => {
+    for (const [i, { name }] of list.entries()) {
+      if (list.findIndex((one) => one.name === name) === i) continue;
+      ctx.addIssue({ code: 'custom', path: [i, 'name'], message: `${name} is there twice` });
+    }
+  });
+
 const rollout = z.strictObject({
+  queues,
+  /** [mesh] Name of the scheduler's variable that holds the key which callbacks are signed with. */
+  callback_secret_env: variableName.optional(),
   host: host.default('0.0.0.0'),
   port: port.default(8080),
   public_url: optionalUrl,
@@ -71,10 +98,7 @@ const engineKind = z.enum(['sglang', 'vllm', 'llamacpp', 'openai']);
 
 /** [mesh] Where the key of an engine is: in the environment of the llm-proxy, or a file that only it can read. */
 const engineKey = {
-  api_key_env: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable, not the key itself')
-    .optional(),
+  api_key_env: variableName.optional(),
   api_key_file: z.string().min(1).optional(),
 };
 
@@ -92,6 +116,8 @@ const inference = z
     max_concurrency: count.default(1024),
     /** [mesh] Longest wait for a place; then the harness is to come again. */
     queue_timeout_seconds: positive.max(600).default(30),
+    /** [mesh] Sessions that run at once against these servers, over all nodes that name them; null: no cap. */
+    max_sessions: count.nullable().default(null),
     /** [mesh] `token`: a call that goes on from an earlier one is given that one's exact ids and those of what is new. */
     mode: z.enum(['text', 'token']).default('text'),
     /** [mesh] Folder of the model's tokenizer.json, tokenizer_config.json and chat template; without it the engine renders. */
@@ -160,8 +186,17 @@ const node = z.strictObject({
   max_ready: count.optional(),
   /** [mesh] Root file systems for `image`, one folder each. */
   images_dir: z.string().min(1).optional(),
+  /** [mesh] The engine of runtime docker. */
+  docker: z
+    .strictObject({
+      socket: z.string().startsWith('/', 'must be the path of a Unix socket').default('/var/run/docker.sock'),
+      pull: z.enum(['missing', 'never']).default('missing'),
+    })
+    .prefault({}),
   /** [mesh] Installed harnesses; default <data_dir>/cache. */
   cache_dir: z.string().min(1).optional(),
+  /** [mesh] Adapters of harnesses that tasks may name by `import_path`; without it, none may. */
+  plugins_dir: z.string().min(1).optional(),
 });
 
 const gateway = z.strictObject({
@@ -239,10 +274,12 @@ function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string):
     inference: { ...one.inference, tokenizer: one.inference.tokenizer && resolve(one.inference.tokenizer) },
     images_dir: resolve(one.images_dir ?? `${dataDir}/images`),
     cache_dir: resolve(one.cache_dir ?? `${dataDir}/cache`),
+    plugins_dir: one.plugins_dir && resolve(one.plugins_dir),
   };
 }
 
-function publicUrl(at: { host: string; port: number; public_url?: string | undefined }): string {
+/** What is said to be the address, or the address itself, as this machine reaches it. */
+export function publicUrl(at: { host: string; port: number; public_url?: string | undefined }): string {
   const name = at.host === '0.0.0.0' || at.host === '::' ? '127.0.0.1' : at.host;
   return at.public_url ?? `http://${name}:${at.port}`;
 }

@@ -60,6 +60,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
       let opened = buckets.get(name);
       opened ??= js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
       buckets.set(name, opened);
+      opened.catch(() => buckets.delete(name));
       return opened;
     };
     // The client has it; its published type does not say so.
@@ -117,7 +118,7 @@ function declared(error: unknown): PolarError {
   if (!/insufficient storage/.test(message)) return asPolarError(error);
   return new PolarError(
     'NATS_STORE_FULL',
-    'the NATS server cannot reserve 20 GiB for the streams: raise max_file_store in its configuration, or point nats.url at another server',
+    'the NATS server cannot reserve 21 GiB for the streams: raise max_file_store in its configuration, or point nats.url at another server',
     { cause: error },
   );
 }

@@ -12,7 +12,7 @@ import { subjectToken } from '../ids.ts';
 import { WORK_ACK_WAIT_MS } from '../limits.ts';
 import { subjects, type WorkKind } from './subjects.ts';
 
-// Reserved by the server when a stream is made: its store must hold the sum, 20 GiB.
+// Reserved by the server when a stream is made: its store must hold the sum, 21 GiB.
 const GIB = 1024 ** 3;
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -32,6 +32,26 @@ export const STREAMS = {
     name: 'POLAR_SNAPSHOT',
     subjects: ['polar.v1.snapshot.>'],
     max_msgs_per_subject: 1,
+    allow_direct: true,
+  }),
+  // What has ended, for people and replays to ask for: the oldest goes first. Its trajectories lie elsewhere.
+  archive: stream({
+    name: 'POLAR_ARCHIVE',
+    subjects: ['polar.v1.archive.sessions.>', 'polar.v1.archive.request.*'],
+    discard: DiscardPolicy.Old,
+    max_msgs_per_subject: 1,
+    max_age: nanos(30 * DAY_MS),
+    max_bytes: GIB,
+    allow_direct: true,
+  }),
+  // A stream of their own: its sequence is the order of a list.
+  archivedTasks: stream({
+    name: 'POLAR_ARCHIVE_TASKS',
+    subjects: [subjects.archivedTasks],
+    discard: DiscardPolicy.Old,
+    max_msgs_per_subject: 1,
+    max_age: nanos(30 * DAY_MS),
+    max_bytes: GIB / 4,
     allow_direct: true,
   }),
   // Work and fact streams age out: nats-server 2.9 keeps acknowledged messages after a kill, and they would count.
@@ -81,6 +101,8 @@ export const STREAMS = {
 
 /** Key-value buckets; every one keeps only the last value of a key. */
 export const BUCKETS = {
+  /** Without an age: a lease is dead when it stands still by an observer's clock. */
+  lease: { name: 'polar_lease' },
   cursors: { name: 'polar_cursors' },
   policy: { name: 'polar_policy' },
   /** Credentials end by their own expiry; the age only clears what was left behind. */

@@ -9,6 +9,14 @@ const ROOT = 'polar.v1';
 export const subjects = {
   state: `${ROOT}.state.log`,
   snapshot: `${ROOT}.snapshot.manifest`,
+  /** An ended task. */
+  archivedTask: (task: string): string => `${ROOT}.archive.task.${subjectToken(task)}`,
+  archivedTasks: `${ROOT}.archive.task.*`,
+  /** Ended sessions, by the prefix of their ids. */
+  archivedSessions: (prefix: string, page: number): string =>
+    `${ROOT}.archive.sessions.${subjectToken(prefix)}.${page}`,
+  /** The id of the ended task that came with a request_id of its own. */
+  archivedRequest: (sha256: string): string => `${ROOT}.archive.request.${sha256}`,
   /** Work for one node; `build` belongs to no node. */
   work: (kind: WorkKind, node: string): string =>
     kind === 'build' ? `${ROOT}.work.build` : `${ROOT}.work.${kind}.${subjectToken(node)}`,

@@ -1,7 +1,27 @@
 // What the mesh can do, by name. Submit refuses other names; each service proves at start that it implements its list.
 
-export const BACKENDS = ['bubblewrap', 'process'] as const;
-export const HARNESSES = ['shell', 'pi'] as const;
+import type { FieldFault } from '../errors.ts';
+
+export const BACKENDS = ['bubblewrap', 'process', 'docker'] as const;
+export const HARNESSES = [
+  'shell',
+  'pi',
+  'claude_code',
+  'codex',
+  'gemini_cli',
+  'qwen_code',
+  'opencode',
+  'mini_swe_agent',
+  'openclaw',
+  'hermes',
+] as const;
+/** Harnesses that are known, and why no node has them. */
+export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
+  openhands_sdk:
+    'openhands-sdk 1.58 needs Python 3.12 or newer in the sandbox, and is not adapted: give it as a plug-in (harness.import_path), or use mini_swe_agent',
+  swe_agent:
+    'its releases are not on PyPI (sweagent 0.0.1 there is of 2024 and has no command): give it as a plug-in (harness.import_path), or use mini_swe_agent',
+};
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
 export const EVALUATORS = ['session_completed', 'test_on_output'] as const;
 
@@ -12,5 +32,44 @@ export type EvaluatorName = (typeof EVALUATORS)[number];
 
 export const DEFAULT_WORKDIR = '/polar/session/workspace';
 
+export type McpTransport = 'stdio' | 'sse' | 'streamable_http';
+const ALL_TRANSPORTS = ['stdio', 'sse', 'streamable_http'] as const;
+
+/** Over what each harness reaches MCP servers that a task gives it. */
+export const MCP_TRANSPORTS: Readonly<Record<HarnessName, readonly McpTransport[]>> = {
+  shell: [],
+  pi: [],
+  claude_code: ALL_TRANSPORTS,
+  codex: ['stdio', 'streamable_http'],
+  gemini_cli: ALL_TRANSPORTS,
+  qwen_code: ALL_TRANSPORTS,
+  opencode: ALL_TRANSPORTS,
+  mini_swe_agent: [],
+  openclaw: [],
+  hermes: [],
+};
+
+/** Harnesses that find skills which a task gives them. */
+export const TAKES_SKILLS: readonly HarnessName[] = [
+  'claude_code',
+  'codex',
+  'gemini_cli',
+  'qwen_code',
+  'opencode',
+];
+
 /** "shell, pi" */
 export const listed = (names: readonly string[]): string => names.join(', ');
+
+/** What only containers have, as faults by field of a runtime; none where the backend is left to the node. */
+export function unofferedBy(
+  backend: string,
+  { gpus, storageMb }: { readonly gpus: number; readonly storageMb: number },
+): FieldFault[] {
+  if (backend === '' || backend === 'docker') return [];
+  const why = `${backend} does not offer it, docker does`;
+  return [
+    ...(gpus > 0 ? [{ field: 'gpus', description: why }] : []),
+    ...(storageMb > 0 ? [{ field: 'storage_mb', description: why }] : []),
+  ];
+}

@@ -5,10 +5,12 @@ import type {
   RuntimeSpec,
   UploadFile,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { BACKENDS, DEFAULT_WORKDIR, listed } from './catalogue.ts';
+import { BACKENDS, DEFAULT_WORKDIR, listed, unofferedBy } from './catalogue.ts';
 import type { Faults } from './faults-of.ts';
 
 const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** Registry, path, tag and digest, of which the engine checks more. */
+const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,511}$/;
 const FILE_MODE = 0o644;
 const FILE_MODE_MAX = 0o7777;
 const STEP_TRIES_MAX = 10;
@@ -28,7 +30,8 @@ export function completeExec(step: ExecStep): void {
   if (step.maxAttempts === 0) step.maxAttempts = 1;
 }
 
-function completeFile(file: UploadFile): void {
+/** Fills in what is unset; changes `file` itself. */
+export function completeFile(file: UploadFile): void {
   if (file.mode === 0) file.mode = FILE_MODE;
 }
 
@@ -51,17 +54,27 @@ export function checkRuntime(runtime: RuntimeSpec, field: string, faults: Faults
     `${field}.backend`,
     `unknown runtime ${backend}; there are ${listed(BACKENDS)}`,
   );
-  if (backend === 'process') {
-    faults.require(image === '', `${field}.image`, 'the process runtime has no images: leave it out');
-  } else {
-    const named = image === '' || IMAGE_NAME.test(image);
-    faults.require(named, `${field}.image`, "must be host or a folder's name under the node's images folder");
+  checkImage(backend, image, `${field}.image`, faults);
+  for (const fault of unofferedBy(backend, runtime)) {
+    faults.require(false, `${field}.${fault.field}`, fault.description);
   }
   faults.absolutePath(workdir, `${field}.workdir`);
   faults.environment(runtime.env, `${field}.env`);
   faults.require(Number.isFinite(cpus) && cpus >= 0, `${field}.cpus`, 'must be 0 (no limit) or above');
   checkSteps(runtime.prepare, `${field}.prepare`, faults);
   checkSteps(runtime.evalPrepare?.steps ?? [], `${field}.eval_prepare.steps`, faults);
+}
+
+function checkImage(backend: string, image: string, field: string, faults: Faults): void {
+  if (backend === 'process') {
+    faults.require(image === '', field, 'the process runtime has no images: leave it out');
+  } else if (image !== '') {
+    const [form, what] =
+      backend === 'bubblewrap'
+        ? [IMAGE_NAME, "host or a folder's name under the node's images folder"]
+        : [IMAGE_REFERENCE, 'the name of an image'];
+    faults.require(form.test(image), field, `must be ${what}`);
+  }
 }
 
 function checkSteps(steps: readonly PrepareStep[], field: string, faults: Faults): void {
@@ -95,6 +108,6 @@ export function checkExec(step: ExecStep, field: string, faults: Faults): void {
   faults.range(step.maxAttempts, 1, STEP_TRIES_MAX, `${field}.max_attempts`);
 }
 
-function checkMode(file: UploadFile, field: string, faults: Faults): void {
+export function checkMode(file: UploadFile, field: string, faults: Faults): void {
   faults.require(file.mode <= FILE_MODE_MAX, `${field}.mode`, 'must be at most 07777');
 }

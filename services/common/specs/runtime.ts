@@ -1,7 +1,7 @@
 // A runtime as it stands in a task or topology file. Names are those of the reference system's RuntimeSpec.
 import { z } from 'zod';
 import type { FieldFault } from '../errors.ts';
-import { BACKENDS, listed } from './catalogue.ts';
+import { BACKENDS, listed, unofferedBy } from './catalogue.ts';
 
 const absolute = z.string().startsWith('/', 'must be an absolute path in the sandbox');
 const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name');
@@ -74,9 +74,10 @@ export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
     runtime.allow_internet === true,
     'a sandbox reaches the LLM proxy alone: leave it out',
   );
-  refuse('gpus', (runtime.gpus ?? 0) > 0, 'no backend here offers GPUs');
-  refuse('storage_mb', runtime.storage_mb != null, 'no backend here caps storage');
   refuse('import_path', runtime.import_path != null, 'runtimes are chosen by backend');
   refuse('kwargs', Object.keys(runtime.kwargs ?? {}).length > 0, 'no backend here takes kwargs');
+  const { gpus, storage_mb: storageMb } = runtime;
+  if (known)
+    faults.push(...unofferedBy(runtime.backend ?? '', { gpus: gpus ?? 0, storageMb: storageMb ?? 0 }));
   return faults;
 }

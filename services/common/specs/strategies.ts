@@ -1,6 +1,6 @@
-// Configuration of every harness, builder and evaluator, checked at submit and read again where it is used.
+// Configuration of every builder and evaluator, checked at submit and read again where it is used.
 import { z } from 'zod';
-import type { BuilderName, EvaluatorName, HarnessName } from './catalogue.ts';
+import type { BuilderName, EvaluatorName } from './catalogue.ts';
 
 const seconds = z.number().positive().max(86_400);
 
@@ -36,18 +36,6 @@ export const builderConfigs = {
   per_request: z.strictObject({}),
   prefix_merging: z.strictObject({}),
 } satisfies Record<BuilderName, z.ZodType>;
-
-export const piSettings = z.strictObject({
-  context_window: z.int().positive().default(262_144),
-  max_tokens: z.int().positive().default(8_192),
-  reasoning: z.boolean().default(false),
-});
-export type PiSettings = z.output<typeof piSettings>;
-
-export const harnessSettings = {
-  shell: z.strictObject({}),
-  pi: piSettings,
-} satisfies Record<HarnessName, z.ZodType>;
 
 function jsonOf(text: string): unknown {
   try {

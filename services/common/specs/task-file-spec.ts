@@ -25,6 +25,15 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
     numSamples: task.num_samples,
     maxAttempts: task.max_attempts,
     dispatchPriority: task.dispatch_priority,
+    queue: task.queue,
+    maxRunningSessions: task.max_running_sessions,
+    callbackUrl: task.callback_url ?? '',
+    ...(task.early_stop_min_usable_sessions != null && {
+      earlyStop: {
+        minUsableSessions: task.early_stop_min_usable_sessions,
+        grace: durationFromMs(task.early_stop_grace_seconds * 1000),
+      },
+    }),
     metadata: task.metadata as JsonObject,
     budgets: budgetsOf(task),
     harness: {
@@ -33,6 +42,10 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
       modelPools: agent.model_pools,
       settings: agent.settings as JsonObject,
       env: agent.env,
+      importPath: agent.import_path ?? '',
+      mcpServers: agent.mcp_servers ?? [],
+      skills: agent.skills_path ? (uploads.folder(agent.skills_path, 'agent.skills_path') ?? []) : [],
+      artifacts: agent.artifacts,
       ...(agent.custom_shell && { command: { ...agent.custom_shell, cwd: agent.custom_shell.cwd ?? '' } }),
     },
     builder: { strategy: builder.strategy, config: builder.config as JsonObject },
@@ -57,6 +70,8 @@ function budgetsOf({ timeout_seconds, metadata, budgets }: TaskFile): object {
     seconds === undefined ? {} : { [name]: durationFromMs(seconds * 1000) };
   return {
     ...stage('run', Math.min(timeout_seconds, metadata.agent_timeout ?? timeout_seconds)),
+    ...stage('queue', budgets.queue_seconds),
+    ...stage('ready', budgets.ready_seconds),
     ...stage('prepare', budgets.prepare_seconds),
     ...stage('build', budgets.build_seconds),
     ...stage('evaluate', budgets.evaluate_seconds),
@@ -75,29 +90,11 @@ function samplingOf({ sampling, metadata }: TaskFile): object {
 }
 
 /** What the reference system has and this mesh does not offer is refused by its name, not passed over. */
-function unsupported({ agent, runtime, ...task }: TaskFile): FieldFault[] {
-  const faults: FieldFault[] = [];
-  const refuse = (field: string, present: boolean, description: string): void => {
-    if (present) faults.push({ field, description });
-  };
-  refuse('agent.import_path', agent.import_path != null, 'harnesses are chosen by name: set agent.harness');
-  refuse('agent.mcp_servers', (agent.mcp_servers ?? []).length > 0, 'no harness here takes MCP servers');
-  refuse('agent.skills_path', agent.skills_path != null, 'no harness here takes skills');
-  refuse(
-    'callback_url',
-    task.callback_url != null,
-    'not offered: results come by WatchTask and the trajectory stream; leave it out',
-  );
-  refuse(
-    'early_stop_min_usable_sessions',
-    task.early_stop_min_usable_sessions != null,
-    'not offered: a group always waits for all of its sessions; leave it out',
-  );
-  for (const { field, description } of runtime ? unsupportedFields(runtime) : []) {
-    faults.push({ field: `runtime.${field}`, description });
-  }
-  return faults;
-}
+const unsupported = ({ runtime }: TaskFile): FieldFault[] =>
+  (runtime ? unsupportedFields(runtime) : []).map(({ field, description }) => ({
+    field: `runtime.${field}`,
+    description,
+  }));
 
 function runtimeOf(runtime: RuntimeFile, uploads: Uploads): MessageInitShape<typeof RuntimeSpecSchema> {
   const steps = (list: readonly PrepareStepFile[], at: string): Step[] =>
@@ -113,6 +110,8 @@ function runtimeOf(runtime: RuntimeFile, uploads: Uploads): MessageInitShape<typ
     workdir: runtime.workdir ?? '',
     cpus: runtime.cpus ?? 0,
     memoryMb: runtime.memory_mb ?? 0,
+    gpus: runtime.gpus ?? 0,
+    storageMb: runtime.storage_mb ?? 0,
   };
 }
 
@@ -140,7 +139,10 @@ function filePath(field: string): string {
   return field
     .replace(/^harness\.name$/, 'agent.harness')
     .replace(/^harness\.command/, 'agent.custom_shell')
+    .replace(/^harness\.skills.*/, 'agent.skills_path')
     .replace(/^harness\./, 'agent.')
+    .replace(/^early_stop\.min_usable_sessions$/, 'early_stop_min_usable_sessions')
+    .replace(/^early_stop\.grace$/, 'early_stop_grace_seconds')
     .replace(/^budgets\.run$/, 'timeout_seconds')
     .replace(/^budgets\.\w+$/, '$&_seconds')
     .replace(/^runtime\.eval_prepare\.steps/, 'runtime.eval_prepare')

@@ -87,12 +87,34 @@ describe('a task file', () => {
   });
 
   it('sets the limits of each stage, and sampling', () => {
-    const budgets = { prepare_seconds: 1.5, build_seconds: 2, evaluate_seconds: 3 };
+    const waits = { queue_seconds: 4, ready_seconds: 5 };
+    const budgets = { prepare_seconds: 1.5, build_seconds: 2, evaluate_seconds: 3, ...waits };
     const sampling = { temperature: 0.5, top_p: 0.9, top_k: -1, max_tokens: 10, seed_base: 0 };
     const spec = parseTaskFile(stringify({ ...TASK, budgets, sampling }), 'task.yaml');
-    const ms = (stage: 'prepare' | 'build' | 'evaluate'): number => durationMs(spec.budgets![stage]!);
-    expect([ms('prepare'), ms('build'), ms('evaluate')]).to.deep.equal([1500, 2000, 3000]);
+    const ms = (clock: keyof typeof CLOCKS): number => durationMs(spec.budgets![clock]!);
+    const CLOCKS = { prepare: 1500, build: 2000, evaluate: 3000, queue: 4000, ready: 5000 };
+    for (const [clock, limit] of Object.entries(CLOCKS)) {
+      expect(ms(clock as keyof typeof CLOCKS), clock).to.equal(limit);
+    }
     expect(spec.sampling).to.include({ temperature: 0.5, topP: 0.9, topK: -1, maxTokens: 10, seedBase: 0 });
+  });
+});
+
+describe('scheduling in a task file', () => {
+  it('sets queue, caps, early stop and callback', () => {
+    const spec = parseTaskFile(
+      stringify({
+        ...TASK,
+        num_samples: 8,
+        ...{ queue: 'nightly', max_running_sessions: 2, callback_url: 'https://trainer.example/hook' },
+        ...{ early_stop_min_usable_sessions: 6, early_stop_grace_seconds: 1.5 },
+      }),
+      'task.yaml',
+    );
+    expect(spec).to.include({ queue: 'nightly', maxRunningSessions: 2 });
+    expect(spec.callbackUrl).to.equal('https://trainer.example/hook');
+    expect(spec.earlyStop?.minUsableSessions).to.equal(6);
+    expect(durationMs(spec.earlyStop!.grace!)).to.equal(1_500);
   });
 });
 
@@ -101,6 +123,8 @@ describe('faults of a task file', () => {
     Object.fromEntries(Object.entries(TASK).filter(([name]) => name !== key));
   const runtime = (more: object): object => ({ ...TASK, runtime: more });
   const agent = (more: object): object => ({ ...TASK, agent: { ...TASK.agent, ...more } });
+  const codex = (more: object): object => ({ ...TASK, agent: { harness: 'codex', ...more } });
+  const SERVER = { name: 'x', command: 'x' };
   const step = (more: object): object => runtime({ prepare: [{ command: 'true' }, more] });
 
   const WRONG: readonly (readonly [string, object])[] = [
@@ -112,13 +136,20 @@ describe('faults of a task file', () => {
     ['instruction', { ...TASK, instruction: ' ' }],
     ['num_samples', { ...TASK, num_samples: 0 }],
     ['num_samples', { ...TASK, num_samples: 1.5 }],
-    ['num_samples', { ...TASK, num_samples: 5_000 }],
+    ['num_samples', { ...TASK, num_samples: 20_000 }],
     ['timeout_seconds', { ...TASK, timeout_seconds: 0 }],
     ['timeout_seconds', { ...TASK, timeout_seconds: '10' }],
     ['dispatch_priority', { ...TASK, dispatch_priority: 101 }],
     ['max_attempts', { ...TASK, max_attempts: 11 }],
-    ['callback_url', { ...TASK, callback_url: 'http://127.0.0.1' }],
-    ['early_stop_min_usable_sessions', { ...TASK, early_stop_min_usable_sessions: 1 }],
+    ['callback_url', { ...TASK, callback_url: 'file:///etc/passwd' }],
+    ['callback_url', { ...TASK, callback_url: 'http://user:pass@host/' }],
+    ['early_stop_min_usable_sessions', { ...TASK, early_stop_min_usable_sessions: 2 }],
+    ['early_stop_grace_seconds', { ...TASK, early_stop_grace_seconds: -1 }],
+    ['queue', { ...TASK, queue: 'a b' }],
+    ['queue', { ...TASK, queue: 'a'.repeat(65) }],
+    ['max_running_sessions', { ...TASK, max_running_sessions: -1 }],
+    ['budgets.queue_seconds', { ...TASK, budgets: { queue_seconds: 0 } }],
+    ['budgets.ready_seconds', { ...TASK, budgets: { ready_seconds: 90_000 } }],
     ['metadata', { ...TASK, metadata: 'x' }],
     ['metadata.a', { ...TASK, metadata: { a: Number.NaN } }],
     ['metadata.agent_timeout', { ...TASK, metadata: { agent_timeout: -1 } }],
@@ -132,9 +163,21 @@ describe('faults of a task file', () => {
     ['sampling.seed_base', { ...TASK, sampling: { seed_base: 2 ** 32 } }],
     ['agent', without('agent')],
     ['agent.harness', { ...TASK, agent: {} }],
-    ['agent.import_path', agent({ import_path: 'a:B' })],
-    ['agent.mcp_servers', agent({ mcp_servers: [{ name: 'x' }] })],
-    ['agent.skills_path', agent({ skills_path: '/x' })],
+    ['agent.import_path', { ...TASK, agent: { import_path: 'a:B' } }],
+    ['agent.import_path', { ...TASK, agent: { import_path: '../a.ts' } }],
+    ['agent.harness', { ...TASK, agent: { harness: 'pi', import_path: 'a.ts' } }],
+    ['agent.mcp_servers[0].transport', agent({ mcp_servers: [SERVER] })],
+    [
+      'agent.mcp_servers[0].transport',
+      codex({ mcp_servers: [{ name: 'x', transport: 'sse', url: 'http://x' }] }),
+    ],
+    ['agent.mcp_servers[0].command', codex({ mcp_servers: [{ ...SERVER, command: '' }] })],
+    ['agent.mcp_servers[0].name', codex({ mcp_servers: [{ ...SERVER, name: 'a b' }] })],
+    ['agent.mcp_servers[0].url', codex({ mcp_servers: [{ name: 'x', transport: 'streamable_http' }] })],
+    ['agent.mcp_servers', codex({ mcp_servers: [SERVER, SERVER] })],
+    ['agent.skills_path', codex({ skills_path: 'not-there' })],
+    ['agent.skills_path', agent({ skills_path: 'docs/adr' })],
+    ['agent.artifacts[0]', agent({ artifacts: ['../x'] })],
     ['agent.model_name', agent({ model_name: 3 })],
     ['agent.model_pools', agent({ model_pools: ['gpt'] })],
     ['agent.settings.nonsense', agent({ settings: { nonsense: 1 } })],
@@ -153,7 +196,7 @@ describe('faults of a task file', () => {
       'evaluator.config.expected_output_json',
       { ...TASK, evaluator: { strategy: 'test_on_output', config: { test_command: 'true' } } },
     ],
-    ['runtime.backend', runtime({ backend: 'docker' })],
+    ['runtime.backend', runtime({ backend: 'podman' })],
     ['runtime.image', runtime({ image: '../x' })],
     ['runtime.image', runtime({ backend: 'process', image: 'x' })],
     ['runtime.workdir', runtime({ workdir: 'x' })],
@@ -163,8 +206,8 @@ describe('faults of a task file', () => {
     ['runtime.memory_mb', runtime({ memory_mb: 2 ** 32 })],
     ['runtime.network', runtime({ network: 'bridge' })],
     ['runtime.allow_internet', runtime({ allow_internet: true })],
-    ['runtime.gpus', runtime({ gpus: 1 })],
-    ['runtime.storage_mb', runtime({ storage_mb: 1 })],
+    ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 })],
+    ['runtime.storage_mb', runtime({ backend: 'process', storage_mb: 1 })],
     ['runtime.import_path', runtime({ import_path: 'a:B' })],
     ['runtime.kwargs', runtime({ kwargs: { a: 1 } })],
     ['runtime.nonsense', runtime({ nonsense: 1 })],
@@ -203,7 +246,11 @@ describe('faults of a task file', () => {
       num_samples: 0,
       instruction: 'Add.',
       agent: { harness: 'nope', skills_path: 'x' },
-      runtime: { gpus: 1, prepare: [{ type: 'upload_file', source: 'not-there', target: '/x' }] },
+      runtime: {
+        backend: 'process',
+        gpus: 1,
+        prepare: [{ type: 'upload_file', source: 'not-there', target: '/x' }],
+      },
       evaluator: { strategy: 'nope' },
       extra: true,
     });
@@ -220,7 +267,7 @@ describe('faults of a task file', () => {
   });
 
   it('say which names there are', () => {
-    expect(faultsIn(stringify(agent({ harness: 'codex' }))).join()).to.contain('there are shell, pi');
+    expect(faultsIn(stringify(agent({ harness: 'vim' }))).join()).to.contain('there are shell, pi');
   });
 
   it('name the line where the text is not YAML', () => {

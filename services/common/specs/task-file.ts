@@ -18,6 +18,15 @@ const uint32 = z
   .min(0)
   .max(2 ** 32 - 1);
 
+const mcpServer = z.strictObject({
+  name: z.string().min(1),
+  transport: z.enum(['stdio', 'sse', 'streamable_http']).default('stdio'),
+  command: z.string().default(''),
+  args: z.array(z.string()).default([]),
+  env: envSchema.default({}),
+  url: z.string().default(''),
+});
+
 const agent = z.strictObject({
   harness: z.string().nullish(),
   import_path: z.string().nullish(),
@@ -26,8 +35,11 @@ const agent = z.strictObject({
   model_pools: z.array(z.string()).default([]),
   settings: config,
   env: envSchema.default({}),
-  mcp_servers: z.array(z.unknown()).nullish(),
-  skills_path: z.string().nullish(),
+  mcp_servers: z.array(mcpServer).nullish(),
+  /** A folder on the machine of the client, relative to the task file: one folder for each skill. */
+  skills_path: z.string().min(1).nullish(),
+  /** [mesh] Files and folders of the sandbox to keep. */
+  artifacts: z.array(z.string().min(1)).default([]),
   /** The command of harness `shell`. */
   custom_shell: execSchema.nullish(),
 });
@@ -48,6 +60,7 @@ export const taskFileSchema = z.strictObject({
   evaluator: strategy
     .extend({ env: envSchema.default({}), refresh_runtime: z.boolean().default(false) })
     .nullish(),
+  /** Told by POST when the group is there. */
   callback_url: z.string().nullish(),
   metadata: z
     .object({
@@ -59,10 +72,18 @@ export const taskFileSchema = z.strictObject({
     .default({}),
   dispatch_priority: z.int().min(0).max(100).default(0),
   early_stop_min_usable_sessions: z.int().min(1).nullish(),
+  /** [mesh] What the others still have from then on. */
+  early_stop_grace_seconds: z.number().min(0).max(86_400).default(0),
+  /** [mesh] */
+  queue: z.string().default(''),
+  /** [mesh] 0: no cap. */
+  max_running_sessions: z.int().min(0).max(SAMPLES_PER_TASK_MAX).default(0),
   /** [mesh] */
   budgets: z
     .strictObject({
+      queue_seconds: seconds.optional(),
       prepare_seconds: seconds.optional(),
+      ready_seconds: seconds.optional(),
       build_seconds: seconds.optional(),
       evaluate_seconds: seconds.optional(),
     })

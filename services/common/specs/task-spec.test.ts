@@ -3,10 +3,13 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import {
   type Budgets,
+  EarlyStopSchema,
   type EvaluatorSpec,
   type ExecStep,
   ExecStepSchema,
   type HarnessSpec,
+  type McpServer,
+  McpServerSchema,
   type PrepareStep,
   PrepareStepSchema,
   type RuntimeSpec,
@@ -14,6 +17,8 @@ import {
   type StrategySpec,
   type TaskSpec,
   TaskSpecSchema,
+  type UploadFile,
+  UploadFileSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
 import { checkTaskSpec, completeTaskSpec, outlineOf } from './task-spec.ts';
@@ -59,6 +64,10 @@ const budgets = (over: Partial<Budgets>): Change => set((spec) => spec.budgets, 
 const runtime = (over: Partial<RuntimeSpec>): Change => set((spec) => spec.runtime, over);
 const step = (...prepare: PrepareStep[]): Change => runtime({ prepare });
 const harness = (over: Partial<HarnessSpec>): Change => set((spec) => spec.harness, over);
+const codex = (over: Partial<HarnessSpec>): Change => harness({ name: 'codex', settings: {}, ...over });
+const skill = (target: string): UploadFile => create(UploadFileSchema, { target, content: Buffer.from('x') });
+const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
+  create(McpServerSchema, { name: 'probe', transport: 'stdio', command: 'serve', ...over });
 const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
@@ -84,14 +93,16 @@ const WRONG: [string, Change, RegExp?][] = [
   ['task_id', top({ taskId: 'x'.repeat(129) })],
   ['instruction', top({ instruction: ' \n' })],
   ['instruction', top({ instruction: 'a\0b' })],
-  ['num_samples', top({ numSamples: 4_097 })],
+  ['num_samples', top({ numSamples: 16_385 })],
   ['dispatch_priority', top({ dispatchPriority: 101 })],
   ['max_attempts', top({ maxAttempts: 11 })],
   ['budgets.prepare', budgets({ prepare: durationFromMs(0) })],
   ['budgets.run', budgets({ run: durationFromMs(-1) })],
   ['budgets.build', budgets({ build: durationFromMs(86_400_001) })],
   ['budgets.evaluate', budgets({ evaluate: durationFromMs(0.2) })],
-  ['runtime.backend', runtime({ backend: 'docker' }), /bubblewrap, process/],
+  ['runtime.backend', runtime({ backend: 'podman' }), /bubblewrap, process, docker/],
+  ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 }), /docker does/],
+  ['runtime.storage_mb', runtime({ backend: 'process', storageMb: 1 }), /docker does/],
   ['runtime.image', runtime({ backend: 'process', image: 'x' })],
   ['runtime.image', runtime({ image: '../etc' })],
   ['runtime.workdir', runtime({ workdir: 'work' })],
@@ -128,6 +139,17 @@ const WRONG: [string, Change, RegExp?][] = [
   ['harness.settings.max_tokens', harness({ settings: { max_tokens: 0 } })],
   ['harness.env.A=', harness({ env: { 'A=': 'x' } })],
   ['harness.command', harness({ name: 'shell', settings: {} }), /must be set/],
+  ['harness.name', harness({ name: 'swe_agent' }), /use mini_swe_agent/],
+  ['harness.name', harness({ importPath: 'a.ts' }), /must be empty/],
+  ['harness.import_path', harness({ name: '', importPath: 'a/../../b.mjs' }), /plugins_dir/],
+  ['harness.skills', harness({ skills: [skill('a/SKILL.md')] }), /pi takes no skills; these do: claude_code/],
+  ['harness.skills[0].target', codex({ skills: [skill('../x')] }), /\.\./],
+  ['harness.mcp_servers[0].transport', harness({ mcpServers: [server()] }), /pi takes no MCP servers/],
+  ['harness.mcp_servers', codex({ mcpServers: [server(), server()] }), /names that differ/],
+  ['harness.mcp_servers[0].url', codex({ mcpServers: [server({ url: 'http://x' })] })],
+  ['harness.mcp_servers[0].args[0]', codex({ mcpServers: [server({ args: ['\0'] })] }), /NUL/],
+  ['harness.artifacts', harness({ artifacts: Array.from({ length: 17 }, (_, i) => `a${i}`) }), /16/],
+  ['harness.artifacts[1]', harness({ artifacts: ['a', '/b/../c'] })],
   [
     'harness.command',
     harness({ command: create(ExecStepSchema, { command: 'x', maxAttempts: 1 }) }),
@@ -154,6 +176,15 @@ const WRONG: [string, Change, RegExp?][] = [
   ['sampling.top_k', sampling({ topK: -2 })],
   ['sampling.max_tokens', sampling({ maxTokens: 0 })],
   ['sampling.seed_base', sampling({ seedBase: 2 ** 32 - 3 }), /4294967296/],
+  ['queue', top({ queue: '-a' })],
+  ['max_running_sessions', top({ maxRunningSessions: 16_385 })],
+  ['early_stop.min_usable_sessions', top({ earlyStop: create(EarlyStopSchema) })],
+  [
+    'early_stop.grace',
+    top({ earlyStop: create(EarlyStopSchema, { minUsableSessions: 1, grace: durationFromMs(-1) }) }),
+  ],
+  ['callback_url', top({ callbackUrl: 'file:///etc/passwd' })],
+  ['callback_url', top({ callbackUrl: `http://h/${'x'.repeat(2_048)}` })],
   ['(task)', step(upload('/a', new Uint8Array(TASK_SPEC_BYTES_MAX))), /TASK_SPEC_BYTES_MAX/],
   ['(task)', top({ instruction: 'x'.repeat(TASK_OUTLINE_BYTES_MAX) }), /TASK_OUTLINE_BYTES_MAX/],
 ];
@@ -217,5 +248,9 @@ describe('task spec', () => {
     expect(file?.case === 'uploadFile' && file.value).to.include({ target: '/data/a' });
     expect(file?.case === 'uploadFile' && file.value.content.length).to.equal(0);
     expect(folder?.case === 'uploadDir' && folder.value.files).to.deep.equal([]);
+    const skilled = good();
+    codex({ skills: [skill('a/SKILL.md')] })(skilled);
+    const [kept] = outlineOf(skilled).harness?.skills ?? [];
+    expect([kept?.target, kept?.content.length]).to.deep.equal(['a/SKILL.md', 0]);
   });
 });

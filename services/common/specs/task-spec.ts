@@ -3,8 +3,8 @@ import { clone, create, toBinary } from '@bufbuild/protobuf';
 import { type Duration, durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import {
   BudgetsSchema,
+  type EarlyStop,
   type EvaluatorSpec,
-  type HarnessSpec,
   RuntimeSpecSchema,
   type Sampling,
   type StrategySpec,
@@ -13,20 +13,27 @@ import {
   TaskSpecSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { FieldFault } from '../errors.ts';
-import { TASK_ID_PATTERN } from '../ids.ts';
+import { QUEUE_PATTERN, TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
-import { BUILDERS, EVALUATORS, HARNESSES, listed } from './catalogue.ts';
+import { BUILDERS, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
-import { poolsFault } from './model-pools.ts';
-import { checkExec, checkRuntime, completeExec, completeRuntime, stepsOf } from './runtime-spec.ts';
-import { builderConfigs, evaluatorConfigs, harnessSettings } from './strategies.ts';
+import { checkHarness } from './harness-spec.ts';
+import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
+import { builderConfigs, evaluatorConfigs } from './strategies.ts';
 
-const BUDGETS_MS = { prepare: 300_000, run: 600_000, build: 120_000, evaluate: 300_000 } as const;
+const BUDGETS_MS = {
+  prepare: 300_000,
+  ready: 3_600_000,
+  run: 600_000,
+  build: 120_000,
+  evaluate: 300_000,
+} as const;
 const BUDGET_MS_MAX = 86_400_000;
 const ATTEMPTS_DEFAULT = 3;
 const ATTEMPTS_MAX = 10;
 const PRIORITY_MAX = 100;
-const MODEL_NAME_CHARS_MAX = 256;
+const CALLBACK_URL_CHARS_MAX = 2_048;
+const DEFAULT_QUEUE = 'default';
 const UINT32_MAX = 2 ** 32 - 1;
 
 /** A copy with every default of the proto's comments filled in. */
@@ -38,21 +45,24 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   for (const [stage, ms] of Object.entries(BUDGETS_MS) as [Stage, number][]) {
     spec.budgets[stage] ??= durationFromMs(ms);
   }
+  if (spec.queue === '') spec.queue = DEFAULT_QUEUE;
   spec.runtime ??= create(RuntimeSpecSchema);
   completeRuntime(spec.runtime);
   if (spec.harness?.command !== undefined) completeExec(spec.harness.command);
+  spec.harness?.skills.forEach(completeFile);
   spec.builder ??= create(StrategySpecSchema);
   if (spec.builder.strategy === '') spec.builder.strategy = 'per_request';
   return spec;
 }
 
-/** The spec without file contents: files keep path and mode, folders lose their list. */
+/** The spec without file contents: files and skills keep path and mode, folders lose their list. */
 export function outlineOf(spec: TaskSpec): TaskSpec {
   const outline = clone(TaskSpecSchema, spec);
   for (const { step } of outline.runtime === undefined ? [] : stepsOf(outline.runtime)) {
     if (step.case === 'uploadFile') step.value.content = new Uint8Array();
     if (step.case === 'uploadDir') step.value.files = [];
   }
+  for (const skill of outline.harness?.skills ?? []) skill.content = new Uint8Array();
   return outline;
 }
 
@@ -68,6 +78,14 @@ export function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   faults.range(spec.numSamples, 1, SAMPLES_PER_TASK_MAX, 'num_samples');
   faults.range(spec.dispatchPriority, 0, PRIORITY_MAX, 'dispatch_priority');
   faults.range(spec.maxAttempts, 1, ATTEMPTS_MAX, 'max_attempts');
+  faults.require(
+    QUEUE_PATTERN.test(spec.queue),
+    'queue',
+    'must be 1 to 64 of [A-Za-z0-9._-], the first one a letter or digit',
+  );
+  faults.range(spec.maxRunningSessions, 0, SAMPLES_PER_TASK_MAX, 'max_running_sessions');
+  if (spec.earlyStop !== undefined) checkEarlyStop(spec.earlyStop, spec.numSamples, faults);
+  checkCallback(spec.callbackUrl, faults);
   checkBudgets(spec, faults);
   if (spec.runtime !== undefined) checkRuntime(spec.runtime, 'runtime', faults);
   checkHarness(spec.harness, faults);
@@ -81,7 +99,9 @@ export function checkTaskSpec(spec: TaskSpec): FieldFault[] {
 type Stage = keyof typeof BUDGETS_MS;
 
 function checkBudgets(spec: TaskSpec, faults: Faults): void {
-  for (const stage of Object.keys(BUDGETS_MS) as Stage[]) {
+  const stages: (Stage | 'queue')[] = [...(Object.keys(BUDGETS_MS) as Stage[])];
+  if (spec.budgets?.queue !== undefined) stages.push('queue');
+  for (const stage of stages) {
     const budget: Duration | undefined = spec.budgets?.[stage];
     const ms = budget === undefined ? 0 : durationMs(budget);
     faults.require(
@@ -92,27 +112,27 @@ function checkBudgets(spec: TaskSpec, faults: Faults): void {
   }
 }
 
-function checkHarness(harness: HarnessSpec | undefined, faults: Faults): void {
-  const there = `there are ${listed(HARNESSES)}`;
-  if (harness === undefined || harness.name === '') {
-    faults.require(false, 'harness.name', `must be set; ${there}`);
-    return;
-  }
-  const { name, command } = harness;
-  faults.environment(harness.env, 'harness.env');
+function checkEarlyStop({ minUsableSessions, grace }: EarlyStop, numSamples: number, faults: Faults): void {
+  faults.range(minUsableSessions, 1, numSamples, 'early_stop.min_usable_sessions');
+  const seconds = grace === undefined ? 0 : durationMs(grace) / 1000;
+  faults.range(seconds, 0, BUDGET_MS_MAX / 1000, 'early_stop.grace');
+}
+
+/** Only http and https: a callback is no way to files or other protocols of the scheduler's machine. */
+function checkCallback(text: string, faults: Faults): void {
+  if (text === '') return;
+  const url = URL.parse(text);
+  const ok =
+    url !== null &&
+    text.length <= CALLBACK_URL_CHARS_MAX &&
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.username === '' &&
+    url.password === '';
   faults.require(
-    harness.modelName.length <= MODEL_NAME_CHARS_MAX,
-    'harness.model_name',
-    `must be at most ${MODEL_NAME_CHARS_MAX} characters`,
+    ok,
+    'callback_url',
+    `must be an http or https URL of at most ${CALLBACK_URL_CHARS_MAX} characters, without user and password`,
   );
-  const pools = poolsFault(harness.modelPools);
-  faults.require(pools === undefined, 'harness.model_pools', pools ?? '');
-  if (command !== undefined) checkExec(command, 'harness.command', faults);
-  if (!faults.require(isOne(HARNESSES, name), 'harness.name', `unknown harness ${name}; ${there}`)) return;
-  faults.config(harnessSettings[name as keyof typeof harnessSettings], harness.settings, 'harness.settings');
-  const fits = (name === 'shell') === (command !== undefined);
-  const rule = name === 'shell' ? 'must be set for the shell harness' : 'is for the shell harness only';
-  faults.require(fits, 'harness.command', rule);
 }
 
 function checkBuilder(builder: StrategySpec | undefined, faults: Faults): void {

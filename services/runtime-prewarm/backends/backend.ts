@@ -29,8 +29,13 @@ export interface Box {
 export interface BoxSpec {
   /** Unique; a file name. */
   readonly id: string;
+  /** Empty: of none. */
+  readonly session: string;
   readonly image: string;
   readonly limits: SandboxLimits;
+  readonly gpus: number;
+  /** 0: no cap. */
+  readonly storageMb: number;
 }
 
 export interface Backend {
@@ -39,8 +44,8 @@ export interface Backend {
   readonly isolates: boolean;
   /** Names that an image may have. */
   images(): string[];
-  /** Throws IMAGE_NOT_FOUND, SANDBOX_FAILED. */
-  create(spec: BoxSpec): Promise<Box>;
+  /** Throws IMAGE_NOT_FOUND, BACKEND_UNAVAILABLE, SANDBOX_FAILED, and the signal's reason. */
+  create(spec: BoxSpec, signal: AbortSignal): Promise<Box>;
 }
 
 /** A backend that works here, or why it does not. */

@@ -7,6 +7,7 @@ import { proxyAddress } from '../host/forward.ts';
 import type { Host } from '../host/host.ts';
 import type { Backend, BackendState } from './backend.ts';
 import { openBubblewrap } from './bubblewrap/backend.ts';
+import { openDocker } from './docker/backend.ts';
 import { openProcess } from './process/backend.ts';
 
 export interface BackendsOptions {
@@ -15,35 +16,46 @@ export interface BackendsOptions {
   /** Of the node's LLM proxy. */
   readonly proxyUrl: string;
   readonly defaultRuntime: RuntimeSpec | undefined;
+  readonly docker: { readonly socket: string; readonly pull: 'missing' | 'never' };
+  /** Called when a backend begins to work, and when it stops to, after the start. */
+  readonly onChange: (state: BackendState) => void;
 }
 
 export interface Backends extends AsyncDisposable {
+  /** As they are now. */
   readonly states: readonly BackendState[];
   readonly defaults: PlanDefaults;
-  /** Throws BACKEND_UNAVAILABLE with the reason found at the start. */
+  /** Throws BACKEND_UNAVAILABLE with the reason that was found. */
   get(name: BackendName): Backend;
 }
 
 /** `process` is never a default by itself: who wants no isolation says so. */
 export async function openBackends(options: BackendsOptions): Promise<Backends> {
-  const { host, dataDir, proxyUrl, defaultRuntime } = options;
-  const [bubblewrap, processes] = await Promise.all([
-    openBubblewrap(host, dataDir, proxyAddress(proxyUrl)),
+  const { host, dataDir, proxyUrl, defaultRuntime, docker, onChange } = options;
+  const proxy = proxyAddress(proxyUrl);
+  const pull = docker.pull === 'missing';
+  const [bubblewrap, processes, containers] = await Promise.all([
+    openBubblewrap(host, dataDir, proxy),
     openProcess(host, proxyUrl),
+    openDocker({ host, proxy, socket: docker.socket, pull, onChange }),
   ]);
-  const states: BackendState[] = [bubblewrap, processes];
+  const states = (): BackendState[] => [bubblewrap, processes, containers.state];
   return {
-    states,
+    get states() {
+      return states();
+    },
     defaults: {
       runtime: defaultRuntime,
       backend: 'backend' in bubblewrap ? 'bubblewrap' : undefined,
     },
     get(name) {
-      const state = states.find((one) => one.name === name);
+      const state = states().find((one) => one.name === name);
       if (state === undefined) throw new PolarError('BACKEND_UNAVAILABLE', `unknown runtime ${name}`);
       if ('unavailable' in state) throw state.unavailable;
       return state.backend;
     },
-    [Symbol.asyncDispose]: () => bubblewrap[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([bubblewrap[Symbol.asyncDispose](), containers[Symbol.asyncDispose]()]);
+    },
   };
 }

@@ -23,20 +23,29 @@ export interface Hierarchies {
   readonly roots: readonly string[];
 }
 
-/** Reads the mount table; `ignoreV2` is for hosts, and tests, without `cgroup.kill`. */
-export function findHierarchies(ignoreV2 = false): Hierarchies {
-  const points = new Map<Controller, string>();
+/** Where control groups are mounted: the v2 tree, and the v1 tree of each controller that has one. */
+export function findMounts(): { v2: string | undefined; v1: ReadonlyMap<string, string> } {
+  const v1 = new Map<string, string>();
   let v2: string | undefined;
   for (const line of readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')) {
     const [left = '', right = ''] = line.split(' - ');
     const point = left.split(' ')[4] ?? '';
     const [type, , options = ''] = right.split(' ');
-    if (type === 'cgroup2' && !ignoreV2) v2 ??= point;
+    if (type === 'cgroup2') v2 ??= point;
     if (type !== 'cgroup') continue;
-    for (const name of options.split(',')) {
-      const controller = CONTROLLERS.find((one) => one === name);
-      if (controller !== undefined && !points.has(controller)) points.set(controller, point);
-    }
+    for (const name of options.split(',')) if (!v1.has(name)) v1.set(name, point);
+  }
+  return { v2, v1 };
+}
+
+/** What a manager's own groups lie in; `ignoreV2` is for hosts, and tests, without `cgroup.kill`. */
+export function findHierarchies(ignoreV2 = false): Hierarchies {
+  const mounted = findMounts();
+  const v2 = ignoreV2 ? undefined : mounted.v2;
+  const points = new Map<Controller, string>();
+  for (const controller of CONTROLLERS) {
+    const point = mounted.v1.get(controller);
+    if (point !== undefined) points.set(controller, point);
   }
   if (v2 !== undefined) {
     const offered = readIfThere(join(v2, 'cgroup.controllers')).split(/\s+/);

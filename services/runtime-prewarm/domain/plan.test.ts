@@ -18,6 +18,8 @@ describe('planOf', () => {
       env: {},
       workdir: '/polar/session/workspace',
       limits: { memoryBytes: SANDBOX_MEMORY_MB_DEFAULT * MIB, cpus: 0 },
+      gpus: 0,
+      storageMb: 0,
     });
   });
 
@@ -45,6 +47,19 @@ describe('planOf', () => {
     expect(planOf(spec({ prepare: [step('run')] }), none, true).steps).to.have.length(1);
   });
 
+  it('refuses by name what the backend does not offer, also where the node chooses it', () => {
+    const gpus = spec({ gpus: 1 });
+    expect(() => planOf(gpus, none, false)).to.throw(
+      /runtime.gpus: bubblewrap does not offer it, docker does/,
+    );
+    expect(() => planOf(spec({ backend: 'process', storageMb: 1 }), none, false)).to.throw(
+      /storage_mb: process/,
+    );
+    expect(planOf(spec({ backend: 'docker', gpus: 1, storageMb: 2 }), none, false)).to.include({
+      ...{ backend: 'docker', gpus: 1, storageMb: 2 },
+    });
+  });
+
   it('refuses a backend that is unknown, and none where there is no default', () => {
     const reason = (backend: string, defaults: PlanDefaults): string => {
       try {
@@ -54,7 +69,7 @@ describe('planOf', () => {
         return (error as { reason: string }).reason;
       }
     };
-    expect(reason('docker', none)).to.equal('BACKEND_UNAVAILABLE');
+    expect(reason('podman', none)).to.equal('BACKEND_UNAVAILABLE');
     expect(reason('', { runtime: undefined, backend: undefined })).to.equal('BACKEND_UNAVAILABLE');
     expect(reason('process', { runtime: undefined, backend: undefined })).to.equal('none');
   });

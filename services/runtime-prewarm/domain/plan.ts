@@ -2,7 +2,13 @@
 import type { PrepareStep, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_MEMORY_MB_DEFAULT } from '../../common/limits.ts';
-import { BACKENDS, type BackendName, DEFAULT_WORKDIR, listed } from '../../common/specs/catalogue.ts';
+import {
+  BACKENDS,
+  type BackendName,
+  DEFAULT_WORKDIR,
+  listed,
+  unofferedBy,
+} from '../../common/specs/catalogue.ts';
 import { partsOf } from './paths.ts';
 
 export interface SandboxPlan {
@@ -13,6 +19,9 @@ export interface SandboxPlan {
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: string;
   readonly limits: SandboxLimits;
+  readonly gpus: number;
+  /** 0: no cap. */
+  readonly storageMb: number;
 }
 
 export interface SandboxLimits {
@@ -30,7 +39,10 @@ export interface PlanDefaults {
 
 const MIB = 1024 * 1024;
 
-/** Throws BACKEND_UNAVAILABLE where no backend is named and the node has no default, and for unknown names. */
+/**
+ * Throws BACKEND_UNAVAILABLE where no backend is named and the node has no default, for unknown names, and for what the
+ * backend cannot do.
+ */
 export function planOf(
   given: RuntimeSpec | undefined,
   defaults: PlanDefaults,
@@ -38,6 +50,7 @@ export function planOf(
 ): SandboxPlan {
   const spec = given ?? defaults.runtime;
   const backend = backendOf(spec?.backend ?? '', defaults);
+  refuseUnsupported(backend, spec);
   const ownDefault = defaults.runtime?.backend === backend || defaults.runtime?.backend === '';
   const memoryMb = spec?.memoryMb || defaults.runtime?.memoryMb || SANDBOX_MEMORY_MB_DEFAULT;
   const evaluation = forEvaluation ? spec?.evalPrepare : undefined;
@@ -48,7 +61,16 @@ export function planOf(
     env: { ...spec?.env },
     workdir: `/${partsOf(spec?.workdir || DEFAULT_WORKDIR).join('/')}`,
     limits: { memoryBytes: memoryMb * MIB, cpus: spec?.cpus ?? 0 },
+    gpus: spec?.gpus ?? 0,
+    storageMb: spec?.storageMb ?? 0,
   };
+}
+
+/** Submit has refused it where the task names the backend; here it is known for the node's default too. */
+function refuseUnsupported(backend: BackendName, spec: RuntimeSpec | undefined): void {
+  const [fault] = unofferedBy(backend, { gpus: spec?.gpus ?? 0, storageMb: spec?.storageMb ?? 0 });
+  if (fault === undefined) return;
+  throw new PolarError('BACKEND_UNAVAILABLE', `runtime.${fault.field}: ${fault.description}`);
 }
 
 function backendOf(named: string, { runtime, backend }: PlanDefaults): BackendName {

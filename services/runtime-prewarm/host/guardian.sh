@@ -1,12 +1,14 @@
 #!/bin/sh
-# guardian.sh LOCK WAIT_S BOXES STAGE GROUP_BASES [NAME=SOURCE]...    standard input: a pipe that only the manager holds.
+# guardian.sh LOCK WAIT_S BOXES STAGE GROUP_BASES PYTHON REAPER SOCKET INSTANCE [NAME=SOURCE]...
+# Standard input: a pipe that only the manager holds.
 #
 # Holds the lock of the manager's data, clears what an earlier manager left, shows folders to launchers at STAGE in its
 # own mount namespace (STAGE empty: not), says "ready", and waits for the manager's end, however it comes. Then it kills
-# every process in the groups, removes the groups, so that launchers that have not joined yet fail, and deletes the boxes.
+# every process in the groups, removes the groups, so that launchers that have not joined yet fail, and deletes the boxes,
+# and by REAPER the containers with the label INSTANCE of the container engine that listens at SOCKET, if one does.
 trap '' HUP INT TERM PIPE
-lock=$1 wait_s=$2 boxes=$3 stage=$4 bases=$5
-shift 5
+lock=$1 wait_s=$2 boxes=$3 stage=$4 bases=$5 python=$6 reaper=$7 socket=$8 instance=$9
+shift 9
 
 clear_groups() {
   pass=0
@@ -50,5 +52,6 @@ while read -r _; do :; done
 clear_groups
 [ -n "$stage" ] && umount -l "$stage" && rmdir "$stage"
 clear_boxes
+[ -S "$socket" ] && "$python" -IS "$reaper" "$socket" "$instance" 2> /dev/null
 for base in $bases; do rmdir "$base" 2> /dev/null; done
 exit 0

@@ -10,6 +10,7 @@ import { GUARDIAN_END_MS, GUARDIAN_LOCK_MS } from '../../common/limits.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
 const SCRIPT = join(import.meta.dirname, 'guardian.sh');
+const REAPER = join(import.meta.dirname, 'reap_containers.py');
 const EXIT_LOCKED = 75;
 
 export interface GuardianOptions {
@@ -22,6 +23,11 @@ export interface GuardianOptions {
   /** Name on the stage to host path. */
   readonly shown: ReadonlyMap<string, string>;
   readonly groupBases: readonly string[];
+  readonly python: string;
+  /** Of a container engine. */
+  readonly socket: string;
+  /** Label of its containers. */
+  readonly instance: string;
 }
 
 export interface Guardian {
@@ -37,7 +43,9 @@ export interface Guardian {
 export async function startGuardian(options: GuardianOptions): Promise<Guardian> {
   const script = ['sh', SCRIPT, options.lock, String(GUARDIAN_LOCK_MS / 1000), options.boxes];
   const shown = [...options.shown].map(([name, source]) => `${name}=${source}`);
-  const argv = [...script, options.stage ?? '', options.groupBases.join(' '), ...shown];
+  const { python, socket, instance } = options;
+  const containers = [python, REAPER, socket, instance];
+  const argv = [...script, options.stage ?? '', options.groupBases.join(' '), ...containers, ...shown];
   // `slave`: mounts that the host makes later are seen; the stage is seen by nobody else.
   const own = options.stage === undefined ? [] : ['unshare', '--mount', '--propagation', 'slave'];
   const [command = '', ...args] = [...own, ...argv];

@@ -25,9 +25,13 @@ export interface HostOptions {
   readonly mountRoots: readonly MountRoot[];
   /** Search path for programs. */
   readonly path: string;
+  /** Where a container engine listens, if there is one. */
+  readonly dockerSocket: string;
 }
 
 export interface Host extends AsyncDisposable {
+  /** Of the manager's data: names what it makes outside of them. */
+  readonly instance: string;
   readonly isRoot: boolean;
   /** Owner of what a sandbox writes; undefined: this process. */
   readonly uid: number | undefined;
@@ -78,6 +82,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
       ...options.mountRoots.map(({ name, path }) => [name, path] as const),
     ]),
     groupBases: containment.bases,
+    ...{ python, socket: options.dockerSocket, instance },
   });
   const uid = isRoot ? SANDBOX_UID : undefined;
   const fifos = new FifoPool(join(boxes, '.fifos'), uid);
@@ -85,6 +90,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const drop = ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--'];
   return {
     ...options,
+    instance,
     isRoot,
     uid,
     containment,

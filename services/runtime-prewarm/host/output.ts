@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { settledWithin } from '../../common/clock.ts';
 import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS } from '../../common/limits.ts';
+import { BoundedOutput } from '../domain/bounded-output.ts';
 import type { OutputSink, OutputStream } from '../domain/command.ts';
 import { type FifoPool, openFifo } from './fifos.ts';
 
@@ -17,11 +18,11 @@ export async function placeOutputs(pool: FifoPool, folder: string): Promise<void
 
 /** Each stream up to EXEC_OUTPUT_BYTES_MAX; the rest is counted. */
 export class Output {
-  droppedBytes = 0;
   /** The first bytes of standard error: what a launcher says that fails. */
   complaint = '';
   readonly #pipes: readonly ReturnType<typeof openFifo>[];
   #sockets: readonly Socket[] = [];
+  #bounded: BoundedOutput | undefined;
 
   /** `folder` has the pipes. */
   constructor(folder: string) {
@@ -33,10 +34,16 @@ export class Output {
     return this.#pipes.map(({ writeFd }) => writeFd);
   }
 
+  get droppedBytes(): number {
+    return this.#bounded?.droppedBytes ?? 0;
+  }
+
   /** Call once, after the spawn. */
   read(sink: OutputSink): void {
+    const bounded = new BoundedOutput(sink, EXEC_OUTPUT_BYTES_MAX);
+    this.#bounded = bounded;
     this.#sockets = this.#pipes.map((pipe) => pipe.childHasIt());
-    for (const [i, socket] of this.#sockets.entries()) this.#readOne(socket, STREAMS[i] ?? 'stdout', sink);
+    for (const [i, socket] of this.#sockets.entries()) this.#readOne(socket, STREAMS[i] ?? 'stdout', bounded);
   }
 
   /** All is read; a pipe that something outside holds open is not waited for longer than SANDBOX_END_MS. */
@@ -50,17 +57,13 @@ export class Output {
     if (this.#sockets.length === 0) for (const pipe of this.#pipes) pipe.close();
   }
 
-  #readOne(socket: Socket, name: OutputStream, sink: OutputSink): void {
-    let left = EXEC_OUTPUT_BYTES_MAX;
+  #readOne(socket: Socket, name: OutputStream, bounded: BoundedOutput): void {
     socket.on('error', () => {});
     socket.on('data', (chunk: Buffer) => {
-      const kept = chunk.subarray(0, left);
-      left -= kept.byteLength;
-      this.droppedBytes += chunk.byteLength - kept.byteLength;
       if (name === 'stderr' && this.complaint.length < COMPLAINT_BYTES) {
-        this.complaint += kept.subarray(0, COMPLAINT_BYTES).toString('latin1');
+        this.complaint += chunk.subarray(0, COMPLAINT_BYTES).toString('latin1');
       }
-      if (kept.byteLength > 0) sink(name, kept);
+      bounded.take(name, chunk);
     });
   }
 }

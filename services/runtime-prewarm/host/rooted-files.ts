@@ -58,7 +58,10 @@ function putFile(options: RootedOptions, { path, content, mode }: FileWrite): vo
     renameSync(temporary, walk.below(name));
   } catch (error) {
     unlinkSync(temporary);
-    throw (error as NodeJS.ErrnoException).code === 'EISDIR' ? unsafe(path, 'is a folder') : error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EISDIR') throw unsafe(path, 'is a folder');
+    if (code === 'EBUSY' || code === 'EROFS') throw unsafe(path, 'is shown to the sandbox and not its own');
+    throw error;
   } finally {
     closeSync(fd);
   }

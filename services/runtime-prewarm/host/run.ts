@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { settledWithin } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { SANDBOX_END_MS, SANDBOX_MEMORY_CHECK_MS, SANDBOX_START_MS } from '../../common/limits.ts';
+import { SANDBOX_END_MS } from '../../common/limits.ts';
 import type { Cell, CellUsage } from '../containment/containment.ts';
 import type { CommandLimit, OutputSink } from '../domain/command.ts';
 import { Output } from './output.ts';
 import { SYSTEM_PATH } from './tools.ts';
+import { Watch } from './watch.ts';
 
 export interface Launch {
   readonly argv: readonly string[];
@@ -122,49 +123,4 @@ async function closeOf(child: ChildProcess, exited: Promise<number>): Promise<vo
   const closed = once(child, 'close').catch(() => {});
   await exited.catch(() => {});
   await settledWithin(closed, SANDBOX_END_MS);
-}
-
-/** What ends a command before its own end: its limit, the caller, the memory limit. */
-class Watch {
-  timedOut = false;
-  readonly #cell: Cell;
-  readonly #signal: AbortSignal;
-  readonly #limit: CommandLimit;
-  readonly #memory: NodeJS.Timeout;
-  readonly #kill = (): void => this.#cell.kill();
-
-  constructor(cell: Cell, limit: CommandLimit, signal: AbortSignal) {
-    this.#cell = cell;
-    this.#signal = signal;
-    signal.addEventListener('abort', this.#kill, { once: true });
-    if (signal.aborted) this.#kill();
-    this.#limit = limit;
-    limit.start(() => {
-      this.timedOut = true;
-      this.#kill();
-    });
-    // The v1 kernel kills one process only and would leave a crippled harness to run on.
-    this.#memory = setInterval(() => cell.usage().oomKills > 0 && this.#kill(), SANDBOX_MEMORY_CHECK_MS);
-  }
-
-  async starting(started: Promise<boolean>): Promise<boolean> {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      this.#kill();
-    }, SANDBOX_START_MS);
-    try {
-      const result = await started;
-      if (late) throw new PolarError('SANDBOX_FAILED', 'the sandbox did not start within SANDBOX_START_MS');
-      return result;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  stop(): void {
-    this.#limit.stop();
-    clearInterval(this.#memory);
-    this.#signal.removeEventListener('abort', this.#kill);
-  }
 }

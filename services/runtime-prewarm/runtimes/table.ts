@@ -127,13 +127,16 @@ export class RuntimeTable {
     const plan = planOf(options.spec, this.#backends.defaults, options.forEvaluation);
     const backend = this.#backends.get(plan.backend);
     const id = newId('rt');
-    const box = await backend.create({ id, image: plan.image, limits: plan.limits });
-    const runtime = new Runtime(id, plan, options, box, backend.isolates);
+    const { image, limits, gpus, storageMb } = plan;
+    const boxSpec = { id, session: options.owner.sessionId, image, limits, gpus, storageMb };
+    let runtime: Runtime | undefined;
     try {
+      const box = await backend.create(boxSpec, all);
+      runtime = new Runtime(id, plan, options, box, backend.isolates);
       await runPrepareSteps(runtime, timeoutMs, all);
       all.throwIfAborted();
     } catch (error) {
-      await this.#discard(runtime, lost('failed'));
+      if (runtime !== undefined) await this.#discard(runtime, lost('failed'));
       stop.signal.throwIfAborted();
       signal.throwIfAborted();
       if (!late.aborted) throw error;

@@ -35,12 +35,14 @@ async function takeBack({ jsm }: Bus): Promise<void> {
   await jsm.consumers.delete(STREAMS.facts.name, durable).catch(() => {});
 }
 
-async function handleFact({ board, log }: SchedulerContext, fact: Fact): Promise<void> {
+async function handleFact({ board, lease, log, signal }: SchedulerContext, fact: Fact): Promise<void> {
   const found = board.find(fact.ref?.sessionId ?? '');
   const next = found && applyFact(found.record, found.task.spec, fact, Date.now());
   if (found !== undefined && next !== undefined) return await board.change(found, next);
   // It may be the same fact again, whose commit is still on its way: not acknowledged before that is through.
   await board.journal.settled();
+  // What does not fit the state of one that does not lead any more may fit that of the one that does.
+  await lease.confirmed(signal);
   events.factStale(log, fact);
 }
 

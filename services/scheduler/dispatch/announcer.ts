@@ -7,7 +7,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { publish } from '../../common/nats/publish.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { groupReady } from '../domain/group.ts';
-import { GROUP_ID } from '../domain/session.ts';
+import { groupIdOf } from '../domain/session.ts';
 import { allEnded, announcedChange, type TaskState } from '../domain/state.ts';
 import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -36,12 +36,12 @@ export class Announcer {
     const { taskId } = task.record;
     // Made now: once it is announced, the state lets go of what only the announcement needs.
     const bytes = toBinary(GroupReadySchema, groupReady(task, Date.now()));
-    const subject = subjects.trajectory(taskId, GROUP_ID);
+    const subject = subjects.trajectory(taskId, groupIdOf(task.round));
     effects.start({
       wanted: () => !task.announced,
       run: async () => {
         await publish(bus, blobs, subject, bytes, { createOnce: true, signal });
-        await journal.propose(announcedChange(taskId));
+        await journal.propose(announcedChange(task));
         events.groupAnnounced(log, task);
       },
     });

@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Nodes } from '../domain/nodes.ts';
-import type { DispatchQueue } from '../domain/queue.ts';
+import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
 import { attemptLost, isEnded, SessionState, sessionOf } from '../domain/session.ts';
 import type { State, TaskState } from '../domain/state.ts';
 import { needOf } from '../domain/task.ts';
@@ -23,12 +23,14 @@ export class Board {
   readonly queue: DispatchQueue;
   /** Called when a slot may have become free or a session may have come to wait for one. */
   onMoved: () => void = () => {};
+  #revision: bigint;
 
   constructor(state: State, journal: Journal, nodes: Nodes, queue: DispatchQueue) {
     this.state = state;
     this.journal = journal;
     this.nodes = nodes;
     this.queue = queue;
+    this.#revision = state.revision;
   }
 
   find(sessionId: string): Found | undefined {
@@ -48,7 +50,8 @@ export class Board {
   }
 
   /** Resolves when the next record of a session is committed. */
-  async change({ task, record }: Found, next: SessionRecord): Promise<void> {
+  async change({ task, record }: Found, changed: SessionRecord): Promise<void> {
+    const next = { ...changed, revision: ++this.#revision };
     const committed = this.journal.propose(create(ChangeSchema, { kind: { case: 'session', value: next } }));
     this.#move(task, record, next);
     this.onMoved();
@@ -68,19 +71,39 @@ export class Board {
 
   #move(task: TaskState, before: SessionRecord, after: SessionRecord): void {
     this.nodes.move(before, after, performance.now());
-    const { sessionId, state, sampleIndex } = sessionOf(after);
-    if (state !== SessionState.QUEUED) {
-      this.queue.drop(sessionId);
-      return;
-    }
-    this.queue.push({
-      sessionId,
-      taskId: task.record.taskId,
-      sampleIndex,
-      priority: task.spec.dispatchPriority,
-      order: task.order,
-      need: needOf(task.spec),
-      notBeforeMs: Number(after.notBeforeMs),
-    });
+    const { sessionId, state } = sessionOf(after);
+    const item = itemOf(task, after);
+    if (isUnderWay(after)) this.queue.started(sessionId, item);
+    else if (isUnderWay(before)) this.queue.ended(sessionId, runSeconds(before, after));
+    if (state === SessionState.QUEUED) this.queue.push(item);
+    else this.queue.drop(sessionId);
   }
 }
+
+/** What a session is in the queue. */
+export function itemOf({ record, spec, order }: TaskState, session: SessionRecord): QueueItem {
+  const { sessionId, sampleIndex } = sessionOf(session);
+  return {
+    sessionId,
+    taskId: record.taskId,
+    sampleIndex,
+    queue: queueOf(spec),
+    rank: rankOf(Number(record.createMs), spec.dispatchPriority),
+    order,
+    taskCap: spec.maxRunningSessions,
+    need: needOf(spec),
+    notBeforeMs: Number(session.notBeforeMs),
+  };
+}
+
+/** From dispatch to the end of the run: what caps count. */
+function isUnderWay(record: SessionRecord): boolean {
+  const { state } = sessionOf(record);
+  return state === SessionState.PREPARING || state === SessionState.READY || state === SessionState.RUNNING;
+}
+
+/** Undefined where it did not run. */
+const runSeconds = (before: SessionRecord, after: SessionRecord): number | undefined =>
+  sessionOf(before).state === SessionState.RUNNING
+    ? Math.max(0, Number(after.stateMs) - Number(before.stateMs)) / 1000
+    : undefined;

@@ -3,27 +3,41 @@ import { STAGE_GRACE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
+import { Archive } from '../archive/archive.ts';
+import { Archiver } from '../archive/archiver.ts';
+import type { SchedulerConfig } from '../config.ts';
+import { Engines } from '../domain/engines.ts';
 import { Nodes } from '../domain/nodes.ts';
 import { DispatchQueue } from '../domain/queue.ts';
+import { Shares } from '../domain/shares.ts';
 import type { State } from '../domain/state.ts';
 import type { Journal } from '../journal/journal.ts';
 import { Announcer } from './announcer.ts';
 import { Board } from './board.ts';
-import { Dispatcher, type HeldMs } from './dispatcher.ts';
+import { Callbacks } from './callbacks.ts';
+import { Deadlines, type HeldMs } from './deadlines.ts';
+import { Dispatcher } from './dispatcher.ts';
 import { Effects } from './effects.ts';
 import { Outbox } from './outbox.ts';
+import { engineRules, queueRules } from './rules.ts';
 import { Specs } from './specs.ts';
 
 export interface Dispatch {
   readonly board: Board;
+  readonly engines: Engines;
+  readonly deadlines: Deadlines;
   readonly dispatcher: Dispatcher;
   readonly effects: Effects;
   readonly outbox: Outbox;
   readonly announcer: Announcer;
+  readonly callbacks: Callbacks;
+  readonly archive: Archive;
+  readonly archiver: Archiver;
   readonly specs: Specs;
 }
 
 export interface DispatchOptions {
+  readonly config: SchedulerConfig;
   readonly bus: Bus;
   readonly blobs: BlobStore;
   readonly log: Logger;
@@ -32,26 +46,38 @@ export interface DispatchOptions {
   readonly journal: Journal;
   /** What a stage may take beyond its budget; default STAGE_GRACE_MS. */
   readonly stageGraceMs?: number;
+  /** Pause after the first failed try of a callback; default CALLBACK_PAUSE_MS. */
+  readonly callbackPauseMs?: number;
   readonly heldMs: HeldMs;
 }
 
 export function createDispatch({
+  config: { topology, callbackSecret },
   state,
   journal,
   stageGraceMs,
+  callbackPauseMs,
   heldMs,
   ...common
 }: DispatchOptions): Dispatch {
   const { blobs, log, signal } = common;
-  const board = new Board(state, journal, new Nodes(), new DispatchQueue());
+  const board = new Board(state, journal, new Nodes(), new DispatchQueue(new Shares(queueRules(topology))));
+  const engines = new Engines(engineRules(topology));
+  const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldMs);
   const effects = new Effects(log, signal);
   const specs = new Specs(blobs);
+  const archive = new Archive(common.bus, blobs, signal);
   return {
     board,
+    engines,
+    deadlines,
     effects,
     specs,
-    dispatcher: new Dispatcher(board, log, stageGraceMs ?? STAGE_GRACE_MS, heldMs),
+    archive,
+    archiver: new Archiver({ archive, state, journal, effects }),
+    dispatcher: new Dispatcher(board, log, deadlines, engines),
     outbox: new Outbox({ ...common, board, effects, specs }),
     announcer: new Announcer({ ...common, journal, effects }),
+    callbacks: new Callbacks({ log, signal, journal, secret: callbackSecret, pauseMs: callbackPauseMs }),
   };
 }

@@ -1,33 +1,29 @@
 // Gives slots: queued sessions to nodes that can prepare them, ready ones to free run slots. And takes attempts back:
-// those of lost nodes, of nodes that began anew, and those past a stage's deadline.
-import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+// those of lost nodes and of nodes that began anew; those past a deadline, see deadlines.ts.
 import type { AttemptRef, Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { failure } from '../../common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
-import { budgetMs, deadlineMs, type Stage, stagesOf } from '../domain/budgets.ts';
+import type { Engines } from '../domain/engines.ts';
 import { canPrepare, canRun, loadOf, type NodeState, offers, sessionsOn } from '../domain/nodes.ts';
 import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
-import type { Board, Found } from './board.ts';
-
-/** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
-export type HeldMs = (fromMs: number, toMs: number) => number;
+import { type Board, type Found, itemOf } from './board.ts';
+import type { Deadlines } from './deadlines.ts';
 
 export class Dispatcher {
   readonly #board: Board;
   readonly #log: Logger;
-  readonly #graceMs: number;
-  readonly #heldMs: HeldMs;
-  readonly #startMs = Date.now();
+  readonly #deadlines: Deadlines;
+  readonly #engines: Engines;
   #scheduled = false;
 
-  constructor(board: Board, log: Logger, graceMs: number, heldMs: HeldMs) {
+  constructor(board: Board, log: Logger, deadlines: Deadlines, engines: Engines) {
     this.#board = board;
     this.#log = log;
-    this.#graceMs = graceMs;
-    this.#heldMs = heldMs;
+    this.#deadlines = deadlines;
+    this.#engines = engines;
     board.onMoved = () => this.#soon();
   }
 
@@ -37,7 +33,7 @@ export class Dispatcher {
       await sleep(SCHEDULER_TICK_MS, signal);
       if (signal.aborted) return;
       for (const node of this.#board.nodes.overdue(performance.now())) this.#nodeLost(node);
-      this.#checkDeadlines(Date.now());
+      this.#deadlines.check(Date.now());
       this.#dispatch();
     }
   }
@@ -86,30 +82,6 @@ export class Dispatcher {
       .filter(({ record, task }) => needsSandbox(record, task.spec));
   }
 
-  #checkDeadlines(nowMs: number): void {
-    const spentMs = nowMs - this.#graceMs;
-    // Facts of the time before the start may still come.
-    if (spentMs < this.#startMs) return;
-    for (const node of this.#board.nodes.all) {
-      for (const id of sessionsOn(node)) {
-        const found = this.#board.find(id);
-        if (found === undefined) continue;
-        const { record, task } = found;
-        const late = stagesOf(record, task.spec).find(
-          (stage) => spentMs > deadlineMs(record, task.spec, stage) + this.#heldIn(record, stage, nowMs),
-        );
-        if (late === undefined) continue;
-        const limitMs = budgetMs(task.spec, late) + this.#graceMs;
-        const why = failure('STAGE_TIMEOUT', `no word of the ${late} stage within ${limitMs} ms`);
-        this.#board.lose(found, why);
-      }
-    }
-  }
-
-  #heldIn({ stateMs }: SessionRecord, stage: Stage, nowMs: number): number {
-    return stage === 'run' ? this.#heldMs(Number(stateMs), nowMs) : 0;
-  }
-
   /** Once for all that happens in this turn of the event loop. */
   #soon(): void {
     if (this.#scheduled) return;
@@ -121,19 +93,31 @@ export class Dispatcher {
   }
 
   #dispatch(): void {
-    const { nodes, queue, journal } = this.#board;
+    const { nodes, queue, journal, state } = this.#board;
     const healthy = nodes.healthy;
-    for (const node of healthy) while (canRun(node)) if (!this.#startRun(node)) break;
-    let able = healthy.filter(canPrepare);
+    for (const node of healthy) while (this.#canRun(node)) if (!this.#startRun(node)) break;
+    let able = healthy.filter((node) => canPrepare(node) && !state.isDraining(node.id));
     while (able.length > 0 && queue.size > 0 && !journal.full) {
       able.sort((a, b) => loadOf(a) - loadOf(b));
       able = able.filter((node) => this.#startPrepare(node) && canPrepare(node));
     }
   }
 
+  #canRun(node: NodeState): boolean {
+    return canRun(node) && this.#engines.full(node.id, (id) => this.#board.nodes.get(id)) === undefined;
+  }
+
+  /** The one that was ready first has the turn of its queue; of those of that queue, the first by rank goes. */
+  #nextReady(node: NodeState): Found | undefined {
+    const ready = [...node.ready].map((id) => this.#board.find(id)).filter((one) => one !== undefined);
+    const [first, ...others] = ready.map((found) => ({ found, item: itemOf(found.task, found.record) }));
+    if (first === undefined) return undefined;
+    const same = others.filter(({ item }) => item.queue === first.item.queue);
+    return same.reduce((best, one) => (one.item.rank < best.item.rank ? one : best), first).found;
+  }
+
   #startRun(node: NodeState): boolean {
-    const [sessionId = ''] = node.ready;
-    const found = this.#board.find(sessionId);
+    const found = this.#nextReady(node);
     if (found === undefined || this.#board.journal.full) return false;
     this.#board.decide(found, running(found.record, Date.now()));
     return true;

@@ -58,7 +58,7 @@ export class Outbox {
     effects.start({
       wanted,
       run: async () => {
-        const spec = needsUploads(stage) ? await specs.load(task.record, signal) : task.spec;
+        const spec = needsUploads(stage, task.spec) ? await specs.load(task.record, signal) : task.spec;
         const bytes = toBinary(WorkSchema, workOf(record, spec, stage));
         const msgId = `${sessionId}:${attempt}:${stage}`;
         await publish(bus, blobs, subjects.work(stage, nodeId), bytes, { msgId, signal });

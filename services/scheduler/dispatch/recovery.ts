@@ -3,10 +3,13 @@ import { sleep } from '../../common/clock.ts';
 import { FACTS_BACKLOG_MS, WORK_RESEND_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import type { Archiver } from '../archive/archiver.ts';
 import { isEnded } from '../domain/session.ts';
-import { allEnded } from '../domain/state.ts';
+import { allEnded, isSettled } from '../domain/state.ts';
 import type { Announcer } from './announcer.ts';
 import type { Board, Found } from './board.ts';
+import type { Callbacks } from './callbacks.ts';
+import type { Deadlines } from './deadlines.ts';
 import type { Outbox } from './outbox.ts';
 
 const POLL_MS = 100;
@@ -16,14 +19,22 @@ export interface RecoveryOptions {
   readonly board: Board;
   readonly outbox: Outbox;
   readonly announcer: Announcer;
+  readonly archiver: Archiver;
+  readonly callbacks: Callbacks;
+  readonly deadlines: Deadlines;
   readonly signal: AbortSignal;
 }
 
-/** Sessions that wait into the queue, those on nodes into their slots; finished groups announced. */
-export function restore({ board, announcer }: RecoveryOptions): void {
+/** Sessions that wait into the queue, those on nodes into their slots; finished groups announced, callbacks told, the rest archived. */
+export function restore({ board, announcer, archiver, callbacks, deadlines }: RecoveryOptions): void {
   for (const task of board.state.tasks.values()) {
-    if (allEnded(task)) announcer.check(task);
-    else board.place(task);
+    if (isSettled(task)) archiver.check(task);
+    else if (task.announced) callbacks.check(task);
+    else if (allEnded(task)) announcer.check(task);
+    else {
+      board.place(task);
+      deadlines.watch(task);
+    }
   }
 }
 

@@ -6,9 +6,11 @@ import { LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
 import { needsEvaluation, SessionState, sessionOf } from './session.ts';
 
 export type Stage = 'prepare' | 'run' | 'build' | 'evaluate';
+/** Stages, and waiting: for a node in `queue`, for a run slot in `ready`. */
+export type Clock = Stage | 'queue' | 'ready';
 
-/** Budget of a stage; a completed spec has all four. */
-export function budgetMs(spec: TaskSpec, stage: Stage): number {
+/** Budget of a stage; a completed spec has all but `queue`. */
+export function budgetMs(spec: TaskSpec, stage: Clock): number {
   const budget = spec.budgets?.[stage];
   return budget === undefined ? 0 : Math.ceil(durationMs(budget));
 }
@@ -17,7 +19,11 @@ export function budgetMs(spec: TaskSpec, stage: Stage): number {
 export const leaseMs = (spec: TaskSpec): number =>
   Math.min(
     LEASE_MAX_MS,
-    budgetMs(spec, 'prepare') + budgetMs(spec, 'run') + budgetMs(spec, 'evaluate') + LEASE_MARGIN_MS,
+    budgetMs(spec, 'prepare') +
+      budgetMs(spec, 'ready') +
+      budgetMs(spec, 'run') +
+      budgetMs(spec, 'evaluate') +
+      LEASE_MARGIN_MS,
   );
 
 /** The stages that an attempt is in; waiting in QUEUED or READY is none. */
@@ -36,9 +42,17 @@ export function stagesOf(record: SessionRecord, spec: TaskSpec): Stage[] {
   }
 }
 
-/** Unix time in milliseconds at which the budget of a record's stage is spent. */
-export const deadlineMs = (record: SessionRecord, spec: TaskSpec, stage: Stage): number =>
-  Number(record.stateMs) + budgetMs(spec, stage);
+/** The clocks that run for a session; waiting has one where the spec limits it. */
+export function clocksOf(record: SessionRecord, spec: TaskSpec): Clock[] {
+  const { state } = sessionOf(record);
+  if (state === SessionState.READY && spec.budgets?.ready !== undefined) return ['ready'];
+  if (state === SessionState.QUEUED && spec.budgets?.queue !== undefined) return ['queue'];
+  return stagesOf(record, spec);
+}
+
+/** Milliseconds by which the budget of a record's clock is overdrawn; negative while some is left. */
+export const overdrawnMs = (record: SessionRecord, spec: TaskSpec, clock: Clock, nowMs: number): number =>
+  nowMs - Number(record.stateMs) - budgetMs(spec, clock);
 
 /** Stages that the later record is in and the earlier one is not. */
 export function newStages(before: SessionRecord, after: SessionRecord, spec: TaskSpec): Stage[] {

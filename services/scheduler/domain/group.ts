@@ -7,15 +7,19 @@ import {
   type SessionResult,
   SessionResultSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { GROUP_ID, sessionOf } from './session.ts';
+import { groupIdOf, sessionOf } from './session.ts';
 import type { TaskState } from './state.ts';
 
-/** All sessions of an ended task, by sample index; those without a trajectory with their failure. */
-export function groupReady({ record, spec, sessions }: TaskState, readyMs: number): GroupReady {
+/** All sessions of a task's present group, by sample index; those without a trajectory with their failure. */
+export function groupReady({ record, spec, sessions, round }: TaskState, readyMs: number): GroupReady {
+  const groupId = groupIdOf(round);
   return create(GroupReadySchema, {
     taskId: record.taskId,
-    groupId: GROUP_ID,
-    sessions: sessions.filter((one) => one !== undefined).map(resultOf),
+    groupId,
+    sessions: sessions
+      .filter((one) => one !== undefined)
+      .filter((one) => sessionOf(one).groupId === groupId)
+      .map(resultOf),
     ...(spec.metadata && { metadata: spec.metadata }),
     readyMs: BigInt(readyMs),
   });

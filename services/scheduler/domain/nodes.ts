@@ -29,6 +29,10 @@ export class Nodes {
     return this.#nodes.values();
   }
 
+  get(id: string): NodeState | undefined {
+    return this.#nodes.get(id);
+  }
+
   /** Nodes that can take work. */
   get healthy(): NodeState[] {
     return [...this.#nodes.values()].filter(isHealthy);
@@ -147,11 +151,12 @@ export function offersBackend({ heartbeat }: NodeState, need: string): boolean {
   return heartbeat?.backends.includes(backend) ?? false;
 }
 
-/** Whether a node has the image too; only bubblewrap has images. */
+/** Whether a node has the image too; what docker lacks it may fetch, so that the node itself decides. */
 export function offers(node: NodeState, need: string): boolean {
   if (!offersBackend(node, need)) return false;
   const { backend, image } = partsOfNeed(need);
   if (image === '') return true;
   const resolved = backend === '' ? node.heartbeat?.defaultBackend : backend;
+  if (resolved === 'docker') return true;
   return resolved === 'bubblewrap' && (node.heartbeat?.images.includes(image) ?? false);
 }

@@ -1,12 +1,16 @@
 import { expect } from 'chai';
-import { DispatchQueue, type QueueItem } from './queue.ts';
+import { PRIORITY_AGE_STEP_MS } from '../../common/limits.ts';
+import { DispatchQueue, type QueueItem, rankOf } from './queue.ts';
+import { Shares } from './shares.ts';
 
 const item = (sessionId: string, over: Partial<QueueItem> = {}): QueueItem => ({
   sessionId,
   taskId: 'task',
   sampleIndex: 0,
-  priority: 0,
+  queue: 'default',
+  rank: 0,
   order: 0,
+  taskCap: 0,
   need: '/',
   notBeforeMs: 0,
   ...over,
@@ -14,22 +18,38 @@ const item = (sessionId: string, over: Partial<QueueItem> = {}): QueueItem => ({
 
 const any = (): boolean => true;
 
+/** Takes the next one and starts it, as a dispatch does. */
+function start(queue: DispatchQueue): string | undefined {
+  const taken = queue.take(0, any);
+  if (taken !== undefined) queue.started(taken.sessionId, taken);
+  return taken?.sessionId;
+}
+
 describe('dispatch queue', () => {
-  it('goes by priority, then by task, then by sample', () => {
+  it('goes by rank, then by task, then by sample', () => {
     const queue = new DispatchQueue();
     queue.push(item('late-task', { order: 2 }));
     queue.push(item('second', { order: 1, sampleIndex: 1 }));
     queue.push(item('first', { order: 1, sampleIndex: 0 }));
-    queue.push(item('urgent', { order: 3, priority: 5 }));
+    queue.push(item('urgent', { order: 3, rank: rankOf(0, 5) }));
     const taken = [1, 2, 3, 4].map(() => queue.take(0, any)?.sessionId);
     expect(taken).to.deep.equal(['urgent', 'first', 'second', 'late-task']);
     expect(queue.take(0, any)).to.equal(undefined);
     expect(queue.size).to.equal(0);
   });
 
+  it('lets an urgent task pass what came before it, but not what has waited for long', () => {
+    const queue = new DispatchQueue();
+    const now = 100 * PRIORITY_AGE_STEP_MS;
+    queue.push(item('old', { rank: rankOf(now - 11 * PRIORITY_AGE_STEP_MS, 0) }));
+    queue.push(item('young', { rank: rankOf(now - 9 * PRIORITY_AGE_STEP_MS, 0) }));
+    queue.push(item('urgent', { rank: rankOf(now, 10) }));
+    expect([1, 2, 3].map(() => queue.take(0, any)?.sessionId)).to.deep.equal(['old', 'urgent', 'young']);
+  });
+
   it('holds a session back until its time, and lets others pass', () => {
     const queue = new DispatchQueue();
-    queue.push(item('backing-off', { priority: 9, notBeforeMs: 100 }));
+    queue.push(item('backing-off', { rank: -9, notBeforeMs: 100 }));
     queue.push(item('other'));
     expect(queue.take(99, any)?.sessionId).to.equal('other');
     expect(queue.take(99, any)).to.equal(undefined);
@@ -38,7 +58,7 @@ describe('dispatch queue', () => {
 
   it('passes over what no node can take', () => {
     const queue = new DispatchQueue();
-    queue.push(item('rare', { priority: 9, need: 'bubblewrap/rare' }));
+    queue.push(item('rare', { rank: -9, need: 'bubblewrap/rare' }));
     queue.push(item('common'));
     expect(queue.take(0, (need) => need === '/')?.sessionId).to.equal('common');
     expect(queue.take(0, (need) => need === '/')).to.equal(undefined);
@@ -56,10 +76,11 @@ describe('dispatch queue', () => {
 
   it('holds a session once', () => {
     const queue = new DispatchQueue();
-    queue.push(item('a', { priority: 1 }));
-    queue.push(item('a', { priority: 0 }));
-    expect(queue.take(0, any)?.priority).to.equal(0);
+    queue.push(item('a', { rank: 1 }));
+    queue.push(item('a', { rank: 0 }));
+    expect(queue.take(0, any)?.rank).to.equal(0);
     expect(queue.take(0, any)).to.equal(undefined);
+    expect(queue.shares.of('default').waiting).to.equal(0);
   });
 
   it('agrees with sorting, for random items', () => {
@@ -70,12 +91,58 @@ describe('dispatch queue', () => {
     };
     const queue = new DispatchQueue();
     const items = Array.from({ length: 500 }, (_, i) =>
-      item(`s${i}`, { priority: random(4), order: random(20), sampleIndex: i, need: String(random(3)) }),
+      item(`s${i}`, { rank: random(4), order: random(20), sampleIndex: i, need: String(random(3)) }),
     );
     for (const one of items) queue.push(one);
     const sorted = items
-      .toSorted((a, b) => b.priority - a.priority || a.order - b.order || a.sampleIndex - b.sampleIndex)
+      .toSorted((a, b) => a.rank - b.rank || a.order - b.order || a.sampleIndex - b.sampleIndex)
       .map((one) => one.sessionId);
     expect(items.map(() => queue.take(0, any)?.sessionId)).to.deep.equal(sorted);
+  });
+
+  it('says how many go before one, of its own queue', () => {
+    const queue = new DispatchQueue();
+    for (let i = 0; i < 4; i++) queue.push(item(`s${i}`, { sampleIndex: i }));
+    queue.push(item('elsewhere', { queue: 'other', rank: -1 }));
+    expect(queue.ahead(queue.get('s3') as QueueItem)).to.equal(3);
+    expect(queue.ahead(queue.get('elsewhere') as QueueItem)).to.equal(0);
+  });
+});
+
+describe('caps', () => {
+  it('of a task hold its other sessions back, and nobody else', () => {
+    const queue = new DispatchQueue();
+    for (let i = 0; i < 4; i++) queue.push(item(`s${i}`, { sampleIndex: i, taskCap: 2 }));
+    queue.push(item('other', { taskId: 'other', order: 1 }));
+    expect([start(queue), start(queue), start(queue), start(queue)]).to.deep.equal([
+      's0',
+      's1',
+      'other',
+      undefined,
+    ]);
+    queue.ended('s1', 1);
+    expect([start(queue), start(queue)]).to.deep.equal(['s2', undefined]);
+    queue.ended('s0', 1);
+    expect([start(queue), start(queue)]).to.deep.equal(['s3', undefined]);
+  });
+
+  it('of a task let another go where the one that was next is dropped', () => {
+    const queue = new DispatchQueue();
+    for (let i = 0; i < 4; i++) queue.push(item(`s${i}`, { sampleIndex: i, taskCap: 1 }));
+    expect([start(queue), start(queue)]).to.deep.equal(['s0', undefined]);
+    queue.drop('s2');
+    queue.ended('s0', undefined);
+    queue.drop('s1');
+    expect([start(queue), start(queue)]).to.deep.equal(['s3', undefined]);
+    expect(queue.running('task')).to.equal(1);
+  });
+
+  it('of a queue hold it back, and no other', () => {
+    const queue = new DispatchQueue(new Shares([{ name: 'small', weight: 1, maxRunning: 1 }]));
+    for (let i = 0; i < 3; i++) queue.push(item(`s${i}`, { sampleIndex: i, queue: 'small' }));
+    queue.push(item('other', { order: 1 }));
+    expect([start(queue), start(queue), start(queue)]).to.deep.equal(['s0', 'other', undefined]);
+    queue.ended('s0', 1);
+    expect([start(queue), start(queue)]).to.deep.equal(['s1', undefined]);
   });
 });

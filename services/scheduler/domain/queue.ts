@@ -1,15 +1,22 @@
-// Sessions that wait for a node: by priority, then in the order of their tasks. Sessions that need different backends or
-// images wait in queues of their own, so that one which no node can take holds up no other.
+// Sessions that wait for a node. Whose turn it is between named queues is told by their shares; inside a queue it goes by
+// rank. Sessions that need different backends or images wait in heaps of their own, so that one which no node can take
+// holds up no other; those of a task that has as many as it may run wait aside.
+import { PRIORITY_AGE_STEP_MS } from '../../common/limits.ts';
 import { Heap } from './heap.ts';
+import { DEFAULT_QUEUE, isAtCap, Shares } from './shares.ts';
 
 export interface QueueItem {
   readonly sessionId: string;
   readonly taskId: string;
   readonly sampleIndex: number;
-  /** Higher is sooner. */
-  readonly priority: number;
-  /** Of its task; lower is sooner. */
+  /** Name of its queue. */
+  readonly queue: string;
+  /** See `rankOf`; lower is sooner. */
+  readonly rank: number;
+  /** Of its task; lower is sooner among equal ranks. */
   readonly order: number;
+  /** Sessions of its task that may run at once; 0 = no cap. */
+  readonly taskCap: number;
   /** Backend and image, see `needOf`. */
   readonly need: string;
   /** Unix time in milliseconds. */
@@ -23,24 +30,45 @@ interface Entry extends QueueItem {
 /** Entries that are gone and still in a heap, before the heaps are made anew. */
 const GONE_MAX = 1_024;
 
+/** A point of priority is worth as much as having been submitted earlier by the step, so nothing starves. */
+export const rankOf = (submitMs: number, priority: number): number =>
+  submitMs - priority * PRIORITY_AGE_STEP_MS;
+
 export const goesBefore = (a: QueueItem, b: QueueItem): boolean =>
-  a.priority !== b.priority
-    ? a.priority > b.priority
+  a.rank !== b.rank
+    ? a.rank < b.rank
     : a.order !== b.order
       ? a.order < b.order
       : a.sampleIndex < b.sampleIndex;
 
 const isDueBefore = (a: Entry, b: Entry): boolean => a.notBeforeMs < b.notBeforeMs;
 
+/** What may go now, of one queue, by need. */
+type Lane = Map<string, Heap<Entry>>;
+
 export class DispatchQueue {
+  readonly shares: Shares;
   readonly #entries = new Map<string, Entry>();
-  readonly #due = new Map<string, Heap<Entry>>();
+  readonly #lanes = new Map<string, Lane>();
   #later = new Heap<Entry>(isDueBefore);
+  /** Entries of tasks at their cap. */
+  readonly #aside = new Map<string, Heap<Entry>>();
+  /** Sessions from dispatch to the end of their run, by task; and the task of each. */
+  readonly #runningOf = new Map<string, number>();
+  readonly #taskOf = new Map<string, string>();
   #gone = 0;
+
+  constructor(shares: Shares = new Shares()) {
+    this.shares = shares;
+  }
 
   /** Sessions that wait, those that may not go yet included. */
   get size(): number {
     return this.#entries.size;
+  }
+
+  get(sessionId: string): QueueItem | undefined {
+    return this.#entries.get(sessionId);
   }
 
   push(item: QueueItem): void {
@@ -48,6 +76,7 @@ export class DispatchQueue {
     const entry = { ...item, gone: false };
     this.#entries.set(item.sessionId, entry);
     this.#later.push(entry);
+    this.shares.wait(item.queue);
   }
 
   /** The session does not wait any more. */
@@ -55,22 +84,104 @@ export class DispatchQueue {
     const entry = this.#entries.get(sessionId);
     if (entry === undefined) return;
     entry.gone = true;
-    this.#entries.delete(sessionId);
+    this.#remove(entry);
+    // It may be the one that was brought back for a free slot of its task.
+    if (entry.taskCap > 0) this.#bringBack(entry.taskId);
     if (++this.#gone > GONE_MAX && this.#gone > this.#entries.size) this.#sweep();
+  }
+
+  /** A session was dispatched. */
+  started(sessionId: string, { taskId, queue }: Pick<QueueItem, 'taskId' | 'queue'>): void {
+    if (this.#taskOf.has(sessionId)) return;
+    this.#taskOf.set(sessionId, taskId);
+    this.#runningOf.set(taskId, this.running(taskId) + 1);
+    this.shares.start(sessionId, queue);
+  }
+
+  /** Its run ended, or never began: then without `seconds`. */
+  ended(sessionId: string, seconds: number | undefined): void {
+    const taskId = this.#taskOf.get(sessionId);
+    if (taskId === undefined) return;
+    this.#taskOf.delete(sessionId);
+    const running = this.running(taskId) - 1;
+    if (running === 0) this.#runningOf.delete(taskId);
+    else this.#runningOf.set(taskId, running);
+    this.shares.end(sessionId, seconds);
+    this.#bringBack(taskId);
+  }
+
+  /** Sessions of a task from dispatch to the end of their run. */
+  running(taskId: string): number {
+    return this.#runningOf.get(taskId) ?? 0;
+  }
+
+  /** Sessions of the same queue and need that go before one. */
+  ahead(item: QueueItem): number {
+    let count = 0;
+    for (const other of this.#entries.values()) {
+      const same = other.queue === item.queue && other.need === item.need;
+      if (same && goesBefore(other, item)) count++;
+    }
+    return count;
   }
 
   /** Takes the first session that may go now and whose need `fits`; undefined when there is none. */
   take(nowMs: number, fits: (need: string) => boolean): QueueItem | undefined {
     this.#release(nowMs);
+    let best: { heap: Heap<Entry>; top: Entry; tag: number } | undefined;
+    for (const [name, lane] of this.#lanes) {
+      const share = this.shares.of(name);
+      if (isAtCap(share)) continue;
+      const heap = this.#firstOf(name, lane, fits);
+      if (heap?.top === undefined) continue;
+      const { top } = heap;
+      const wins = best === undefined || share.tag < best.tag;
+      if (wins || (share.tag === best?.tag && goesBefore(top, best.top)))
+        best = { heap, top, tag: share.tag };
+    }
+    const entry = best?.heap.pop();
+    if (entry !== undefined) this.#remove(entry);
+    return entry;
+  }
+
+  #firstOf(name: string, lane: Lane, fits: (need: string) => boolean): Heap<Entry> | undefined {
     let best: Heap<Entry> | undefined;
-    for (const [need, heap] of this.#due) {
-      while (heap.top?.gone === true) this.#discard(heap);
-      if (heap.top === undefined) this.#due.delete(need);
+    for (const [need, heap] of lane) {
+      this.#clearTop(heap);
+      if (heap.top === undefined) lane.delete(need);
       else if (fits(need) && (best?.top === undefined || goesBefore(heap.top, best.top))) best = heap;
     }
-    const entry = best?.pop();
-    if (entry !== undefined) this.#entries.delete(entry.sessionId);
-    return entry;
+    if (lane.size === 0) this.#lanes.delete(name);
+    return best;
+  }
+
+  /** Until the top is one that waits and whose task may run one more. */
+  #clearTop(heap: Heap<Entry>): void {
+    for (let { top } = heap; top !== undefined; top = heap.top) {
+      if (top.gone) this.#discard(heap);
+      else if (top.taskCap > 0 && this.running(top.taskId) >= top.taskCap) this.#setAside(heap, top);
+      else return;
+    }
+  }
+
+  #setAside(heap: Heap<Entry>, entry: Entry): void {
+    heap.pop();
+    const aside = this.#aside.get(entry.taskId) ?? new Heap<Entry>(goesBefore);
+    this.#aside.set(entry.taskId, aside);
+    aside.push(entry);
+  }
+
+  /** One for the slot of its task that became free. */
+  #bringBack(taskId: string): void {
+    const aside = this.#aside.get(taskId);
+    for (let entry = aside?.pop(); entry !== undefined; entry = aside?.pop()) {
+      if (!entry.gone) {
+        this.#heap(entry).push(entry);
+        break;
+      }
+      this.#gone--;
+    }
+    if (aside?.size === 0) this.#aside.delete(taskId);
   }
 
   #release(nowMs: number): void {
@@ -81,13 +192,25 @@ export class DispatchQueue {
       }
       if (next.notBeforeMs > nowMs) return;
       this.#later.pop();
-      let heap = this.#due.get(next.need);
-      if (heap === undefined) {
-        heap = new Heap<Entry>(goesBefore);
-        this.#due.set(next.need, heap);
-      }
-      heap.push(next);
+      this.#heap(next).push(next);
     }
+  }
+
+  #heap({ queue, need }: Entry): Heap<Entry> {
+    let lane = this.#lanes.get(queue);
+    if (lane === undefined) {
+      lane = new Map();
+      this.#lanes.set(queue, lane);
+      this.shares.arrive(queue);
+    }
+    const heap = lane.get(need) ?? new Heap<Entry>(goesBefore);
+    lane.set(need, heap);
+    return heap;
+  }
+
+  #remove({ sessionId, queue }: Entry): void {
+    this.#entries.delete(sessionId);
+    this.shares.leave(queue);
   }
 
   #discard(heap: Heap<Entry>): void {
@@ -96,8 +219,12 @@ export class DispatchQueue {
   }
 
   #sweep(): void {
-    this.#due.clear();
+    this.#lanes.clear();
+    this.#aside.clear();
     this.#later = new Heap(isDueBefore, this.#entries.values());
     this.#gone = 0;
   }
 }
+
+/** What a task without a queue waits in: tasks of before there were queues have none in their record. */
+export const queueOf = (spec: { readonly queue: string }): string => spec.queue || DEFAULT_QUEUE;

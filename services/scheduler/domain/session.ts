@@ -25,10 +25,25 @@ import { ATTEMPT_BACKOFF_MS, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limi
 
 export { Outcome, SessionState };
 
-/** All sessions of a task are one group. */
+/** The group that the sessions of a task are in at first: all of them. */
 export const GROUP_ID = 'g0';
 
+/** Sessions that go again after their group was announced are a group of their own: one for each round of retries. */
+export const groupIdOf = (round: number): string => `g${round}`;
+
+export const roundOf = (groupId: string): number => Number(/^g(\d+)$/.exec(groupId)?.[1] ?? 0);
+
 export const sessionIdOf = (prefix: string, sampleIndex: number): string => `${prefix}-${sampleIndex}`;
+
+/** The parts of a session's id; undefined where it is none. */
+export function partsOfSessionId(
+  id: string,
+): { readonly prefix: string; readonly sampleIndex: number } | undefined {
+  const dash = id.lastIndexOf('-');
+  const digits = id.slice(dash + 1);
+  if (dash < 1 || !/^(0|[1-9]\d{0,5})$/.test(digits)) return undefined;
+  return { prefix: id.slice(0, dash), sampleIndex: Number(digits) };
+}
 
 /** The session part of a record, which is always set. */
 export function sessionOf(record: SessionRecord): Session {
@@ -45,7 +60,7 @@ export function queuedSession(task: TaskRecord, spec: TaskSpec, sampleIndex: num
       groupId: GROUP_ID,
       sampleIndex,
       state: SessionState.QUEUED,
-      harness: spec.harness?.name ?? '',
+      harness: spec.harness?.name || (spec.harness?.importPath ?? ''),
       createTime: timestampFromMs(Number(task.createMs)),
     }),
     stateMs: task.createMs,
@@ -73,6 +88,7 @@ export function dispatched(record: SessionRecord, { nodeId, bootId }: Place, now
     },
     bootId,
     stateMs: BigInt(nowMs),
+    attemptBase: record.attemptBase,
   });
 }
 
@@ -108,7 +124,8 @@ export function attemptLost(
   nowMs: number,
 ): SessionRecord {
   const session = sessionOf(record);
-  if (session.attempt >= maxAttempts) return ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why);
+  const attempts = session.attempt - record.attemptBase;
+  if (attempts >= maxAttempts) return ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why);
   const { stats: _, ...kept } = session;
   return create(SessionRecordSchema, {
     session: {
@@ -116,10 +133,21 @@ export function attemptLost(
       state: SessionState.QUEUED,
       nodeId: '',
       failure: bounded(why),
-      attempts: attemptsEnded(session, why, nowMs),
+      attempts: attemptsEnded(record, why, nowMs),
     },
     stateMs: BigInt(nowMs),
-    notBeforeMs: BigInt(nowMs + ATTEMPT_BACKOFF_MS * session.attempt),
+    notBeforeMs: BigInt(nowMs + ATTEMPT_BACKOFF_MS * attempts),
+    attemptBase: record.attemptBase,
+  });
+}
+
+/** ENDED → QUEUED on request, in a group that is not announced yet. What came of it before is in its attempts. */
+export function retried(record: SessionRecord, groupId: string, nowMs: number): SessionRecord {
+  const { stats: _, reward: __, endTime: ___, ...kept } = sessionOf(record);
+  return create(SessionRecordSchema, {
+    session: { ...kept, groupId, state: SessionState.QUEUED, outcome: Outcome.UNSPECIFIED, nodeId: '' },
+    stateMs: BigInt(nowMs),
+    attemptBase: kept.attempt,
   });
 }
 
@@ -134,7 +162,7 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
       ...session,
       state: SessionState.ENDED,
       outcome,
-      attempts: attemptsEnded(session, why, nowMs),
+      attempts: attemptsEnded(record, why, nowMs),
       times: timesWith(record, { totalMs: BigInt(Math.max(0, nowMs - createdMs)) }),
       endTime: timestampFromMs(nowMs),
       ...(why && { failure: bounded(why) }),
@@ -143,14 +171,21 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
     },
     bootId: record.bootId,
     stateMs: BigInt(nowMs),
+    attemptBase: record.attemptBase,
     ...(counts && record.built && { built: record.built }),
     ...(counts && record.evaluated && { evaluated: record.evaluated }),
   });
 }
 
-/** Not ENDED → ENDED as CANCELLED. */
-export const cancelled = (record: SessionRecord, nowMs: number): SessionRecord =>
-  ended(record, Outcome.CANCELLED, nowMs, failure('CANCELLED', 'the task was cancelled'));
+/** Not ENDED → ENDED as CANCELLED. `what` was cancelled. */
+export const cancelled = (record: SessionRecord, nowMs: number, what = 'task'): SessionRecord =>
+  ended(record, Outcome.CANCELLED, nowMs, failure('CANCELLED', `the ${what} was cancelled`));
+
+/** Not ENDED → ENDED because its group has enough without it. */
+export function stoppedEarly(record: SessionRecord, usable: number, nowMs: number): SessionRecord {
+  const why = failure('EARLY_STOPPED', `its group had ${usable} usable sessions and did not wait for it`);
+  return ended(record, Outcome.CANCELLED, nowMs, why);
+}
 
 /** Whether the attempt's sandbox is still used: not after the run once nothing is left to grade. */
 export function needsSandbox(record: SessionRecord, spec: TaskSpec): boolean {
@@ -191,14 +226,30 @@ export const bounded = (why: Failure): Failure =>
     ? why
     : { ...why, message: why.message.slice(0, FAILURE_MESSAGE_CHARS_MAX) };
 
-function attemptsEnded(
-  session: Omit<Session, 'failure'>,
-  why: Failure | undefined,
-  nowMs: number,
-): Attempt[] {
+function attemptsEnded(record: SessionRecord, why: Failure | undefined, nowMs: number): Attempt[] {
+  const session = sessionOf(record);
   return session.attempts.map((attempt) =>
     attempt.attempt !== session.attempt || attempt.endTime !== undefined
       ? attempt
-      : { ...attempt, endTime: timestampFromMs(nowMs), ...(why && { failure: bounded(why) }) },
+      : {
+          ...attempt,
+          endTime: timestampFromMs(nowMs),
+          times: timesWith(record, spentIn(record, nowMs)),
+          ...(why && { failure: bounded(why) }),
+        },
   );
+}
+
+/** Time in the stage that an attempt is in. */
+function spentIn(record: SessionRecord, nowMs: number): Partial<Omit<StageTimes, '$typeName'>> {
+  switch (sessionOf(record).state) {
+    case SessionState.PREPARING:
+      return { prepareMs: sinceState(record, nowMs) };
+    case SessionState.READY:
+      return { readyMs: sinceState(record, nowMs) };
+    case SessionState.RUNNING:
+      return { runMs: sinceState(record, nowMs) };
+    default:
+      return {};
+  }
 }

@@ -1,23 +1,28 @@
 import { create, equals, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import {
-  type Change,
-  ChangeSchema,
-  CommitSchema,
-  type SessionRecord,
-} from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { type Change, CommitSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { dispatched, ended, Outcome, queuedSession, SessionState, sessionOf } from './session.ts';
-import { allEnded, announcedChange, State, type StateLimits, type TaskState } from './state.ts';
+import {
+  allEnded,
+  announcedChange,
+  announcedGroup,
+  archivedChange,
+  callbackChange,
+  State,
+  sessionChange,
+  type TaskState,
+  taskChange,
+} from './state.ts';
 import { specDigest, taskRecord } from './task.ts';
 import { taskView } from './view.ts';
 
 const specOf = (taskId: string, numSamples = 2): TaskSpec =>
   create(TaskSpecSchema, { taskId, numSamples, harness: { name: 'shell' } });
 
-function taskChange(taskId: string, numSamples = 2): Change {
-  const spec = specOf(taskId, numSamples);
+function submit(taskId: string, over: Partial<TaskSpec> = {}): Change {
+  const spec = { ...specOf(taskId), ...over };
   const init = {
     specRef: undefined,
     specSha256: specDigest(spec),
@@ -25,14 +30,12 @@ function taskChange(taskId: string, numSamples = 2): Change {
     createMs: 1_000,
   };
   const value = taskRecord({ spec, sessionPrefix: `s-${taskId}`, ...init });
-  return create(ChangeSchema, { kind: { case: 'task', value } });
+  return taskChange(value);
 }
-const sessionChange = (value: SessionRecord): Change =>
-  create(ChangeSchema, { kind: { case: 'session', value } });
 
-function stateWith(limits: StateLimits | undefined, ...taskIds: string[]): State {
-  const state = limits === undefined ? new State() : new State(limits);
-  for (const taskId of taskIds) state.apply(taskChange(taskId));
+function stateWith(...taskIds: string[]): State {
+  const state = new State();
+  for (const taskId of taskIds) state.apply(submit(taskId));
   return state;
 }
 const get = (state: State, taskId: string): TaskState => state.tasks.get(taskId) as TaskState;
@@ -48,12 +51,12 @@ function finish(state: State, taskId: string): void {
     };
     state.apply(sessionChange(ended(graded, Outcome.COMPLETED, 3_000)));
   }
-  state.apply(announcedChange(taskId));
+  state.apply(announcedChange(get(state, taskId)));
 }
 
 describe('state', () => {
   it("has a task's sessions from the task alone", () => {
-    const state = stateWith(undefined, 'a');
+    const state = stateWith('a');
     expect(state.liveSessions).to.equal(2);
     const found = state.find('s-a-1');
     expect(found?.sampleIndex).to.equal(1);
@@ -67,7 +70,7 @@ describe('state', () => {
   });
 
   it('counts by state and outcome, and the mean over those with a reward', () => {
-    const state = stateWith(undefined, 'a', 'b');
+    const state = stateWith('a', 'b');
     finish(state, 'a');
     const view = taskView(get(state, 'a'));
     expect(view.sessionsByState).to.deep.equal({ ended: 2 });
@@ -79,18 +82,17 @@ describe('state', () => {
   });
 
   it('takes a task and its announcement once', () => {
-    const state = stateWith(undefined, 'a', 'a');
+    const state = stateWith('a', 'a');
     expect(state.tasks.size).to.equal(1);
     expect(state.liveSessions).to.equal(2);
     finish(state, 'a');
-    state.apply(announcedChange('a'));
-    state.apply(announcedChange('none'));
+    state.apply(announcedChange(get(state, 'a')));
+    state.apply(announcedGroup('b', 'g0'));
     expect(state.liveSessions).to.equal(0);
-    expect(state.liveSpecsBytes).to.equal(0);
   });
 
   it('comes back from its own changes, to the byte', () => {
-    const state = stateWith(undefined, 'a', 'b', 'c');
+    const state = stateWith('a', 'b', 'c');
     finish(state, 'b');
     finish(state, 'a');
     const c = get(state, 'c');
@@ -106,7 +108,7 @@ describe('state', () => {
   });
 
   it('lets go of what only the announcement needed', () => {
-    const state = stateWith(undefined, 'a');
+    const state = stateWith('a');
     finish(state, 'a');
     const record = state.session(get(state, 'a'), 1);
     expect(record.built).to.equal(undefined);
@@ -114,28 +116,50 @@ describe('state', () => {
     expect(sessionOf(record).reward).to.equal(1);
   });
 
-  it('forgets the task that was announced first when it holds too many ended sessions', () => {
-    const state = stateWith({ endedSessions: 4, endedSpecsBytes: 1e9 }, 'a', 'b', 'c');
-    finish(state, 'b');
+  it('lets go of a task that is in the archive', () => {
+    const state = stateWith('a', 'b');
     finish(state, 'a');
-    expect([...state.tasks.keys()]).to.deep.equal(['a', 'b', 'c']);
-    finish(state, 'c');
-    expect([...state.tasks.keys()]).to.deep.equal(['a', 'c']);
-    expect(state.byRequest('r-b')).to.equal(undefined);
-    expect(state.find('s-b-0')).to.equal(undefined);
+    const both = state.specsBytes;
+    expect(state.sessions).to.equal(4);
+    state.apply(archivedChange(get(state, 'a')));
+    expect([...state.tasks.keys()]).to.deep.equal(['b']);
+    expect(state.byRequest('r-a')).to.equal(undefined);
+    expect(state.find('s-a-0')).to.equal(undefined);
+    expect(state.sessions).to.equal(2);
+    expect(state.specsBytes).to.equal(both / 2);
   });
 
-  it('never forgets a task that is not announced', () => {
-    const state = stateWith({ endedSessions: 0, endedSpecsBytes: 0 }, 'a', 'b');
+  it('keeps a task that is not settled, or whose sessions have gone again', () => {
+    const state = stateWith('a');
+    state.apply(submit('told', { callbackUrl: 'http://receiver' }));
+    state.apply(archivedChange(get(state, 'a')));
+    finish(state, 'told');
+    state.apply(archivedChange(get(state, 'told')));
+    expect([...state.tasks.keys()]).to.deep.equal(['a', 'told']);
+    state.apply(archivedChange({ ...get(state, 'told'), round: 1 }));
+    state.apply(callbackChange(get(state, 'told'), true));
+    state.apply(archivedChange({ ...get(state, 'told'), round: 1 }));
+    expect([...state.tasks.keys()]).to.deep.equal(['a', 'told']);
+    state.apply(archivedChange(get(state, 'told')));
+    expect([...state.tasks.keys()]).to.deep.equal(['a']);
+  });
+
+  it('knows the highest revision when its session is in the archive', () => {
+    const state = stateWith('a', 'b');
     finish(state, 'a');
-    expect([...state.tasks.keys()]).to.deep.equal(['b']);
+    const last = { ...state.session(get(state, 'a'), 0), revision: 7n };
+    state.apply(sessionChange(last));
+    state.apply(archivedChange(get(state, 'a')));
+    const again = new State();
+    for (const change of state.changes()) again.apply(change);
+    expect(again.revision).to.equal(7n);
   });
 
   it('keeps an implied session as the task implies it', () => {
-    const state = stateWith(undefined, 'a');
+    const state = stateWith('a');
     const task = get(state, 'a');
     expect(state.session(task, 0)).to.deep.equal(queuedSession(task.record, task.spec, 0));
-    expect([...state.changes()]).to.have.length(1);
+    expect([...state.changes()].map(({ kind }) => kind.case)).to.deep.equal(['revisionReached', 'task']);
   });
 });
 

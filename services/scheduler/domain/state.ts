@@ -4,13 +4,23 @@ import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
+  type CallbackDone,
   type Change,
   ChangeSchema,
   type SessionRecord,
   type TaskRecord,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { ENDED_SESSIONS_KEPT_MAX, ENDED_SPECS_BYTES_MAX } from '../../common/limits.ts';
-import { GROUP_ID, isEnded, type Outcome, queuedSession, SessionState, sessionOf } from './session.ts';
+import { TOMBSTONES_MAX } from '../../common/limits.ts';
+import {
+  groupIdOf,
+  isEnded,
+  type Outcome,
+  partsOfSessionId,
+  queuedSession,
+  roundOf,
+  SessionState,
+  sessionOf,
+} from './session.ts';
 import { outlineOfRecord, recordBytes } from './task.ts';
 
 /** A task with its sessions. For others to read; only `State` changes it. */
@@ -29,8 +39,12 @@ export interface TaskState {
   rewards: number;
   /** Unix time in milliseconds at which the last session ended. */
   endMs: number;
-  /** Its group is in the trajectory stream. */
+  /** Of its present group, see `groupIdOf`: grows when sessions of an announced group go again. */
+  round: number;
+  /** Its present group is in the trajectory stream. */
   announced: boolean;
+  /** Of the present group; undefined while it is to come. */
+  callback: 'delivered' | 'given-up' | undefined;
 }
 
 export interface SessionChange {
@@ -39,47 +53,56 @@ export interface SessionChange {
   readonly after: SessionRecord;
 }
 
-export interface StateLimits {
-  readonly endedSessions: number;
-  readonly endedSpecsBytes: number;
-}
-
-const LIMITS: StateLimits = {
-  endedSessions: ENDED_SESSIONS_KEPT_MAX,
-  endedSpecsBytes: ENDED_SPECS_BYTES_MAX,
-};
-
 export class State {
   readonly tasks = new Map<string, TaskState>();
   readonly #byPrefix = new Map<string, TaskState>();
   readonly #byRequest = new Map<string, TaskState>();
-  /** Announced tasks, the one that was announced first in front. */
-  readonly #done = new Set<TaskState>();
-  readonly #limits: StateLimits;
   #order = 0;
   #liveSessions = 0;
-  #liveSpecsBytes = 0;
-  #endedSessions = 0;
-  #endedSpecsBytes = 0;
+  #sessions = 0;
+  #specsBytes = 0;
   #activityMs = 0;
-
-  constructor(limits: StateLimits = LIMITS) {
-    this.#limits = limits;
-  }
+  #revision = 0n;
+  readonly #draining = new Set<string>();
+  /** Tasks that were cancelled ahead, and until when that holds. */
+  readonly #tombstones = new Map<string, number>();
 
   /** Sessions that have not ended. */
   get liveSessions(): number {
     return this.#liveSessions;
   }
 
-  /** Specs of the tasks that are not announced. */
-  get liveSpecsBytes(): number {
-    return this.#liveSpecsBytes;
+  /** Sessions of all tasks that are not in the archive yet. */
+  get sessions(): number {
+    return this.#sessions;
+  }
+
+  /** Specs of these tasks. */
+  get specsBytes(): number {
+    return this.#specsBytes;
   }
 
   /** Unix time in milliseconds of the last change of a task or session. */
   get activityMs(): number {
     return this.#activityMs;
+  }
+
+  /** Of the session that changed last. */
+  get revision(): bigint {
+    return this.#revision;
+  }
+
+  isDraining(nodeId: string): boolean {
+    return this.#draining.has(nodeId);
+  }
+
+  /** Tasks that are cancelled ahead; those that are forgotten by now are among them. */
+  get tombstones(): number {
+    return this.#tombstones.size;
+  }
+
+  isCancelledAhead(taskId: string, nowMs: number): boolean {
+    return (this.#tombstones.get(taskId) ?? 0) > nowMs;
   }
 
   byRequest(requestId: string): TaskState | undefined {
@@ -88,11 +111,10 @@ export class State {
 
   /** The task of a session and the session's sample index. */
   find(sessionId: string): { readonly task: TaskState; readonly sampleIndex: number } | undefined {
-    const dash = sessionId.lastIndexOf('-');
-    const task = this.#byPrefix.get(sessionId.slice(0, dash));
-    const digits = sessionId.slice(dash + 1);
-    if (task === undefined || !/^(0|[1-9]\d{0,5})$/.test(digits)) return undefined;
-    const sampleIndex = Number(digits);
+    const parts = partsOfSessionId(sessionId);
+    const task = parts && this.#byPrefix.get(parts.prefix);
+    if (task === undefined || parts === undefined) return undefined;
+    const { sampleIndex } = parts;
     return sampleIndex < task.record.numSamples ? { task, sampleIndex } : undefined;
   }
 
@@ -109,22 +131,43 @@ export class State {
       case 'session':
         return this.#setSession(kind.value);
       case 'groupAnnounced':
-        this.#setAnnounced(kind.value.taskId);
+        this.#setAnnounced(kind.value.taskId, kind.value.groupId);
+        return undefined;
+      case 'taskArchived':
+        this.#dropTask(kind.value.taskId, kind.value.groupId);
+        return undefined;
+      case 'revisionReached':
+        this.#reach(kind.value.revision);
+        return undefined;
+      case 'nodeDrained':
+        if (kind.value.draining) this.#draining.add(kind.value.nodeId);
+        else this.#draining.delete(kind.value.nodeId);
+        return undefined;
+      case 'taskTombstone':
+        this.#setTombstone(kind.value.taskId, Number(kind.value.expireMs));
+        return undefined;
+      case 'callbackDone':
+        this.#setCallback(kind.value);
         return undefined;
       default:
         return undefined;
     }
   }
 
-  /** The state as changes that lead to it, to the order in which tasks will be forgotten too. */
+  /** The state as changes that lead to it. */
   *changes(): Iterable<Change> {
+    yield create(ChangeSchema, { kind: { case: 'revisionReached', value: { revision: this.#revision } } });
     for (const task of this.tasks.values()) {
-      yield create(ChangeSchema, { kind: { case: 'task', value: task.record } });
+      yield taskChange(task.record);
       for (const record of task.sessions) {
-        if (record !== undefined) yield create(ChangeSchema, { kind: { case: 'session', value: record } });
+        if (record !== undefined) yield sessionChange(record);
       }
+      if (!task.announced) continue;
+      yield announcedChange(task);
+      if (task.callback !== undefined) yield callbackChange(task, task.callback === 'delivered');
     }
-    for (const task of this.#done) yield announcedChange(task.record.taskId);
+    for (const nodeId of this.#draining) yield drainChange(nodeId, true);
+    for (const [taskId, expireMs] of this.#tombstones) yield tombstoneChange(taskId, expireMs);
   }
 
   #addTask(record: TaskRecord): void {
@@ -140,24 +183,30 @@ export class State {
       rewardSum: 0,
       rewards: 0,
       endMs: 0,
+      round: 0,
       announced: false,
+      callback: undefined,
     };
     this.tasks.set(record.taskId, task);
     this.#byPrefix.set(record.sessionPrefix, task);
     this.#byRequest.set(record.requestId, task);
     this.#liveSessions += record.numSamples;
-    this.#liveSpecsBytes += task.sizeBytes;
+    this.#sessions += record.numSamples;
+    this.#specsBytes += task.sizeBytes;
     this.#activityMs = Math.max(this.#activityMs, Number(record.createMs));
   }
 
   #setSession(after: SessionRecord): SessionChange | undefined {
-    const { taskId, sampleIndex, state, outcome, reward, endTime } = sessionOf(after);
+    const { taskId, groupId, sampleIndex, state, outcome, reward, endTime } = sessionOf(after);
     const task = this.tasks.get(taskId);
     if (task === undefined || sampleIndex >= task.record.numSamples) return undefined;
     const before = this.session(task, sampleIndex);
     task.sessions[sampleIndex] = after;
     add(task.byState, sessionOf(before).state, -1);
     add(task.byState, state, 1);
+    if (isEnded(before) && !isEnded(after)) this.#goAgain(task, before);
+    task.round = Math.max(task.round, roundOf(groupId));
+    this.#reach(after.revision);
     if (isEnded(after) && !isEnded(before)) {
       add(task.byOutcome, outcome, 1);
       this.#liveSessions--;
@@ -171,9 +220,42 @@ export class State {
     return { task, before, after };
   }
 
-  #setAnnounced(taskId: string): void {
+  /** A session that had ended is under way again. */
+  #goAgain(task: TaskState, before: SessionRecord): void {
+    const { outcome, reward } = sessionOf(before);
+    add(task.byOutcome, outcome, -1);
+    this.#liveSessions++;
+    if (reward !== undefined) {
+      task.rewardSum -= reward;
+      task.rewards--;
+    }
+    task.announced = false;
+    task.callback = undefined;
+  }
+
+  #reach(revision: bigint): void {
+    if (revision > this.#revision) this.#revision = revision;
+  }
+
+  #setTombstone(taskId: string, expireMs: number): void {
+    // The one that ends first is in front: all live equally long.
+    this.#tombstones.delete(taskId);
+    this.#tombstones.set(taskId, expireMs);
+    for (const [oldest] of this.#tombstones) {
+      if (this.#tombstones.size <= TOMBSTONES_MAX) return;
+      this.#tombstones.delete(oldest);
+    }
+  }
+
+  #setCallback({ taskId, groupId, delivered }: CallbackDone): void {
     const task = this.tasks.get(taskId);
-    if (task === undefined || task.announced) return;
+    if (task === undefined || groupId !== groupIdOf(task.round)) return;
+    task.callback = delivered ? 'delivered' : 'given-up';
+  }
+
+  #setAnnounced(taskId: string, groupId: string): void {
+    const task = this.tasks.get(taskId);
+    if (task === undefined || task.announced || groupId !== groupIdOf(task.round)) return;
     task.announced = true;
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
@@ -181,26 +263,17 @@ export class State {
       const { ran: _, built: __, evaluated: ___, ...kept } = record;
       task.sessions[i] = kept;
     }
-    this.#liveSpecsBytes -= task.sizeBytes;
-    this.#endedSessions += task.record.numSamples;
-    this.#endedSpecsBytes += task.sizeBytes;
-    this.#done.add(task);
-    this.#forgetOldest();
   }
 
-  #forgetOldest(): void {
-    for (const task of this.#done) {
-      const fits =
-        this.#endedSessions <= this.#limits.endedSessions &&
-        this.#endedSpecsBytes <= this.#limits.endedSpecsBytes;
-      if (fits) return;
-      this.#done.delete(task);
-      this.#endedSessions -= task.record.numSamples;
-      this.#endedSpecsBytes -= task.sizeBytes;
-      this.tasks.delete(task.record.taskId);
-      this.#byPrefix.delete(task.record.sessionPrefix);
-      this.#byRequest.delete(task.record.requestId);
-    }
+  /** An ended task is in the archive. */
+  #dropTask(taskId: string, groupId: string): void {
+    const task = this.tasks.get(taskId);
+    if (task === undefined || !isSettled(task) || groupId !== groupIdOf(task.round)) return;
+    this.#sessions -= task.record.numSamples;
+    this.#specsBytes -= task.sizeBytes;
+    this.tasks.delete(taskId);
+    this.#byPrefix.delete(task.record.sessionPrefix);
+    this.#byRequest.delete(task.record.requestId);
   }
 }
 
@@ -208,8 +281,38 @@ export class State {
 export const allEnded = (task: TaskState): boolean =>
   (task.byState.get(SessionState.ENDED) ?? 0) === task.record.numSamples;
 
-export const announcedChange = (taskId: string): Change =>
-  create(ChangeSchema, { kind: { case: 'groupAnnounced', value: { taskId, groupId: GROUP_ID } } });
+/** Whether nothing is left to do for a task: it goes to the archive. */
+export const isSettled = (task: TaskState): boolean =>
+  task.announced && (task.spec.callbackUrl === '' || task.callback !== undefined);
+
+export const taskChange = (record: TaskRecord): Change =>
+  create(ChangeSchema, { kind: { case: 'task', value: record } });
+
+export const sessionChange = (record: SessionRecord): Change =>
+  create(ChangeSchema, { kind: { case: 'session', value: record } });
+
+export const announcedChange = ({ record: { taskId }, round }: TaskState): Change =>
+  announcedGroup(taskId, groupIdOf(round));
+
+export const announcedGroup = (taskId: string, groupId: string): Change =>
+  create(ChangeSchema, { kind: { case: 'groupAnnounced', value: { taskId, groupId } } });
+
+export const archivedChange = ({ record: { taskId }, round }: TaskState): Change =>
+  create(ChangeSchema, { kind: { case: 'taskArchived', value: { taskId, groupId: groupIdOf(round) } } });
+
+export const callbackChange = ({ record: { taskId }, round }: TaskState, delivered: boolean): Change =>
+  callbackOfGroup(taskId, groupIdOf(round), delivered);
+
+export const callbackOfGroup = (taskId: string, groupId: string, delivered: boolean): Change =>
+  create(ChangeSchema, { kind: { case: 'callbackDone', value: { taskId, groupId, delivered } } });
+
+export const drainChange = (nodeId: string, draining: boolean): Change =>
+  create(ChangeSchema, { kind: { case: 'nodeDrained', value: { nodeId, draining } } });
+
+export const tombstoneChange = (taskId: string, expireMs: number): Change =>
+  create(ChangeSchema, {
+    kind: { case: 'taskTombstone', value: { taskId, expireMs: BigInt(expireMs) } },
+  });
 
 function add<K>(counts: Map<K, number>, key: K, by: number): void {
   const count = (counts.get(key) ?? 0) + by;

@@ -10,8 +10,9 @@ import { outlineOf } from '../../common/specs/task-spec.ts';
 /** Equal for equal completed specs, in whatever order their maps came. */
 export function specDigest(spec: TaskSpec): string {
   const outline = sorted(toJson(TaskSpecSchema, outlineOf(spec)));
-  const uploads = (spec.runtime === undefined ? [] : stepsOf(spec.runtime)).map((step) =>
-    filesOf(step).map(({ target, mode, content }) => [target, mode, sha256(content)]),
+  const files = (spec.runtime === undefined ? [] : stepsOf(spec.runtime)).map(filesOf);
+  const uploads = [...files, spec.harness?.skills ?? []].map((list) =>
+    list.map(({ target, mode, content }) => [target, mode, sha256(content)]),
   );
   return sha256(JSON.stringify([outline, uploads]));
 }

@@ -2,25 +2,48 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
+  CallbackState,
   type Node,
   NodeSchema,
+  type Queue,
+  QueueSchema,
   type Task,
   TaskSchema,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { isHealthy, type NodeState } from './nodes.ts';
-import { Outcome, SessionState } from './session.ts';
+import { groupIdOf, Outcome, SessionState } from './session.ts';
+import type { Share } from './shares.ts';
 import { allEnded, type TaskState } from './state.ts';
 
 export function taskView(task: TaskState): Task {
-  const { record, spec, byState, byOutcome, rewards, rewardSum, endMs } = task;
+  const { record, spec, byState, byOutcome, rewards, rewardSum, endMs, round } = task;
   return create(TaskSchema, {
+    taskId: record.taskId,
     spec,
+    groupId: groupIdOf(round),
+    callbackState: callbackState(task),
     createTime: timestampFromMs(Number(record.createMs)),
     ...(allEnded(task) && { endTime: timestampFromMs(endMs) }),
     sessionsByState: named(byState, SessionState),
     sessionsByOutcome: named(byOutcome, Outcome),
     ...(rewards > 0 && { meanReward: rewardSum / rewards }),
   });
+}
+
+/** Without its spec, which may be large. */
+export function summaryOf(task: Task): Task {
+  const { spec: _, ...summary } = task;
+  return summary;
+}
+
+function callbackState({ spec, callback }: TaskState): CallbackState {
+  if (spec.callbackUrl === '') return CallbackState.UNSPECIFIED;
+  if (callback === undefined) return CallbackState.PENDING;
+  return callback === 'delivered' ? CallbackState.DELIVERED : CallbackState.GIVEN_UP;
+}
+
+export function queueView({ name, weight, maxRunning, waiting, running, runSeconds }: Share): Queue {
+  return create(QueueSchema, { name, weight, maxRunning, waiting, running, runSeconds });
 }
 
 function named(
@@ -32,11 +55,12 @@ function named(
   );
 }
 
-export function nodeView(node: NodeState): Node {
+export function nodeView(node: NodeState, draining: boolean): Node {
   const { id, heartbeat, seenUnixMs } = node;
   return create(NodeSchema, {
     nodeId: id,
     healthy: isHealthy(node),
+    draining,
     ...(heartbeat && {
       bootId: heartbeat.bootId,
       backends: heartbeat.backends,

@@ -17,7 +17,8 @@ export function workOf(record: SessionRecord, spec: TaskSpec, stage: Stage): Wor
 }
 
 /** Whether the work of a stage carries uploads, so that an outline of the spec is not enough. */
-export const needsUploads = (stage: Stage): boolean => stage === 'prepare' || stage === 'evaluate';
+export const needsUploads = (stage: Stage, { harness }: TaskSpec): boolean =>
+  stage === 'prepare' || stage === 'evaluate' || (stage === 'run' && (harness?.skills.length ?? 0) > 0);
 
 function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullable<WorkInit['kind']> {
   const timeoutMs = BigInt(budgetMs(spec, stage));

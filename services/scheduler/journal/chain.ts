@@ -2,7 +2,7 @@
 
 import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { PUBLISH_ACK_MS, PUBLISH_PAUSE_MS } from '../../common/limits.ts';
+import { PUBLISH_PAUSE_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { jetstreamCode } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
@@ -10,6 +10,9 @@ import { subjects } from '../../common/nats/subjects.ts';
 
 /** JetStream's code for a failed expectation. */
 const WRONG_LAST_SEQUENCE = 10071;
+/** JetStream's: an equal id is stored once; store only behind this sequence of the stream. */
+const HEADER_MSG_ID = 'Nats-Msg-Id';
+const HEADER_BEHIND = 'Nats-Expected-Last-Sequence';
 
 export class Chain {
   readonly #bus: Bus;
@@ -53,10 +56,9 @@ export class Chain {
     for (let retry = false; ; retry = true) {
       signal.throwIfAborted();
       try {
-        const { seq } = await this.#bus.js.publish(subjects.state, bytes, {
-          msgID: id,
-          expect: { lastSequence: this.#seq },
-          timeout: PUBLISH_ACK_MS,
+        const { seq } = await this.#bus.acks.store(subjects.state, bytes, {
+          [HEADER_MSG_ID]: id,
+          [HEADER_BEHIND]: String(this.#seq),
         });
         this.#problem = undefined;
         this.#seq = seq;
@@ -79,7 +81,7 @@ export class Chain {
       signal.throwIfAborted();
       try {
         const stored = await this.#bus.jsm.streams.getMessage(STREAMS.state.name, { seq: next });
-        if (stored.header.get('Nats-Msg-Id') !== id) return false;
+        if (stored.header.get(HEADER_MSG_ID) !== id) return false;
         this.#problem = undefined;
         this.#seq = next;
         return true;

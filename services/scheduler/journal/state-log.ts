@@ -1,8 +1,7 @@
-// The state log in use: taken over, written by group commit, snapshotted, watched for another scheduler that takes over.
+// The state log in use: taken over, written by group commit, snapshotted.
 import { sleep } from '../../common/clock.ts';
 import { asPolarError, type PolarError } from '../../common/errors.ts';
-import { newId } from '../../common/ids.ts';
-import { EPOCH_CHECK_MS } from '../../common/limits.ts';
+import { STATE_LOG_CHECK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
@@ -16,6 +15,8 @@ export interface StateLogOptions extends Pick<JournalOptions, 'onCommitted' | 'o
   readonly bus: Bus;
   readonly blobs: BlobStore;
   readonly log: Logger;
+  /** Who takes over. */
+  readonly holder: string;
   /** Commits between two snapshots; default COMMITS_PER_SNAPSHOT. */
   readonly commitsPerSnapshot?: number;
 }
@@ -25,14 +26,14 @@ export interface StateLog {
   readonly journal: Journal;
   /** False when another scheduler has taken over, which closes the journal, or when NATS does not answer. */
   checkEpoch(): Promise<boolean>;
-  /** Looks now and then, until the signal aborts and no snapshot is being written. */
+  /** Tells now and then of a log that does not answer, until the signal aborts and no snapshot is being written. */
   run(): Promise<void>;
 }
 
 export async function openStateLog(options: StateLogOptions): Promise<StateLog> {
-  const { bus, blobs, log, signal, onCommitted, onFailed, commitsPerSnapshot } = options;
+  const { bus, blobs, log, signal, onCommitted, onFailed, holder, commitsPerSnapshot } = options;
   const begun = performance.now();
-  const { chain, state, epoch, tail } = await takeOver(bus, blobs, newId('scheduler'), signal);
+  const { chain, state, epoch, tail } = await takeOver(bus, blobs, holder, signal);
   events.tookOver(log, {
     epoch,
     tail,
@@ -75,9 +76,7 @@ export async function openStateLog(options: StateLogOptions): Promise<StateLog> 
     checkEpoch,
     async run() {
       while (!signal.aborted) {
-        await sleep(EPOCH_CHECK_MS, signal);
-        if (signal.aborted) break;
-        await checkEpoch();
+        await sleep(STATE_LOG_CHECK_MS, signal);
         if (chain.problem !== undefined) events.stateLogWaits(log, chain.problem);
       }
       await snapshotter.idle();

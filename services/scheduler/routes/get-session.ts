@@ -1,18 +1,31 @@
-// GetSession: one session.
+// GetSession: one session and, where it waits, why.
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { PolarError } from '../../common/errors.ts';
+import { archivedSessionOf } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
 import { sessionOf } from '../domain/session.ts';
+import { waitingOf } from '../domain/waiting.ts';
 
 export function getSession({
+  archive,
   board,
+  engines,
+  paused,
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'getSession'> {
   return {
-    getSession({ sessionId }) {
+    async getSession({ sessionId }) {
       const found = board.state.find(sessionId);
-      if (found === undefined) throw new PolarError('NOT_FOUND', `there is no session ${sessionId}`);
-      return { session: sessionOf(board.state.session(found.task, found.sampleIndex)) };
+      if (found === undefined) return { session: await archivedSessionOf(archive, sessionId) };
+      const { nodes, queue, state, journal } = board;
+      const record = state.session(found.task, found.sampleIndex);
+      const waiting = waitingOf(record, found.task.spec, {
+        ...{ nodes, queue, engines },
+        isDraining: (nodeId) => state.isDraining(nodeId),
+        logFull: journal.full,
+        paused: paused(),
+        nowMs: Date.now(),
+      });
+      return { session: sessionOf(record), ...(waiting && { waiting }) };
     },
   };
 }

@@ -1,12 +1,45 @@
-// GetTask: one task.
+// GetTask: one task, on request only when all of its sessions have ended.
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { LONG_POLL_MAX_MS } from '../../common/limits.ts';
+import { archivedTaskOf, archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
-import { taskOf } from '../domain/lookup.ts';
-import { taskView } from '../domain/view.ts';
+import { invalid } from '../domain/lookup.ts';
+import { allEnded, type TaskState } from '../domain/state.ts';
+import { summaryOf, taskView } from '../domain/view.ts';
 
-export function getTask({ board }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'getTask'> {
+export function getTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'getTask'> {
   return {
-    getTask: ({ taskId }) => ({ task: taskView(taskOf(board.state, taskId)) }),
+    async getTask({ taskId, wait, summary }, { signal }) {
+      const waitMs = wait === undefined ? 0 : durationMs(wait);
+      if (waitMs < 0 || waitMs > LONG_POLL_MAX_MS) {
+        throw invalid('wait', `must be from 0 to ${LONG_POLL_MAX_MS / 1000} s`);
+      }
+      const task = ctx.board.state.tasks.get(taskId);
+      const waiting = task && waitMs > 0;
+      if (waiting) await ended(ctx, task, waitMs, AbortSignal.any([signal, ctx.signal]));
+      const view = task ? taskView(task) : archivedView(await archivedTaskOf(ctx.archive, taskId));
+      return { task: summary ? summaryOf(view) : view };
+    },
   };
+}
+
+/** Resolves when all sessions have ended, and at the latest after `ms`. */
+async function ended(
+  { watchers }: SchedulerContext,
+  task: TaskState,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { taskId } = task.record;
+  const until = performance.now() + ms;
+  const watcher = watchers.open(taskId);
+  try {
+    for (let left = ms; left > 0 && !allEnded(task) && !signal.aborted; left = until - performance.now()) {
+      await watcher.next(left, signal);
+    }
+  } finally {
+    watchers.close(taskId, watcher);
+  }
 }

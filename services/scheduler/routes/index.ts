@@ -1,18 +1,22 @@
 // The scheduler's RPCs, one file each.
-import type { ConnectRouter } from '@connectrpc/connect';
-import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import type { SchedulerContext } from '../context.ts';
+import { cancelSession } from './cancel-session.ts';
 import { cancelTask } from './cancel-task.ts';
+import { drainNode } from './drain-node.ts';
 import { getSession } from './get-session.ts';
 import { getTask } from './get-task.ts';
 import { listNodes } from './list-nodes.ts';
+import { listQueues } from './list-queues.ts';
 import { listSessions } from './list-sessions.ts';
 import { listTasks } from './list-tasks.ts';
+import { retrySessions } from './retry-sessions.ts';
 import { submitTask } from './submit-task.ts';
 import { watchTask } from './watch-task.ts';
 
-export function routes(router: ConnectRouter, ctx: SchedulerContext): void {
-  router.service(RolloutService, {
+export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof RolloutService> {
+  return {
     ...submitTask(ctx),
     ...getTask(ctx),
     ...listTasks(ctx),
@@ -21,5 +25,9 @@ export function routes(router: ConnectRouter, ctx: SchedulerContext): void {
     ...watchTask(ctx),
     ...cancelTask(ctx),
     ...listNodes(ctx),
-  });
+    ...cancelSession(ctx),
+    ...retrySessions(ctx),
+    ...listQueues(ctx),
+    ...drainNode(ctx),
+  };
 }

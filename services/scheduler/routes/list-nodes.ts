@@ -9,7 +9,9 @@ export function listNodes({
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'listNodes'> {
   return {
     listNodes: () => ({
-      nodes: [...board.nodes.all].map(nodeView).sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1)),
+      nodes: [...board.nodes.all]
+        .map((node) => nodeView(node, board.state.isDraining(node.id)))
+        .sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1)),
     }),
   };
 }

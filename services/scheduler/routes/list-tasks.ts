@@ -1,28 +1,50 @@
-// ListTasks: a page of tasks, newest first. The page token is the last task of the page before.
+// ListTasks: a page of tasks, newest first; behind those in memory the archived ones, the one that was archived last first.
+// The page token is the place of the last task in memory, or of the next one in the archive.
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { recordOf } from '../archive/archive.ts';
+import { archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
 import { invalid, pageSizeOf } from '../domain/lookup.ts';
-import { taskView } from '../domain/view.ts';
+import type { TaskState } from '../domain/state.ts';
+import { summaryOf, taskView } from '../domain/view.ts';
+
+const PAGE_TOKEN = /^(?:(live|archive)-(\d{1,15}))?$/;
 
 export function listTasks({
-  board,
+  archive,
+  board: { state },
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'listTasks'> {
   return {
-    listTasks({ pageSize, pageToken }) {
-      const { tasks } = board.state;
+    async listTasks({ pageSize, pageToken, summary }) {
       const size = pageSizeOf(pageSize);
-      const last = tasks.get(pageToken);
-      if (pageToken !== '' && last === undefined) {
-        throw invalid('page_token', 'names a task that is not there any more: begin again');
+      const token = PAGE_TOKEN.exec(pageToken);
+      if (token === null) throw invalid('page_token', 'is not one of this service');
+      const [, kind = 'first', at] = token;
+      const live = kind === 'archive' ? [] : newestFirst(state.tasks.values(), at);
+      const page = live.slice(0, size);
+      const shown = page.map(taskView);
+      let nextPageToken = '';
+      if (live.length > size) {
+        nextPageToken = `live-${page.at(-1)?.order}`;
+      } else {
+        const { tasks, next } = await archive.list(
+          size - page.length,
+          kind === 'archive' ? Number(at) : undefined,
+        );
+        // One whose sessions go again is in both, and one that went to the archive meanwhile is shown already.
+        const isNew = (taskId: string): boolean =>
+          !state.tasks.has(taskId) && !page.some(({ record }) => record.taskId === taskId);
+        shown.push(...tasks.filter((task) => isNew(recordOf(task).taskId)).map(archivedView));
+        if (next !== undefined) nextPageToken = `archive-${next}`;
       }
-      const newestFirst = [...tasks.values()].reverse();
-      const rest = last === undefined ? newestFirst : newestFirst.filter(({ order }) => order < last.order);
-      const page = rest.slice(0, size);
-      return {
-        tasks: page.map(taskView),
-        nextPageToken: rest.length > size ? (page.at(-1)?.record.taskId ?? '') : '',
-      };
+      return { tasks: summary ? shown.map(summaryOf) : shown, nextPageToken };
     },
   };
+}
+
+/** Behind the one whose order is `last`. */
+function newestFirst(tasks: Iterable<TaskState>, last: string | undefined): TaskState[] {
+  const all = [...tasks].reverse();
+  return last === undefined ? all : all.filter(({ order }) => order < Number(last));
 }

@@ -8,7 +8,6 @@ import { REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
 import { checkTaskSpec, completeTaskSpec } from '../../common/specs/task-spec.ts';
 import type { SchedulerContext } from '../context.ts';
 import { sessionIdOf } from '../domain/session.ts';
-import { taskView } from '../domain/view.ts';
 
 export function submitTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'submitTask'> {
   return {
@@ -20,10 +19,10 @@ export function submitTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof Rollo
         faults.push({ field: 'request_id', description });
       }
       if (faults.length > 0) throw faulty('INVALID_TASK', 'the task', faults);
-      const task = await ctx.admission.submit(spec, requestId);
-      const { sessionPrefix, numSamples } = task.record;
+      const { task, sessionPrefix } = await ctx.admission.submit(spec, requestId);
+      const { numSamples } = spec;
       const sessionIds = Array.from({ length: numSamples }, (_, i) => sessionIdOf(sessionPrefix, i));
-      return { task: taskView(task), sessionIds };
+      return { task, sessionIds };
     },
   };
 }

@@ -1,10 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { SessionRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { WATCH_QUEUE_MAX } from '../../common/limits.ts';
 import { Watcher } from './watchers.ts';
 
-const session = create(SessionSchema, { sessionId: 's-1-0' });
+const session = create(SessionRecordSchema, { session: { sessionId: 's-1-0' } });
 const { signal } = new AbortController();
 
 describe('watcher', () => {

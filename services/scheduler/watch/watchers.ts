@@ -1,27 +1,26 @@
 // Watchers of tasks: each has a bounded list of changes that it has not sent yet.
-import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { WATCH_QUEUE_MAX } from '../../common/limits.ts';
-import { sessionOf } from '../domain/session.ts';
 import type { SessionChange } from '../domain/state.ts';
 
 export class Watcher {
-  #waiting: Session[] = [];
+  #waiting: SessionRecord[] = [];
   #overflown = false;
   #wake = new AbortController();
 
-  push(session: Session): void {
+  push(record: SessionRecord): void {
     if (this.#waiting.length >= WATCH_QUEUE_MAX) {
       this.#overflown = true;
       this.#waiting = [];
     }
-    if (!this.#overflown) this.#waiting.push(session);
+    if (!this.#overflown) this.#waiting.push(record);
     this.#wake.abort();
   }
 
   /** Changes since the last call, after at most `ms`; none: nothing changed. Throws WATCH_OVERFLOW. */
-  async next(ms: number, signal: AbortSignal): Promise<Session[]> {
+  async next(ms: number, signal: AbortSignal): Promise<SessionRecord[]> {
     if (this.#waiting.length === 0 && !this.#overflown) {
       this.#wake = new AbortController();
       await sleep(ms, AbortSignal.any([this.#wake.signal, signal]));
@@ -55,6 +54,6 @@ export class Watchers {
   }
 
   changed({ task, after }: SessionChange): void {
-    for (const watcher of this.#byTask.get(task.record.taskId) ?? []) watcher.push(sessionOf(after));
+    for (const watcher of this.#byTask.get(task.record.taskId) ?? []) watcher.push(after);
   }
 }

@@ -14,13 +14,13 @@ import grpc
 from . import limits
 from .batches import Trajectory, read_trajectory
 from .channel import open_channel
-from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError
+from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.common.v1.task_pb2 import TaskSpec
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
-from .gen.polar.scheduler.v1.scheduler_service_pb2_grpc import RolloutServiceStub
+from .leader import Leader
 from .reader import Ended, Reader
 from .retry import Backoff, call
 from .specs import task_spec
@@ -37,7 +37,7 @@ class Client:
     connection breaks or the server asks for it.
 
     Args:
-        rollout_url: ``http://host:port`` of the scheduler; ``https://`` for TLS.
+        rollout_url: ``http://host:port`` of the scheduler; ``https://`` for TLS. Several, of which one leads, in a list.
         trajectory_url: the same of the reconstructor.
         timeout_s: Default for all calls but ``wait``, ``watch`` and ``stream``.
         reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
@@ -46,7 +46,7 @@ class Client:
 
     def __init__(
         self,
-        rollout_url: str = "http://127.0.0.1:8080",
+        rollout_url: str | Sequence[str] = "http://127.0.0.1:8080",
         trajectory_url: str = "http://127.0.0.1:8070",
         *,
         timeout_s: float = limits.CALL_S,
@@ -57,9 +57,10 @@ class Client:
         self._reconnect_s = reconnect_s
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
-        self._channels = [open_channel(url, credentials) for url in (rollout_url, trajectory_url)]
-        self._rollout = RolloutServiceStub(self._channels[0])
-        self._trajectories = TrajectoryServiceStub(self._channels[1])
+        urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
+        self._channels = [open_channel(url, credentials) for url in (trajectory_url, *urls)]
+        self._trajectories = TrajectoryServiceStub(self._channels[0])
+        self._rollout = Leader(self._channels[1:])
 
     def submit(
         self, task: Mapping[str, Any] | TaskSpec, *, request_id: str = "", timeout_s: float | None = None
@@ -96,10 +97,56 @@ class Client:
             if not token:
                 return sessions
 
-    def cancel(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
-        """End all sessions of a task that have not ended; answers when that is committed. Raises NotFound."""
-        request = rollout.CancelTaskRequest(task_id=task_id)
+    def get_session(
+        self, session_id: str, *, timeout_s: float | None = None
+    ) -> rollout.GetSessionResponse:
+        """One session with all its attempts and, where it waits, why (``waiting``). Raises NotFound."""
+        request = rollout.GetSessionRequest(session_id=session_id)
+        return self._call(self._rollout.GetSession, request, timeout_s)
+
+    def cancel(
+        self, task_id: str, *, ahead: bool = False, timeout_s: float | None = None
+    ) -> rollout.Task:
+        """End all sessions of a task that have not ended; answers when that is committed.
+
+        With ``ahead`` also where there is no such task yet: a submit within the next hour is refused.
+
+        Raises:
+            NotFound: no such task, without ``ahead``.
+        """
+        request = rollout.CancelTaskRequest(task_id=task_id, ahead=ahead)
         return self._call(self._rollout.CancelTask, request, timeout_s).task
+
+    def cancel_session(self, session_id: str, *, timeout_s: float | None = None) -> Session:
+        """End one session; answers when that is committed. Raises NotFound."""
+        request = rollout.CancelSessionRequest(session_id=session_id)
+        return self._call(self._rollout.CancelSession, request, timeout_s).session
+
+    def retry(
+        self, task_id: str, *, only: str = "infrastructure", timeout_s: float | None = None
+    ) -> list[str]:
+        """Give ended sessions of a task new attempts; returns their ids. Earlier attempts are kept.
+
+        Args:
+            only: ``infrastructure``, ``failed`` (otherwise than completed or cancelled) or ``missing`` (without a
+                trajectory).
+
+        Raises:
+            NotFound: no such task.
+            ValueError: another ``only``.
+        """
+        which = rollout.RetryOnly.Value(f"RETRY_ONLY_{only.upper()}")
+        request = rollout.RetrySessionsRequest(task_id=task_id, only=which)
+        return list(self._call(self._rollout.RetrySessions, request, timeout_s).session_ids)
+
+    def list_queues(self, *, timeout_s: float | None = None) -> list[rollout.Queue]:
+        """The queues that the topology names or that are in use, by name."""
+        return list(self._call(self._rollout.ListQueues, rollout.ListQueuesRequest(), timeout_s).queues)
+
+    def drain(self, node_id: str, *, undo: bool = False, timeout_s: float | None = None) -> rollout.Node:
+        """Keep new sessions away from a node, or with ``undo`` let them come again. Raises NotFound."""
+        request = rollout.DrainNodeRequest(node_id=node_id, undo=undo)
+        return self._call(self._rollout.DrainNode, request, timeout_s).node
 
     def watch(self, task_id: str, *, timeout_s: float | None = None) -> Iterator[rollout.WatchTaskResponse]:
         """Every change of a task's sessions, first their present state; ends when all have ended.
@@ -185,21 +232,25 @@ class Client:
     def _changes(self, task_id: str, end: float) -> Iterator[rollout.WatchTaskResponse]:
         """The messages of a watch, over as many connections as it takes."""
         backoff = Backoff(self._reconnect_s, self._closed)
+        cursor = ""
         while True:
             self._check_open()
             reader = Reader(
-                self._rollout.WatchTask(rollout.WatchTaskRequest(task_id=task_id)), limits.STREAM_SILENCE_S
+                self._rollout.WatchTask(rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)), limits.STREAM_SILENCE_S
             )
             try:
                 while (left_s := end - time.monotonic()) > 0:
                     change = reader.get(left_s)
                     backoff.reset()
                     if change is not None:
+                        cursor = change.cursor
                         yield change
             except Ended:
                 return
             except PolarError as error:
                 # The server drops a watcher that is too slow; what it missed is in the next watch's first messages.
+                if isinstance(error, Unavailable):
+                    self._rollout.turn()
                 error.retryable |= isinstance(error, Aborted)
                 backoff.pause(error)
             finally:

@@ -4,15 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
-import { newId } from '../../../common/ids.ts';
-import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import type { ProxyAddress } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
-import { Limit } from '../../host/limit.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import { findTool } from '../../host/tools.ts';
-import type { Backend, BackendState, Box } from '../backend.ts';
+import type { Backend, BackendState } from '../backend.ts';
+import { probe } from '../probe.ts';
 import { createHostBox } from './host-box.ts';
 import { ImageBox } from './image-box.ts';
 import { HOST_IMAGE, imagesOf } from './images.ts';
@@ -38,7 +36,7 @@ export async function openBubblewrap(
     const seccompFile = join(dataDir, 'seccomp.bpf');
     writeFileSync(seccompFile, seccompProgram(process.arch as SeccompArch));
     const backend = backendOf(bubblewrapParts(host, bwrap, seccompFile, broker, proxy));
-    await probe(backend);
+    await probe(backend, HOST_IMAGE, '/');
     return { ...base, backend, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     const { message } = asPolarError(error);
@@ -67,25 +65,6 @@ function backendOf(parts: BubblewrapParts): Backend {
       return image === HOST_IMAGE ? createHostBox(parts, spec) : ImageBox.create(parts, { ...spec, image });
     },
   };
-}
-
-async function probe(backend: Backend): Promise<void> {
-  const limits = { memoryBytes: 0, cpus: 0 };
-  const box: Box = await backend.create({ id: newId('probe'), image: HOST_IMAGE, limits });
-  try {
-    const said: Uint8Array[] = [];
-    const { exitCode } = await box.exec(
-      {
-        ...{ argv: ['sh', '-c', 'exit 0'], cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [] },
-        ...{ limit: new Limit(RPC_TIMEOUT_MS), proxyAccess: true },
-      },
-      (_stream, bytes) => said.push(bytes),
-      AbortSignal.timeout(RPC_TIMEOUT_MS),
-    );
-    if (exitCode !== 0) throw unusable(Buffer.concat(said).toString().trim() || `exit ${exitCode}`);
-  } finally {
-    await box.remove();
-  }
 }
 
 const unusable = (why: string): PolarError => new PolarError('BACKEND_UNAVAILABLE', why);

@@ -14,7 +14,8 @@ import { makeAllOwned, makeOwned, removeTree, writeOwned } from '../../host/box-
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
-import { type BubblewrapParts, proxyUrl } from './parts.ts';
+import { proxyUrl } from '../proxy-port.ts';
+import type { BubblewrapParts } from './parts.ts';
 
 export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Promise<Box> {
   const { host } = parts;

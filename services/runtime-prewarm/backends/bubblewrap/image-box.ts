@@ -12,7 +12,8 @@ import { Limit } from '../../host/limit.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
-import { type BubblewrapParts, proxyUrl } from './parts.ts';
+import { proxyUrl } from '../proxy-port.ts';
+import type { BubblewrapParts } from './parts.ts';
 
 /** Relative paths: the mount table inside shows the options as they were given. */
 const MOUNT = [

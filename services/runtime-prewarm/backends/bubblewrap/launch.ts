@@ -11,9 +11,7 @@ import { type Forwarding, forwardConnections, type ProxyAddress } from '../../ho
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import { type Ended, run } from '../../host/run.ts';
-
-/** Port of the LLM proxy on the sandbox's own loopback. */
-export const PROXY_PORT = 4141;
+import { PROXY_PORT } from '../proxy-port.ts';
 
 const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
 

@@ -5,10 +5,7 @@ import type { ProxyAddress } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import type { BoxSpec } from '../backend.ts';
-import { launchBwrap, PROXY_PORT } from './launch.ts';
-
-/** The LLM proxy as every sandbox sees it. */
-export const proxyUrl = `http://127.0.0.1:${PROXY_PORT}`;
+import { launchBwrap } from './launch.ts';
 
 export interface BoxLaunch {
   readonly spec: BoxSpec;

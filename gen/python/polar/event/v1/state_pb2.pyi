@@ -3,6 +3,7 @@ from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
 from polar_mesh.gen.polar.event.v1 import work_pb2 as _work_pb2
+from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as _scheduler_service_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -19,16 +20,26 @@ class Commit(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch_began", "task", "session", "group_announced")
+    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached")
     EPOCH_BEGAN_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     GROUP_ANNOUNCED_FIELD_NUMBER: _ClassVar[int]
+    NODE_DRAINED_FIELD_NUMBER: _ClassVar[int]
+    TASK_TOMBSTONE_FIELD_NUMBER: _ClassVar[int]
+    CALLBACK_DONE_FIELD_NUMBER: _ClassVar[int]
+    TASK_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    REVISION_REACHED_FIELD_NUMBER: _ClassVar[int]
     epoch_began: EpochBegan
     task: TaskRecord
     session: SessionRecord
     group_announced: GroupAnnounced
-    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ...) -> None: ...
+    node_drained: NodeDrained
+    task_tombstone: TaskTombstone
+    callback_done: CallbackDone
+    task_archived: TaskArchived
+    revision_reached: RevisionReached
+    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ...) -> None: ...
 
 class EpochBegan(_message.Message):
     __slots__ = ("holder",)
@@ -59,7 +70,7 @@ class TaskRecord(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., spec_sha256: _Optional[str] = ..., inline_spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., spec_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., create_ms: _Optional[int] = ..., session_prefix: _Optional[str] = ..., num_samples: _Optional[int] = ..., outline: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
 
 class SessionRecord(_message.Message):
-    __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure")
+    __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure", "attempt_base", "revision")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +80,8 @@ class SessionRecord(_message.Message):
     STATE_MS_FIELD_NUMBER: _ClassVar[int]
     NOT_BEFORE_MS_FIELD_NUMBER: _ClassVar[int]
     EVALUATE_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_BASE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     session: _session_pb2.Session
     boot_id: str
     runtime_id: str
@@ -78,7 +91,35 @@ class SessionRecord(_message.Message):
     state_ms: int
     not_before_ms: int
     evaluate_failure: _failure_pb2.Failure
-    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
+    attempt_base: int
+    revision: int
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class NodeDrained(_message.Message):
+    __slots__ = ("node_id", "draining")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    draining: bool
+    def __init__(self, node_id: _Optional[str] = ..., draining: bool = ...) -> None: ...
+
+class TaskTombstone(_message.Message):
+    __slots__ = ("task_id", "expire_ms")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_MS_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    expire_ms: int
+    def __init__(self, task_id: _Optional[str] = ..., expire_ms: _Optional[int] = ...) -> None: ...
+
+class CallbackDone(_message.Message):
+    __slots__ = ("task_id", "group_id", "delivered")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    group_id: str
+    delivered: bool
+    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., delivered: bool = ...) -> None: ...
 
 class GroupAnnounced(_message.Message):
     __slots__ = ("task_id", "group_id")
@@ -95,3 +136,41 @@ class SnapshotManifest(_message.Message):
     seq: int
     state: _blob_pb2.BlobRef
     def __init__(self, seq: _Optional[int] = ..., state: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
+
+class TaskArchived(_message.Message):
+    __slots__ = ("task_id", "group_id")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    group_id: str
+    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ...) -> None: ...
+
+class RevisionReached(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class ArchivedTask(_message.Message):
+    __slots__ = ("record", "task")
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    record: TaskRecord
+    task: _scheduler_service_pb2.Task
+    def __init__(self, record: _Optional[_Union[TaskRecord, _Mapping]] = ..., task: _Optional[_Union[_scheduler_service_pb2.Task, _Mapping]] = ...) -> None: ...
+
+class ArchivedSessions(_message.Message):
+    __slots__ = ("sessions",)
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[SessionRecord]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[SessionRecord, _Mapping]]] = ...) -> None: ...
+
+class LeaseRecord(_message.Message):
+    __slots__ = ("holder", "public_url", "place")
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_URL_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    holder: str
+    public_url: str
+    place: str
+    def __init__(self, holder: _Optional[str] = ..., public_url: _Optional[str] = ..., place: _Optional[str] = ...) -> None: ...

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n8polar/harness_executor/v1/harness_executor_service.proto\x12\x19polar.harness_executor.v1\"\x16\n\x14ListHarnessesRequest\"Y\n\x15ListHarnessesResponse\x12@\n\tharnesses\x18\x01 \x03(\x0b\x32\".polar.harness_executor.v1.HarnessR\tharnesses\"o\n\x07Harness\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07version\x18\x02 \x01(\tR\x07version\x12\x18\n\x07\x64ialect\x18\x03 \x01(\tR\x07\x64ialect\x12\x1c\n\tinstalled\x18\x04 \x01(\x08R\tinstalled\"P\n\x15GetSessionLogsRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\"\x7f\n\x16GetSessionLogsResponse\x12\x16\n\x06stdout\x18\x01 \x01(\x0cR\x06stdout\x12\x16\n\x06stderr\x18\x02 \x01(\x0cR\x06stderr\x12\x1b\n\texit_code\x18\x03 \x01(\x05R\x08\x65xitCode\x12\x18\n\x07\x61ttempt\x18\x04 \x01(\rR\x07\x61ttempt2\xfb\x01\n\x0eHarnessService\x12r\n\rListHarnesses\x12/.polar.harness_executor.v1.ListHarnessesRequest\x1a\x30.polar.harness_executor.v1.ListHarnessesResponse\x12u\n\x0eGetSessionLogs\x12\x30.polar.harness_executor.v1.GetSessionLogsRequest\x1a\x31.polar.harness_executor.v1.GetSessionLogsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n8polar/harness_executor/v1/harness_executor_service.proto\x12\x19polar.harness_executor.v1\"\x16\n\x14ListHarnessesRequest\"Y\n\x15ListHarnessesResponse\x12@\n\tharnesses\x18\x01 \x03(\x0b\x32\".polar.harness_executor.v1.HarnessR\tharnesses\"o\n\x07Harness\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07version\x18\x02 \x01(\tR\x07version\x12\x18\n\x07\x64ialect\x18\x03 \x01(\tR\x07\x64ialect\x12\x1c\n\tinstalled\x18\x04 \x01(\x08R\tinstalled\"\x9a\x01\n\x15GetSessionLogsRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12#\n\rstdout_offset\x18\x03 \x01(\x04R\x0cstdoutOffset\x12#\n\rstderr_offset\x18\x04 \x01(\x04R\x0cstderrOffset\"\xdb\x01\n\x16GetSessionLogsResponse\x12\x16\n\x06stdout\x18\x01 \x01(\x0cR\x06stdout\x12\x16\n\x06stderr\x18\x02 \x01(\x0cR\x06stderr\x12\x1b\n\texit_code\x18\x03 \x01(\x05R\x08\x65xitCode\x12\x18\n\x07\x61ttempt\x18\x04 \x01(\rR\x07\x61ttempt\x12\x18\n\x07running\x18\x05 \x01(\x08R\x07running\x12\x1f\n\x0bstdout_size\x18\x06 \x01(\x04R\nstdoutSize\x12\x1f\n\x0bstderr_size\x18\x07 \x01(\x04R\nstderrSize\"V\n\x1bListSessionArtifactsRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\"\x97\x01\n\x1cListSessionArtifactsResponse\x12\x18\n\x07\x61ttempt\x18\x01 \x01(\rR\x07\x61ttempt\x12\x41\n\tartifacts\x18\x02 \x03(\x0b\x32#.polar.harness_executor.v1.ArtifactR\tartifacts\x12\x1a\n\x08problems\x18\x03 \x03(\tR\x08problems\"]\n\x08\x41rtifact\x12\x12\n\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n\nsize_bytes\x18\x02 \x01(\x04R\tsizeBytes\x12\x1e\n\ntranscript\x18\x03 \x01(\x08R\ntranscript\"h\n\x19GetSessionArtifactRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x12\n\x04path\x18\x03 \x01(\tR\x04path\"6\n\x1aGetSessionArtifactResponse\x12\x18\n\x07\x63ontent\x18\x01 \x01(\x0cR\x07\x63ontent2\x89\x04\n\x0eHarnessService\x12r\n\rListHarnesses\x12/.polar.harness_executor.v1.ListHarnessesRequest\x1a\x30.polar.harness_executor.v1.ListHarnessesResponse\x12u\n\x0eGetSessionLogs\x12\x30.polar.harness_executor.v1.GetSessionLogsRequest\x1a\x31.polar.harness_executor.v1.GetSessionLogsResponse\x12\x87\x01\n\x14ListSessionArtifacts\x12\x36.polar.harness_executor.v1.ListSessionArtifactsRequest\x1a\x37.polar.harness_executor.v1.ListSessionArtifactsResponse\x12\x81\x01\n\x12GetSessionArtifact\x12\x34.polar.harness_executor.v1.GetSessionArtifactRequest\x1a\x35.polar.harness_executor.v1.GetSessionArtifactResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTHARNESSESRESPONSE']._serialized_end=200
   _globals['_HARNESS']._serialized_start=202
   _globals['_HARNESS']._serialized_end=313
-  _globals['_GETSESSIONLOGSREQUEST']._serialized_start=315
-  _globals['_GETSESSIONLOGSREQUEST']._serialized_end=395
-  _globals['_GETSESSIONLOGSRESPONSE']._serialized_start=397
-  _globals['_GETSESSIONLOGSRESPONSE']._serialized_end=524
-  _globals['_HARNESSSERVICE']._serialized_start=527
-  _globals['_HARNESSSERVICE']._serialized_end=778
+  _globals['_GETSESSIONLOGSREQUEST']._serialized_start=316
+  _globals['_GETSESSIONLOGSREQUEST']._serialized_end=470
+  _globals['_GETSESSIONLOGSRESPONSE']._serialized_start=473
+  _globals['_GETSESSIONLOGSRESPONSE']._serialized_end=692
+  _globals['_LISTSESSIONARTIFACTSREQUEST']._serialized_start=694
+  _globals['_LISTSESSIONARTIFACTSREQUEST']._serialized_end=780
+  _globals['_LISTSESSIONARTIFACTSRESPONSE']._serialized_start=783
+  _globals['_LISTSESSIONARTIFACTSRESPONSE']._serialized_end=934
+  _globals['_ARTIFACT']._serialized_start=936
+  _globals['_ARTIFACT']._serialized_end=1029
+  _globals['_GETSESSIONARTIFACTREQUEST']._serialized_start=1031
+  _globals['_GETSESSIONARTIFACTREQUEST']._serialized_end=1135
+  _globals['_GETSESSIONARTIFACTRESPONSE']._serialized_start=1137
+  _globals['_GETSESSIONARTIFACTRESPONSE']._serialized_end=1191
+  _globals['_HARNESSSERVICE']._serialized_start=1194
+  _globals['_HARNESSSERVICE']._serialized_end=1715
 # @@protoc_insertion_point(module_scope)

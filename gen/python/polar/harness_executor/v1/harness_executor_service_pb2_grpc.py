@@ -45,6 +45,16 @@ class HarnessServiceStub(object):
                 request_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsRequest.SerializeToString,
                 response_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsResponse.FromString,
                 _registered_method=True)
+        self.ListSessionArtifacts = channel.unary_unary(
+                '/polar.harness_executor.v1.HarnessService/ListSessionArtifacts',
+                request_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsRequest.SerializeToString,
+                response_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsResponse.FromString,
+                _registered_method=True)
+        self.GetSessionArtifact = channel.unary_unary(
+                '/polar.harness_executor.v1.HarnessService/GetSessionArtifact',
+                request_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactRequest.SerializeToString,
+                response_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactResponse.FromString,
+                _registered_method=True)
 
 
 class HarnessServiceServicer(object):
@@ -65,6 +75,21 @@ class HarnessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSessionArtifacts(self, request, context):
+        """ListSessionArtifacts returns which files of a session are kept: its transcript, and what the task names.
+        Errors: NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSessionArtifact(self, request, context):
+        """GetSessionArtifact returns one of them. Errors: NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_HarnessServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +102,16 @@ def add_HarnessServiceServicer_to_server(servicer, server):
                     servicer.GetSessionLogs,
                     request_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsRequest.FromString,
                     response_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsResponse.SerializeToString,
+            ),
+            'ListSessionArtifacts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessionArtifacts,
+                    request_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsRequest.FromString,
+                    response_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsResponse.SerializeToString,
+            ),
+            'GetSessionArtifact': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSessionArtifact,
+                    request_deserializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactRequest.FromString,
+                    response_serializer=polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +169,60 @@ class HarnessService(object):
             '/polar.harness_executor.v1.HarnessService/GetSessionLogs',
             polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsRequest.SerializeToString,
             polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessionArtifacts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.harness_executor.v1.HarnessService/ListSessionArtifacts',
+            polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsRequest.SerializeToString,
+            polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.ListSessionArtifactsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSessionArtifact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.harness_executor.v1.HarnessService/GetSessionArtifact',
+            polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactRequest.SerializeToString,
+            polar_dot_harness__executor_dot_v1_dot_harness__executor__service__pb2.GetSessionArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,

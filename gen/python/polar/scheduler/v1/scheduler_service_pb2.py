@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as polar_dot_common_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/scheduler/v1/scheduler_service.proto\x12\x12polar.scheduler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\"\xa5\x04\n\x04Task\x12-\n\x04spec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x04spec\x12;\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12Y\n\x11sessions_by_state\x18\x04 \x03(\x0b\x32-.polar.scheduler.v1.Task.SessionsByStateEntryR\x0fsessionsByState\x12_\n\x13sessions_by_outcome\x18\x05 \x03(\x0b\x32/.polar.scheduler.v1.Task.SessionsByOutcomeEntryR\x11sessionsByOutcome\x12$\n\x0bmean_reward\x18\x06 \x01(\x01H\x00R\nmeanReward\x88\x01\x01\x1a\x42\n\x14SessionsByStateEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\rR\x05value:\x02\x38\x01\x1a\x44\n\x16SessionsByOutcomeEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\rR\x05value:\x02\x38\x01\x42\x0e\n\x0c_mean_reward\"a\n\x11SubmitTaskRequest\x12-\n\x04spec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x04spec\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\"c\n\x12SubmitTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\x12\x1f\n\x0bsession_ids\x18\x02 \x03(\tR\nsessionIds\")\n\x0eGetTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\"?\n\x0fGetTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"N\n\x10ListTasksRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rR\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"k\n\x11ListTasksResponse\x12.\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.polar.scheduler.v1.TaskR\x05tasks\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n\x11GetSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\"H\n\x12GetSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\"j\n\x13ListSessionsRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1b\n\tpage_size\x18\x02 \x01(\rR\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"t\n\x14ListSessionsResponse\x12\x34\n\x08sessions\x18\x01 \x03(\x0b\x32\x18.polar.common.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"+\n\x10WatchTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\"u\n\x11WatchTaskResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12,\n\x04task\x18\x02 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\",\n\x11\x43\x61ncelTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\"B\n\x12\x43\x61ncelTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"\x12\n\x10ListNodesRequest\"C\n\x11ListNodesResponse\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x18.polar.scheduler.v1.NodeR\x05nodes\"\x86\x03\n\x04Node\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x18\n\x07healthy\x18\x03 \x01(\x08R\x07healthy\x12\x1a\n\x08\x62\x61\x63kends\x18\x04 \x03(\tR\x08\x62\x61\x63kends\x12#\n\rprepare_slots\x18\x05 \x01(\rR\x0cprepareSlots\x12\x1b\n\trun_slots\x18\x06 \x01(\rR\x08runSlots\x12%\n\x0e\x65valuate_slots\x18\x07 \x01(\rR\revaluateSlots\x12\x1c\n\tpreparing\x18\x08 \x01(\rR\tpreparing\x12\x14\n\x05ready\x18\t \x01(\rR\x05ready\x12\x18\n\x07running\x18\n \x01(\rR\x07running\x12\x1c\n\tfinishing\x18\x0b \x01(\rR\tfinishing\x12\x41\n\x0eheartbeat_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\rheartbeatTime2\xee\x05\n\x0eRolloutService\x12[\n\nSubmitTask\x12%.polar.scheduler.v1.SubmitTaskRequest\x1a&.polar.scheduler.v1.SubmitTaskResponse\x12R\n\x07GetTask\x12\".polar.scheduler.v1.GetTaskRequest\x1a#.polar.scheduler.v1.GetTaskResponse\x12X\n\tListTasks\x12$.polar.scheduler.v1.ListTasksRequest\x1a%.polar.scheduler.v1.ListTasksResponse\x12[\n\nGetSession\x12%.polar.scheduler.v1.GetSessionRequest\x1a&.polar.scheduler.v1.GetSessionResponse\x12\x61\n\x0cListSessions\x12\'.polar.scheduler.v1.ListSessionsRequest\x1a(.polar.scheduler.v1.ListSessionsResponse\x12Z\n\tWatchTask\x12$.polar.scheduler.v1.WatchTaskRequest\x1a%.polar.scheduler.v1.WatchTaskResponse0\x01\x12[\n\nCancelTask\x12%.polar.scheduler.v1.CancelTaskRequest\x1a&.polar.scheduler.v1.CancelTaskResponse\x12X\n\tListNodes\x12$.polar.scheduler.v1.ListNodesRequest\x1a%.polar.scheduler.v1.ListNodesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/scheduler/v1/scheduler_service.proto\x12\x12polar.scheduler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\"\xa3\x05\n\x04Task\x12-\n\x04spec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x04spec\x12;\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12Y\n\x11sessions_by_state\x18\x04 \x03(\x0b\x32-.polar.scheduler.v1.Task.SessionsByStateEntryR\x0fsessionsByState\x12_\n\x13sessions_by_outcome\x18\x05 \x03(\x0b\x32/.polar.scheduler.v1.Task.SessionsByOutcomeEntryR\x11sessionsByOutcome\x12$\n\x0bmean_reward\x18\x06 \x01(\x01H\x00R\nmeanReward\x88\x01\x01\x12\x17\n\x07task_id\x18\x07 \x01(\tR\x06taskId\x12H\n\x0e\x63\x61llback_state\x18\x08 \x01(\x0e\x32!.polar.scheduler.v1.CallbackStateR\rcallbackState\x12\x19\n\x08group_id\x18\t \x01(\tR\x07groupId\x1a\x42\n\x14SessionsByStateEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\rR\x05value:\x02\x38\x01\x1a\x44\n\x16SessionsByOutcomeEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\rR\x05value:\x02\x38\x01\x42\x0e\n\x0c_mean_reward\"a\n\x11SubmitTaskRequest\x12-\n\x04spec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x04spec\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\"c\n\x12SubmitTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\x12\x1f\n\x0bsession_ids\x18\x02 \x03(\tR\nsessionIds\"r\n\x0eGetTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12-\n\x04wait\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x04wait\x12\x18\n\x07summary\x18\x03 \x01(\x08R\x07summary\"?\n\x0fGetTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"h\n\x10ListTasksRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rR\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x18\n\x07summary\x18\x03 \x01(\x08R\x07summary\"k\n\x11ListTasksResponse\x12.\n\x05tasks\x18\x01 \x03(\x0b\x32\x18.polar.scheduler.v1.TaskR\x05tasks\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n\x11GetSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\"\x7f\n\x12GetSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12\x35\n\x07waiting\x18\x02 \x01(\x0b\x32\x1b.polar.scheduler.v1.WaitingR\x07waiting\"\xac\x01\n\x07Waiting\x12\x36\n\x06reason\x18\x01 \x01(\x0e\x32\x1e.polar.scheduler.v1.WaitReasonR\x06reason\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x14\n\x05\x61head\x18\x03 \x01(\rR\x05\x61head\x12\x39\n\nuntil_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tuntilTime\"j\n\x13ListSessionsRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1b\n\tpage_size\x18\x02 \x01(\rR\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"t\n\x14ListSessionsResponse\x12\x34\n\x08sessions\x18\x01 \x03(\x0b\x32\x18.polar.common.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"j\n\x10WatchTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12#\n\rresume_cursor\x18\x02 \x01(\tR\x0cresumeCursor\x12\x18\n\x07summary\x18\x03 \x01(\x08R\x07summary\"\x8d\x01\n\x11WatchTaskResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12,\n\x04task\x18\x02 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\x12\x16\n\x06\x63ursor\x18\x03 \x01(\tR\x06\x63ursor\"B\n\x11\x43\x61ncelTaskRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n\x05\x61head\x18\x02 \x01(\x08R\x05\x61head\"B\n\x12\x43\x61ncelTaskResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"\x12\n\x10ListNodesRequest\"C\n\x11ListNodesResponse\x12.\n\x05nodes\x18\x01 \x03(\x0b\x32\x18.polar.scheduler.v1.NodeR\x05nodes\"\xa2\x03\n\x04Node\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x18\n\x07healthy\x18\x03 \x01(\x08R\x07healthy\x12\x1a\n\x08\x62\x61\x63kends\x18\x04 \x03(\tR\x08\x62\x61\x63kends\x12#\n\rprepare_slots\x18\x05 \x01(\rR\x0cprepareSlots\x12\x1b\n\trun_slots\x18\x06 \x01(\rR\x08runSlots\x12%\n\x0e\x65valuate_slots\x18\x07 \x01(\rR\revaluateSlots\x12\x1c\n\tpreparing\x18\x08 \x01(\rR\tpreparing\x12\x14\n\x05ready\x18\t \x01(\rR\x05ready\x12\x18\n\x07running\x18\n \x01(\rR\x07running\x12\x1c\n\tfinishing\x18\x0b \x01(\rR\tfinishing\x12\x41\n\x0eheartbeat_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\rheartbeatTime\x12\x1a\n\x08\x64raining\x18\r \x01(\x08R\x08\x64raining\"5\n\x14\x43\x61ncelSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\"K\n\x15\x43\x61ncelSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\"b\n\x14RetrySessionsRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x31\n\x04only\x18\x02 \x01(\x0e\x32\x1d.polar.scheduler.v1.RetryOnlyR\x04only\"f\n\x15RetrySessionsResponse\x12,\n\x04task\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\x12\x1f\n\x0bsession_ids\x18\x02 \x03(\tR\nsessionIds\"\x13\n\x11ListQueuesRequest\"G\n\x12ListQueuesResponse\x12\x31\n\x06queues\x18\x01 \x03(\x0b\x32\x19.polar.scheduler.v1.QueueR\x06queues\"\xa9\x01\n\x05Queue\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06weight\x18\x02 \x01(\x01R\x06weight\x12\x1f\n\x0bmax_running\x18\x03 \x01(\rR\nmaxRunning\x12\x18\n\x07waiting\x18\x04 \x01(\rR\x07waiting\x12\x18\n\x07running\x18\x05 \x01(\rR\x07running\x12\x1f\n\x0brun_seconds\x18\x06 \x01(\x01R\nrunSeconds\"?\n\x10\x44rainNodeRequest\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x12\n\x04undo\x18\x02 \x01(\x08R\x04undo\"A\n\x11\x44rainNodeResponse\x12,\n\x04node\x18\x01 \x01(\x0b\x32\x18.polar.scheduler.v1.NodeR\x04node*\x86\x01\n\rCallbackState\x12\x1e\n\x1a\x43\x41LLBACK_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x43\x41LLBACK_STATE_PENDING\x10\x01\x12\x1c\n\x18\x43\x41LLBACK_STATE_DELIVERED\x10\x02\x12\x1b\n\x17\x43\x41LLBACK_STATE_GIVEN_UP\x10\x03*\xf4\x02\n\nWaitReason\x12\x1b\n\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13WAIT_REASON_NO_NODE\x10\x01\x12\x1c\n\x18WAIT_REASON_NO_NODE_FITS\x10\x02\x12\x1e\n\x1aWAIT_REASON_NODES_DRAINING\x10\x03\x12\x1b\n\x17WAIT_REASON_RETRY_PAUSE\x10\x04\x12\x18\n\x14WAIT_REASON_TASK_CAP\x10\x05\x12\x19\n\x15WAIT_REASON_QUEUE_CAP\x10\x06\x12\x1a\n\x16WAIT_REASON_NODES_FULL\x10\x07\x12\x14\n\x10WAIT_REASON_TURN\x10\x08\x12\x18\n\x14WAIT_REASON_RUN_SLOT\x10\t\x12\x1a\n\x16WAIT_REASON_ENGINE_CAP\x10\n\x12\x19\n\x15WAIT_REASON_STATE_LOG\x10\x0b\x12\x1d\n\x19WAIT_REASON_POLICY_PAUSED\x10\x0c*u\n\tRetryOnly\x12\x1a\n\x16RETRY_ONLY_UNSPECIFIED\x10\x00\x12\x1d\n\x19RETRY_ONLY_INFRASTRUCTURE\x10\x01\x12\x15\n\x11RETRY_ONLY_FAILED\x10\x02\x12\x16\n\x12RETRY_ONLY_MISSING\x10\x03\x32\xf1\x08\n\x0eRolloutService\x12[\n\nSubmitTask\x12%.polar.scheduler.v1.SubmitTaskRequest\x1a&.polar.scheduler.v1.SubmitTaskResponse\x12R\n\x07GetTask\x12\".polar.scheduler.v1.GetTaskRequest\x1a#.polar.scheduler.v1.GetTaskResponse\x12X\n\tListTasks\x12$.polar.scheduler.v1.ListTasksRequest\x1a%.polar.scheduler.v1.ListTasksResponse\x12[\n\nGetSession\x12%.polar.scheduler.v1.GetSessionRequest\x1a&.polar.scheduler.v1.GetSessionResponse\x12\x61\n\x0cListSessions\x12\'.polar.scheduler.v1.ListSessionsRequest\x1a(.polar.scheduler.v1.ListSessionsResponse\x12Z\n\tWatchTask\x12$.polar.scheduler.v1.WatchTaskRequest\x1a%.polar.scheduler.v1.WatchTaskResponse0\x01\x12[\n\nCancelTask\x12%.polar.scheduler.v1.CancelTaskRequest\x1a&.polar.scheduler.v1.CancelTaskResponse\x12X\n\tListNodes\x12$.polar.scheduler.v1.ListNodesRequest\x1a%.polar.scheduler.v1.ListNodesResponse\x12\x64\n\rCancelSession\x12(.polar.scheduler.v1.CancelSessionRequest\x1a).polar.scheduler.v1.CancelSessionResponse\x12\x64\n\rRetrySessions\x12(.polar.scheduler.v1.RetrySessionsRequest\x1a).polar.scheduler.v1.RetrySessionsResponse\x12[\n\nListQueues\x12%.polar.scheduler.v1.ListQueuesRequest\x1a&.polar.scheduler.v1.ListQueuesResponse\x12X\n\tDrainNode\x12$.polar.scheduler.v1.DrainNodeRequest\x1a%.polar.scheduler.v1.DrainNodeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,46 +39,72 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TASK_SESSIONSBYSTATEENTRY']._serialized_options = b'8\001'
   _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._loaded_options = None
   _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._serialized_options = b'8\001'
-  _globals['_TASK']._serialized_start=159
-  _globals['_TASK']._serialized_end=708
-  _globals['_TASK_SESSIONSBYSTATEENTRY']._serialized_start=556
-  _globals['_TASK_SESSIONSBYSTATEENTRY']._serialized_end=622
-  _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._serialized_start=624
-  _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._serialized_end=692
-  _globals['_SUBMITTASKREQUEST']._serialized_start=710
-  _globals['_SUBMITTASKREQUEST']._serialized_end=807
-  _globals['_SUBMITTASKRESPONSE']._serialized_start=809
-  _globals['_SUBMITTASKRESPONSE']._serialized_end=908
-  _globals['_GETTASKREQUEST']._serialized_start=910
-  _globals['_GETTASKREQUEST']._serialized_end=951
-  _globals['_GETTASKRESPONSE']._serialized_start=953
-  _globals['_GETTASKRESPONSE']._serialized_end=1016
-  _globals['_LISTTASKSREQUEST']._serialized_start=1018
-  _globals['_LISTTASKSREQUEST']._serialized_end=1096
-  _globals['_LISTTASKSRESPONSE']._serialized_start=1098
-  _globals['_LISTTASKSRESPONSE']._serialized_end=1205
-  _globals['_GETSESSIONREQUEST']._serialized_start=1207
-  _globals['_GETSESSIONREQUEST']._serialized_end=1257
-  _globals['_GETSESSIONRESPONSE']._serialized_start=1259
-  _globals['_GETSESSIONRESPONSE']._serialized_end=1331
-  _globals['_LISTSESSIONSREQUEST']._serialized_start=1333
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=1439
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=1441
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=1557
-  _globals['_WATCHTASKREQUEST']._serialized_start=1559
-  _globals['_WATCHTASKREQUEST']._serialized_end=1602
-  _globals['_WATCHTASKRESPONSE']._serialized_start=1604
-  _globals['_WATCHTASKRESPONSE']._serialized_end=1721
-  _globals['_CANCELTASKREQUEST']._serialized_start=1723
-  _globals['_CANCELTASKREQUEST']._serialized_end=1767
-  _globals['_CANCELTASKRESPONSE']._serialized_start=1769
-  _globals['_CANCELTASKRESPONSE']._serialized_end=1835
-  _globals['_LISTNODESREQUEST']._serialized_start=1837
-  _globals['_LISTNODESREQUEST']._serialized_end=1855
-  _globals['_LISTNODESRESPONSE']._serialized_start=1857
-  _globals['_LISTNODESRESPONSE']._serialized_end=1924
-  _globals['_NODE']._serialized_start=1927
-  _globals['_NODE']._serialized_end=2317
-  _globals['_ROLLOUTSERVICE']._serialized_start=2320
-  _globals['_ROLLOUTSERVICE']._serialized_end=3070
+  _globals['_CALLBACKSTATE']._serialized_start=3679
+  _globals['_CALLBACKSTATE']._serialized_end=3813
+  _globals['_WAITREASON']._serialized_start=3816
+  _globals['_WAITREASON']._serialized_end=4188
+  _globals['_RETRYONLY']._serialized_start=4190
+  _globals['_RETRYONLY']._serialized_end=4307
+  _globals['_TASK']._serialized_start=191
+  _globals['_TASK']._serialized_end=866
+  _globals['_TASK_SESSIONSBYSTATEENTRY']._serialized_start=714
+  _globals['_TASK_SESSIONSBYSTATEENTRY']._serialized_end=780
+  _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._serialized_start=782
+  _globals['_TASK_SESSIONSBYOUTCOMEENTRY']._serialized_end=850
+  _globals['_SUBMITTASKREQUEST']._serialized_start=868
+  _globals['_SUBMITTASKREQUEST']._serialized_end=965
+  _globals['_SUBMITTASKRESPONSE']._serialized_start=967
+  _globals['_SUBMITTASKRESPONSE']._serialized_end=1066
+  _globals['_GETTASKREQUEST']._serialized_start=1068
+  _globals['_GETTASKREQUEST']._serialized_end=1182
+  _globals['_GETTASKRESPONSE']._serialized_start=1184
+  _globals['_GETTASKRESPONSE']._serialized_end=1247
+  _globals['_LISTTASKSREQUEST']._serialized_start=1249
+  _globals['_LISTTASKSREQUEST']._serialized_end=1353
+  _globals['_LISTTASKSRESPONSE']._serialized_start=1355
+  _globals['_LISTTASKSRESPONSE']._serialized_end=1462
+  _globals['_GETSESSIONREQUEST']._serialized_start=1464
+  _globals['_GETSESSIONREQUEST']._serialized_end=1514
+  _globals['_GETSESSIONRESPONSE']._serialized_start=1516
+  _globals['_GETSESSIONRESPONSE']._serialized_end=1643
+  _globals['_WAITING']._serialized_start=1646
+  _globals['_WAITING']._serialized_end=1818
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=1820
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=1926
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=1928
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=2044
+  _globals['_WATCHTASKREQUEST']._serialized_start=2046
+  _globals['_WATCHTASKREQUEST']._serialized_end=2152
+  _globals['_WATCHTASKRESPONSE']._serialized_start=2155
+  _globals['_WATCHTASKRESPONSE']._serialized_end=2296
+  _globals['_CANCELTASKREQUEST']._serialized_start=2298
+  _globals['_CANCELTASKREQUEST']._serialized_end=2364
+  _globals['_CANCELTASKRESPONSE']._serialized_start=2366
+  _globals['_CANCELTASKRESPONSE']._serialized_end=2432
+  _globals['_LISTNODESREQUEST']._serialized_start=2434
+  _globals['_LISTNODESREQUEST']._serialized_end=2452
+  _globals['_LISTNODESRESPONSE']._serialized_start=2454
+  _globals['_LISTNODESRESPONSE']._serialized_end=2521
+  _globals['_NODE']._serialized_start=2524
+  _globals['_NODE']._serialized_end=2942
+  _globals['_CANCELSESSIONREQUEST']._serialized_start=2944
+  _globals['_CANCELSESSIONREQUEST']._serialized_end=2997
+  _globals['_CANCELSESSIONRESPONSE']._serialized_start=2999
+  _globals['_CANCELSESSIONRESPONSE']._serialized_end=3074
+  _globals['_RETRYSESSIONSREQUEST']._serialized_start=3076
+  _globals['_RETRYSESSIONSREQUEST']._serialized_end=3174
+  _globals['_RETRYSESSIONSRESPONSE']._serialized_start=3176
+  _globals['_RETRYSESSIONSRESPONSE']._serialized_end=3278
+  _globals['_LISTQUEUESREQUEST']._serialized_start=3280
+  _globals['_LISTQUEUESREQUEST']._serialized_end=3299
+  _globals['_LISTQUEUESRESPONSE']._serialized_start=3301
+  _globals['_LISTQUEUESRESPONSE']._serialized_end=3372
+  _globals['_QUEUE']._serialized_start=3375
+  _globals['_QUEUE']._serialized_end=3544
+  _globals['_DRAINNODEREQUEST']._serialized_start=3546
+  _globals['_DRAINNODEREQUEST']._serialized_end=3609
+  _globals['_DRAINNODERESPONSE']._serialized_start=3611
+  _globals['_DRAINNODERESPONSE']._serialized_end=3676
+  _globals['_ROLLOUTSERVICE']._serialized_start=4310
+  _globals['_ROLLOUTSERVICE']._serialized_end=5447
 # @@protoc_insertion_point(module_scope)

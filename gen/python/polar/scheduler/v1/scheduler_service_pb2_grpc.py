@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class RolloutServiceStub(object):
-    """RolloutService takes tasks and tells what became of them.
+    """RolloutService takes tasks and tells what became of them. Of several schedulers one leads; at the others each call fails
+    with UNAVAILABLE, reason NOT_LEADER, and the leader's address as `leader_url` in the ErrorInfo where it is known.
     """
 
     def __init__(self, channel):
@@ -75,38 +76,61 @@ class RolloutServiceStub(object):
                 request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesRequest.SerializeToString,
                 response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesResponse.FromString,
                 _registered_method=True)
+        self.CancelSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/CancelSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionResponse.FromString,
+                _registered_method=True)
+        self.RetrySessions = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/RetrySessions',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsResponse.FromString,
+                _registered_method=True)
+        self.ListQueues = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/ListQueues',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesResponse.FromString,
+                _registered_method=True)
+        self.DrainNode = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/DrainNode',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
+                _registered_method=True)
 
 
 class RolloutServiceServicer(object):
-    """RolloutService takes tasks and tells what became of them.
+    """RolloutService takes tasks and tells what became of them. Of several schedulers one leads; at the others each call fails
+    with UNAVAILABLE, reason NOT_LEADER, and the leader's address as `leader_url` in the ErrorInfo where it is known.
     """
 
     def SubmitTask(self, request, context):
         """SubmitTask commits a task and its sessions before it answers.
         Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
         with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-        FAILED_PRECONDITION if no node offers the runtime backend.
+        FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
+        cancelled ahead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTask(self, request, context):
-        """GetTask returns one task. Errors: NOT_FOUND.
+        """GetTask returns one task, on request only when all its sessions have ended. Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTasks(self, request, context):
-        """ListTasks returns tasks, newest first.
+        """ListTasks returns tasks, newest first; behind them those that are over, the one that was archived last in front. One
+        that is archived between two pages may come twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSession(self, request, context):
-        """GetSession returns one session. Errors: NOT_FOUND.
+        """GetSession returns one session with all its attempts and, where it waits, why. Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,7 +152,8 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CancelTask(self, request, context):
-        """CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND.
+        """CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
+        it is asked for ahead of the submit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,6 +161,37 @@ class RolloutServiceServicer(object):
 
     def ListNodes(self, request, context):
         """ListNodes returns the nodes that the scheduler knows.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelSession(self, request, context):
+        """CancelSession ends one session; answers when that is committed. Errors: NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetrySessions(self, request, context):
+        """RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Where the group was announced
+        already, the sessions that go again are a new group. Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the
+        live-session limit.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQueues(self, request, context):
+        """ListQueues returns the queues that the topology names or that sessions wait or run in.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DrainNode(self, request, context):
+        """DrainNode keeps new sessions away from a node, or lets them come again; what is there goes on. Committed before it
+        answers, and kept until it is taken back. Errors: NOT_FOUND if the node is not known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -184,6 +240,26 @@ def add_RolloutServiceServicer_to_server(servicer, server):
                     request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesRequest.FromString,
                     response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesResponse.SerializeToString,
             ),
+            'CancelSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionResponse.SerializeToString,
+            ),
+            'RetrySessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetrySessions,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsResponse.SerializeToString,
+            ),
+            'ListQueues': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQueues,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesResponse.SerializeToString,
+            ),
+            'DrainNode': grpc.unary_unary_rpc_method_handler(
+                    servicer.DrainNode,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'polar.scheduler.v1.RolloutService', rpc_method_handlers)
@@ -193,7 +269,8 @@ def add_RolloutServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RolloutService(object):
-    """RolloutService takes tasks and tells what became of them.
+    """RolloutService takes tasks and tells what became of them. Of several schedulers one leads; at the others each call fails
+    with UNAVAILABLE, reason NOT_LEADER, and the leader's address as `leader_url` in the ErrorInfo where it is known.
     """
 
     @staticmethod
@@ -402,6 +479,114 @@ class RolloutService(object):
             '/polar.scheduler.v1.RolloutService/ListNodes',
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesRequest.SerializeToString,
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListNodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/CancelSession',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CancelSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetrySessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/RetrySessions',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.RetrySessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQueues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/ListQueues',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.ListQueuesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DrainNode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/DrainNode',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

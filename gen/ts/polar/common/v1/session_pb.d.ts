@@ -179,6 +179,13 @@ export declare type Attempt = Message<"polar.common.v1.Attempt"> & {
    * @generated from field: google.protobuf.Timestamp end_time = 5;
    */
   endTime?: Timestamp | undefined;
+
+  /**
+   * Stage times of it, set when it has ended; total_ms is not used.
+   *
+   * @generated from field: polar.common.v1.StageTimes times = 6;
+   */
+  times?: StageTimes | undefined;
 };
 
 /**
@@ -299,7 +306,7 @@ export declare type Session = Message<"polar.common.v1.Session"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * Harness name of its task.
+   * Harness name of its task, or the import_path of its plug-in.
    *
    * @generated from field: string harness = 16;
    */

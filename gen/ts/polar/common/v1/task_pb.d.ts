@@ -34,7 +34,7 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
   instruction: string;
 
   /**
-   * Sessions of this task, all in one group; 1 to 4096, default 1.
+   * Sessions of this task, all in one group; 1 to 16384, default 1.
    *
    * @generated from field: uint32 num_samples = 3;
    */
@@ -102,6 +102,36 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
    * @generated from field: uint32 max_attempts = 12;
    */
   maxAttempts: number;
+
+  /**
+   * The queue that its sessions wait in; 1 to 64 of [A-Za-z0-9._-], first one alphanumeric, default `default`. Queues share
+   * run time by the weights of rollout.queues in the topology; one that is not named there has weight 1 and no cap.
+   *
+   * @generated from field: string queue = 13;
+   */
+  queue: string;
+
+  /**
+   * Sessions of this task from dispatch to the end of their run at once; 0 = no cap, up to 4096.
+   *
+   * @generated from field: uint32 max_running_sessions = 14;
+   */
+  maxRunningSessions: number;
+
+  /**
+   * When the sessions that are left are stopped. Unset: never.
+   *
+   * @generated from field: polar.common.v1.EarlyStop early_stop = 15;
+   */
+  earlyStop?: EarlyStop | undefined;
+
+  /**
+   * An http or https URL, up to 2048 characters without user and password, that is told by POST when the group of the
+   * task is announced. Empty: nobody is told.
+   *
+   * @generated from field: string callback_url = 16;
+   */
+  callbackUrl: string;
 };
 
 /**
@@ -111,7 +141,34 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
 export declare const TaskSpecSchema: GenMessage<TaskSpec>;
 
 /**
- * Budgets holds one clock for each stage; waiting in a queue or in READY runs none of them.
+ * EarlyStop ends a group before all of its sessions have ended by themselves.
+ *
+ * @generated from message polar.common.v1.EarlyStop
+ */
+export declare type EarlyStop = Message<"polar.common.v1.EarlyStop"> & {
+  /**
+   * Usable sessions (COMPLETED with trained tokens) at which the clock of `grace` starts; 1 to num_samples.
+   *
+   * @generated from field: uint32 min_usable_sessions = 1;
+   */
+  minUsableSessions: number;
+
+  /**
+   * What the others still have from then on; 0 to 86400 s, default 0. Then they end as CANCELLED with reason EARLY_STOPPED.
+   *
+   * @generated from field: google.protobuf.Duration grace = 2;
+   */
+  grace?: Duration | undefined;
+};
+
+/**
+ * Describes the message polar.common.v1.EarlyStop.
+ * Use `create(EarlyStopSchema)` to create a new message.
+ */
+export declare const EarlyStopSchema: GenMessage<EarlyStop>;
+
+/**
+ * Budgets holds one clock for each stage; no stage spends the time of another.
  *
  * @generated from message polar.common.v1.Budgets
  */
@@ -143,6 +200,21 @@ export declare type Budgets = Message<"polar.common.v1.Budgets"> & {
    * @generated from field: google.protobuf.Duration evaluate = 4;
    */
   evaluate?: Duration | undefined;
+
+  /**
+   * Waiting for a node, from submit or from the end of the attempt before; then the session ends as
+   * INFRASTRUCTURE_ERROR with reason QUEUE_TIMEOUT. Unset: no limit.
+   *
+   * @generated from field: google.protobuf.Duration queue = 5;
+   */
+  queue?: Duration | undefined;
+
+  /**
+   * Waiting for a run slot with a prepared sandbox; then the attempt is given up and goes again. Default 3600 s.
+   *
+   * @generated from field: google.protobuf.Duration ready = 6;
+   */
+  ready?: Duration | undefined;
 };
 
 /**
@@ -206,7 +278,7 @@ export declare const SamplingSchema: GenMessage<Sampling>;
  */
 export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   /**
-   * bubblewrap or process. Empty: the node's default.
+   * bubblewrap, docker or process. Empty: the node's default.
    *
    * @generated from field: string backend = 1;
    */
@@ -214,7 +286,7 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
 
   /**
    * Root file system. bubblewrap: `host` (the host's /usr, read-only, under an own root; default) or the name of
-   * a directory under the node's images folder. process: must be empty.
+   * a directory under the node's images folder. docker: the name of an image. process: must be empty.
    *
    * @generated from field: string image = 2;
    */
@@ -261,6 +333,20 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
    * @generated from field: uint32 memory_mb = 8;
    */
   memoryMb: number;
+
+  /**
+   * GPUs, 0 = none. docker only, where its engine has them.
+   *
+   * @generated from field: uint32 gpus = 9;
+   */
+  gpus: number;
+
+  /**
+   * Cap of what the sandbox writes in MiB, 0 = none. docker only, where its storage can.
+   *
+   * @generated from field: uint32 storage_mb = 10;
+   */
+  storageMb: number;
 };
 
 /**
@@ -442,7 +528,7 @@ export declare const UploadDirSchema: GenMessage<UploadDir>;
  */
 export declare type HarnessSpec = Message<"polar.common.v1.HarnessSpec"> & {
   /**
-   * Adapter name: shell, pi.
+   * Adapter name (docs/harnesses.md). Empty where `import_path` is set.
    *
    * @generated from field: string name = 1;
    */
@@ -483,6 +569,35 @@ export declare type HarnessSpec = Message<"polar.common.v1.HarnessSpec"> & {
    * @generated from field: repeated string model_pools = 6;
    */
   modelPools: string[];
+
+  /**
+   * A module that exports an adapter, in place of `name`: a path below the node's `plugins_dir`, without `..`.
+   *
+   * @generated from field: string import_path = 7;
+   */
+  importPath: string;
+
+  /**
+   * Servers that the harness starts or connects to, for adapters that take them; names differ.
+   *
+   * @generated from field: repeated polar.common.v1.McpServer mcp_servers = 8;
+   */
+  mcpServers: McpServer[];
+
+  /**
+   * Files of skills, for adapters that take them: paths relative to the harness's own folder of skills.
+   *
+   * @generated from field: repeated polar.common.v1.UploadFile skills = 9;
+   */
+  skills: UploadFile[];
+
+  /**
+   * Files and folders of the sandbox to keep when the run has ended, beside the harness's own transcript; absolute, or
+   * relative to the runtime's workdir; at most 16.
+   *
+   * @generated from field: repeated string artifacts = 10;
+   */
+  artifacts: string[];
 };
 
 /**
@@ -551,4 +666,59 @@ export declare type EvaluatorSpec = Message<"polar.common.v1.EvaluatorSpec"> & {
  * Use `create(EvaluatorSpecSchema)` to create a new message.
  */
 export declare const EvaluatorSpecSchema: GenMessage<EvaluatorSpec>;
+
+/**
+ * McpServer is a server of the Model Context Protocol, in the sandbox: it reaches what the harness reaches.
+ *
+ * @generated from message polar.common.v1.McpServer
+ */
+export declare type McpServer = Message<"polar.common.v1.McpServer"> & {
+  /**
+   * 1 to 64 of [A-Za-z0-9_-].
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * stdio, sse or streamable_http.
+   *
+   * @generated from field: string transport = 2;
+   */
+  transport: string;
+
+  /**
+   * Program, with stdio and only with it.
+   *
+   * @generated from field: string command = 3;
+   */
+  command: string;
+
+  /**
+   * Its arguments.
+   *
+   * @generated from field: repeated string args = 4;
+   */
+  args: string[];
+
+  /**
+   * Its environment, with stdio only.
+   *
+   * @generated from field: map<string, string> env = 5;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * Address, with sse and streamable_http and only with them.
+   *
+   * @generated from field: string url = 6;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message polar.common.v1.McpServer.
+ * Use `create(McpServerSchema)` to create a new message.
+ */
+export declare const McpServerSchema: GenMessage<McpServer>;
 

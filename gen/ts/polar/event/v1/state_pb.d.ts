@@ -11,6 +11,7 @@ import type { BlobRef } from "../../common/v1/blob_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { Built, Evaluated, Ran } from "./work_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
+import type { Task } from "../../scheduler/v1/scheduler_service_pb.js";
 
 /**
  * Describes the file polar/event/v1/state.proto.
@@ -87,6 +88,46 @@ export declare type Change = Message<"polar.event.v1.Change"> & {
      */
     value: GroupAnnounced;
     case: "groupAnnounced";
+  } | {
+    /**
+     * An operator drains a node, or takes it back.
+     *
+     * @generated from field: polar.event.v1.NodeDrained node_drained = 7;
+     */
+    value: NodeDrained;
+    case: "nodeDrained";
+  } | {
+    /**
+     * A task is cancelled before it was submitted.
+     *
+     * @generated from field: polar.event.v1.TaskTombstone task_tombstone = 8;
+     */
+    value: TaskTombstone;
+    case: "taskTombstone";
+  } | {
+    /**
+     * A callback was delivered or given up.
+     *
+     * @generated from field: polar.event.v1.CallbackDone callback_done = 9;
+     */
+    value: CallbackDone;
+    case: "callbackDone";
+  } | {
+    /**
+     * A task is in the archive and not in the state any more.
+     *
+     * @generated from field: polar.event.v1.TaskArchived task_archived = 5;
+     */
+    value: TaskArchived;
+    case: "taskArchived";
+  } | {
+    /**
+     * No session's revision is above this one, be it in the archive by now.
+     *
+     * @generated from field: polar.event.v1.RevisionReached revision_reached = 6;
+     */
+    value: RevisionReached;
+    case: "revisionReached";
   } | { case: undefined; value?: undefined };
 };
 
@@ -269,6 +310,20 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
    * @generated from field: polar.common.v1.Failure evaluate_failure = 9;
    */
   evaluateFailure?: Failure | undefined;
+
+  /**
+   * Attempts before the last retry on request: max_attempts counts from here.
+   *
+   * @generated from field: uint32 attempt_base = 10;
+   */
+  attemptBase: number;
+
+  /**
+   * Grows with every change of any session; what a watcher has seen is told by it.
+   *
+   * @generated from field: uint64 revision = 11;
+   */
+  revision: bigint;
 };
 
 /**
@@ -276,6 +331,94 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export declare const SessionRecordSchema: GenMessage<SessionRecord>;
+
+/**
+ * NodeDrained says whether a node gets new sessions.
+ *
+ * @generated from message polar.event.v1.NodeDrained
+ */
+export declare type NodeDrained = Message<"polar.event.v1.NodeDrained"> & {
+  /**
+   * The node.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * True: it gets none.
+   *
+   * @generated from field: bool draining = 2;
+   */
+  draining: boolean;
+};
+
+/**
+ * Describes the message polar.event.v1.NodeDrained.
+ * Use `create(NodeDrainedSchema)` to create a new message.
+ */
+export declare const NodeDrainedSchema: GenMessage<NodeDrained>;
+
+/**
+ * TaskTombstone refuses a task that may still be submitted.
+ *
+ * @generated from message polar.event.v1.TaskTombstone
+ */
+export declare type TaskTombstone = Message<"polar.event.v1.TaskTombstone"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Unix time in milliseconds from which on it is forgotten.
+   *
+   * @generated from field: uint64 expire_ms = 2;
+   */
+  expireMs: bigint;
+};
+
+/**
+ * Describes the message polar.event.v1.TaskTombstone.
+ * Use `create(TaskTombstoneSchema)` to create a new message.
+ */
+export declare const TaskTombstoneSchema: GenMessage<TaskTombstone>;
+
+/**
+ * CallbackDone ends the callback of a group.
+ *
+ * @generated from message polar.event.v1.CallbackDone
+ */
+export declare type CallbackDone = Message<"polar.event.v1.CallbackDone"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * The group.
+   *
+   * @generated from field: string group_id = 2;
+   */
+  groupId: string;
+
+  /**
+   * Whether the receiver has taken it.
+   *
+   * @generated from field: bool delivered = 3;
+   */
+  delivered: boolean;
+};
+
+/**
+ * Describes the message polar.event.v1.CallbackDone.
+ * Use `create(CallbackDoneSchema)` to create a new message.
+ */
+export declare const CallbackDoneSchema: GenMessage<CallbackDone>;
 
 /**
  * GroupAnnounced marks that GroupReady is in the trajectory stream.
@@ -330,4 +473,132 @@ export declare type SnapshotManifest = Message<"polar.event.v1.SnapshotManifest"
  * Use `create(SnapshotManifestSchema)` to create a new message.
  */
 export declare const SnapshotManifestSchema: GenMessage<SnapshotManifest>;
+
+/**
+ * TaskArchived marks that an ended task is in the archive, whole.
+ *
+ * @generated from message polar.event.v1.TaskArchived
+ */
+export declare type TaskArchived = Message<"polar.event.v1.TaskArchived"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Its group of then: it stays in the state where sessions have gone again since.
+   *
+   * @generated from field: string group_id = 2;
+   */
+  groupId: string;
+};
+
+/**
+ * Describes the message polar.event.v1.TaskArchived.
+ * Use `create(TaskArchivedSchema)` to create a new message.
+ */
+export declare const TaskArchivedSchema: GenMessage<TaskArchived>;
+
+/**
+ * RevisionReached goes with a snapshot, which holds no archived sessions.
+ *
+ * @generated from message polar.event.v1.RevisionReached
+ */
+export declare type RevisionReached = Message<"polar.event.v1.RevisionReached"> & {
+  /**
+   * The highest there was.
+   *
+   * @generated from field: uint64 revision = 1;
+   */
+  revision: bigint;
+};
+
+/**
+ * Describes the message polar.event.v1.RevisionReached.
+ * Use `create(RevisionReachedSchema)` to create a new message.
+ */
+export declare const RevisionReachedSchema: GenMessage<RevisionReached>;
+
+/**
+ * ArchivedTask is an ended task as the archive keeps it; its sessions lie beside it in pages.
+ *
+ * @generated from message polar.event.v1.ArchivedTask
+ */
+export declare type ArchivedTask = Message<"polar.event.v1.ArchivedTask"> & {
+  /**
+   * The task as it was submitted.
+   *
+   * @generated from field: polar.event.v1.TaskRecord record = 1;
+   */
+  record?: TaskRecord | undefined;
+
+  /**
+   * The task as it is shown, without its spec, which is in the record.
+   *
+   * @generated from field: polar.scheduler.v1.Task task = 2;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Describes the message polar.event.v1.ArchivedTask.
+ * Use `create(ArchivedTaskSchema)` to create a new message.
+ */
+export declare const ArchivedTaskSchema: GenMessage<ArchivedTask>;
+
+/**
+ * ArchivedSessions is one page of an ended task's sessions.
+ *
+ * @generated from message polar.event.v1.ArchivedSessions
+ */
+export declare type ArchivedSessions = Message<"polar.event.v1.ArchivedSessions"> & {
+  /**
+   * By sample index.
+   *
+   * @generated from field: repeated polar.event.v1.SessionRecord sessions = 1;
+   */
+  sessions: SessionRecord[];
+};
+
+/**
+ * Describes the message polar.event.v1.ArchivedSessions.
+ * Use `create(ArchivedSessionsSchema)` to create a new message.
+ */
+export declare const ArchivedSessionsSchema: GenMessage<ArchivedSessions>;
+
+/**
+ * LeaseRecord is the value of the lease by which one scheduler leads.
+ *
+ * @generated from message polar.event.v1.LeaseRecord
+ */
+export declare type LeaseRecord = Message<"polar.event.v1.LeaseRecord"> & {
+  /**
+   * Who, different at each start.
+   *
+   * @generated from field: string holder = 1;
+   */
+  holder: string;
+
+  /**
+   * Where it answers, for clients that asked another one.
+   *
+   * @generated from field: string public_url = 2;
+   */
+  publicUrl: string;
+
+  /**
+   * Machine, network and address that it listens at: two processes cannot listen at the same place at once.
+   *
+   * @generated from field: string place = 3;
+   */
+  place: string;
+};
+
+/**
+ * Describes the message polar.event.v1.LeaseRecord.
+ * Use `create(LeaseRecordSchema)` to create a new message.
+ */
+export declare const LeaseRecordSchema: GenMessage<LeaseRecord>;
 

@@ -10,12 +10,13 @@ import { file_polar_common_v1_failure } from "../../common/v1/failure_pb.js";
 import { file_polar_common_v1_session } from "../../common/v1/session_pb.js";
 import { file_polar_common_v1_task } from "../../common/v1/task_pb.js";
 import { file_polar_event_v1_work } from "./work_pb.js";
+import { file_polar_scheduler_v1_scheduler_service } from "../../scheduler/v1/scheduler_service_pb.js";
 
 /**
  * Describes the file polar/event/v1/state.proto.
  */
 export const file_polar_event_v1_state = /*@__PURE__*/
-  fileDesc("Chpwb2xhci9ldmVudC92MS9zdGF0ZS5wcm90bxIOcG9sYXIuZXZlbnQudjEiQAoGQ29tbWl0Eg0KBWVwb2NoGAEgASgEEicKB2NoYW5nZXMYAiADKAsyFi5wb2xhci5ldmVudC52MS5DaGFuZ2Ui3AEKBkNoYW5nZRIxCgtlcG9jaF9iZWdhbhgBIAEoCzIaLnBvbGFyLmV2ZW50LnYxLkVwb2NoQmVnYW5IABIqCgR0YXNrGAIgASgLMhoucG9sYXIuZXZlbnQudjEuVGFza1JlY29yZEgAEjAKB3Nlc3Npb24YAyABKAsyHS5wb2xhci5ldmVudC52MS5TZXNzaW9uUmVjb3JkSAASOQoPZ3JvdXBfYW5ub3VuY2VkGAQgASgLMh4ucG9sYXIuZXZlbnQudjEuR3JvdXBBbm5vdW5jZWRIAEIGCgRraW5kIhwKCkVwb2NoQmVnYW4SDgoGaG9sZGVyGAEgASgJIpoCCgpUYXNrUmVjb3JkEg8KB3Rhc2tfaWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRITCgtzcGVjX3NoYTI1NhgDIAEoCRIwCgtpbmxpbmVfc3BlYxgEIAEoCzIZLnBvbGFyLmNvbW1vbi52MS5UYXNrU3BlY0gAEiwKCHNwZWNfcmVmGAUgASgLMhgucG9sYXIuY29tbW9uLnYxLkJsb2JSZWZIABIRCgljcmVhdGVfbXMYBiABKAQSFgoOc2Vzc2lvbl9wcmVmaXgYByABKAkSEwoLbnVtX3NhbXBsZXMYCCABKA0SKgoHb3V0bGluZRgJIAEoCzIZLnBvbGFyLmNvbW1vbi52MS5UYXNrU3BlY0IGCgRzcGVjIrICCg1TZXNzaW9uUmVjb3JkEikKB3Nlc3Npb24YASABKAsyGC5wb2xhci5jb21tb24udjEuU2Vzc2lvbhIPCgdib290X2lkGAIgASgJEhIKCnJ1bnRpbWVfaWQYAyABKAkSIAoDcmFuGAQgASgLMhMucG9sYXIuZXZlbnQudjEuUmFuEiQKBWJ1aWx0GAUgASgLMhUucG9sYXIuZXZlbnQudjEuQnVpbHQSLAoJZXZhbHVhdGVkGAYgASgLMhkucG9sYXIuZXZlbnQudjEuRXZhbHVhdGVkEhAKCHN0YXRlX21zGAcgASgEEhUKDW5vdF9iZWZvcmVfbXMYCCABKAQSMgoQZXZhbHVhdGVfZmFpbHVyZRgJIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5GYWlsdXJlIjMKDkdyb3VwQW5ub3VuY2VkEg8KB3Rhc2tfaWQYASABKAkSEAoIZ3JvdXBfaWQYAiABKAkiSAoQU25hcHNob3RNYW5pZmVzdBILCgNzZXEYASABKAQSJwoFc3RhdGUYAiABKAsyGC5wb2xhci5jb21tb24udjEuQmxvYlJlZmIGcHJvdG8z", [file_polar_common_v1_blob, file_polar_common_v1_failure, file_polar_common_v1_session, file_polar_common_v1_task, file_polar_event_v1_work]);
+  fileDesc("Chpwb2xhci9ldmVudC92MS9zdGF0ZS5wcm90bxIOcG9sYXIuZXZlbnQudjEiQAoGQ29tbWl0Eg0KBWVwb2NoGAEgASgEEicKB2NoYW5nZXMYAiADKAsyFi5wb2xhci5ldmVudC52MS5DaGFuZ2Ui9QMKBkNoYW5nZRIxCgtlcG9jaF9iZWdhbhgBIAEoCzIaLnBvbGFyLmV2ZW50LnYxLkVwb2NoQmVnYW5IABIqCgR0YXNrGAIgASgLMhoucG9sYXIuZXZlbnQudjEuVGFza1JlY29yZEgAEjAKB3Nlc3Npb24YAyABKAsyHS5wb2xhci5ldmVudC52MS5TZXNzaW9uUmVjb3JkSAASOQoPZ3JvdXBfYW5ub3VuY2VkGAQgASgLMh4ucG9sYXIuZXZlbnQudjEuR3JvdXBBbm5vdW5jZWRIABIzCgxub2RlX2RyYWluZWQYByABKAsyGy5wb2xhci5ldmVudC52MS5Ob2RlRHJhaW5lZEgAEjcKDnRhc2tfdG9tYnN0b25lGAggASgLMh0ucG9sYXIuZXZlbnQudjEuVGFza1RvbWJzdG9uZUgAEjUKDWNhbGxiYWNrX2RvbmUYCSABKAsyHC5wb2xhci5ldmVudC52MS5DYWxsYmFja0RvbmVIABI1Cg10YXNrX2FyY2hpdmVkGAUgASgLMhwucG9sYXIuZXZlbnQudjEuVGFza0FyY2hpdmVkSAASOwoQcmV2aXNpb25fcmVhY2hlZBgGIAEoCzIfLnBvbGFyLmV2ZW50LnYxLlJldmlzaW9uUmVhY2hlZEgAQgYKBGtpbmQiHAoKRXBvY2hCZWdhbhIOCgZob2xkZXIYASABKAkimgIKClRhc2tSZWNvcmQSDwoHdGFza19pZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhMKC3NwZWNfc2hhMjU2GAMgASgJEjAKC2lubGluZV9zcGVjGAQgASgLMhkucG9sYXIuY29tbW9uLnYxLlRhc2tTcGVjSAASLAoIc3BlY19yZWYYBSABKAsyGC5wb2xhci5jb21tb24udjEuQmxvYlJlZkgAEhEKCWNyZWF0ZV9tcxgGIAEoBBIWCg5zZXNzaW9uX3ByZWZpeBgHIAEoCRITCgtudW1fc2FtcGxlcxgIIAEoDRIqCgdvdXRsaW5lGAkgASgLMhkucG9sYXIuY29tbW9uLnYxLlRhc2tTcGVjQgYKBHNwZWMi2gIKDVNlc3Npb25SZWNvcmQSKQoHc2Vzc2lvbhgBIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5TZXNzaW9uEg8KB2Jvb3RfaWQYAiABKAkSEgoKcnVudGltZV9pZBgDIAEoCRIgCgNyYW4YBCABKAsyEy5wb2xhci5ldmVudC52MS5SYW4SJAoFYnVpbHQYBSABKAsyFS5wb2xhci5ldmVudC52MS5CdWlsdBIsCglldmFsdWF0ZWQYBiABKAsyGS5wb2xhci5ldmVudC52MS5FdmFsdWF0ZWQSEAoIc3RhdGVfbXMYByABKAQSFQoNbm90X2JlZm9yZV9tcxgIIAEoBBIyChBldmFsdWF0ZV9mYWlsdXJlGAkgASgLMhgucG9sYXIuY29tbW9uLnYxLkZhaWx1cmUSFAoMYXR0ZW1wdF9iYXNlGAogASgNEhAKCHJldmlzaW9uGAsgASgEIjAKC05vZGVEcmFpbmVkEg8KB25vZGVfaWQYASABKAkSEAoIZHJhaW5pbmcYAiABKAgiMwoNVGFza1RvbWJzdG9uZRIPCgd0YXNrX2lkGAEgASgJEhEKCWV4cGlyZV9tcxgCIAEoBCJECgxDYWxsYmFja0RvbmUSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCRIRCglkZWxpdmVyZWQYAyABKAgiMwoOR3JvdXBBbm5vdW5jZWQSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCSJIChBTbmFwc2hvdE1hbmlmZXN0EgsKA3NlcRgBIAEoBBInCgVzdGF0ZRgCIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5CbG9iUmVmIjEKDFRhc2tBcmNoaXZlZBIPCgd0YXNrX2lkGAEgASgJEhAKCGdyb3VwX2lkGAIgASgJIiMKD1JldmlzaW9uUmVhY2hlZBIQCghyZXZpc2lvbhgBIAEoBCJiCgxBcmNoaXZlZFRhc2sSKgoGcmVjb3JkGAEgASgLMhoucG9sYXIuZXZlbnQudjEuVGFza1JlY29yZBImCgR0YXNrGAIgASgLMhgucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2siQwoQQXJjaGl2ZWRTZXNzaW9ucxIvCghzZXNzaW9ucxgBIAMoCzIdLnBvbGFyLmV2ZW50LnYxLlNlc3Npb25SZWNvcmQiQAoLTGVhc2VSZWNvcmQSDgoGaG9sZGVyGAEgASgJEhIKCnB1YmxpY191cmwYAiABKAkSDQoFcGxhY2UYAyABKAliBnByb3RvMw", [file_polar_common_v1_blob, file_polar_common_v1_failure, file_polar_common_v1_session, file_polar_common_v1_task, file_polar_event_v1_work, file_polar_scheduler_v1_scheduler_service]);
 
 /**
  * Describes the message polar.event.v1.Commit.
@@ -53,16 +54,72 @@ export const SessionRecordSchema = /*@__PURE__*/
   messageDesc(file_polar_event_v1_state, 4);
 
 /**
+ * Describes the message polar.event.v1.NodeDrained.
+ * Use `create(NodeDrainedSchema)` to create a new message.
+ */
+export const NodeDrainedSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 5);
+
+/**
+ * Describes the message polar.event.v1.TaskTombstone.
+ * Use `create(TaskTombstoneSchema)` to create a new message.
+ */
+export const TaskTombstoneSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 6);
+
+/**
+ * Describes the message polar.event.v1.CallbackDone.
+ * Use `create(CallbackDoneSchema)` to create a new message.
+ */
+export const CallbackDoneSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 7);
+
+/**
  * Describes the message polar.event.v1.GroupAnnounced.
  * Use `create(GroupAnnouncedSchema)` to create a new message.
  */
 export const GroupAnnouncedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 5);
+  messageDesc(file_polar_event_v1_state, 8);
 
 /**
  * Describes the message polar.event.v1.SnapshotManifest.
  * Use `create(SnapshotManifestSchema)` to create a new message.
  */
 export const SnapshotManifestSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 6);
+  messageDesc(file_polar_event_v1_state, 9);
+
+/**
+ * Describes the message polar.event.v1.TaskArchived.
+ * Use `create(TaskArchivedSchema)` to create a new message.
+ */
+export const TaskArchivedSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 10);
+
+/**
+ * Describes the message polar.event.v1.RevisionReached.
+ * Use `create(RevisionReachedSchema)` to create a new message.
+ */
+export const RevisionReachedSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 11);
+
+/**
+ * Describes the message polar.event.v1.ArchivedTask.
+ * Use `create(ArchivedTaskSchema)` to create a new message.
+ */
+export const ArchivedTaskSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 12);
+
+/**
+ * Describes the message polar.event.v1.ArchivedSessions.
+ * Use `create(ArchivedSessionsSchema)` to create a new message.
+ */
+export const ArchivedSessionsSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 13);
+
+/**
+ * Describes the message polar.event.v1.LeaseRecord.
+ * Use `create(LeaseRecordSchema)` to create a new message.
+ */
+export const LeaseRecordSchema = /*@__PURE__*/
+  messageDesc(file_polar_event_v1_state, 14);
 

@@ -106,6 +106,20 @@ export declare type GetSessionLogsRequest = Message<"polar.harness_executor.v1.G
    * @generated from field: uint32 attempt = 2;
    */
   attempt: number;
+
+  /**
+   * Leave out this many bytes of standard output, counted from its beginning; default 0.
+   *
+   * @generated from field: uint64 stdout_offset = 3;
+   */
+  stdoutOffset: bigint;
+
+  /**
+   * Likewise of standard error.
+   *
+   * @generated from field: uint64 stderr_offset = 4;
+   */
+  stderrOffset: bigint;
 };
 
 /**
@@ -147,6 +161,27 @@ export declare type GetSessionLogsResponse = Message<"polar.harness_executor.v1.
    * @generated from field: uint32 attempt = 4;
    */
   attempt: number;
+
+  /**
+   * True while the harness runs; exit_code is 0 then.
+   *
+   * @generated from field: bool running = 5;
+   */
+  running: boolean;
+
+  /**
+   * All bytes of standard output so far, what is not kept counted too: the offset to go on from.
+   *
+   * @generated from field: uint64 stdout_size = 6;
+   */
+  stdoutSize: bigint;
+
+  /**
+   * Likewise of standard error.
+   *
+   * @generated from field: uint64 stderr_size = 7;
+   */
+  stderrSize: bigint;
 };
 
 /**
@@ -154,6 +189,155 @@ export declare type GetSessionLogsResponse = Message<"polar.harness_executor.v1.
  * Use `create(GetSessionLogsResponseSchema)` to create a new message.
  */
 export declare const GetSessionLogsResponseSchema: GenMessage<GetSessionLogsResponse>;
+
+/**
+ * ListSessionArtifactsRequest names an attempt.
+ *
+ * @generated from message polar.harness_executor.v1.ListSessionArtifactsRequest
+ */
+export declare type ListSessionArtifactsRequest = Message<"polar.harness_executor.v1.ListSessionArtifactsRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The attempt, starting at 1; 0 = the last one of which something is kept.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+};
+
+/**
+ * Describes the message polar.harness_executor.v1.ListSessionArtifactsRequest.
+ * Use `create(ListSessionArtifactsRequestSchema)` to create a new message.
+ */
+export declare const ListSessionArtifactsRequestSchema: GenMessage<ListSessionArtifactsRequest>;
+
+/**
+ * ListSessionArtifactsResponse names files.
+ *
+ * @generated from message polar.harness_executor.v1.ListSessionArtifactsResponse
+ */
+export declare type ListSessionArtifactsResponse = Message<"polar.harness_executor.v1.ListSessionArtifactsResponse"> & {
+  /**
+   * The attempt.
+   *
+   * @generated from field: uint32 attempt = 1;
+   */
+  attempt: number;
+
+  /**
+   * By path.
+   *
+   * @generated from field: repeated polar.harness_executor.v1.Artifact artifacts = 2;
+   */
+  artifacts: Artifact[];
+
+  /**
+   * Why some were not kept: a limit, or a file that could not be read. Empty: all were.
+   *
+   * @generated from field: repeated string problems = 3;
+   */
+  problems: string[];
+};
+
+/**
+ * Describes the message polar.harness_executor.v1.ListSessionArtifactsResponse.
+ * Use `create(ListSessionArtifactsResponseSchema)` to create a new message.
+ */
+export declare const ListSessionArtifactsResponseSchema: GenMessage<ListSessionArtifactsResponse>;
+
+/**
+ * Artifact is a file that was kept.
+ *
+ * @generated from message polar.harness_executor.v1.Artifact
+ */
+export declare type Artifact = Message<"polar.harness_executor.v1.Artifact"> & {
+  /**
+   * Absolute path in the sandbox.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Its size.
+   *
+   * @generated from field: uint64 size_bytes = 2;
+   */
+  sizeBytes: bigint;
+
+  /**
+   * True: the harness's own record of its session.
+   *
+   * @generated from field: bool transcript = 3;
+   */
+  transcript: boolean;
+};
+
+/**
+ * Describes the message polar.harness_executor.v1.Artifact.
+ * Use `create(ArtifactSchema)` to create a new message.
+ */
+export declare const ArtifactSchema: GenMessage<Artifact>;
+
+/**
+ * GetSessionArtifactRequest names a file of an attempt.
+ *
+ * @generated from message polar.harness_executor.v1.GetSessionArtifactRequest
+ */
+export declare type GetSessionArtifactRequest = Message<"polar.harness_executor.v1.GetSessionArtifactRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The attempt, as ListSessionArtifacts has it.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * Path, as ListSessionArtifacts has it.
+   *
+   * @generated from field: string path = 3;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message polar.harness_executor.v1.GetSessionArtifactRequest.
+ * Use `create(GetSessionArtifactRequestSchema)` to create a new message.
+ */
+export declare const GetSessionArtifactRequestSchema: GenMessage<GetSessionArtifactRequest>;
+
+/**
+ * GetSessionArtifactResponse is a file, of at most 8 MiB.
+ *
+ * @generated from message polar.harness_executor.v1.GetSessionArtifactResponse
+ */
+export declare type GetSessionArtifactResponse = Message<"polar.harness_executor.v1.GetSessionArtifactResponse"> & {
+  /**
+   * Its bytes.
+   *
+   * @generated from field: bytes content = 1;
+   */
+  content: Uint8Array;
+};
+
+/**
+ * Describes the message polar.harness_executor.v1.GetSessionArtifactResponse.
+ * Use `create(GetSessionArtifactResponseSchema)` to create a new message.
+ */
+export declare const GetSessionArtifactResponseSchema: GenMessage<GetSessionArtifactResponse>;
 
 /**
  * HarnessService tells which harnesses can run and what they wrote.
@@ -180,6 +364,27 @@ export declare const HarnessService: GenService<{
     methodKind: "unary";
     input: typeof GetSessionLogsRequestSchema;
     output: typeof GetSessionLogsResponseSchema;
+  },
+  /**
+   * ListSessionArtifacts returns which files of a session are kept: its transcript, and what the task names.
+   * Errors: NOT_FOUND.
+   *
+   * @generated from rpc polar.harness_executor.v1.HarnessService.ListSessionArtifacts
+   */
+  listSessionArtifacts: {
+    methodKind: "unary";
+    input: typeof ListSessionArtifactsRequestSchema;
+    output: typeof ListSessionArtifactsResponseSchema;
+  },
+  /**
+   * GetSessionArtifact returns one of them. Errors: NOT_FOUND.
+   *
+   * @generated from rpc polar.harness_executor.v1.HarnessService.GetSessionArtifact
+   */
+  getSessionArtifact: {
+    methodKind: "unary";
+    input: typeof GetSessionArtifactRequestSchema;
+    output: typeof GetSessionArtifactResponseSchema;
   },
 }>;
 

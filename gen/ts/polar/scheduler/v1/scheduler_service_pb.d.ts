@@ -4,10 +4,10 @@
 // @generated from file polar/scheduler/v1/scheduler_service.proto (package polar.scheduler.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Session } from "../../common/v1/session_pb.js";
 
 /**
@@ -62,6 +62,27 @@ export declare type Task = Message<"polar.scheduler.v1.Task"> & {
    * @generated from field: optional double mean_reward = 6;
    */
   meanReward?: number | undefined;
+
+  /**
+   * The task's id.
+   *
+   * @generated from field: string task_id = 7;
+   */
+  taskId: string;
+
+  /**
+   * Where its callback stands; unset without a callback_url.
+   *
+   * @generated from field: polar.scheduler.v1.CallbackState callback_state = 8;
+   */
+  callbackState: CallbackState;
+
+  /**
+   * Its group that is being worked on or was announced last: `g0`, after a retry of announced sessions `g1`, and so on.
+   *
+   * @generated from field: string group_id = 9;
+   */
+  groupId: string;
 };
 
 /**
@@ -136,6 +157,20 @@ export declare type GetTaskRequest = Message<"polar.scheduler.v1.GetTaskRequest"
    * @generated from field: string task_id = 1;
    */
   taskId: string;
+
+  /**
+   * Long poll: answer when all sessions have ended, at the latest after this; 0 to 60 s, default 0.
+   *
+   * @generated from field: google.protobuf.Duration wait = 2;
+   */
+  wait?: Duration | undefined;
+
+  /**
+   * Leave the spec out.
+   *
+   * @generated from field: bool summary = 3;
+   */
+  summary: boolean;
 };
 
 /**
@@ -183,6 +218,13 @@ export declare type ListTasksRequest = Message<"polar.scheduler.v1.ListTasksRequ
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Leave the specs out.
+   *
+   * @generated from field: bool summary = 3;
+   */
+  summary: boolean;
 };
 
 /**
@@ -250,6 +292,13 @@ export declare type GetSessionResponse = Message<"polar.scheduler.v1.GetSessionR
    * @generated from field: polar.common.v1.Session session = 1;
    */
   session?: Session | undefined;
+
+  /**
+   * Why it waits; unset where it does not.
+   *
+   * @generated from field: polar.scheduler.v1.Waiting waiting = 2;
+   */
+  waiting?: Waiting | undefined;
 };
 
 /**
@@ -257,6 +306,47 @@ export declare type GetSessionResponse = Message<"polar.scheduler.v1.GetSessionR
  * Use `create(GetSessionResponseSchema)` to create a new message.
  */
 export declare const GetSessionResponseSchema: GenMessage<GetSessionResponse>;
+
+/**
+ * Waiting says why a session does not go on.
+ *
+ * @generated from message polar.scheduler.v1.Waiting
+ */
+export declare type Waiting = Message<"polar.scheduler.v1.Waiting"> & {
+  /**
+   * What it waits for.
+   *
+   * @generated from field: polar.scheduler.v1.WaitReason reason = 1;
+   */
+  reason: WaitReason;
+
+  /**
+   * The same with names and numbers, for people.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Sessions of its queue with the same backend and image that go before it; 0 where that is not the reason.
+   *
+   * @generated from field: uint32 ahead = 3;
+   */
+  ahead: number;
+
+  /**
+   * When it is looked at again; set with RETRY_PAUSE.
+   *
+   * @generated from field: google.protobuf.Timestamp until_time = 4;
+   */
+  untilTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.Waiting.
+ * Use `create(WaitingSchema)` to create a new message.
+ */
+export declare const WaitingSchema: GenMessage<Waiting>;
 
 /**
  * ListSessionsRequest asks for a page of a task's sessions.
@@ -331,6 +421,21 @@ export declare type WatchTaskRequest = Message<"polar.scheduler.v1.WatchTaskRequ
    * @generated from field: string task_id = 1;
    */
   taskId: string;
+
+  /**
+   * `cursor` of the last message that was received: only what changed since then comes. Empty: the present state first.
+   * One of a scheduler that has lost its log, or another text: as empty.
+   *
+   * @generated from field: string resume_cursor = 2;
+   */
+  resumeCursor: string;
+
+  /**
+   * Leave the spec out.
+   *
+   * @generated from field: bool summary = 3;
+   */
+  summary: boolean;
 };
 
 /**
@@ -358,6 +463,13 @@ export declare type WatchTaskResponse = Message<"polar.scheduler.v1.WatchTaskRes
    * @generated from field: polar.scheduler.v1.Task task = 2;
    */
   task?: Task | undefined;
+
+  /**
+   * Where to go on, for `resume_cursor`. It holds for every scheduler of the mesh.
+   *
+   * @generated from field: string cursor = 3;
+   */
+  cursor: string;
 };
 
 /**
@@ -378,6 +490,13 @@ export declare type CancelTaskRequest = Message<"polar.scheduler.v1.CancelTaskRe
    * @generated from field: string task_id = 1;
    */
   taskId: string;
+
+  /**
+   * Also where there is no such task: a submit of it within the next hour is refused with TASK_CANCELLED.
+   *
+   * @generated from field: bool ahead = 2;
+   */
+  ahead: boolean;
 };
 
 /**
@@ -393,7 +512,7 @@ export declare const CancelTaskRequestSchema: GenMessage<CancelTaskRequest>;
  */
 export declare type CancelTaskResponse = Message<"polar.scheduler.v1.CancelTaskResponse"> & {
   /**
-   * The task.
+   * The task; unset where it was cancelled ahead.
    *
    * @generated from field: polar.scheduler.v1.Task task = 1;
    */
@@ -529,6 +648,13 @@ export declare type Node = Message<"polar.scheduler.v1.Node"> & {
    * @generated from field: google.protobuf.Timestamp heartbeat_time = 12;
    */
   heartbeatTime?: Timestamp | undefined;
+
+  /**
+   * It gets no new sessions.
+   *
+   * @generated from field: bool draining = 13;
+   */
+  draining: boolean;
 };
 
 /**
@@ -538,7 +664,421 @@ export declare type Node = Message<"polar.scheduler.v1.Node"> & {
 export declare const NodeSchema: GenMessage<Node>;
 
 /**
- * RolloutService takes tasks and tells what became of them.
+ * CancelSessionRequest names a session.
+ *
+ * @generated from message polar.scheduler.v1.CancelSessionRequest
+ */
+export declare type CancelSessionRequest = Message<"polar.scheduler.v1.CancelSessionRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.CancelSessionRequest.
+ * Use `create(CancelSessionRequestSchema)` to create a new message.
+ */
+export declare const CancelSessionRequestSchema: GenMessage<CancelSessionRequest>;
+
+/**
+ * CancelSessionResponse is the session after the cancel.
+ *
+ * @generated from message polar.scheduler.v1.CancelSessionResponse
+ */
+export declare type CancelSessionResponse = Message<"polar.scheduler.v1.CancelSessionResponse"> & {
+  /**
+   * The session; one that had ended before is as it was.
+   *
+   * @generated from field: polar.common.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.CancelSessionResponse.
+ * Use `create(CancelSessionResponseSchema)` to create a new message.
+ */
+export declare const CancelSessionResponseSchema: GenMessage<CancelSessionResponse>;
+
+/**
+ * RetrySessionsRequest says which ended sessions go again.
+ *
+ * @generated from message polar.scheduler.v1.RetrySessionsRequest
+ */
+export declare type RetrySessionsRequest = Message<"polar.scheduler.v1.RetrySessionsRequest"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Which of its ended sessions; default INFRASTRUCTURE.
+   *
+   * @generated from field: polar.scheduler.v1.RetryOnly only = 2;
+   */
+  only: RetryOnly;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.RetrySessionsRequest.
+ * Use `create(RetrySessionsRequestSchema)` to create a new message.
+ */
+export declare const RetrySessionsRequestSchema: GenMessage<RetrySessionsRequest>;
+
+/**
+ * RetrySessionsResponse answers when the new attempts are durable.
+ *
+ * @generated from message polar.scheduler.v1.RetrySessionsResponse
+ */
+export declare type RetrySessionsResponse = Message<"polar.scheduler.v1.RetrySessionsResponse"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: polar.scheduler.v1.Task task = 1;
+   */
+  task?: Task | undefined;
+
+  /**
+   * The sessions that go again, by sample index.
+   *
+   * @generated from field: repeated string session_ids = 2;
+   */
+  sessionIds: string[];
+};
+
+/**
+ * Describes the message polar.scheduler.v1.RetrySessionsResponse.
+ * Use `create(RetrySessionsResponseSchema)` to create a new message.
+ */
+export declare const RetrySessionsResponseSchema: GenMessage<RetrySessionsResponse>;
+
+/**
+ * ListQueuesRequest asks for all queues.
+ *
+ * @generated from message polar.scheduler.v1.ListQueuesRequest
+ */
+export declare type ListQueuesRequest = Message<"polar.scheduler.v1.ListQueuesRequest"> & {
+};
+
+/**
+ * Describes the message polar.scheduler.v1.ListQueuesRequest.
+ * Use `create(ListQueuesRequestSchema)` to create a new message.
+ */
+export declare const ListQueuesRequestSchema: GenMessage<ListQueuesRequest>;
+
+/**
+ * ListQueuesResponse holds all queues.
+ *
+ * @generated from message polar.scheduler.v1.ListQueuesResponse
+ */
+export declare type ListQueuesResponse = Message<"polar.scheduler.v1.ListQueuesResponse"> & {
+  /**
+   * By name.
+   *
+   * @generated from field: repeated polar.scheduler.v1.Queue queues = 1;
+   */
+  queues: Queue[];
+};
+
+/**
+ * Describes the message polar.scheduler.v1.ListQueuesResponse.
+ * Use `create(ListQueuesResponseSchema)` to create a new message.
+ */
+export declare const ListQueuesResponseSchema: GenMessage<ListQueuesResponse>;
+
+/**
+ * Queue shares run time with the others by weight.
+ *
+ * @generated from message polar.scheduler.v1.Queue
+ */
+export declare type Queue = Message<"polar.scheduler.v1.Queue"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Its share against the others'.
+   *
+   * @generated from field: double weight = 2;
+   */
+  weight: number;
+
+  /**
+   * Sessions from dispatch to the end of their run at most; 0 = no cap.
+   *
+   * @generated from field: uint32 max_running = 3;
+   */
+  maxRunning: number;
+
+  /**
+   * Sessions that wait for a node.
+   *
+   * @generated from field: uint32 waiting = 4;
+   */
+  waiting: number;
+
+  /**
+   * Sessions from dispatch to the end of their run.
+   *
+   * @generated from field: uint32 running = 5;
+   */
+  running: number;
+
+  /**
+   * Run time of its sessions since the scheduler took over, in seconds; those that run are counted when they end.
+   *
+   * @generated from field: double run_seconds = 6;
+   */
+  runSeconds: number;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.Queue.
+ * Use `create(QueueSchema)` to create a new message.
+ */
+export declare const QueueSchema: GenMessage<Queue>;
+
+/**
+ * DrainNodeRequest names a node.
+ *
+ * @generated from message polar.scheduler.v1.DrainNodeRequest
+ */
+export declare type DrainNodeRequest = Message<"polar.scheduler.v1.DrainNodeRequest"> & {
+  /**
+   * The node.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * Take the drain back.
+   *
+   * @generated from field: bool undo = 2;
+   */
+  undo: boolean;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.DrainNodeRequest.
+ * Use `create(DrainNodeRequestSchema)` to create a new message.
+ */
+export declare const DrainNodeRequestSchema: GenMessage<DrainNodeRequest>;
+
+/**
+ * DrainNodeResponse is the node after it.
+ *
+ * @generated from message polar.scheduler.v1.DrainNodeResponse
+ */
+export declare type DrainNodeResponse = Message<"polar.scheduler.v1.DrainNodeResponse"> & {
+  /**
+   * The node.
+   *
+   * @generated from field: polar.scheduler.v1.Node node = 1;
+   */
+  node?: Node | undefined;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.DrainNodeResponse.
+ * Use `create(DrainNodeResponseSchema)` to create a new message.
+ */
+export declare const DrainNodeResponseSchema: GenMessage<DrainNodeResponse>;
+
+/**
+ * CallbackState is where the callback of a task stands.
+ *
+ * @generated from enum polar.scheduler.v1.CallbackState
+ */
+export enum CallbackState {
+  /**
+   * It has none.
+   *
+   * @generated from enum value: CALLBACK_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is to come, or is being tried.
+   *
+   * @generated from enum value: CALLBACK_STATE_PENDING = 1;
+   */
+  PENDING = 1,
+
+  /**
+   * The receiver took it.
+   *
+   * @generated from enum value: CALLBACK_STATE_DELIVERED = 2;
+   */
+  DELIVERED = 2,
+
+  /**
+   * The receiver did not take it in any of its tries.
+   *
+   * @generated from enum value: CALLBACK_STATE_GIVEN_UP = 3;
+   */
+  GIVEN_UP = 3,
+}
+
+/**
+ * Describes the enum polar.scheduler.v1.CallbackState.
+ */
+export declare const CallbackStateSchema: GenEnum<CallbackState>;
+
+/**
+ * WaitReason is what a session waits for.
+ *
+ * @generated from enum polar.scheduler.v1.WaitReason
+ */
+export enum WaitReason {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: WAIT_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * No node sends heartbeats.
+   *
+   * @generated from enum value: WAIT_REASON_NO_NODE = 1;
+   */
+  NO_NODE = 1,
+
+  /**
+   * No healthy node has its backend and image.
+   *
+   * @generated from enum value: WAIT_REASON_NO_NODE_FITS = 2;
+   */
+  NO_NODE_FITS = 2,
+
+  /**
+   * Every node that fits is being drained.
+   *
+   * @generated from enum value: WAIT_REASON_NODES_DRAINING = 3;
+   */
+  NODES_DRAINING = 3,
+
+  /**
+   * The pause before the next attempt.
+   *
+   * @generated from enum value: WAIT_REASON_RETRY_PAUSE = 4;
+   */
+  RETRY_PAUSE = 4,
+
+  /**
+   * max_running_sessions of its task is reached.
+   *
+   * @generated from enum value: WAIT_REASON_TASK_CAP = 5;
+   */
+  TASK_CAP = 5,
+
+  /**
+   * max_running of its queue is reached.
+   *
+   * @generated from enum value: WAIT_REASON_QUEUE_CAP = 6;
+   */
+  QUEUE_CAP = 6,
+
+  /**
+   * Every node that fits is full: prepare slots, sandboxes that wait for a run, or sessions that wait to be graded.
+   *
+   * @generated from enum value: WAIT_REASON_NODES_FULL = 7;
+   */
+  NODES_FULL = 7,
+
+  /**
+   * It is not its turn: others of its queue go first, or other queues are owed more.
+   *
+   * @generated from enum value: WAIT_REASON_TURN = 8;
+   */
+  TURN = 8,
+
+  /**
+   * It has its sandbox; the run slots of its node are taken.
+   *
+   * @generated from enum value: WAIT_REASON_RUN_SLOT = 9;
+   */
+  RUN_SLOT = 9,
+
+  /**
+   * It has its sandbox; its engine has as many sessions as it may have.
+   *
+   * @generated from enum value: WAIT_REASON_ENGINE_CAP = 10;
+   */
+  ENGINE_CAP = 10,
+
+  /**
+   * Changes wait for the state log.
+   *
+   * @generated from enum value: WAIT_REASON_STATE_LOG = 11;
+   */
+  STATE_LOG = 11,
+
+  /**
+   * It runs, and its model calls are held by a pause of the policy.
+   *
+   * @generated from enum value: WAIT_REASON_POLICY_PAUSED = 12;
+   */
+  POLICY_PAUSED = 12,
+}
+
+/**
+ * Describes the enum polar.scheduler.v1.WaitReason.
+ */
+export declare const WaitReasonSchema: GenEnum<WaitReason>;
+
+/**
+ * RetryOnly chooses ended sessions.
+ *
+ * @generated from enum polar.scheduler.v1.RetryOnly
+ */
+export enum RetryOnly {
+  /**
+   * As INFRASTRUCTURE.
+   *
+   * @generated from enum value: RETRY_ONLY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Those that ended as INFRASTRUCTURE_ERROR.
+   *
+   * @generated from enum value: RETRY_ONLY_INFRASTRUCTURE = 1;
+   */
+  INFRASTRUCTURE = 1,
+
+  /**
+   * Those that ended otherwise than as COMPLETED or CANCELLED.
+   *
+   * @generated from enum value: RETRY_ONLY_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * Those without a trajectory, whatever the reason: what a resumed experiment misses.
+   *
+   * @generated from enum value: RETRY_ONLY_MISSING = 3;
+   */
+  MISSING = 3,
+}
+
+/**
+ * Describes the enum polar.scheduler.v1.RetryOnly.
+ */
+export declare const RetryOnlySchema: GenEnum<RetryOnly>;
+
+/**
+ * RolloutService takes tasks and tells what became of them. Of several schedulers one leads; at the others each call fails
+ * with UNAVAILABLE, reason NOT_LEADER, and the leader's address as `leader_url` in the ErrorInfo where it is known.
  *
  * @generated from service polar.scheduler.v1.RolloutService
  */
@@ -547,7 +1087,8 @@ export declare const RolloutService: GenService<{
    * SubmitTask commits a task and its sessions before it answers.
    * Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
    * with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-   * FAILED_PRECONDITION if no node offers the runtime backend.
+   * FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
+   * cancelled ahead.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTask
    */
@@ -557,7 +1098,7 @@ export declare const RolloutService: GenService<{
     output: typeof SubmitTaskResponseSchema;
   },
   /**
-   * GetTask returns one task. Errors: NOT_FOUND.
+   * GetTask returns one task, on request only when all its sessions have ended. Errors: NOT_FOUND.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.GetTask
    */
@@ -567,7 +1108,8 @@ export declare const RolloutService: GenService<{
     output: typeof GetTaskResponseSchema;
   },
   /**
-   * ListTasks returns tasks, newest first.
+   * ListTasks returns tasks, newest first; behind them those that are over, the one that was archived last in front. One
+   * that is archived between two pages may come twice.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.ListTasks
    */
@@ -577,7 +1119,7 @@ export declare const RolloutService: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * GetSession returns one session. Errors: NOT_FOUND.
+   * GetSession returns one session with all its attempts and, where it waits, why. Errors: NOT_FOUND.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.GetSession
    */
@@ -608,7 +1150,8 @@ export declare const RolloutService: GenService<{
     output: typeof WatchTaskResponseSchema;
   },
   /**
-   * CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND.
+   * CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
+   * it is asked for ahead of the submit.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.CancelTask
    */
@@ -626,6 +1169,49 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof ListNodesRequestSchema;
     output: typeof ListNodesResponseSchema;
+  },
+  /**
+   * CancelSession ends one session; answers when that is committed. Errors: NOT_FOUND.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.CancelSession
+   */
+  cancelSession: {
+    methodKind: "unary";
+    input: typeof CancelSessionRequestSchema;
+    output: typeof CancelSessionResponseSchema;
+  },
+  /**
+   * RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Where the group was announced
+   * already, the sessions that go again are a new group. Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the
+   * live-session limit.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.RetrySessions
+   */
+  retrySessions: {
+    methodKind: "unary";
+    input: typeof RetrySessionsRequestSchema;
+    output: typeof RetrySessionsResponseSchema;
+  },
+  /**
+   * ListQueues returns the queues that the topology names or that sessions wait or run in.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.ListQueues
+   */
+  listQueues: {
+    methodKind: "unary";
+    input: typeof ListQueuesRequestSchema;
+    output: typeof ListQueuesResponseSchema;
+  },
+  /**
+   * DrainNode keeps new sessions away from a node, or lets them come again; what is there goes on. Committed before it
+   * answers, and kept until it is taken back. Errors: NOT_FOUND if the node is not known.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.DrainNode
+   */
+  drainNode: {
+    methodKind: "unary";
+    input: typeof DrainNodeRequestSchema;
+    output: typeof DrainNodeResponseSchema;
   },
 }>;
 

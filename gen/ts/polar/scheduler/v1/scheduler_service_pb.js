@@ -4,8 +4,8 @@
 // @generated from file polar/scheduler/v1/scheduler_service.proto (package polar.scheduler.v1, syntax proto3)
 /* eslint-disable */
 
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_polar_common_v1_session } from "../../common/v1/session_pb.js";
 import { file_polar_common_v1_task } from "../../common/v1/task_pb.js";
 
@@ -13,7 +13,7 @@ import { file_polar_common_v1_task } from "../../common/v1/task_pb.js";
  * Describes the file polar/scheduler/v1/scheduler_service.proto.
  */
 export const file_polar_scheduler_v1_scheduler_service = /*@__PURE__*/
-  fileDesc("Cipwb2xhci9zY2hlZHVsZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SEnBvbGFyLnNjaGVkdWxlci52MSLCAwoEVGFzaxInCgRzcGVjGAEgASgLMhkucG9sYXIuY29tbW9uLnYxLlRhc2tTcGVjEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASSAoRc2Vzc2lvbnNfYnlfc3RhdGUYBCADKAsyLS5wb2xhci5zY2hlZHVsZXIudjEuVGFzay5TZXNzaW9uc0J5U3RhdGVFbnRyeRJMChNzZXNzaW9uc19ieV9vdXRjb21lGAUgAygLMi8ucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2suU2Vzc2lvbnNCeU91dGNvbWVFbnRyeRIYCgttZWFuX3Jld2FyZBgGIAEoAUgAiAEBGjYKFFNlc3Npb25zQnlTdGF0ZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDToCOAEaOAoWU2Vzc2lvbnNCeU91dGNvbWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBQg4KDF9tZWFuX3Jld2FyZCJQChFTdWJtaXRUYXNrUmVxdWVzdBInCgRzcGVjGAEgASgLMhkucG9sYXIuY29tbW9uLnYxLlRhc2tTcGVjEhIKCnJlcXVlc3RfaWQYAiABKAkiUQoSU3VibWl0VGFza1Jlc3BvbnNlEiYKBHRhc2sYASABKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuVGFzaxITCgtzZXNzaW9uX2lkcxgCIAMoCSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKD0dldFRhc2tSZXNwb25zZRImCgR0YXNrGAEgASgLMhgucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2siOQoQTGlzdFRhc2tzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKA0SEgoKcGFnZV90b2tlbhgCIAEoCSJVChFMaXN0VGFza3NSZXNwb25zZRInCgV0YXNrcxgBIAMoCzIYLnBvbGFyLnNjaGVkdWxlci52MS5UYXNrEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIj8KEkdldFNlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb24iTQoTTGlzdFNlc3Npb25zUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJIlsKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiMKEFdhdGNoVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCSJmChFXYXRjaFRhc2tSZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb24SJgoEdGFzaxgCIAEoCzIYLnBvbGFyLnNjaGVkdWxlci52MS5UYXNrIiQKEUNhbmNlbFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiPAoSQ2FuY2VsVGFza1Jlc3BvbnNlEiYKBHRhc2sYASABKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuVGFzayISChBMaXN0Tm9kZXNSZXF1ZXN0IjwKEUxpc3ROb2Rlc1Jlc3BvbnNlEicKBW5vZGVzGAEgAygLMhgucG9sYXIuc2NoZWR1bGVyLnYxLk5vZGUihwIKBE5vZGUSDwoHbm9kZV9pZBgBIAEoCRIPCgdib290X2lkGAIgASgJEg8KB2hlYWx0aHkYAyABKAgSEAoIYmFja2VuZHMYBCADKAkSFQoNcHJlcGFyZV9zbG90cxgFIAEoDRIRCglydW5fc2xvdHMYBiABKA0SFgoOZXZhbHVhdGVfc2xvdHMYByABKA0SEQoJcHJlcGFyaW5nGAggASgNEg0KBXJlYWR5GAkgASgNEg8KB3J1bm5pbmcYCiABKA0SEQoJZmluaXNoaW5nGAsgASgNEjIKDmhlYXJ0YmVhdF90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLuBQoOUm9sbG91dFNlcnZpY2USWwoKU3VibWl0VGFzaxIlLnBvbGFyLnNjaGVkdWxlci52MS5TdWJtaXRUYXNrUmVxdWVzdBomLnBvbGFyLnNjaGVkdWxlci52MS5TdWJtaXRUYXNrUmVzcG9uc2USUgoHR2V0VGFzaxIiLnBvbGFyLnNjaGVkdWxlci52MS5HZXRUYXNrUmVxdWVzdBojLnBvbGFyLnNjaGVkdWxlci52MS5HZXRUYXNrUmVzcG9uc2USWAoJTGlzdFRhc2tzEiQucG9sYXIuc2NoZWR1bGVyLnYxLkxpc3RUYXNrc1JlcXVlc3QaJS5wb2xhci5zY2hlZHVsZXIudjEuTGlzdFRhc2tzUmVzcG9uc2USWwoKR2V0U2Vzc2lvbhIlLnBvbGFyLnNjaGVkdWxlci52MS5HZXRTZXNzaW9uUmVxdWVzdBomLnBvbGFyLnNjaGVkdWxlci52MS5HZXRTZXNzaW9uUmVzcG9uc2USYQoMTGlzdFNlc3Npb25zEicucG9sYXIuc2NoZWR1bGVyLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKC5wb2xhci5zY2hlZHVsZXIudjEuTGlzdFNlc3Npb25zUmVzcG9uc2USWgoJV2F0Y2hUYXNrEiQucG9sYXIuc2NoZWR1bGVyLnYxLldhdGNoVGFza1JlcXVlc3QaJS5wb2xhci5zY2hlZHVsZXIudjEuV2F0Y2hUYXNrUmVzcG9uc2UwARJbCgpDYW5jZWxUYXNrEiUucG9sYXIuc2NoZWR1bGVyLnYxLkNhbmNlbFRhc2tSZXF1ZXN0GiYucG9sYXIuc2NoZWR1bGVyLnYxLkNhbmNlbFRhc2tSZXNwb25zZRJYCglMaXN0Tm9kZXMSJC5wb2xhci5zY2hlZHVsZXIudjEuTGlzdE5vZGVzUmVxdWVzdBolLnBvbGFyLnNjaGVkdWxlci52MS5MaXN0Tm9kZXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_polar_common_v1_session, file_polar_common_v1_task]);
+  fileDesc("Cipwb2xhci9zY2hlZHVsZXIvdjEvc2NoZWR1bGVyX3NlcnZpY2UucHJvdG8SEnBvbGFyLnNjaGVkdWxlci52MSKgBAoEVGFzaxInCgRzcGVjGAEgASgLMhkucG9sYXIuY29tbW9uLnYxLlRhc2tTcGVjEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASSAoRc2Vzc2lvbnNfYnlfc3RhdGUYBCADKAsyLS5wb2xhci5zY2hlZHVsZXIudjEuVGFzay5TZXNzaW9uc0J5U3RhdGVFbnRyeRJMChNzZXNzaW9uc19ieV9vdXRjb21lGAUgAygLMi8ucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2suU2Vzc2lvbnNCeU91dGNvbWVFbnRyeRIYCgttZWFuX3Jld2FyZBgGIAEoAUgAiAEBEg8KB3Rhc2tfaWQYByABKAkSOQoOY2FsbGJhY2tfc3RhdGUYCCABKA4yIS5wb2xhci5zY2hlZHVsZXIudjEuQ2FsbGJhY2tTdGF0ZRIQCghncm91cF9pZBgJIAEoCRo2ChRTZXNzaW9uc0J5U3RhdGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBGjgKFlNlc3Npb25zQnlPdXRjb21lRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgNOgI4AUIOCgxfbWVhbl9yZXdhcmQiUAoRU3VibWl0VGFza1JlcXVlc3QSJwoEc3BlYxgBIAEoCzIZLnBvbGFyLmNvbW1vbi52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIlEKElN1Ym1pdFRhc2tSZXNwb25zZRImCgR0YXNrGAEgASgLMhgucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2sSEwoLc2Vzc2lvbl9pZHMYAiADKAkiWwoOR2V0VGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRInCgR3YWl0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB3N1bW1hcnkYAyABKAgiOQoPR2V0VGFza1Jlc3BvbnNlEiYKBHRhc2sYASABKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuVGFzayJKChBMaXN0VGFza3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoDRISCgpwYWdlX3Rva2VuGAIgASgJEg8KB3N1bW1hcnkYAyABKAgiVQoRTGlzdFRhc2tzUmVzcG9uc2USJwoFdGFza3MYASADKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJtChJHZXRTZXNzaW9uUmVzcG9uc2USKQoHc2Vzc2lvbhgBIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5TZXNzaW9uEiwKB3dhaXRpbmcYAiABKAsyGy5wb2xhci5zY2hlZHVsZXIudjEuV2FpdGluZyKJAQoHV2FpdGluZxIuCgZyZWFzb24YASABKA4yHi5wb2xhci5zY2hlZHVsZXIudjEuV2FpdFJlYXNvbhIPCgdtZXNzYWdlGAIgASgJEg0KBWFoZWFkGAMgASgNEi4KCnVudGlsX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk0KE0xpc3RTZXNzaW9uc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJbChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIqCghzZXNzaW9ucxgBIAMoCzIYLnBvbGFyLmNvbW1vbi52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJLChBXYXRjaFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFQoNcmVzdW1lX2N1cnNvchgCIAEoCRIPCgdzdW1tYXJ5GAMgASgIInYKEVdhdGNoVGFza1Jlc3BvbnNlEikKB3Nlc3Npb24YASABKAsyGC5wb2xhci5jb21tb24udjEuU2Vzc2lvbhImCgR0YXNrGAIgASgLMhgucG9sYXIuc2NoZWR1bGVyLnYxLlRhc2sSDgoGY3Vyc29yGAMgASgJIjMKEUNhbmNlbFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSDQoFYWhlYWQYAiABKAgiPAoSQ2FuY2VsVGFza1Jlc3BvbnNlEiYKBHRhc2sYASABKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuVGFzayISChBMaXN0Tm9kZXNSZXF1ZXN0IjwKEUxpc3ROb2Rlc1Jlc3BvbnNlEicKBW5vZGVzGAEgAygLMhgucG9sYXIuc2NoZWR1bGVyLnYxLk5vZGUimQIKBE5vZGUSDwoHbm9kZV9pZBgBIAEoCRIPCgdib290X2lkGAIgASgJEg8KB2hlYWx0aHkYAyABKAgSEAoIYmFja2VuZHMYBCADKAkSFQoNcHJlcGFyZV9zbG90cxgFIAEoDRIRCglydW5fc2xvdHMYBiABKA0SFgoOZXZhbHVhdGVfc2xvdHMYByABKA0SEQoJcHJlcGFyaW5nGAggASgNEg0KBXJlYWR5GAkgASgNEg8KB3J1bm5pbmcYCiABKA0SEQoJZmluaXNoaW5nGAsgASgNEjIKDmhlYXJ0YmVhdF90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghkcmFpbmluZxgNIAEoCCIqChRDYW5jZWxTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIkIKFUNhbmNlbFNlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb24iVAoUUmV0cnlTZXNzaW9uc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIrCgRvbmx5GAIgASgOMh0ucG9sYXIuc2NoZWR1bGVyLnYxLlJldHJ5T25seSJUChVSZXRyeVNlc3Npb25zUmVzcG9uc2USJgoEdGFzaxgBIAEoCzIYLnBvbGFyLnNjaGVkdWxlci52MS5UYXNrEhMKC3Nlc3Npb25faWRzGAIgAygJIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0Ij8KEkxpc3RRdWV1ZXNSZXNwb25zZRIpCgZxdWV1ZXMYASADKAsyGS5wb2xhci5zY2hlZHVsZXIudjEuUXVldWUicQoFUXVldWUSDAoEbmFtZRgBIAEoCRIOCgZ3ZWlnaHQYAiABKAESEwoLbWF4X3J1bm5pbmcYAyABKA0SDwoHd2FpdGluZxgEIAEoDRIPCgdydW5uaW5nGAUgASgNEhMKC3J1bl9zZWNvbmRzGAYgASgBIjEKEERyYWluTm9kZVJlcXVlc3QSDwoHbm9kZV9pZBgBIAEoCRIMCgR1bmRvGAIgASgIIjsKEURyYWluTm9kZVJlc3BvbnNlEiYKBG5vZGUYASABKAsyGC5wb2xhci5zY2hlZHVsZXIudjEuTm9kZSqGAQoNQ2FsbGJhY2tTdGF0ZRIeChpDQUxMQkFDS19TVEFURV9VTlNQRUNJRklFRBAAEhoKFkNBTExCQUNLX1NUQVRFX1BFTkRJTkcQARIcChhDQUxMQkFDS19TVEFURV9ERUxJVkVSRUQQAhIbChdDQUxMQkFDS19TVEFURV9HSVZFTl9VUBADKvQCCgpXYWl0UmVhc29uEhsKF1dBSVRfUkVBU09OX1VOU1BFQ0lGSUVEEAASFwoTV0FJVF9SRUFTT05fTk9fTk9ERRABEhwKGFdBSVRfUkVBU09OX05PX05PREVfRklUUxACEh4KGldBSVRfUkVBU09OX05PREVTX0RSQUlOSU5HEAMSGwoXV0FJVF9SRUFTT05fUkVUUllfUEFVU0UQBBIYChRXQUlUX1JFQVNPTl9UQVNLX0NBUBAFEhkKFVdBSVRfUkVBU09OX1FVRVVFX0NBUBAGEhoKFldBSVRfUkVBU09OX05PREVTX0ZVTEwQBxIUChBXQUlUX1JFQVNPTl9UVVJOEAgSGAoUV0FJVF9SRUFTT05fUlVOX1NMT1QQCRIaChZXQUlUX1JFQVNPTl9FTkdJTkVfQ0FQEAoSGQoVV0FJVF9SRUFTT05fU1RBVEVfTE9HEAsSHQoZV0FJVF9SRUFTT05fUE9MSUNZX1BBVVNFRBAMKnUKCVJldHJ5T25seRIaChZSRVRSWV9PTkxZX1VOU1BFQ0lGSUVEEAASHQoZUkVUUllfT05MWV9JTkZSQVNUUlVDVFVSRRABEhUKEVJFVFJZX09OTFlfRkFJTEVEEAISFgoSUkVUUllfT05MWV9NSVNTSU5HEAMy8QgKDlJvbGxvdXRTZXJ2aWNlElsKClN1Ym1pdFRhc2sSJS5wb2xhci5zY2hlZHVsZXIudjEuU3VibWl0VGFza1JlcXVlc3QaJi5wb2xhci5zY2hlZHVsZXIudjEuU3VibWl0VGFza1Jlc3BvbnNlElIKB0dldFRhc2sSIi5wb2xhci5zY2hlZHVsZXIudjEuR2V0VGFza1JlcXVlc3QaIy5wb2xhci5zY2hlZHVsZXIudjEuR2V0VGFza1Jlc3BvbnNlElgKCUxpc3RUYXNrcxIkLnBvbGFyLnNjaGVkdWxlci52MS5MaXN0VGFza3NSZXF1ZXN0GiUucG9sYXIuc2NoZWR1bGVyLnYxLkxpc3RUYXNrc1Jlc3BvbnNlElsKCkdldFNlc3Npb24SJS5wb2xhci5zY2hlZHVsZXIudjEuR2V0U2Vzc2lvblJlcXVlc3QaJi5wb2xhci5zY2hlZHVsZXIudjEuR2V0U2Vzc2lvblJlc3BvbnNlEmEKDExpc3RTZXNzaW9ucxInLnBvbGFyLnNjaGVkdWxlci52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GigucG9sYXIuc2NoZWR1bGVyLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlEloKCVdhdGNoVGFzaxIkLnBvbGFyLnNjaGVkdWxlci52MS5XYXRjaFRhc2tSZXF1ZXN0GiUucG9sYXIuc2NoZWR1bGVyLnYxLldhdGNoVGFza1Jlc3BvbnNlMAESWwoKQ2FuY2VsVGFzaxIlLnBvbGFyLnNjaGVkdWxlci52MS5DYW5jZWxUYXNrUmVxdWVzdBomLnBvbGFyLnNjaGVkdWxlci52MS5DYW5jZWxUYXNrUmVzcG9uc2USWAoJTGlzdE5vZGVzEiQucG9sYXIuc2NoZWR1bGVyLnYxLkxpc3ROb2Rlc1JlcXVlc3QaJS5wb2xhci5zY2hlZHVsZXIudjEuTGlzdE5vZGVzUmVzcG9uc2USZAoNQ2FuY2VsU2Vzc2lvbhIoLnBvbGFyLnNjaGVkdWxlci52MS5DYW5jZWxTZXNzaW9uUmVxdWVzdBopLnBvbGFyLnNjaGVkdWxlci52MS5DYW5jZWxTZXNzaW9uUmVzcG9uc2USZAoNUmV0cnlTZXNzaW9ucxIoLnBvbGFyLnNjaGVkdWxlci52MS5SZXRyeVNlc3Npb25zUmVxdWVzdBopLnBvbGFyLnNjaGVkdWxlci52MS5SZXRyeVNlc3Npb25zUmVzcG9uc2USWwoKTGlzdFF1ZXVlcxIlLnBvbGFyLnNjaGVkdWxlci52MS5MaXN0UXVldWVzUmVxdWVzdBomLnBvbGFyLnNjaGVkdWxlci52MS5MaXN0UXVldWVzUmVzcG9uc2USWAoJRHJhaW5Ob2RlEiQucG9sYXIuc2NoZWR1bGVyLnYxLkRyYWluTm9kZVJlcXVlc3QaJS5wb2xhci5zY2hlZHVsZXIudjEuRHJhaW5Ob2RlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_polar_common_v1_session, file_polar_common_v1_task]);
 
 /**
  * Describes the message polar.scheduler.v1.Task.
@@ -79,70 +79,183 @@ export const GetSessionResponseSchema = /*@__PURE__*/
   messageDesc(file_polar_scheduler_v1_scheduler_service, 8);
 
 /**
+ * Describes the message polar.scheduler.v1.Waiting.
+ * Use `create(WaitingSchema)` to create a new message.
+ */
+export const WaitingSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 9);
+
+/**
  * Describes the message polar.scheduler.v1.ListSessionsRequest.
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 9);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 10);
 
 /**
  * Describes the message polar.scheduler.v1.ListSessionsResponse.
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 10);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 11);
 
 /**
  * Describes the message polar.scheduler.v1.WatchTaskRequest.
  * Use `create(WatchTaskRequestSchema)` to create a new message.
  */
 export const WatchTaskRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 11);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 12);
 
 /**
  * Describes the message polar.scheduler.v1.WatchTaskResponse.
  * Use `create(WatchTaskResponseSchema)` to create a new message.
  */
 export const WatchTaskResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 12);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 13);
 
 /**
  * Describes the message polar.scheduler.v1.CancelTaskRequest.
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 13);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 14);
 
 /**
  * Describes the message polar.scheduler.v1.CancelTaskResponse.
  * Use `create(CancelTaskResponseSchema)` to create a new message.
  */
 export const CancelTaskResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 14);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 15);
 
 /**
  * Describes the message polar.scheduler.v1.ListNodesRequest.
  * Use `create(ListNodesRequestSchema)` to create a new message.
  */
 export const ListNodesRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 15);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 16);
 
 /**
  * Describes the message polar.scheduler.v1.ListNodesResponse.
  * Use `create(ListNodesResponseSchema)` to create a new message.
  */
 export const ListNodesResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 16);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 17);
 
 /**
  * Describes the message polar.scheduler.v1.Node.
  * Use `create(NodeSchema)` to create a new message.
  */
 export const NodeSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_scheduler_service, 17);
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 18);
 
 /**
- * RolloutService takes tasks and tells what became of them.
+ * Describes the message polar.scheduler.v1.CancelSessionRequest.
+ * Use `create(CancelSessionRequestSchema)` to create a new message.
+ */
+export const CancelSessionRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 19);
+
+/**
+ * Describes the message polar.scheduler.v1.CancelSessionResponse.
+ * Use `create(CancelSessionResponseSchema)` to create a new message.
+ */
+export const CancelSessionResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 20);
+
+/**
+ * Describes the message polar.scheduler.v1.RetrySessionsRequest.
+ * Use `create(RetrySessionsRequestSchema)` to create a new message.
+ */
+export const RetrySessionsRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 21);
+
+/**
+ * Describes the message polar.scheduler.v1.RetrySessionsResponse.
+ * Use `create(RetrySessionsResponseSchema)` to create a new message.
+ */
+export const RetrySessionsResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 22);
+
+/**
+ * Describes the message polar.scheduler.v1.ListQueuesRequest.
+ * Use `create(ListQueuesRequestSchema)` to create a new message.
+ */
+export const ListQueuesRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 23);
+
+/**
+ * Describes the message polar.scheduler.v1.ListQueuesResponse.
+ * Use `create(ListQueuesResponseSchema)` to create a new message.
+ */
+export const ListQueuesResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 24);
+
+/**
+ * Describes the message polar.scheduler.v1.Queue.
+ * Use `create(QueueSchema)` to create a new message.
+ */
+export const QueueSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 25);
+
+/**
+ * Describes the message polar.scheduler.v1.DrainNodeRequest.
+ * Use `create(DrainNodeRequestSchema)` to create a new message.
+ */
+export const DrainNodeRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 26);
+
+/**
+ * Describes the message polar.scheduler.v1.DrainNodeResponse.
+ * Use `create(DrainNodeResponseSchema)` to create a new message.
+ */
+export const DrainNodeResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_scheduler_service, 27);
+
+/**
+ * Describes the enum polar.scheduler.v1.CallbackState.
+ */
+export const CallbackStateSchema = /*@__PURE__*/
+  enumDesc(file_polar_scheduler_v1_scheduler_service, 0);
+
+/**
+ * CallbackState is where the callback of a task stands.
+ *
+ * @generated from enum polar.scheduler.v1.CallbackState
+ */
+export const CallbackState = /*@__PURE__*/
+  tsEnum(CallbackStateSchema);
+
+/**
+ * Describes the enum polar.scheduler.v1.WaitReason.
+ */
+export const WaitReasonSchema = /*@__PURE__*/
+  enumDesc(file_polar_scheduler_v1_scheduler_service, 1);
+
+/**
+ * WaitReason is what a session waits for.
+ *
+ * @generated from enum polar.scheduler.v1.WaitReason
+ */
+export const WaitReason = /*@__PURE__*/
+  tsEnum(WaitReasonSchema);
+
+/**
+ * Describes the enum polar.scheduler.v1.RetryOnly.
+ */
+export const RetryOnlySchema = /*@__PURE__*/
+  enumDesc(file_polar_scheduler_v1_scheduler_service, 2);
+
+/**
+ * RetryOnly chooses ended sessions.
+ *
+ * @generated from enum polar.scheduler.v1.RetryOnly
+ */
+export const RetryOnly = /*@__PURE__*/
+  tsEnum(RetryOnlySchema);
+
+/**
+ * RolloutService takes tasks and tells what became of them. Of several schedulers one leads; at the others each call fails
+ * with UNAVAILABLE, reason NOT_LEADER, and the leader's address as `leader_url` in the ErrorInfo where it is known.
  *
  * @generated from service polar.scheduler.v1.RolloutService
  */

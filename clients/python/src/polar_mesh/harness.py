@@ -1,0 +1,92 @@
+"""Runs a Python callable as a harness: an agent that needs no program of its own.
+
+    python3 -m polar_mesh.harness my_agent:solve     # polar_mesh is installed in the sandbox's image
+    python3 harness.py my_agent:solve                # or this file alone was uploaded: it needs the standard library only
+
+is the command of a task's `shell` harness. The callable is given a `Session`, may be a coroutine function, and ends the
+run: what it raises is printed and ends it with exit code 1, a number that it returns is the exit code, anything else is 0.
+Every model call that it makes at `session.base_url` is recorded.
+"""
+
+import asyncio
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a harness is told. The name of the model is free: the mesh decides which one answers."""
+
+    instruction: str
+    #: OpenAI's chat and Responses API, with `/v1`.
+    base_url: str
+    #: The same without a version: Anthropic's Messages API, and Google's.
+    root_url: str
+    api_key: str
+    session_id: str
+    task_id: str
+    #: Kept where the task names it under `artifacts`.
+    artifacts_dir: Path
+
+    @classmethod
+    def from_environment(cls, environ: "os._Environ[str] | dict[str, str]" = os.environ) -> "Session":
+        """Of the sandbox that this process runs in. Raises SystemExit outside of one."""
+        try:
+            return cls(
+                instruction=Path(environ["POLAR_INSTRUCTION_FILE"]).read_text(),
+                base_url=environ["OPENAI_BASE_URL"],
+                root_url=environ["ANTHROPIC_BASE_URL"],
+                api_key=environ["OPENAI_API_KEY"],
+                session_id=environ["SESSION_ID"],
+                task_id=environ["TASK_ID"],
+                artifacts_dir=Path(environ["ARTIFACTS_DIR"]),
+            )
+        except KeyError as error:
+            raise SystemExit(f"{error.args[0]} is not set: this is no sandbox of a polar-mesh") from None
+
+
+def run(agent: Callable[[Session], object]) -> int:
+    """Call it with the session of this sandbox; the exit code. What it raises goes to the caller."""
+    session = Session.from_environment()
+    returned = agent(session)
+    if inspect.isawaitable(returned):
+        returned = asyncio.run(_awaited(returned))
+    return returned if isinstance(returned, int) and not isinstance(returned, bool) else 0
+
+
+async def _awaited(value):
+    return await value
+
+
+def load(name: str) -> Callable[[Session], object]:
+    """The callable `module:function`. The working directory is searched for modules first."""
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise SystemExit(f"{name!r} is no module:function")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: object = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0] and error.name != module:
+            raise
+        raise SystemExit(f"there is no module {module} here or among the installed packages") from None
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise SystemExit(f"{module} has no function {attribute}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        raise SystemExit("usage: python3 -m polar_mesh.harness module:function")
+    return run(load(arguments[0]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

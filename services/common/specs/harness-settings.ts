@@ -1,0 +1,60 @@
+// What a task may set of each harness, checked at submit and read again by the adapter.
+import { z } from 'zod';
+import type { HarnessName } from './catalogue.ts';
+
+const contextWindow = z.int().positive().default(262_144);
+const maxTokens = z.int().positive().default(8_192);
+const reasoning = z.boolean().default(false);
+const count = z.int().positive();
+const text = z.string().min(1);
+
+export const harnessSettings = {
+  shell: z.strictObject({}),
+  pi: z.strictObject({ context_window: contextWindow, max_tokens: maxTokens, reasoning }),
+  claude_code: z.strictObject({
+    max_turns: count.optional(),
+    reasoning_effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).optional(),
+    max_budget_usd: z.number().positive().optional(),
+    fallback_model: text.optional(),
+    append_system_prompt: text.optional(),
+    allowed_tools: z.array(text).default([]),
+    disallowed_tools: z.array(text).default([]),
+    max_thinking_tokens: z.int().min(0).optional(),
+    context_window: contextWindow,
+  }),
+  codex: z.strictObject({
+    reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
+    context_window: contextWindow,
+    /** Tools that start sub-agents. */
+    multi_agent: z.boolean().default(false),
+  }),
+  gemini_cli: z.strictObject({
+    max_turns: count.optional(),
+    /** Share of a window of 1,048,576 tokens at which the history is summed up; there is no setting for the window. */
+    compression_threshold: z.number().positive().max(1).optional(),
+  }),
+  qwen_code: z.strictObject({ max_turns: count.optional(), context_window: contextWindow }),
+  opencode: z.strictObject({
+    context_window: contextWindow,
+    max_tokens: maxTokens,
+    reasoning,
+    /** Laid over the configuration that the adapter writes. */
+    opencode_config: z.record(z.string(), z.json()).default({}),
+  }),
+  mini_swe_agent: z.strictObject({
+    /** US dollars; 0: no limit. */
+    cost_limit: z.number().min(0).default(0),
+    /** Model calls; 0: no limit. */
+    step_limit: z.int().min(0).default(0),
+    /** Given to the model's client with every call. */
+    model_kwargs: z.record(z.string(), z.json()).default({}),
+    model_retry_attempts: count.max(100).default(3),
+  }),
+  openclaw: z.strictObject({
+    context_window: contextWindow,
+    max_tokens: maxTokens,
+    reasoning,
+    thinking: z.enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
+  }),
+  hermes: z.strictObject({ max_turns: count.default(90), context_window: contextWindow }),
+} satisfies Record<HarnessName, z.ZodType>;

@@ -1,0 +1,127 @@
+// A sandbox that is a container. It runs from its making to its removal; between two commands it holds its init and `cat`.
+import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import type { ResolvedMount } from '../../domain/mounts.ts';
+import type { FileWrite } from '../../domain/paths.ts';
+import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
+import { type Forwarding, forwardConnections, type ProxyAddress } from '../../host/forward.ts';
+import type { Host } from '../../host/host.ts';
+import { mountInto } from '../../host/mount-into.ts';
+import type { NetnsBroker } from '../../host/netns-broker.ts';
+import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
+import type { Box, BoxSpec } from '../backend.ts';
+import { PROXY_PORT, proxyUrl } from '../proxy-port.ts';
+import { Container, type ContainerUsers } from './container.ts';
+import type { Engine } from './engine.ts';
+import { execInContainer } from './exec.ts';
+
+/** What all containers of a manager share. */
+export interface DockerParts {
+  readonly host: Host;
+  readonly engine: Engine;
+  readonly broker: NetnsBroker;
+  readonly proxy: ProxyAddress;
+  readonly users: ContainerUsers;
+  readonly seccomp: string;
+}
+
+/** Of commands that are no user of the image. */
+const HOME = '/polar/home';
+const COVERED_FOLDERS = ['proc', 'dev', 'sys'];
+
+export class DockerBox implements Box {
+  readonly proxyUrl = proxyUrl;
+  readonly filesNeedIdle = false;
+  readonly #parts: DockerParts;
+  readonly #container: Container;
+  readonly #released: () => void;
+  readonly #mounted = new Set<string>();
+
+  private constructor(parts: DockerParts, container: Container, released: () => void) {
+    this.#parts = parts;
+    this.#released = released;
+    this.#container = container;
+  }
+
+  /** `released` is called when it is removed, or left to the reaper. */
+  static async create(
+    parts: DockerParts,
+    spec: BoxSpec,
+    imageId: string,
+    released: () => void,
+  ): Promise<DockerBox> {
+    const { id, session, limits, gpus, storageMb } = spec;
+    const { own } = parts.users;
+    const container = await Container.start(parts.engine, {
+      ...{ instance: parts.host.instance, runtimeId: id, session, imageId, limits, gpus, storageMb },
+      ...{ user: `${own}:${own}`, seccomp: parts.seccomp },
+    });
+    const box = new DockerBox(parts, container, released);
+    try {
+      for (const folder of [...SESSION_FOLDERS.map((path) => `/${path}`), HOME]) await box.makeFolder(folder);
+    } catch (error) {
+      await box.remove().catch(() => {});
+      throw error;
+    }
+    return box;
+  }
+
+  async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
+    const { engine, broker, proxy, users } = this.#parts;
+    const container = this.#container;
+    container.gone.throwIfAborted();
+    const uid = users.commands;
+    const env = { LANG: 'C.UTF-8', ...(uid !== 0 && { HOME }), ...command.env };
+    let forwarding: Forwarding | undefined;
+    try {
+      await this.#mount(command.mounts);
+      if (command.proxyAccess) {
+        forwarding = forwardConnections(await broker.open(container.pid, PROXY_PORT), proxy);
+      }
+      const ended = await execInContainer({ engine, container, command, env, uid }, sink, signal);
+      return { ...ended, proxyConnectFailures: forwarding?.failures ?? 0 };
+    } catch (error) {
+      container.gone.throwIfAborted();
+      throw error;
+    } finally {
+      forwarding?.close();
+    }
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await this.#withRoot(async (files) => makeFolder(files, path));
+  }
+
+  async putFiles(list: readonly FileWrite[]): Promise<void> {
+    await this.#withRoot((files) => putFiles(files, list));
+  }
+
+  async getFile(path: string): Promise<Uint8Array> {
+    return await this.#withRoot(async (files) => getFile(files, path));
+  }
+
+  async remove(): Promise<void> {
+    try {
+      await this.#container.remove();
+    } finally {
+      this.#released();
+    }
+  }
+
+  /** What is shown stays until the container ends. */
+  async #mount(mounts: readonly ResolvedMount[]): Promise<void> {
+    const { host } = this.#parts;
+    const missing = mounts.filter((one) => !this.#mounted.has(keyOf(one)));
+    if (missing.length === 0) return;
+    for (const { target } of missing) await this.makeFolder(target);
+    await mountInto(host.python, this.#container.pid, missing);
+    for (const one of missing) this.#mounted.add(keyOf(one));
+  }
+
+  async #withRoot<T>(work: (files: RootedOptions) => Promise<T>): Promise<T> {
+    const { ownerUid } = this.#container;
+    const uid = ownerUid + this.#parts.users.commands;
+    return await this.#container.withRoot((root) => work({ root, uid, covered: COVERED_FOLDERS }));
+  }
+}
+
+const keyOf = ({ source, target }: ResolvedMount): string => `${source}\0${target}`;

@@ -1,0 +1,127 @@
+// One running container: made with its lifeline, found in the host's process table, and removed.
+import { closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { asPolarError, PolarError } from '../../../common/errors.ts';
+import { ContainerGroup, ENDED_AT_ONCE } from '../../containment/container-group.ts';
+import { type ContainerOptions, containerConfig } from '../../domain/container-config.ts';
+import { SANDBOX_UID } from '../../host/host.ts';
+import { type Engine, EngineError } from './engine.ts';
+
+/** Users of a container: its own first process, and commands. */
+export interface ContainerUsers {
+  readonly own: number;
+  readonly commands: number;
+}
+
+/** Where the engine maps users away, root inside is nobody outside; else commands are a user that the host does not have. */
+export const usersOf = (remapped: boolean): ContainerUsers =>
+  remapped ? { own: 65_533, commands: 0 } : { own: SANDBOX_UID + 1, commands: SANDBOX_UID };
+
+export class Container {
+  readonly id: string;
+  /** Of its first process, as the host numbers it. */
+  readonly pid: number;
+  readonly group: ContainerGroup;
+  /** Aborts, with RUNTIME_LOST, when it has ended or its engine has. */
+  readonly gone: AbortSignal;
+  /** Owner of its files, as the host numbers it. */
+  readonly ownerUid: number;
+  readonly #engine: Engine;
+  readonly #lifeline: Socket;
+
+  private constructor(engine: Engine, id: string, lifeline: Socket, pid: number, group: ContainerGroup) {
+    this.#engine = engine;
+    this.#lifeline = lifeline;
+    this.id = id;
+    this.pid = pid;
+    this.group = group;
+    this.ownerUid = firstUidOf(pid);
+    const gone = new AbortController();
+    this.gone = gone.signal;
+    const lost = (): void =>
+      gone.abort(new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it'));
+    lifeline.once('close', lost).resume();
+    if (lifeline.destroyed) lost();
+  }
+
+  /** Throws BACKEND_UNAVAILABLE for what the engine cannot do, SANDBOX_FAILED. */
+  static async start(engine: Engine, options: ContainerOptions): Promise<Container> {
+    let id: string | undefined;
+    try {
+      const made = await engine.call<{ Id: string }>('POST', '/containers/create', {
+        body: containerConfig(options),
+      });
+      id = made.Id;
+      const lifeline = await engine.hijack(`/containers/${id}/attach?stream=1&stdin=1`);
+      await engine.call('POST', `/containers/${id}/start`);
+      const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
+      return new Container(engine, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
+    } catch (error) {
+      if (id !== undefined) await removeContainer(engine, id).catch(() => {});
+      throw startFailure(error);
+    }
+  }
+
+  /** Work with its root from outside. Throws RUNTIME_LOST. */
+  async withRoot<T>(work: (root: string) => Promise<T>): Promise<T> {
+    this.gone.throwIfAborted();
+    const fd = openSync(`/proc/${this.pid}/root`, constants.O_RDONLY | constants.O_DIRECTORY);
+    try {
+      this.#proveRoot(fd);
+      return await work(`/proc/self/fd/${fd}`);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Proves that nothing of it is left, also where the engine is away. */
+  async end(): Promise<boolean> {
+    this.#lifeline.destroy();
+    return await this.group.endAll();
+  }
+
+  /** Throws where the engine cannot be asked; nothing of it runs then, and the reaper deletes it later. */
+  async remove(): Promise<void> {
+    await this.end();
+    await removeContainer(this.#engine, this.id);
+  }
+
+  /** The pid is still the container's after the folder was opened, so the folder is the container's; and no host's own. */
+  #proveRoot(fd: number): void {
+    const [inside, host] = [statSync(`/proc/self/fd/${fd}/`), statSync('/')];
+    const groups = readFileSync(`/proc/${this.pid}/cgroup`, 'utf8');
+    if (groups.includes(this.id) && (inside.dev !== host.dev || inside.ino !== host.ino)) return;
+    throw new PolarError('RUNTIME_LOST', 'the container has ended');
+  }
+}
+
+/** 404 and 409: it is gone, or going. */
+export async function removeContainer(engine: Engine, id: string): Promise<void> {
+  try {
+    await engine.call('DELETE', `/containers/${id}?force=true&v=true`);
+  } catch (error) {
+    if (!(error instanceof EngineError && [404, 409].includes(error.status))) throw error;
+  }
+}
+
+/** Host's number of the user 0 inside. */
+function firstUidOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/\s+/)[1]);
+}
+
+/** What is asked for and cannot be had stays so; everything else may go better at the next try. */
+function startFailure(error: unknown): PolarError {
+  if (error instanceof PolarError) return error;
+  const { message } = asPolarError(error);
+  if (/could not select device driver|storage-opt|--storage/.test(message)) {
+    const what = /device driver/.test(message) ? 'runtime.gpus' : 'runtime.storage_mb';
+    return new PolarError('BACKEND_UNAVAILABLE', `docker cannot give ${what} here: ${message}`);
+  }
+  if (error instanceof EngineError && error.status === 400 && !/executable file/.test(message)) {
+    return new PolarError('BACKEND_UNAVAILABLE', `docker refuses the sandbox: ${message}`);
+  }
+  if (error instanceof EngineError && error.status === 404) {
+    return new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
+  }
+  return new PolarError('SANDBOX_FAILED', `the container could not be started: ${message}`);
+}

@@ -1,0 +1,112 @@
+// The Docker Engine API over its Unix socket, by node:http alone. Paths carry no version: the engine's newest is taken.
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { DOCKER_CALL_MS } from '../../../common/limits.ts';
+
+const CONNECTIONS_MAX = 64;
+
+/** An answer that is no success. What the engine could not be asked is an error of node:http. */
+export class EngineError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface CallOptions {
+  readonly body?: object;
+  /** Default: DOCKER_CALL_MS. */
+  readonly signal?: AbortSignal;
+}
+
+export class Engine {
+  readonly socketPath: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+
+  constructor(socketPath: string) {
+    this.socketPath = socketPath;
+  }
+
+  /** The answer's JSON; undefined where it has none. Throws EngineError. */
+  async call<T = unknown>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+    return parsed(await this.text(method, path, options)) as T;
+  }
+
+  /** The whole answer. Throws EngineError. */
+  async text(method: string, path: string, { body, signal }: CallOptions = {}): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const limit = signal ?? AbortSignal.timeout(DOCKER_CALL_MS);
+    const { socketPath } = this;
+    const call = request({
+      socketPath,
+      agent: this.#agent,
+      method,
+      path,
+      signal: limit,
+      ...jsonHeaders(body),
+    });
+    call.once('response', resolve).once('error', reject);
+    send(call, body);
+    const answer = await promise;
+    const said = await text(answer);
+    return checked(answer, said);
+  }
+
+  /** A connection that the engine takes over for raw bytes. Throws EngineError. */
+  async hijack(path: string, body?: object): Promise<Socket> {
+    const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+    const { socketPath } = this;
+    const { headers } = jsonHeaders(body);
+    const call = request({
+      ...{ socketPath, agent: false, method: 'POST', path },
+      headers: { ...headers, Connection: 'Upgrade', Upgrade: 'tcp' },
+    });
+    const late = setTimeout(() => call.destroy(new Error('the engine does not answer')), DOCKER_CALL_MS);
+    call.once('error', reject);
+    call.once('response', (answer) => {
+      text(answer)
+        .then((said) => checked(answer, said))
+        .then(() => reject(new Error('the engine did not hand over the connection')), reject);
+    });
+    call.once('upgrade', (_answer, socket: Socket, head) => {
+      if (head.byteLength > 0) socket.unshift(head);
+      socket.on('error', () => {});
+      resolve(socket);
+    });
+    send(call, body);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function jsonHeaders(body: object | undefined): { headers: Record<string, string> } {
+  return { headers: body === undefined ? {} : { 'Content-Type': 'application/json' } };
+}
+
+const send = (call: ClientRequest, body: object | undefined): unknown =>
+  call.end(body === undefined ? undefined : JSON.stringify(body));
+
+/** 304: what was asked for is so already. */
+function checked({ statusCode = 0 }: IncomingMessage, said: string): string {
+  if (statusCode < 300 || statusCode === 304) return said;
+  const { message } = (parsed(said) ?? {}) as { message?: string };
+  throw new EngineError(statusCode, message ?? said);
+}
+
+function parsed(said: string): unknown {
+  try {
+    return JSON.parse(said);
+  } catch {
+    return undefined;
+  }
+}

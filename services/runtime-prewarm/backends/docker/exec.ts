@@ -1,0 +1,177 @@
+// One command in a container: its output, its end, and the proof that nothing of it is left.
+import type { Socket } from 'node:net';
+import { settledWithin, sleep } from '../../../common/clock.ts';
+import { PolarError } from '../../../common/errors.ts';
+import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS } from '../../../common/limits.ts';
+import { BoundedOutput } from '../../domain/bounded-output.ts';
+import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import { FrameReader } from '../../domain/docker-frames.ts';
+import { unstartedExitCode } from '../../domain/oci-failure.ts';
+import { Watch } from '../../host/watch.ts';
+import type { Container } from './container.ts';
+import type { Engine } from './engine.ts';
+
+const PAUSE_MIN_MS = 4;
+const PAUSE_MAX_MS = 100;
+
+interface ExecState {
+  readonly Running: boolean;
+  /** Null before the start. */
+  readonly ExitCode: number | null;
+  /** 0 before the start, and for ever where there was none. */
+  readonly Pid: number;
+}
+
+export interface DockerExec {
+  readonly engine: Engine;
+  readonly container: Container;
+  readonly command: Command;
+  readonly env: Readonly<Record<string, string>>;
+  /** Inside. */
+  readonly uid: number;
+}
+
+export type ExecEnd = Omit<CommandResult, 'proxyConnectFailures'>;
+
+/** Throws SANDBOX_FAILED where the command could not be started through no fault of its own, and the signal's reason. */
+export async function execInContainer(
+  exec: DockerExec,
+  sink: OutputSink,
+  signal: AbortSignal,
+): Promise<ExecEnd> {
+  const { container, command } = exec;
+  const { group } = container;
+  const all = AbortSignal.any([signal, container.gone]);
+  all.throwIfAborted();
+  const begin = performance.now();
+  group.begin();
+  const running = new RunningExec(exec, sink);
+  const watch = new Watch({ kill: () => running.kill(), usage: () => group.usage() }, command.limit, all);
+  try {
+    const started = await watch.starting(running.start());
+    if (started) await running.ended();
+    watch.stop();
+    const usage = group.usage();
+    let empty = await group.end();
+    if (!empty) empty = await container.end();
+    const code = await running.exitCode(watch.timedOut || usage.oomKills > 0);
+    all.throwIfAborted();
+    const { peakMemoryBytes, cpuMs } = usage;
+    return {
+      ...{
+        exitCode: code,
+        timedOut: watch.timedOut,
+        outOfMemory: usage.oomKills > 0,
+        empty,
+        peakMemoryBytes,
+        cpuMs,
+      },
+      ...{ wallMs: Math.round(performance.now() - begin), droppedOutputBytes: running.droppedBytes },
+    };
+  } catch (error) {
+    await group.end();
+    all.throwIfAborted();
+    throw error;
+  } finally {
+    watch.stop();
+    running.close();
+  }
+}
+
+class RunningExec {
+  readonly #exec: DockerExec;
+  readonly #output: BoundedOutput;
+  readonly #frames: FrameReader;
+  #id = '';
+  #pid = 0;
+  #killing = false;
+  #complaint = '';
+  #socket: Socket | undefined;
+  #closed: Promise<void> = Promise.resolve();
+
+  constructor(exec: DockerExec, sink: OutputSink) {
+    this.#exec = exec;
+    this.#output = new BoundedOutput(sink, EXEC_OUTPUT_BYTES_MAX);
+    this.#frames = new FrameReader((stream, bytes) => this.#take(stream, bytes));
+  }
+
+  get droppedBytes(): number {
+    return this.#output.droppedBytes;
+  }
+
+  /** True when the command runs or has run. */
+  async start(): Promise<boolean> {
+    const { engine, container, command, env, uid } = this.#exec;
+    const { argv, cwd, stdin } = command;
+    const made = await engine.call<{ Id: string }>('POST', `/containers/${container.id}/exec`, {
+      body: {
+        ...{ Cmd: argv, WorkingDir: cwd, User: `${uid}:${uid}`, Tty: false },
+        ...{ AttachStdin: stdin.byteLength > 0, AttachStdout: true, AttachStderr: true },
+        Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      },
+    });
+    this.#id = made.Id;
+    const socket = await engine.hijack(`/exec/${made.Id}/start`, { Detach: false, Tty: false });
+    this.#socket = socket;
+    this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    if (stdin.byteLength > 0) socket.end(stdin);
+    this.#pid = await this.#startedPid();
+    // Not before: what the engine says of a command that it could not start comes the same way.
+    socket.on('data', (chunk: Buffer) => this.#frames.push(chunk));
+    return this.#pid > 0;
+  }
+
+  /** The command's first process has ended. What it has started may hold its output open: the end of that says nothing. */
+  async ended(): Promise<void> {
+    const { group } = this.#exec.container;
+    for (let pauseMs = PAUSE_MIN_MS; group.has(this.#pid); pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+      if (this.#killing) group.kill();
+      if (this.#socket?.closed) await sleep(pauseMs);
+      else await settledWithin(this.#closed, pauseMs);
+    }
+  }
+
+  kill(): void {
+    this.#killing = true;
+    this.#exec.container.group.kill();
+  }
+
+  /** All output is read. Throws SANDBOX_FAILED. */
+  async exitCode(killedHere: boolean): Promise<number> {
+    await settledWithin(this.#closed, SANDBOX_END_MS);
+    const { ExitCode } = await this.#whenTrue(({ Running, ExitCode }) => !Running && ExitCode !== null);
+    const code = ExitCode ?? 0;
+    if (this.#pid > 0 || killedHere) return code;
+    const own = unstartedExitCode(this.#complaint);
+    if (own === undefined) {
+      throw new PolarError('SANDBOX_FAILED', `docker could not start the command: ${this.#complaint.trim()}`);
+    }
+    this.#output.take('stderr', Buffer.from(this.#complaint));
+    return own;
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+  }
+
+  #take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
+    if (this.#pid > 0) this.#output.take(stream, bytes);
+    else this.#complaint += Buffer.from(bytes).toString();
+  }
+
+  async #startedPid(): Promise<number> {
+    const { Pid } = await this.#whenTrue(({ Pid, Running, ExitCode }) => {
+      if (this.#killing) this.#exec.container.group.kill();
+      return Pid > 0 || (!Running && ExitCode !== null);
+    });
+    return Pid;
+  }
+
+  async #whenTrue(test: (state: ExecState) => boolean): Promise<ExecState> {
+    for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+      const state = await this.#exec.engine.call<ExecState>('GET', `/exec/${this.#id}/json`);
+      if (test(state)) return state;
+      await sleep(pauseMs);
+    }
+  }
+}

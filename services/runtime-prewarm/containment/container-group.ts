@@ -1,0 +1,156 @@
+// The control groups that a container engine made for a container, as containment: its processes but the first two, which
+// belong to the container itself, are those of a command.
+import { join } from 'node:path';
+import process from 'node:process';
+import { sleep } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { SANDBOX_END_MS, SANDBOX_PIDS_MAX, SANDBOX_START_MS } from '../../common/limits.ts';
+import type { CellUsage } from './containment.ts';
+import { findMounts, readIfThere, writeQuietly } from './hierarchies.ts';
+
+/** The init and `cat`. */
+const OWN_PROCESSES = 2;
+/** Of a container that does not stay. */
+export const ENDED_AT_ONCE = 'the container ended at once: its image needs the program cat';
+
+interface Group {
+  readonly folder: string;
+  readonly v2: boolean;
+}
+
+export class ContainerGroup {
+  readonly #pids: Group;
+  readonly #memory: Group;
+  readonly #cpu: Group;
+  #own = new Set<number>();
+  #before = { oomKills: 0, cpuMs: 0 };
+
+  private constructor(find: (controller: string) => Group) {
+    this.#pids = find('pids');
+    this.#memory = find('memory');
+    this.#cpu = find('cpuacct');
+  }
+
+  /** Of the container with that first process, which is only its init and `cat` yet. Throws SANDBOX_FAILED. */
+  static async of(pid: number, id: string): Promise<ContainerGroup> {
+    const { v2, v1 } = findMounts();
+    const paths = pathsOf(pid);
+    const group = new ContainerGroup((controller) => {
+      const point = v1.get(controller);
+      const [root, path] = point === undefined ? [v2, paths.get('')] : [point, paths.get(controller)];
+      if (root === undefined || path === undefined || !path.includes(id)) {
+        throw failed("the engine's containers are not in control groups that this process sees");
+      }
+      return { folder: join(root, path), v2: point === undefined };
+    });
+    await group.#settle();
+    return group;
+  }
+
+  has(pid: number): boolean {
+    return this.#processes().includes(pid);
+  }
+
+  /** A command begins: what is used from now on is its own. */
+  begin(): void {
+    this.#limitProcesses(SANDBOX_PIDS_MAX);
+    // The kernel takes it in v1 only: elsewhere the peak is that of the whole sandbox.
+    if (!this.#memory.v2) writeQuietly(join(this.#memory.folder, 'memory.max_usage_in_bytes'), 0);
+    this.#before = this.#counters();
+  }
+
+  /** Kill what commands have left running; nothing is forked meanwhile. Does not wait. */
+  kill(): void {
+    this.#limitProcesses(0);
+    for (const pid of this.#others()) kill(pid);
+  }
+
+  /** Kill what is left and wait: true when only the container's own processes are, or it has none; false after SANDBOX_END_MS. */
+  async end(): Promise<boolean> {
+    const until = performance.now() + SANDBOX_END_MS;
+    try {
+      for (let pauseMs = 1; this.#others().length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+        this.kill();
+        if (performance.now() > until) return false;
+        await sleep(pauseMs);
+      }
+      return true;
+    } finally {
+      this.#limitProcesses(SANDBOX_PIDS_MAX);
+    }
+  }
+
+  /** The container's own too. Resolves to true when nothing is left. */
+  async endAll(): Promise<boolean> {
+    this.#own = new Set();
+    return await this.end();
+  }
+
+  usage(): CellUsage {
+    const { folder, v2 } = this.#memory;
+    const peak = readIfThere(join(folder, v2 ? 'memory.peak' : 'memory.max_usage_in_bytes'));
+    const { oomKills, cpuMs } = this.#counters();
+    return {
+      oomKills: Math.max(0, oomKills - this.#before.oomKills),
+      cpuMs: Math.max(0, cpuMs - this.#before.cpuMs),
+      peakMemoryBytes: Number(peak || 0),
+    };
+  }
+
+  async #settle(): Promise<void> {
+    const until = performance.now() + SANDBOX_START_MS;
+    let pids = this.#processes();
+    for (; pids.length !== OWN_PROCESSES; pids = this.#processes()) {
+      if (pids.length === 0) throw new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
+      if (performance.now() > until) throw failed('the container has not begun to wait for commands');
+      await sleep(2);
+    }
+    this.#own = new Set(pids);
+  }
+
+  #counters(): { oomKills: number; cpuMs: number } {
+    const events = join(this.#memory.folder, this.#memory.v2 ? 'memory.events' : 'memory.oom_control');
+    const { folder, v2 } = this.#cpu;
+    const cpu = readIfThere(join(folder, v2 ? 'cpu.stat' : 'cpuacct.usage'));
+    const cpuMs = v2 ? Number(/^usage_usec (\d+)/m.exec(cpu)?.[1] ?? 0) / 1e3 : Number(cpu || 0) / 1e6;
+    return {
+      oomKills: Number(/^oom_kill (\d+)/m.exec(readIfThere(events))?.[1] ?? 0),
+      cpuMs: Math.round(cpuMs),
+    };
+  }
+
+  #others(): number[] {
+    return this.#processes().filter((pid) => !this.#own.has(pid));
+  }
+
+  #processes(): number[] {
+    const lines = readIfThere(join(this.#pids.folder, 'cgroup.procs')).split('\n');
+    return lines.filter((pid) => pid !== '' && pid !== '0').map(Number);
+  }
+
+  #limitProcesses(count: number): void {
+    writeQuietly(join(this.#pids.folder, 'pids.max'), count);
+  }
+}
+
+/** Controller to path, as /proc/PID/cgroup tells it; '' is the v2 tree. */
+function pathsOf(pid: number): Map<string, string> {
+  const lines = readIfThere(`/proc/${pid}/cgroup`).trim().split('\n');
+  if (lines[0] === '') throw new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
+  return new Map(
+    lines.flatMap((line) => {
+      const [, names = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+      return names.split(',').map((name) => [name, path] as const);
+    }),
+  );
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+const failed = (why: string): PolarError => new PolarError('SANDBOX_FAILED', why);

@@ -1,0 +1,10 @@
+// What the OCI runtime says of a command that it could not start, as exit codes of a shell.
+
+/**
+ * 127 not found, 126 not executable or no such working directory: the command's own fault. Undefined: the sandbox itself
+ * failed.
+ */
+export function unstartedExitCode(said: string): number | undefined {
+  if (/chdir to cwd|permission denied|is a directory|exec format error/i.test(said)) return 126;
+  return /executable file not found|no such file or directory/.test(said) ? 127 : undefined;
+}

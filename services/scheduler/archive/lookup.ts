@@ -1,0 +1,49 @@
+// What has ended and left memory, as the API shows it.
+import { create } from '@bufbuild/protobuf';
+import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import type { ArchivedTask, Change } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import {
+  CallbackState,
+  type Task,
+  TaskSchema,
+} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import { sessionOf } from '../domain/session.ts';
+import { announcedGroup, callbackOfGroup, sessionChange, taskChange } from '../domain/state.ts';
+import { outlineOfRecord } from '../domain/task.ts';
+import { type Archive, recordOf } from './archive.ts';
+
+/** Throws NOT_FOUND. */
+export async function archivedTaskOf(archive: Archive, taskId: string): Promise<ArchivedTask> {
+  const task = await archive.task(taskId);
+  if (task === undefined) throw new PolarError('NOT_FOUND', `there is no task ${taskId}`);
+  return task;
+}
+
+/** The task as it was shown last. */
+export const archivedView = (archived: ArchivedTask): Task => ({
+  ...(archived.task ?? create(TaskSchema)),
+  spec: outlineOfRecord(recordOf(archived)),
+});
+
+/** Throws NOT_FOUND. */
+export async function archivedSessionOf(archive: Archive, sessionId: string): Promise<Session> {
+  const record = await archive.session(sessionId);
+  if (record === undefined) throw new PolarError('NOT_FOUND', `there is no session ${sessionId}`);
+  return sessionOf(record);
+}
+
+/** The changes that bring a task back into the state; undefined where there is none. */
+export async function archivedChanges(archive: Archive, taskId: string): Promise<Change[] | undefined> {
+  const archived = await archive.task(taskId);
+  if (archived?.task === undefined) return undefined;
+  const record = recordOf(archived);
+  const { groupId, callbackState } = archived.task;
+  const sessions = await archive.sessions(archived, 0, record.numSamples);
+  const changes = [taskChange(record), ...sessions.map(sessionChange)];
+  // Before the announcement: once that is in the state, a callback that is not done would be told again.
+  if (callbackState !== CallbackState.UNSPECIFIED) {
+    changes.push(callbackOfGroup(taskId, groupId, callbackState === CallbackState.DELIVERED));
+  }
+  return [...changes, announcedGroup(taskId, groupId)];
+}

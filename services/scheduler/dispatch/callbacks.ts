@@ -1,0 +1,109 @@
+// Tells a task's callback_url that its group is announced: again after a pause until the receiver takes it or its tries are
+// spent, and after a take-over anew. What became of it is committed, so it is told at least once and then no more.
+import { createHmac } from 'node:crypto';
+import { Semaphore, sleep } from '../../common/clock.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
+import {
+  CALLBACK_PAUSE_MS,
+  CALLBACK_TIMEOUT_MS,
+  CALLBACK_TRIES_MAX,
+  CALLBACKS_AT_ONCE_MAX,
+} from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
+import { callbackBody, callbackId } from '../domain/callback.ts';
+import { callbackChange, isSettled, type TaskState } from '../domain/state.ts';
+import * as events from '../events.ts';
+import type { Journal } from '../journal/journal.ts';
+
+export interface CallbacksOptions {
+  readonly journal: Journal;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Key of the signatures; without it there are none. */
+  readonly secret: string | undefined;
+  /** Pause after the first failed try. */
+  readonly pauseMs?: number | undefined;
+}
+
+interface Callback {
+  readonly url: string;
+  readonly id: string;
+  readonly body: string;
+}
+
+export class Callbacks {
+  readonly #options: CallbacksOptions;
+  readonly #slots = new Semaphore(CALLBACKS_AT_ONCE_MAX);
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: CallbacksOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when a group was announced, durably, and at a take-over. */
+  check(task: TaskState): void {
+    if (!task.announced || isSettled(task)) return;
+    const { journal, log } = this.#options;
+    const done = callbackChange(task, true);
+    const givenUp = callbackChange(task, false);
+    const callback = { url: task.spec.callbackUrl, id: callbackId(task), body: callbackBody(task) };
+    const running = this.#tell(callback)
+      .then(async (error) => {
+        if (error === undefined) events.callbackDelivered(log, callback.id);
+        else events.callbackGivenUp(log, callback.id, error);
+        await journal.propose(error === undefined ? done : givenUp);
+      })
+      // The service stops or the log is closed: the next one tells it.
+      .catch(() => {})
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Resolves when none is on its way, once the signal has aborted. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
+  /** Why it was given up; undefined where it was taken. Throws when the signal aborts. */
+  async #tell(callback: Callback): Promise<PolarError | undefined> {
+    const { signal, log, pauseMs = CALLBACK_PAUSE_MS } = this.#options;
+    for (let tries = 1; ; tries++) {
+      const error = await this.#slots.run(() => this.#tryOnce(callback));
+      signal.throwIfAborted();
+      if (error === undefined || tries === CALLBACK_TRIES_MAX) return error;
+      events.callbackFailed(log, callback.id, error);
+      await sleep(pauseMs * 2 ** (tries - 1), signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #tryOnce({ url, id, body }: Callback): Promise<PolarError | undefined> {
+    const { signal } = this.#options;
+    try {
+      const answer = await fetch(url, {
+        method: 'POST',
+        body,
+        headers: this.#headers(id, body),
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(CALLBACK_TIMEOUT_MS)]),
+      });
+      await answer.body?.cancel();
+      if (answer.ok) return undefined;
+      return new PolarError('CALLBACK_FAILED', `the receiver answered ${answer.status}`);
+    } catch (error) {
+      const { message } =
+        error instanceof Error && error.cause instanceof Error ? error.cause : asPolarError(error);
+      return new PolarError('CALLBACK_FAILED', `the receiver was not reached: ${message}`, { cause: error });
+    }
+  }
+
+  /** The signature is over the time and the body, so that an old callback cannot be sent again by others. */
+  #headers(id: string, body: string): Record<string, string> {
+    const { secret } = this.#options;
+    const headers = { 'content-type': 'application/json', 'polar-event-id': id };
+    if (secret === undefined) return headers;
+    const seconds = Math.floor(Date.now() / 1000);
+    const digest = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
+    return { ...headers, 'polar-signature': `t=${seconds},v1=${digest}` };
+  }
+}

@@ -1,0 +1,105 @@
+// The clocks of sessions: stages that take too long, waiting beyond its budget, groups that have enough.
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { failure } from '../../common/errors.ts';
+import { QUEUE_CHECK_MS } from '../../common/limits.ts';
+import { budgetMs, type Clock, clocksOf, overdrawnMs } from '../domain/budgets.ts';
+import { stopAtMs, usableOf } from '../domain/early-stop.ts';
+import { sessionsOn } from '../domain/nodes.ts';
+import { ended, isEnded, Outcome, SessionState, sessionOf, stoppedEarly } from '../domain/session.ts';
+import { allEnded, type TaskState } from '../domain/state.ts';
+import type { Board, Found } from './board.ts';
+
+/** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
+export type HeldMs = (fromMs: number, toMs: number) => number;
+
+export class Deadlines {
+  readonly #board: Board;
+  readonly #graceMs: number;
+  readonly #heldMs: HeldMs;
+  readonly #startMs = Date.now();
+  /** Tasks whose sessions may wait for so long only. */
+  readonly #limited = new Set<TaskState>();
+  /** Tasks that have enough usable sessions, and when the others are stopped. */
+  readonly #stops = new Map<TaskState, number>();
+  #queueCheckMs = 0;
+
+  /** `graceMs`: what a stage may take beyond its budget before its silence counts. */
+  constructor(board: Board, graceMs: number, heldMs: HeldMs) {
+    this.#board = board;
+    this.#graceMs = graceMs;
+    this.#heldMs = heldMs;
+  }
+
+  /** A task is there, or one of its sessions has changed: its clocks may have begun. */
+  watch(task: TaskState): void {
+    if (allEnded(task)) {
+      this.#limited.delete(task);
+      this.#stops.delete(task);
+      return;
+    }
+    if (task.spec.budgets?.queue !== undefined) this.#limited.add(task);
+    const stopMs = stopAtMs(task);
+    if (stopMs !== undefined) this.#stops.set(task, stopMs);
+  }
+
+  /** To be called at every tick. */
+  check(nowMs: number): void {
+    for (const [task, stopMs] of this.#stops) if (nowMs >= stopMs) this.#stopEarly(task, nowMs);
+    if (nowMs - this.#queueCheckMs >= QUEUE_CHECK_MS) {
+      this.#queueCheckMs = nowMs;
+      for (const task of this.#limited) this.#checkQueued(task, nowMs);
+    }
+    // Facts of the time before the start may still come.
+    if (nowMs - this.#graceMs < this.#startMs) return;
+    for (const node of this.#board.nodes.all) {
+      for (const id of sessionsOn(node)) this.#checkAttempt(this.#board.find(id), nowMs);
+    }
+  }
+
+  #checkAttempt(found: Found | undefined, nowMs: number): void {
+    if (found === undefined) return;
+    const { record, task } = found;
+    const late = clocksOf(record, task.spec).find((clock) => {
+      const spentMs = overdrawnMs(record, task.spec, clock, nowMs) - this.#heldIn(record, clock, nowMs);
+      return spentMs > this.#allowedMs(clock);
+    });
+    if (late === undefined) return;
+    const ms = budgetMs(task.spec, late) + this.#allowedMs(late);
+    const what =
+      late === 'ready' ? `no run slot within ${ms} ms` : `no word of the ${late} stage within ${ms} ms`;
+    this.#board.lose(found, failure('STAGE_TIMEOUT', what));
+  }
+
+  /** Stages are timed where they run; waiting is timed here alone. */
+  #allowedMs(clock: Clock): number {
+    return clock === 'ready' ? 0 : this.#graceMs;
+  }
+
+  #heldIn({ stateMs }: SessionRecord, clock: Clock, nowMs: number): number {
+    return clock === 'run' || clock === 'ready' ? this.#heldMs(Number(stateMs), nowMs) : 0;
+  }
+
+  #checkQueued(task: TaskState, nowMs: number): void {
+    for (const found of this.#sessionsOf(task)) {
+      const { record } = found;
+      if (sessionOf(record).state !== SessionState.QUEUED) continue;
+      if (overdrawnMs(record, task.spec, 'queue', nowMs) <= 0) continue;
+      const why = failure('QUEUE_TIMEOUT', `no node took it within ${budgetMs(task.spec, 'queue')} ms`);
+      this.#board.decide(found, ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why));
+    }
+  }
+
+  #stopEarly(task: TaskState, nowMs: number): void {
+    this.#stops.delete(task);
+    // A session that went again meanwhile has been asked for.
+    if (stopAtMs(task) === undefined) return;
+    const usable = usableOf(task);
+    for (const found of this.#sessionsOf(task)) {
+      if (!isEnded(found.record)) this.#board.decide(found, stoppedEarly(found.record, usable, nowMs));
+    }
+  }
+
+  #sessionsOf(task: TaskState): Found[] {
+    return task.sessions.map((_, i) => ({ task, record: this.#board.journal.latest(task, i) }));
+  }
+}

@@ -1,0 +1,138 @@
+// Why a session does not go on, from what the scheduler knows at this moment.
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import {
+  type Waiting,
+  WaitingSchema,
+  WaitReason,
+} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import type { Engines } from './engines.ts';
+import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
+import type { DispatchQueue, QueueItem } from './queue.ts';
+import { SessionState, sessionOf } from './session.ts';
+import { isAtCap } from './shares.ts';
+import { needOf, partsOfNeed } from './task.ts';
+
+export interface Surroundings {
+  readonly nodes: Nodes;
+  readonly queue: DispatchQueue;
+  readonly engines: Engines;
+  readonly isDraining: (nodeId: string) => boolean;
+  /** Too much waits for the state log. */
+  readonly logFull: boolean;
+  /** Model calls are held. */
+  readonly paused: boolean;
+  readonly nowMs: number;
+}
+
+/** Undefined where the session is at work or has ended. */
+export function waitingOf(record: SessionRecord, spec: TaskSpec, around: Surroundings): Waiting | undefined {
+  const { state, nodeId, sessionId } = sessionOf(record);
+  switch (state) {
+    case SessionState.QUEUED: {
+      const item = around.queue.get(sessionId);
+      return item === undefined ? undefined : waitingInQueue(item, spec, around);
+    }
+    case SessionState.READY:
+      return waitingToRun(nodeId, around);
+    case SessionState.RUNNING:
+      return around.paused
+        ? told(WaitReason.POLICY_PAUSED, 'model calls are held by a pause of the policy')
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function waitingInQueue(item: QueueItem, spec: TaskSpec, around: Surroundings): Waiting {
+  const { queue, nowMs } = around;
+  if (item.notBeforeMs > nowMs) {
+    const seconds = ((item.notBeforeMs - nowMs) / 1000).toFixed(1);
+    return create(WaitingSchema, {
+      reason: WaitReason.RETRY_PAUSE,
+      message: `the next attempt begins in ${seconds} s at the earliest`,
+      untilTime: timestampFromMs(item.notBeforeMs),
+    });
+  }
+  return (
+    waitingForNode(spec, around) ?? waitingForCap(item, around) ?? waitingForTurn(item, spec, around, queue)
+  );
+}
+
+/** No node will take it before something changes there. */
+function waitingForNode(spec: TaskSpec, { nodes, isDraining }: Surroundings): Waiting | undefined {
+  const { healthy } = nodes;
+  if (healthy.length === 0) return told(WaitReason.NO_NODE, 'no node sends heartbeats');
+  const fitting = nodesFor(spec, nodes);
+  if (fitting.length === 0) {
+    const { backend, image } = partsOfNeed(needOf(spec));
+    const what = `runtime ${backend || 'by default'}${image === '' ? '' : ` with image ${image}`}`;
+    return told(WaitReason.NO_NODE_FITS, `none of ${count(healthy.length, 'healthy node')} has ${what}`);
+  }
+  if (fitting.every(({ id }) => isDraining(id))) {
+    const ids = fitting.map(({ id }) => id).join(', ');
+    return told(WaitReason.NODES_DRAINING, `every node that fits is being drained: ${ids}`);
+  }
+  return undefined;
+}
+
+function waitingForCap(
+  { taskId, taskCap, queue: name }: QueueItem,
+  around: Surroundings,
+): Waiting | undefined {
+  const running = around.queue.running(taskId);
+  if (taskCap > 0 && running >= taskCap) {
+    return told(
+      WaitReason.TASK_CAP,
+      `${running} sessions of its task run, max_running_sessions is ${taskCap}`,
+    );
+  }
+  const share = around.queue.shares.of(name);
+  if (isAtCap(share)) {
+    const message = `${share.running} sessions of queue ${name} run, its max_running is ${share.maxRunning}`;
+    return told(WaitReason.QUEUE_CAP, message);
+  }
+  return undefined;
+}
+
+function waitingForTurn(
+  item: QueueItem,
+  spec: TaskSpec,
+  { nodes, isDraining, logFull }: Surroundings,
+  queue: DispatchQueue,
+): Waiting {
+  if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
+  const ahead = queue.ahead(item);
+  const before = `${count(ahead, 'session')} of queue ${item.queue} before it`;
+  const open = nodesFor(spec, nodes).filter(({ id }) => !isDraining(id));
+  if (open.some(canPrepare)) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
+  const full = `${count(open.length, 'node')} that fit are full`;
+  return told(WaitReason.NODES_FULL, `${full}; ${before}`, ahead);
+}
+
+function waitingToRun(nodeId: string, { nodes, engines, logFull }: Surroundings): Waiting {
+  const node = nodes.get(nodeId);
+  if (node !== undefined && canRun(node)) {
+    const engine = engines.full(nodeId, (id) => nodes.get(id));
+    if (engine !== undefined) {
+      const message = `the engine ${engine.name} has its max_sessions, ${engine.maxSessions}`;
+      return told(WaitReason.ENGINE_CAP, message);
+    }
+    if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
+  }
+  const slots = node?.heartbeat?.runSlots ?? 0;
+  return told(
+    WaitReason.RUN_SLOT,
+    `${node?.running.size ?? 0} of ${slots} run slots of node ${nodeId} are taken`,
+  );
+}
+
+const nodesFor = (spec: TaskSpec, nodes: Nodes): NodeState[] =>
+  nodes.healthy.filter((node) => offers(node, needOf(spec)));
+
+const told = (reason: WaitReason, message: string, ahead = 0): Waiting =>
+  create(WaitingSchema, { reason, message, ahead });
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;

@@ -1,0 +1,76 @@
+// RetrySessions: gives ended sessions of a task new attempts; answers when that is committed. A task that is in the archive
+// comes back into memory for it.
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { RetryOnly, RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { sleep } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
+import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
+import { archivedChanges } from '../archive/lookup.ts';
+import type { SchedulerContext } from '../context.ts';
+import { taskOf } from '../domain/lookup.ts';
+import { goesAgain } from '../domain/retry.ts';
+import { groupIdOf, retried, sessionOf } from '../domain/session.ts';
+import { allEnded, type TaskState } from '../domain/state.ts';
+import { taskView } from '../domain/view.ts';
+import * as events from '../events.ts';
+
+const LOOK_MS = 20;
+
+export function retrySessions(
+  ctx: SchedulerContext,
+): Pick<ServiceImpl<typeof RolloutService>, 'retrySessions'> {
+  return {
+    async retrySessions({ taskId, only }) {
+      for (;;) {
+        const task = await inMemory(ctx, taskId);
+        await notBeingAnnounced(ctx, task);
+        const sessionIds = await goAgain(ctx, task, only);
+        // It may have gone to the archive before this was committed: then nothing has come of it.
+        if (ctx.board.state.tasks.get(taskId) !== task) continue;
+        if (sessionIds.length > 0) events.sessionsRetried(ctx.log, task, sessionIds.length);
+        return { task: taskView(task), sessionIds };
+      }
+    },
+  };
+}
+
+/** The sessions that go again, once that is committed. */
+async function goAgain({ board }: SchedulerContext, task: TaskState, only: RetryOnly): Promise<string[]> {
+  board.journal.admit();
+  const nowMs = Date.now();
+  const groupId = groupIdOf(task.announced ? task.round + 1 : task.round);
+  const again = task.sessions
+    .map((_, i) => ({ task, record: board.journal.latest(task, i) }))
+    .filter(({ record }) => goesAgain(record, only));
+  const changes = again.map((found) => board.change(found, retried(found.record, groupId, nowMs)));
+  await board.journal.within(Promise.all([...changes, board.journal.settled()]).then(() => {}));
+  return again.map(({ record }) => sessionOf(record).sessionId);
+}
+
+/** Throws NOT_FOUND, or LIVE_SESSIONS_LIMIT where it cannot come back. */
+async function inMemory({ board, archive, admission }: SchedulerContext, taskId: string): Promise<TaskState> {
+  const { state, journal } = board;
+  if (!state.tasks.has(taskId)) {
+    const changes = await archivedChanges(archive, taskId);
+    // Another call may have brought it back, and its sessions may be under way.
+    if (changes !== undefined && !state.tasks.has(taskId)) {
+      admission.checkRoom(changes.length);
+      await journal.within(journal.propose(...changes));
+    }
+  }
+  return taskOf(state, taskId);
+}
+
+/** A group that is complete is published any moment: nothing may be added to it any more. */
+async function notBeingAnnounced({ board, signal }: SchedulerContext, task: TaskState): Promise<void> {
+  const until = performance.now() + RPC_TIMEOUT_MS;
+  for (;;) {
+    await board.journal.within(board.journal.settled());
+    if (!allEnded(task) || task.announced) return;
+    if (signal.aborted || performance.now() > until) {
+      const { taskId } = task.record;
+      throw new PolarError('NATS_UNAVAILABLE', `the group of ${taskId} is being announced; call again`);
+    }
+    await sleep(LOOK_MS, signal);
+  }
+}

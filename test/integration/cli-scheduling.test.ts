@@ -1,0 +1,105 @@
+// The commands about queues, attempts and nodes, against a scheduler and a node that answers over NATS.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { type Ended, polar } from '../support/cli.ts';
+import { failed, startFakeNode } from '../support/fake-node.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { sessionsOf, startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
+
+describe('polar cancel, retry, queues, drain, status', function () {
+  this.timeout(120_000);
+  let nats: TestNats;
+  let scheduler: TestScheduler;
+  before(async () => {
+    nats = await startNats();
+    scheduler = await startScheduler(nats.url, {}, { rollout: { queues: [{ name: 'nightly', weight: 3 }] } });
+  });
+  after(async () => {
+    await scheduler[Symbol.asyncDispose]();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  const run = (...args: string[]): Promise<Ended> => polar([...args, '--rollout-url', scheduler.url]);
+  const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const { code, stdout, stderr } = await run(...args, '--json');
+    expect(code, stderr).to.equal(0);
+    return JSON.parse(stdout);
+  };
+  const allEnded = (taskId: string): Promise<void> =>
+    until('all have ended', async () =>
+      (await sessionsOf(scheduler.client, taskId)).every(({ endTime }) => endTime !== undefined),
+    );
+
+  it('say why a session waits, and cancel it alone', async () => {
+    const spec = taskSpec('waits', { numSamples: 2, queue: 'nightly' });
+    const { sessionIds } = await scheduler.client.submitTask({ spec });
+    const [first = '', second = ''] = sessionIds;
+    const shown = await run('status', first);
+    expect(shown.stdout).to.contain('QUEUED').and.contain('waits: no node: no node sends heartbeats');
+    expect(await json('status', first)).to.have.nested.property('waiting.reason', 'WAIT_REASON_NO_NODE');
+    const queues = await run('queues');
+    expect(queues.stdout).to.match(/nightly +3 +– +2 +0/);
+    expect((await run('cancel', first)).stdout.trim()).to.equal(`session ${first}: cancelled`);
+    expect(await json('cancel', second)).to.deep.equal({ session_id: second, outcome: 'cancelled' });
+    const unknown = await run('cancel', 'nothing');
+    expect(unknown.stderr).to.contain('NOT_FOUND: there is no task nothing');
+    expect(unknown.code).to.equal(1);
+  });
+
+  it('cancel ahead of a submit', async () => {
+    expect((await run('cancel', 'unborn', '--ahead')).stdout.trim()).to.equal('task unborn: cancelled ahead');
+    const refused = await scheduler.client.submitTask({ spec: taskSpec('unborn') }).catch((error) => error);
+    expect(refused.reason).to.equal('TASK_CANCELLED');
+  });
+
+  it('try infrastructure failures again, and show every attempt', async () => {
+    await using node = await startFakeNode(nats.url);
+    const { run: runs } = node.on;
+    node.on.run = () => failed('run', 'SANDBOX_FAILED', 'on purpose');
+    await scheduler.client.submitTask({ spec: taskSpec('again', { maxAttempts: 1 }) });
+    await allEnded('again');
+    node.on.run = runs;
+    const [id = ''] = (await json('retry', 'again'))['session_ids'] as string[];
+    await allEnded('again');
+    const shown = await run('status', id);
+    expect(shown.stdout).to.match(/1 +node-1 .*SANDBOX_FAILED: on purpose/);
+    expect(shown.stdout).to.match(/2 +node-1 /);
+    expect((await run('retry', 'again', '--only', 'missing')).stdout).to.contain('nothing to try again');
+    expect((await run('retry', 'again', '--only', 'some')).code).to.equal(2);
+  });
+
+  it('resume a task with what is missing', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-resume-'));
+    try {
+      const file = join(folder, 'task.json');
+      const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+      writeFileSync(file, JSON.stringify({ task_id: 'resumed', instruction: 'x', num_samples: 2, agent }));
+      const [first = '', second = ''] = (await json('submit', file, '--resume'))['session_ids'] as string[];
+      await scheduler.client.cancelSession({ sessionId: first });
+      await json('submit', file, '--resume');
+      const ended = async (): Promise<boolean[]> =>
+        (await sessionsOf(scheduler.client, 'resumed')).map(({ state }) => state === SessionState.ENDED);
+      expect(await ended()).to.deep.equal([false, false]);
+      await scheduler.client.cancelSession({ sessionId: second });
+      await json('submit', file);
+      expect(await ended()).to.deep.equal([false, true]);
+      await scheduler.client.cancelTask({ taskId: 'resumed' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('drain a node and take it back', async () => {
+    await using _node = await startFakeNode(nats.url, { id: 'node-2' });
+    await until('the node is known', async () =>
+      (await scheduler.client.listNodes({})).nodes.some(({ nodeId }) => nodeId === 'node-2'),
+    );
+    expect((await run('drain', 'node-2')).stdout).to.contain('draining, 0 sessions');
+    expect((await run('status')).stdout).to.match(/node-2 +draining/);
+    expect(await json('drain', 'node-2', '--undo')).to.include({ draining: false });
+    expect((await run('drain', 'node-none')).stderr).to.contain('NOT_FOUND');
+  });
+});

@@ -1,0 +1,278 @@
+// What is docker's own: isolation, images, the engine that comes and goes, and that nothing outlives the manager.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sleep } from '../../services/common/clock.ts';
+import { sha256 } from '../../services/common/ids.ts';
+import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
+import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
+import {
+  dockerIsThere,
+  PROGRAMS_IMAGE,
+  startDockerWithPrograms,
+  type TestDocker,
+} from '../support/docker.ts';
+import { hostBait, outsideServer } from '../support/host-bait.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+
+const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
+const PROBE = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
+const WORKSPACE = '/polar/session/workspace';
+const spec = { backend: 'docker', image: PROGRAMS_IMAGE };
+const KILL_ROUNDS = 6;
+const KILL_SPREAD_MS = 600;
+
+const errorOf = async (promise: Promise<unknown>): Promise<{ reason: string; message: string }> =>
+  await promise.then(
+    () => ({ reason: 'none', message: '' }),
+    (error) => error,
+  );
+const nodeOf = (docker: TestDocker) => ({ docker: { socket: docker.socket, pull: 'never' as const } });
+
+if (dockerIsThere) {
+  for (const remapped of [false, true]) {
+    describe(`runtime-prewarm: isolation with docker${remapped ? ', users mapped' : ''}`, function () {
+      this.timeout(60_000);
+      let nats: TestNats;
+      let docker: TestDocker;
+      let node: TestNode;
+      before(async () => {
+        [nats, docker] = await Promise.all([startNats(), startDockerWithPrograms({ remapped })]);
+        node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
+      });
+      after(async () => {
+        await node[Symbol.asyncDispose]();
+        await docker[Symbol.asyncDispose]();
+        await nats[Symbol.asyncDispose]();
+      });
+
+      it('lets no probe through', async () => {
+        await using bait = await hostBait(node.folder);
+        await using outside = await outsideServer();
+        process.env['POLAR_TEST_BAIT'] = 'bait-env-91c2';
+        const other = await node.acquire({ spec, session: 'other' });
+        await node.sh(other, 'echo mine > secret');
+        const id = await node.acquire({ spec, session: 'probe' });
+        const probe = `${WORKSPACE}/probe.py`;
+        await node.runtimes.putFiles({ runtimeId: id, files: [{ target: probe, content: PROBE }] });
+        const { out, err, exitCode } = await node.sh(id, '', {
+          argv: ['python3', '-ISu', probe],
+          proxyAccess: true,
+          env: {
+            PROBE_IMAGE: 'yes',
+            PROBE_HOST_FILE: bait.file,
+            PROBE_OTHER_FILE: join(await mergedFolder(docker, other), WORKSPACE, 'secret'),
+            PROBE_TCP: bait.tcp,
+            PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
+            PROBE_ABSTRACT: bait.abstract,
+            PROBE_HOST_ENV: 'bait-env-91c2',
+            PROBE_HOST_PROC: 'sleep 98765',
+            PROBE_FDS: inheritedDescriptors().join(' '),
+            PROBE_PROXY: '127.0.0.1:4141',
+          },
+        });
+        const lines = out.trim().split('\n');
+        expect(
+          lines.filter((line) => !line.startsWith('ok ')),
+          err,
+        ).to.eql([]);
+        expect(lines.length).to.be.greaterThan(40);
+        expect(exitCode, err).to.equal(0);
+      });
+
+      it("keeps a command from ending the container's own processes", async () => {
+        const id = await node.acquire({ spec });
+        const { out } = await node.sh(
+          id,
+          'kill -KILL 1; kill -KILL -1; for p in $(seq 2 9); do kill -9 $p; done',
+        );
+        expect(out).to.equal('');
+        expect((await node.sh(id, 'echo alive')).out).to.equal('alive\n');
+      });
+
+      it('owns the files of the image only where users are mapped', async () => {
+        const id = await node.acquire({ spec });
+        const { out } = await node.sh(id, 'id -u; touch /usr/new 2> /dev/null && echo written; cd && pwd');
+        expect(out).to.equal(remapped ? '0\nwritten\n/root\n' : '200000\n/polar/home\n');
+      });
+    });
+  }
+
+  describe('runtime-prewarm: docker', function () {
+    this.timeout(120_000);
+    let nats: TestNats;
+    let docker: TestDocker;
+    before(async () => {
+      [nats, docker] = await Promise.all([startNats(), startDockerWithPrograms()]);
+    });
+    after(async () => {
+      await docker[Symbol.asyncDispose]();
+      await nats[Symbol.asyncDispose]();
+    });
+
+    describe('while its engine runs', () => {
+      let node: TestNode;
+      before(async () => {
+        node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
+      });
+      after(() => node[Symbol.asyncDispose]());
+      afterEach(async () => {
+        const { runtimes } = await node.runtimes.listRuntimes({});
+        await Promise.all(runtimes.map(({ runtimeId }) => node.runtimes.releaseRuntime({ runtimeId })));
+      });
+
+      it('offers its images, and refuses one that is not there by name', async () => {
+        const { backends } = await node.runtimes.listRuntimes({});
+        expect(backends.find(({ name }) => name === 'docker')).to.deep.include({
+          isolates: true,
+          images: [PROGRAMS_IMAGE],
+        });
+        for (const image of ['no-such:1', '']) {
+          const error = await errorOf(node.acquire({ spec: { ...spec, image } }));
+          expect(error.reason).to.equal('IMAGE_NOT_FOUND');
+          expect(error.message).to.contain(image === '' ? 'set runtime.image' : '"no-such:1"');
+        }
+      });
+
+      it('runs nothing of an image by itself', async () => {
+        const empty = join(node.folder, 'empty');
+        mkdirSync(empty);
+        await docker.importFolder(empty, 'bare:1');
+        const changes = [
+          'ENTRYPOINT ["/bin/false"]',
+          'CMD ["x"]',
+          'USER 12',
+          'WORKDIR /nowhere/here',
+          'ENV OF=image',
+        ];
+        await docker.change(PROGRAMS_IMAGE, 'entered:1', changes);
+        const id = await node.acquire({ spec: { ...spec, image: 'entered:1' } });
+        expect((await node.sh(id, 'echo "$OF"; id -u; pwd')).out).to.equal(`image\n200000\n${WORKSPACE}\n`);
+        const error = await errorOf(node.acquire({ spec: { ...spec, image: 'bare:1' } }));
+        expect(error).to.include({ reason: 'BACKEND_UNAVAILABLE' });
+        expect(error.message).to.match(/its image needs the program cat/);
+      });
+
+      it('refuses by name what this engine cannot give', async () => {
+        const gpus = await errorOf(node.acquire({ spec: { ...spec, gpus: 1 } }));
+        expect(gpus).to.include({ reason: 'BACKEND_UNAVAILABLE' });
+        expect(gpus.message).to.contain('runtime.gpus');
+        const storage = await errorOf(node.acquire({ spec: { ...spec, storageMb: 64 } }));
+        expect(storage).to.include({ reason: 'BACKEND_UNAVAILABLE' });
+        expect(storage.message).to.contain('runtime.storage_mb');
+        expect(await containers(docker, node)).to.eql([]);
+      });
+
+      it('ends a command that hits its memory limit, and says so', async () => {
+        const id = await node.acquire({ spec: { ...spec, memoryMb: 64 } });
+        const script = "python3 -c 'a = bytearray(200 << 20)'; echo survived; sleep 20";
+        const result = await node.sh(id, script);
+        expect(result).to.include({
+          outOfMemory: true,
+          empty: true,
+          exitCode: 137,
+          timedOut: false,
+        });
+        expect(Number(result.peakMemoryBytes)).to.be.within(32 << 20, 70 << 20);
+        const next = await node.sh(id, 'echo next');
+        expect(next).to.include({ outOfMemory: false, out: 'next\n' });
+      });
+
+      it('survives a fork bomb, and proves that nothing of it is left', async () => {
+        const id = await node.acquire({ spec });
+        const script = 'f() { f & f & sleep 5; }; f 2>/dev/null; sleep 60';
+        const result = await node.sh(id, script, { timeoutMs: 1_500 });
+        expect(result).to.include({ timedOut: true, empty: true });
+        expect((await node.sh(id, 'echo alive | cat')).out).to.equal('alive\n');
+      });
+
+      it('removes the container with the lease, and one of ours that nobody holds', async () => {
+        const id = await node.acquire({ spec });
+        expect(await containers(docker, node)).to.have.length(1);
+        const label = `${LABELS.instance}=${instanceOf(node)}`;
+        await docker.docker('create', '--label', label, '--network', 'none', PROGRAMS_IMAGE, 'true');
+        await eventually('the stray one is gone', async () => (await containers(docker, node)).length === 1);
+        expect((await node.sh(id, 'echo held')).out).to.equal('held\n');
+        await node.runtimes.releaseRuntime({ runtimeId: id });
+        await eventually('none is left', async () => (await containers(docker, node)).length === 0);
+      });
+    });
+
+    it('leaves no process and no container behind after SIGKILL of the manager', async () => {
+      await using node = await startNode({ natsUrl: nats.url, node: nodeOf(docker), start: false });
+      for (let round = 0; round < KILL_ROUNDS; round++) {
+        const manager = await startManager(node);
+        const id = await node.acquire({ spec });
+        node.sh(id, 'setsid sleep 77101 & (sleep 77102 &) ; trap "" TERM HUP; sleep 77103').catch(() => {});
+        const more = [node.acquire({ spec }), node.acquire({ spec })];
+        for (const one of more) one.catch(() => {});
+        await sleep((round * KILL_SPREAD_MS) / KILL_ROUNDS);
+        manager.kill('SIGKILL');
+        await once(manager, 'exit');
+        await eventually('no process is left', () => processesWith('sleep 7710').length === 0);
+        await eventually('no container is left', async () => (await containers(docker, node)).length === 0);
+      }
+    });
+
+    it('tells a run that it has lost its sandbox when the engine dies, and goes on with the next', async () => {
+      await using node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
+      const id = await node.acquire({ spec });
+      const running = errorOf(node.sh(id, 'setsid sleep 77111 & sleep 77112'));
+      await eventually('it runs', () => processesWith('sleep 7711').length >= 2);
+      await docker.kill();
+      expect(await running).to.include({ reason: 'RUNTIME_LOST' });
+      expect(processesWith('sleep 7711')).to.eql([]);
+      expect(await errorOf(node.sh(id, 'true'))).to.include({ reason: 'RUNTIME_LOST' });
+      await eventually('docker is not offered', async () => (await offered(node)) !== undefined);
+      expect(await offered(node)).to.match(/no engine answers at .*docker.sock: start Docker/);
+      const without = await errorOf(node.acquire({ spec }));
+      expect(without).to.include({ reason: 'BACKEND_UNAVAILABLE' });
+      await docker.start();
+      await eventually('docker is offered', async () => (await offered(node)) === undefined);
+      const next = await node.acquire({ spec });
+      expect((await node.sh(next, 'echo next')).out).to.equal('next\n');
+      await eventually('the lost one is gone', async () => (await containers(docker, node)).length === 1);
+    });
+
+    it('fetches an image where it may, and says why it could not', async () => {
+      const may = { docker: { socket: docker.socket, pull: 'missing' as const } };
+      await using node = await startNode({ natsUrl: nats.url, node: may });
+      // Nothing listens there.
+      const error = await errorOf(node.acquire({ spec: { ...spec, image: '127.0.0.1:1/tools/none:2' } }));
+      expect(error).to.include({ reason: 'IMAGE_NOT_FOUND' });
+      expect(error.message).to.match(/could not be pulled: .*refused/);
+    });
+  });
+}
+
+/** Why docker is not offered, undefined where it is. */
+async function offered(node: TestNode): Promise<string | undefined> {
+  const { backends } = await node.runtimes.listRuntimes({});
+  return backends.find(({ name }) => name === 'docker')?.unavailable?.message;
+}
+
+const instanceOf = ({ folder }: TestNode): string =>
+  `polar-${sha256(join(folder, 'data/nodes/node-1')).slice(0, 12)}`;
+
+async function containers(docker: TestDocker, node: TestNode): Promise<string[]> {
+  const filter = `label=${LABELS.instance}=${instanceOf(node)}`;
+  return (await docker.docker('ps', '--all', '--quiet', '--filter', filter)).split('\n').filter(Boolean);
+}
+
+/** Where the host has the files of a container. */
+async function mergedFolder(docker: TestDocker, runtimeId: string): Promise<string> {
+  const filter = `label=${LABELS.runtime}=${runtimeId}`;
+  const id = (await docker.docker('ps', '--quiet', '--filter', filter)).trim();
+  return (await docker.docker('inspect', '--format', '{{.GraphDriver.Data.MergedDir}}', id)).trim();
+}
+
+async function startManager(node: TestNode): Promise<ChildProcess> {
+  const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+  const url = `http://127.0.0.1:${node.port}/readyz`;
+  const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
+  await eventually('the manager is ready', isReady);
+  return manager;
+}

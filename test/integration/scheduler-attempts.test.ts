@@ -1,0 +1,398 @@
+// What becomes of sessions on request, with a real nats-server and a node that answers over NATS: cancel, retry, early stop,
+// and how their end is told: long poll, resumed watch, callback.
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { CallbackState, RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { failed, startFakeNode } from '../support/fake-node.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import {
+  groupOf,
+  sessionsOf,
+  spawnScheduler,
+  startScheduler,
+  type TestScheduler,
+  taskSpec,
+  until,
+} from '../support/scheduler.ts';
+
+const SECRET = 'callback-key';
+
+/** A callback that came. */
+interface Told {
+  readonly id: string;
+  readonly signature: string;
+  readonly body: string;
+}
+
+/** Answers with the statuses given, in order, then with 200. */
+async function startReceiver(
+  statuses: readonly number[],
+): Promise<{ url: string; told: Told[] } & AsyncDisposable> {
+  const left = [...statuses];
+  const told: Told[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const header = (name: string): string => String(request.headers[name] ?? '');
+      const body = Buffer.concat(chunks).toString();
+      told.push({ id: header('polar-event-id'), signature: header('polar-signature'), body });
+      const status = left.shift() ?? 200;
+      response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    told,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+describe('scheduler attempts', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  let scheduler: TestScheduler;
+  const start = (): Promise<TestScheduler> =>
+    startScheduler(nats.url, { callbackPauseMs: 20 }, { callbackSecret: SECRET });
+  beforeEach(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+    scheduler = await start();
+  });
+  afterEach(async () => {
+    await scheduler[Symbol.asyncDispose]();
+    await bus.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  const restart = async (): Promise<void> => {
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await start();
+  };
+  const submit = async (spec: TaskSpec): Promise<string[]> =>
+    (await scheduler.client.submitTask({ spec })).sessionIds;
+  const outcomes = async (taskId: string): Promise<string[]> =>
+    (await sessionsOf(scheduler.client, taskId)).map(({ outcome }) => Outcome[outcome]);
+
+  describe('cancel', () => {
+    it('of one session ends it alone', async () => {
+      await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+      const [first, second] = await submit(taskSpec('one-of-two', { numSamples: 2 }));
+      await until('both run', () => node.taken.filter(({ kind }) => kind.case === 'run').length === 2);
+      const { session } = await scheduler.client.cancelSession({ sessionId: first ?? '' });
+      expect(session).to.include({ state: SessionState.ENDED, outcome: Outcome.CANCELLED });
+      expect(session?.failure).to.include({ reason: 'CANCELLED', message: 'the session was cancelled' });
+      const again = await scheduler.client.cancelSession({ sessionId: first ?? '' });
+      expect(again.session?.endTime).to.deep.equal(session?.endTime);
+      const other = await scheduler.client.getSession({ sessionId: second ?? '' });
+      expect(other.session?.state).to.equal(SessionState.RUNNING);
+      await until('its sandbox is revoked', () => node.sandboxes.size === 1);
+      const unknown = await scheduler.client.cancelSession({ sessionId: 's-none-0' }).catch((error) => error);
+      expect(unknown.reason).to.equal('NOT_FOUND');
+      await scheduler.client.cancelTask({ taskId: 'one-of-two' });
+    });
+
+    it('of a task that is not there yet refuses its submit, through a restart', async () => {
+      const { task } = await scheduler.client.cancelTask({ taskId: 'later', ahead: true });
+      expect(task).to.equal(undefined);
+      await restart();
+      const refused = await scheduler.client.submitTask({ spec: taskSpec('later') }).catch((error) => error);
+      expect(refused.reason).to.equal('TASK_CANCELLED');
+      await submit(taskSpec('another'));
+      const there = await scheduler.client.cancelTask({ taskId: 'another', ahead: true });
+      expect(there.task?.sessionsByOutcome).to.deep.equal({ cancelled: 1 });
+      const bad = await scheduler.client
+        .cancelTask({ taskId: 'no/task', ahead: true })
+        .catch((error) => error);
+      expect(bad.reason).to.equal('INVALID_REQUEST');
+    });
+
+    it('ahead and submit at once leave no task that runs', async () => {
+      const { client } = scheduler;
+      const results = await Promise.allSettled(
+        Array.from({ length: 20 }, async (_, i) => {
+          const submitted = client.submitTask({ spec: taskSpec(`race-${i}`) });
+          await Promise.allSettled([submitted, client.cancelTask({ taskId: `race-${i}`, ahead: true })]);
+          await submitted;
+        }),
+      );
+      const { tasks } = await client.listTasks({ summary: true });
+      const taken = new Set(tasks.map(({ taskId }) => taskId));
+      expect(taken.size).to.equal(results.filter(({ status }) => status === 'fulfilled').length);
+      for (const task of tasks) expect(task.sessionsByState).to.deep.equal({ ended: 1 });
+    });
+  });
+
+  describe('retry', () => {
+    it('gives infrastructure failures of an announced group new attempts, as a group of their own', async () => {
+      await using node = await startFakeNode(nats.url);
+      const { run } = node.on;
+      let broken = true;
+      node.on.run = (work) =>
+        broken && work.ref?.sampleIndex !== 0 ? failed('run', 'ENGINE_UNAVAILABLE') : run(work);
+      const ids = await submit(taskSpec('again', { numSamples: 3, maxAttempts: 2 }));
+      const first = await groupOf(bus, 'again');
+      expect(first.sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal([
+        'COMPLETED',
+        'INFRASTRUCTURE_ERROR',
+        'INFRASTRUCTURE_ERROR',
+      ]);
+      broken = false;
+      const retried = await scheduler.client.retrySessions({ taskId: 'again' });
+      expect(retried.sessionIds).to.deep.equal(ids.slice(1));
+      expect((await scheduler.client.retrySessions({ taskId: 'again' })).sessionIds).to.deep.equal([]);
+      await until('all have completed', async () =>
+        (await outcomes('again')).every((outcome) => outcome === 'COMPLETED'),
+      );
+      const second = await groupOf(bus, 'again', undefined, 'g1');
+      expect(second.sessions.map(({ sessionId }) => sessionId)).to.deep.equal(ids.slice(1));
+      for (const result of second.sessions) {
+        expect(result).to.include({ attempt: 3, outcome: Outcome.COMPLETED, reward: 0.5 });
+      }
+      const [kept, session] = await sessionsOf(scheduler.client, 'again');
+      expect(kept).to.include({ groupId: 'g0', attempt: 1 });
+      expect(session).to.include({ groupId: 'g1', attempt: 3 });
+      expect(session?.attempts.map(({ failure }) => failure?.reason)).to.deep.equal([
+        'ENGINE_UNAVAILABLE',
+        'ENGINE_UNAVAILABLE',
+        undefined,
+      ]);
+      expect(
+        session?.attempts.every(({ nodeId, endTime }) => nodeId === 'node-1' && endTime !== undefined),
+      ).to.equal(true);
+      const { task } = await scheduler.client.getTask({ taskId: 'again' });
+      expect(task).to.include({ groupId: 'g1', meanReward: 0.5 });
+      expect(task?.sessionsByOutcome).to.deep.equal({ completed: 3 });
+    });
+
+    it('counts attempts anew, and survives a restart in the middle', async () => {
+      await using node = await startFakeNode(nats.url, {
+        on: { run: () => failed('run', 'SANDBOX_FAILED') },
+      });
+      await submit(taskSpec('twice', { maxAttempts: 2 }));
+      await groupOf(bus, 'twice');
+      node.on.run = () => undefined;
+      await scheduler.client.retrySessions({ taskId: 'twice' });
+      await until('the third attempt runs', async () => {
+        const [session] = await sessionsOf(scheduler.client, 'twice');
+        return session?.attempt === 3 && session.state === SessionState.RUNNING;
+      });
+      await restart();
+      const [session] = await sessionsOf(scheduler.client, 'twice');
+      expect(session).to.include({ attempt: 3, groupId: 'g1', outcome: Outcome.UNSPECIFIED });
+      node.on.run = () => failed('run', 'SANDBOX_FAILED');
+      const ref = node.taken.find(({ ref, kind }) => ref?.attempt === 3 && kind.case === 'run')?.ref;
+      await node.fact(ref!, failed('run', 'SANDBOX_FAILED'));
+      const [result] = (await groupOf(bus, 'twice', undefined, 'g1')).sessions;
+      expect(result).to.include({ attempt: 4, outcome: Outcome.INFRASTRUCTURE_ERROR });
+    });
+
+    it('chooses by what failed, and adds to a group that is not announced yet', async () => {
+      await using node = await startFakeNode(nats.url, { runSlots: 8, prepareSlots: 8, readySlots: 8 });
+      const { run } = node.on;
+      node.on.run = (work) => {
+        switch (work.ref?.sampleIndex) {
+          case 0:
+            return { case: 'ran', value: { outcome: Outcome.HARNESS_ERROR, exitCode: 1 } };
+          case 1:
+            return failed('run', 'SANDBOX_FAILED');
+          case 2:
+            return undefined;
+          default:
+            return run(work);
+        }
+      };
+      const ids = await submit(taskSpec('mixed', { numSamples: 4, maxAttempts: 1 }));
+      await scheduler.client.cancelSession({ sessionId: ids[3] ?? '' });
+      await until(
+        'three have ended',
+        async () =>
+          (await outcomes('mixed')).join() === 'HARNESS_ERROR,INFRASTRUCTURE_ERROR,UNSPECIFIED,CANCELLED',
+      );
+      node.on.run = run;
+      const retry = async (only: RetryOnly) =>
+        (await scheduler.client.retrySessions({ taskId: 'mixed', only })).sessionIds;
+      expect(await retry(RetryOnly.MISSING)).to.deep.equal([ids[1], ids[3]]);
+      expect(await retry(RetryOnly.FAILED)).to.deep.equal([ids[0]]);
+      await scheduler.client.cancelSession({ sessionId: ids[2] ?? '' });
+      const group = await groupOf(bus, 'mixed');
+      expect(group.sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal([
+        'COMPLETED',
+        'COMPLETED',
+        'CANCELLED',
+        'COMPLETED',
+      ]);
+    });
+  });
+
+  describe('early stop', () => {
+    it('ends what is left when enough sessions are usable, each once', async () => {
+      await using node = await startFakeNode(nats.url, { runSlots: 8, prepareSlots: 8, readySlots: 8 });
+      const { run, build } = node.on;
+      node.on.run = (work) => ((work.ref?.sampleIndex ?? 0) < 3 ? run(work) : undefined);
+      node.on.build = async (work) => {
+        const built = await build(work);
+        const trainedTokens = work.ref?.sampleIndex === 0 ? 0n : 7n;
+        return { case: 'built', value: { ...(built?.value as object), stats: { traces: 1, trainedTokens } } };
+      };
+      const earlyStop = { minUsableSessions: 2, grace: durationFromMs(100) };
+      await submit(taskSpec('early', { numSamples: 6, earlyStop }));
+      const group = await groupOf(bus, 'early');
+      expect(group.sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal([
+        'COMPLETED',
+        'COMPLETED',
+        'COMPLETED',
+        'CANCELLED',
+        'CANCELLED',
+        'CANCELLED',
+      ]);
+      for (const { failure } of group.sessions.slice(3)) expect(failure?.reason).to.equal('EARLY_STOPPED');
+      await until('all sandboxes are revoked', () => node.sandboxes.size === 0);
+      const missing = await scheduler.client.retrySessions({ taskId: 'early', only: RetryOnly.MISSING });
+      expect(missing.sessionIds).to.deep.equal([]);
+    });
+
+    it('happens after a restart too', async () => {
+      await using node = await startFakeNode(nats.url);
+      const { run, build } = node.on;
+      node.on.run = (work) => (work.ref?.sampleIndex === 0 ? run(work) : undefined);
+      node.on.build = async (work) => {
+        const built = await build(work);
+        return { case: 'built', value: { ...(built?.value as object), stats: { trainedTokens: 1n } } };
+      };
+      const earlyStop = { minUsableSessions: 1, grace: durationFromMs(1_000) };
+      await submit(taskSpec('early-restart', { numSamples: 2, earlyStop }));
+      await until('one has ended', async () => (await outcomes('early-restart'))[0] === 'COMPLETED');
+      await restart();
+      expect(await outcomes('early-restart')).to.deep.equal(['COMPLETED', 'UNSPECIFIED']);
+      const group = await groupOf(bus, 'early-restart');
+      expect(group.sessions[1]?.failure?.reason).to.equal('EARLY_STOPPED');
+    });
+  });
+
+  describe('telling', () => {
+    it('answers a long poll when all have ended, or when its time is over', async () => {
+      await submit(taskSpec('polled', { numSamples: 2 }));
+      const ask = (ms: number) =>
+        scheduler.client.getTask({ taskId: 'polled', wait: durationFromMs(ms), summary: true });
+      const early = await ask(50);
+      expect(early.task?.sessionsByState).to.deep.equal({ queued: 2 });
+      expect(early.task?.spec).to.equal(undefined);
+      expect(early.task?.taskId).to.equal('polled');
+      const polling = ask(60_000);
+      await using _node = await startFakeNode(nats.url);
+      expect((await polling).task?.sessionsByState).to.deep.equal({ ended: 2 });
+      const refused = await ask(60_001).catch((error) => error);
+      expect(refused.reason).to.equal('INVALID_REQUEST');
+    });
+
+    it('goes on with a watch where it was cut, through a restart', async () => {
+      const ids = await submit(taskSpec('watched', { numSamples: 3 }));
+      await scheduler.client.cancelSession({ sessionId: ids[1] ?? '' });
+      let cursor = '';
+      const seen: string[] = [];
+      for await (const answer of scheduler.client.watchTask({ taskId: 'watched', summary: true })) {
+        seen.push(answer.session?.sessionId ?? '');
+        cursor = answer.cursor;
+        expect(answer.task?.spec).to.equal(undefined);
+        if (seen.length === 3) break;
+      }
+      expect(seen).to.deep.equal([ids[0], ids[2], ids[1]]);
+      await restart();
+      await scheduler.client.cancelSession({ sessionId: ids[2] ?? '' });
+      const later: string[] = [];
+      for await (const answer of scheduler.client.watchTask({ taskId: 'watched', resumeCursor: cursor })) {
+        if (answer.session !== undefined) later.push(answer.session.sessionId);
+        if (later.length === 1) await scheduler.client.cancelSession({ sessionId: ids[0] ?? '' });
+      }
+      expect(later).to.deep.equal([ids[2], ids[0]]);
+      const again: string[] = [];
+      for await (const { session } of scheduler.client.watchTask({
+        taskId: 'watched',
+        resumeCursor: '999999',
+      })) {
+        if (session !== undefined) again.push(session.sessionId);
+      }
+      expect(again).to.have.members(ids);
+    });
+
+    it('calls back, signed, until the receiver takes it, and follows no redirect', async () => {
+      await using receiver = await startReceiver([500, 302]);
+      await using _node = await startFakeNode(nats.url);
+      const ids = await submit(taskSpec('told', { numSamples: 2, callbackUrl: receiver.url }));
+      await until('it is taken', async () => {
+        const { task } = await scheduler.client.getTask({ taskId: 'told' });
+        return task?.callbackState === CallbackState.DELIVERED;
+      });
+      expect(receiver.told).to.have.length(3);
+      expect(new Set(receiver.told.map(({ body }) => body)).size).to.equal(1);
+      const { id, signature, body } = receiver.told[2]!;
+      expect(id).to.equal('told:g0');
+      const seconds = /^t=(\d+),/.exec(signature)?.[1];
+      const digest = createHmac('sha256', SECRET).update(`${seconds}.${body}`).digest('hex');
+      expect(signature).to.equal(`t=${seconds},v1=${digest}`);
+      const event = JSON.parse(body);
+      expect(event).to.deep.include({
+        type: 'task.ended',
+        task_id: 'told',
+        group_id: 'g0',
+        mean_reward: 0.5,
+      });
+      expect(event.sessions_by_outcome).to.deep.equal({ completed: 2 });
+      expect(event.sessions.map((one: { session_id: string }) => one.session_id)).to.deep.equal(ids);
+    });
+
+    it('calls back of a cancelled task too, and gives up in the end', async () => {
+      await using receiver = await startReceiver(Array.from({ length: 100 }, () => 503));
+      await scheduler[Symbol.asyncDispose]();
+      scheduler = await startScheduler(nats.url, { callbackPauseMs: 1 });
+      await submit(taskSpec('refused', { callbackUrl: receiver.url }));
+      await scheduler.client.cancelTask({ taskId: 'refused' });
+      await until('it is given up', async () => {
+        const { task } = await scheduler.client.getTask({ taskId: 'refused' });
+        return task?.callbackState === CallbackState.GIVEN_UP;
+      });
+      expect(receiver.told).to.have.length(10);
+      expect(receiver.told[0]?.signature).to.equal('');
+      expect(JSON.parse(receiver.told[0]!.body).sessions_by_outcome).to.deep.equal({ cancelled: 1 });
+    });
+
+    it('calls back after the scheduler was killed', async () => {
+      await using receiver = await startReceiver([503]);
+      await using server = await startNats();
+      await using other = await spawnScheduler(server.url);
+      await other.client.submitTask({ spec: taskSpec('durable', { callbackUrl: receiver.url }) });
+      await other.client.cancelTask({ taskId: 'durable' });
+      await until('it was refused once', () => receiver.told.length > 0);
+      await other.kill();
+      await other.start();
+      await until('it is taken', async () => {
+        const { task } = await other.client.getTask({ taskId: 'durable' });
+        return task?.callbackState === CallbackState.DELIVERED;
+      });
+      expect(new Set(receiver.told.map(({ id }) => id))).to.deep.equal(new Set(['durable:g0']));
+    });
+
+    it('refuses callbacks to anything but http and https', async () => {
+      for (const callbackUrl of ['file:///etc/passwd', 'ftp://h/x', 'no url', 'http://user:pass@h/']) {
+        const refused = await scheduler.client
+          .submitTask({ spec: taskSpec('refused', { callbackUrl }) })
+          .catch((error) => error);
+        expect(refused.reason).to.equal('INVALID_TASK');
+        expect(refused.fields.map(({ field }: { field: string }) => field)).to.deep.equal(['callback_url']);
+      }
+    });
+  });
+});
