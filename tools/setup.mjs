@@ -1,6 +1,7 @@
 // Installs what a fresh machine lacks. Plain JavaScript without dependencies: it runs on Node 20 before npm has run.
 //   node tools/setup.mjs start    what `npm start` needs
 //   node tools/setup.mjs test     what `npm test` needs, too
+//   node tools/setup.mjs deploy   what `npm run test:deploy` needs
 // Each step looks first and does nothing when it is done; all together then take well under a second.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -145,6 +146,14 @@ const TEST_SYSTEM = [
   { binary: 'ip', name: 'iproute2', effect: 'tests of isolation have no other machine to try to reach' },
 ];
 
+const DEPLOY_SYSTEM = [
+  ...TEST_SYSTEM,
+  { binary: 'debootstrap', name: 'debootstrap', effect: 'there is no base image to build from' },
+  { binary: 'docker-compose', name: 'docker-compose', effect: 'docker compose, its successor, is needed' },
+];
+
+const PROFILES = { start: SYSTEM, test: TEST_SYSTEM, deploy: DEPLOY_SYSTEM };
+
 async function natsServer() {
   if (process.env.POLAR_NATS_URL !== undefined || findNatsServer() !== undefined) return;
   ensureNatsServer((text) => say(`${text} …`));
@@ -163,15 +172,18 @@ async function pythonPackages() {
 }
 
 async function main(profile) {
-  if (!['start', 'test'].includes(profile)) throw new Error(`unknown profile ${profile}: start or test`);
+  const packages = PROFILES[profile];
+  if (packages === undefined) {
+    throw new Error(`unknown profile ${profile}: ${Object.keys(PROFILES).join(', ')}`);
+  }
   checkVersions();
   const steps = [
     npmPackages()
       .then(() => harness('pi'))
       .then(() => profile === 'test' && conformance()),
-    systemPackages(profile === 'test' ? TEST_SYSTEM : SYSTEM),
+    systemPackages(packages),
     natsServer(),
-    ...(profile === 'test' ? [pythonPackages()] : []),
+    ...(profile === 'start' ? [] : [pythonPackages()]),
   ];
   const failures = (await Promise.allSettled(steps)).filter(({ status }) => status === 'rejected');
   if (failures.length > 0) throw new Error(failures.map(({ reason }) => reason.message).join('\nsetup: '));

@@ -18,7 +18,7 @@ export interface Command {
   readonly name: string;
   /** One line for the overview. */
   readonly summary: string;
-  /** Operands in order, as shown: `FILE`, `[SESSION]`. */
+  /** Operands in order, as shown: `FILE`, `[SESSION]`; the last one may be `FILE...`, one or more. */
   readonly operands: readonly string[];
   readonly flags: Readonly<Record<string, Flag>>;
   readonly examples: readonly string[];
@@ -74,8 +74,10 @@ function parsed(argv: readonly string[], options: ParseArgsOptionsConfig): Retur
 
 function checkOperands({ operands }: Command, given: readonly string[]): void {
   const needed = operands.filter((operand) => !operand.startsWith('['));
-  if (given.length < needed.length) throw new UsageError(`${needed[given.length]} is missing`);
-  if (given.length > operands.length) throw new UsageError(`unexpected ${given[operands.length]}`);
+  const missing = needed[given.length]?.replace('...', '');
+  if (missing !== undefined) throw new UsageError(`${missing} is missing`);
+  const many = operands.at(-1)?.endsWith('...') === true;
+  if (!many && given.length > operands.length) throw new UsageError(`unexpected ${given[operands.length]}`);
 }
 
 /** The values of a string flag that may be given more than once. */

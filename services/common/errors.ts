@@ -49,6 +49,7 @@ export const REASONS = {
   EARLY_STOPPED: caller(Boundary.TASK, Code.Canceled),
   QUEUE_TIMEOUT: { ...infra(Boundary.MESH, Code.DeadlineExceeded) },
   CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },
+  CALLBACK_REFUSED: caller(Boundary.TASK, Code.FailedPrecondition),
   STREAM_REPLACED: caller(Boundary.MESH, Code.Aborted),
   CONSUMERS_LIMIT: caller(Boundary.MESH, Code.ResourceExhausted),
 
@@ -77,6 +78,9 @@ export const REASONS = {
   RUNTIME_LIMIT: { ...caller(Boundary.SANDBOX, Code.ResourceExhausted), retryable: true },
   UNSAFE_PATH: caller(Boundary.SANDBOX, Code.InvalidArgument),
   FILE_TOO_LARGE: caller(Boundary.SANDBOX, Code.ResourceExhausted),
+  EGRESS_DENIED: caller(Boundary.SANDBOX, Code.PermissionDenied),
+  EGRESS_LIMIT: caller(Boundary.SANDBOX, Code.ResourceExhausted),
+  EGRESS_UNREACHABLE: { ...caller(Boundary.SANDBOX, Code.Unavailable), retryable: true },
 
   UNKNOWN_HARNESS: caller(Boundary.HARNESS, Code.InvalidArgument),
   HARNESS_INSTALL_FAILED: infra(Boundary.HARNESS),

@@ -66,6 +66,8 @@ export const LEASE_HELD_MS = 2_400;
 export const LEASE_RENEW_MS = 750;
 /** Time between two looks of a scheduler that follows. */
 export const LEASE_POLL_MS = 200;
+/** What a call of another service waits for a scheduler that takes over; then it fails as the last try did. */
+export const TAKE_OVER_WAIT_MS = 8_000;
 /** Work whose commit is at most this much older than the log's last one may not be sent; a take-over sends it again. */
 export const WORK_RESEND_MS = 60_000;
 /** Longest wait of a take-over for the facts that came before it; only then is work sent again. */
@@ -80,6 +82,8 @@ export const SIDE_EFFECT_PAUSE_MS = 1_000;
 export const TOMBSTONE_MS = 3_600_000;
 /** Such tasks that are remembered; above, the one of longest ago is forgotten. */
 export const TOMBSTONES_MAX = 10_000;
+/** Queues whose run time is remembered; above, that of the one which ran longest ago is forgotten. */
+export const QUEUES_REMEMBERED_MAX = 1_000;
 /** Time between two looks at the queue budgets of sessions. */
 export const QUEUE_CHECK_MS = 1_000;
 /** Longest wait of one long poll; the caller asks again. */
@@ -102,6 +106,9 @@ export const SCHEDULER_TICK_MS = 100;
 export const NODE_FORGET_MS = 3_600_000;
 /** Sessions of one task; above: INVALID_TASK. */
 export const SAMPLES_PER_TASK_MAX = 16_384;
+/** Tasks of one batch, and their sessions; above: INVALID_TASK. Its commit is at most COMMIT_BYTES_MAX. */
+export const BATCH_TASKS_MAX = 1_000;
+export const BATCH_SESSIONS_MAX = 16_384;
 /** A task spec without its file contents: what the scheduler keeps in memory; above: INVALID_TASK. */
 export const TASK_OUTLINE_BYTES_MAX = 384 * 1024;
 /** Specs of these tasks; above: RESOURCE_EXHAUSTED at submit. */
@@ -194,6 +201,12 @@ export const SESSION_END_TRIES_MAX = 5;
 export const SESSION_END_PAUSE_MS = 1_000;
 /** Model pools that one task may allow; above: INVALID_TASK. */
 export const MODEL_POOLS_PER_TASK_MAX = 16;
+/** Between two words of an LLM proxy about how its engines bear their load, where sessions adapt to it. */
+export const ENGINE_PRESSURE_MS = 2_000;
+/** Such a word that is older says nothing any more. */
+export const ENGINE_PRESSURE_OLD_MS = 7_000;
+/** Between two changes of the sessions that an engine may have: a change must show before the next one. */
+export const ENGINE_LIMIT_STEP_MS = 5_000;
 /** An engine that has not answered a probe within this is not healthy. */
 export const ENGINE_PROBE_MS = 2_000;
 /** Silence on a streamed reply before a comment is sent to keep the connection. */
@@ -280,6 +293,8 @@ export const LEASE_CHECK_MS = 500;
 export const RUNTIMES_MAX = 1_000;
 /** Making and preparing a sandbox where the request sets no limit; then PREPARE_TIMEOUT. */
 export const PREPARE_DEFAULT_MS = 300_000;
+/** Time between two looks whether prepared layers have room. */
+export const LAYERS_CHECK_MS = 30_000;
 /** Output of a failed preparation step that its failure shows, from the end. */
 export const PREPARE_TAIL_BYTES = 2_048;
 /** Memory of one sandbox where neither task nor node sets it. */
@@ -302,6 +317,10 @@ export const EXEC_TIMEOUT_MAX_MS = 86_400_000;
 export const DOCKER_CALL_MS = 30_000;
 /** Between two looks for a container engine, and for containers that it has and nobody holds. */
 export const DOCKER_LOOK_MS = 3_000;
+/** What a new sandbox waits for a container engine that was there and is away; then SANDBOX_FAILED. */
+export const DOCKER_RETURN_MS = 10_000;
+/** Between two looks meanwhile. */
+export const DOCKER_PAUSE_MS = 200;
 /** Read-only folders of one exec; above: INVALID_REQUEST. */
 export const EXEC_MOUNTS_MAX = 16;
 /** Links followed inside a sandbox on the way to one file; above: UNSAFE_PATH. */
@@ -312,6 +331,22 @@ export const PROXY_CONNECT_MS = 5_000;
 export const PROXY_CONNECT_PAUSE_MS = 100;
 /** Connections of one exec to the LLM proxy at once; more are refused. */
 export const PROXY_CONNECTIONS_MAX = 256;
+/** Places that a sandbox was not let connect to which are kept by name; more are only counted. */
+export const DENIED_TARGETS_MAX = 20;
+/** Rules of one egress list; above: INVALID_TASK. */
+export const EGRESS_RULES_MAX = 64;
+/** Connections of one command to its egress proxy at once; more are refused. */
+export const EGRESS_CONNECTIONS_MAX = 256;
+/** What one command may move through its egress proxy, both ways together; then its connections are cut: EGRESS_LIMIT. */
+export const EGRESS_BYTES_MAX = 16 * 1024 ** 3;
+/** A connection of the egress proxy on which nothing has moved for this long is cut. */
+export const EGRESS_IDLE_MS = 300_000;
+/** Looking up a name and connecting to it; then EGRESS_UNREACHABLE. */
+export const EGRESS_CONNECT_MS = 10_000;
+/** Addresses of one name that are tried. */
+export const EGRESS_ADDRESSES_TRIED_MAX = 4;
+/** Names that the egress proxies of a node look up at once; more wait. */
+export const EGRESS_LOOKUPS_AT_ONCE_MAX = 2;
 /** Wait for an earlier manager of the same data to finish its clean-up; then the boot fails. */
 export const GUARDIAN_LOCK_MS = 10_000;
 /** From the end of a manager to the end of its guardian's clean-up. */

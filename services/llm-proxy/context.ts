@@ -9,6 +9,7 @@ import { Coalescer } from './calls/coalescer.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
+import { tellPressure } from './engines/pressure.ts';
 import { endSession } from './engines/session-end.ts';
 import { capabilityRevoked } from './events.ts';
 import { Policies } from './policy/policies.ts';
@@ -53,6 +54,9 @@ export async function createContext(
     const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
     const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
     policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
+    if (config.node.inference.min_sessions !== null) {
+      void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });
+    }
     return {
       config,
       log,

@@ -77,6 +77,11 @@ export function policyChanged(log: Logger, { policy, revision }: PolicyState): v
   log.info({ ...fields, revision }, 'policy changed');
 }
 
+/** Sessions are to follow the load of an engine that does not tell it; said once. */
+export function engineTellsNoLoad(log: Logger, engine: string): void {
+  log.warn({ engine }, 'engine has no /metrics: its own queue is not seen');
+}
+
 /** Token mode could not render what is new; the call goes on in text mode. */
 export function renderFailed(log: Logger, error: unknown): void {
   log.warn({ err: error }, 'rendering failed');

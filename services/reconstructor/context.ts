@@ -1,12 +1,11 @@
 // Composition root: what routes and consumers get.
-import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { createPlainClient } from '../common/client.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { type Batches, createBatches } from './adapters/batches.ts';
 import { Cursors } from './adapters/cursors.ts';
 import { createRecords, type Records } from './adapters/records.ts';
+import { createScheduler } from './adapters/scheduler.ts';
 import { createSessions, type Sessions } from './adapters/sessions.ts';
 import { Streams } from './adapters/streams.ts';
 import { openTrajectoryLog, type TrajectoryLog } from './adapters/trajectory-log.ts';
@@ -36,7 +35,7 @@ export async function createContext(
     const cursors = await Cursors.open(bus);
     const trajectories = openTrajectoryLog(bus, blobs);
     const batches = createBatches(blobs, log);
-    const scheduler = createPlainClient(RolloutService, config.topology.rollout.public_url);
+    const scheduler = createScheduler(bus, config.topology.rollout.public_url);
     return {
       config,
       log,

@@ -13,8 +13,10 @@ import {
 import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
-import { type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
+import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
+import { networkOf, type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
+import type { Rate } from './domain/token-bucket.ts';
 
 export interface RuntimePrewarmConfig extends CommonConfig {
   readonly node: NodeTopology;
@@ -52,6 +54,17 @@ function mountRootsOf(node: NodeTopology): MountRoot[] {
   ];
 }
 
+/** How fast each backend makes sandboxes, where the node limits it. */
+export function ratesOf({
+  creates_per_s: limits,
+  creates_burst: burst,
+}: NodeTopology): Map<BackendName, Rate> {
+  const named = BACKENDS.map((name) => [name, limits[name]] as const);
+  return new Map(
+    named.flatMap(([name, perSecond]) => (perSecond === undefined ? [] : [[name, { perSecond, burst }]])),
+  );
+}
+
 function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
   const faults: FieldFault[] = [...unsupportedFields(runtime)];
   const steps = [...runtime.prepare, ...(runtime.eval_prepare ?? [])];
@@ -73,12 +86,14 @@ function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
     image: runtime.image,
     prepare: stepsOf(runtime.prepare),
     ...(runtime.eval_prepare !== null && { evalPrepare: { steps: stepsOf(runtime.eval_prepare) } }),
+    prepareEach: runtime.prepare_each,
     env: runtime.env,
     workdir: runtime.workdir ?? '',
     cpus: runtime.cpus ?? 0,
     memoryMb: runtime.memory_mb ?? 0,
     gpus: runtime.gpus ?? 0,
     storageMb: runtime.storage_mb ?? 0,
+    ...networkOf(runtime),
   });
 }
 

@@ -5,12 +5,14 @@ import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { type Backends, openBackends } from './backends/backends.ts';
-import type { RuntimePrewarmConfig } from './config.ts';
+import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
 import * as events from './events.ts';
 import { type Host, openHost } from './host/host.ts';
 import { RuntimeTable } from './runtimes/table.ts';
 
 export type { Runtime } from './runtimes/runtime.ts';
+
+const MIB = 1024 * 1024;
 
 export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly config: RuntimePrewarmConfig;
@@ -39,11 +41,12 @@ export async function createContext(
   events.hostOpened(log, host);
   const backends = await openBackends({
     ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker },
+    layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
     onChange: (state) => events.backendProbed(log, state),
   });
   opened.use(backends);
   for (const state of backends.states) events.backendProbed(log, state);
-  const runtimes = new RuntimeTable(backends, log);
+  const runtimes = new RuntimeTable({ backends, rates: ratesOf(node), log });
   opened.defer(() => runtimes.close());
   const all = opened.move();
   return {

@@ -20,7 +20,8 @@ export function backendProbed(log: Logger, state: BackendState): void {
     const { reason, message } = state.unavailable;
     log.warn({ backend: state.name, reason, why: message }, 'runtime backend unavailable');
   } else {
-    log.info({ backend: state.name, isolates: state.isolates }, 'runtime backend ready');
+    const layers = state.backend.layers !== undefined;
+    log.info({ backend: state.name, isolates: state.isolates, layers }, 'runtime backend ready');
   }
 }
 
@@ -35,6 +36,10 @@ export function runtimeRemoved(log: Logger, runtime: Runtime, cause: RemovalCaus
 
 export function removalFailed(log: Logger, runtime: Runtime, error: unknown): void {
   log.error({ ...bindings(runtime), err: error }, 'runtime left behind, its guardian will clear it');
+}
+
+export function layerMade(log: Logger, layer: string, bytes: number, ms: number): void {
+  log.info({ layer, bytes, duration_ms: Math.round(ms) }, 'layer made: its like are cloned from now on');
 }
 
 export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {

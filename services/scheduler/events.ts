@@ -3,6 +3,7 @@ import type { LeaseRecord, SessionRecord } from '../../gen/ts/polar/event/v1/sta
 import type { Fact, Heartbeat } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
+import type { Engine, Pressure } from './domain/engines.ts';
 import type { NodeNews } from './domain/nodes.ts';
 import { Outcome, SessionState, sessionOf } from './domain/session.ts';
 import type { SessionChange, TaskState } from './domain/state.ts';
@@ -90,6 +91,15 @@ export const taskCancelledAhead = (log: Logger, taskId: string): void =>
 
 export const heartbeatInvalid = (log: Logger, error: unknown): void =>
   log.warn({ err: error }, 'heartbeat not understood');
+
+export const engineLimitChanged = (log: Logger, { name, limit }: Engine, told: Pressure): void =>
+  log.info(
+    { engine: name, sessions: limit, calls_waiting: told.callsWaiting, cache_use: told.cacheUse },
+    'engine takes another number of sessions',
+  );
+
+export const pressureInvalid = (log: Logger, error: unknown): void =>
+  log.warn({ err: error }, 'word about an engine not understood');
 
 export const sideEffectFailed = (log: Logger, error: PolarError): void =>
   log.warn({ reason: error.reason, err: error }, 'side effect failed, will be tried again');

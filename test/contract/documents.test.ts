@@ -85,6 +85,7 @@ describe('README.md', () => {
 
 describe('deploy', () => {
   interface Service {
+    readonly image: string;
     readonly command?: readonly string[];
     readonly entrypoint?: readonly string[];
     readonly build?: { readonly dockerfile: string };
@@ -103,19 +104,27 @@ describe('deploy', () => {
       gateway.nodes[0]?.inference.base_url,
     ].map((url) => new URL(url ?? '').hostname);
     expect(Object.keys(compose.services)).to.include.members(hosts);
-    expect(Object.keys(compose.services)).to.include(gateway.nodes[0]?.id);
+    for (const { id } of gateway.nodes) {
+      expect(compose.services[id]?.command).to.deep.equal(['serve_gateway', '--node-id', id]);
+    }
   });
 
   it('starts commands that there are, from files that there are', () => {
     const names = COMMANDS.map(({ name }) => name);
-    for (const { command, entrypoint, build, volumes } of Object.values(compose.services)) {
-      if (build !== undefined && entrypoint === undefined) expect(names).to.include(command?.[0]);
+    for (const { image, command, entrypoint, build, volumes } of Object.values(compose.services)) {
+      if (image === 'polar-mesh' && command !== undefined) expect(names).to.include(command[0]);
       if (build !== undefined) expect(existsSync(join(ROOT, build.dockerfile))).to.equal(true);
       if (entrypoint !== undefined) expect(existsSync(join(ROOT, entrypoint[1] ?? ''))).to.equal(true);
       const files = (volumes ?? []).filter((volume) => volume.startsWith('./'));
       for (const file of files)
         expect(existsSync(join(ROOT, 'deploy', file.split(':')[0] ?? ''))).to.equal(true);
     }
+  });
+
+  it('has a value for each of its variables', () => {
+    const used = read('deploy/docker-compose.yaml').matchAll(/\$\{(\w+)\}/g);
+    const given = [...read('deploy/.env').matchAll(/^(\w+)=./gm)].map(([, name]) => name);
+    expect(given).to.include.members([...used].map(([, name]) => name));
   });
 
   it('copies into the image what is there', () => {

@@ -13,7 +13,8 @@ import {
 } from '../support/docker.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
-import { waitForEnd } from '../support/tasks.ts';
+import { processesWith } from '../support/runtime-prewarm.ts';
+import { curlTask, waitForEnd } from '../support/tasks.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/calculator');
 /** `task.yaml` is for pi. */
@@ -48,6 +49,33 @@ if (dockerIsThere) {
         expect(new Set(sessions.map(({ reward }) => reward))).to.deep.equal(new Set([0, 1]));
       });
     }
+
+    it('ends a session at once whose image is missing, and names it', async () => {
+      const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+      const runtime = { backend: 'docker', image: 'nowhere:1' };
+      await rollout.submitTask({ spec: curlTask('no-image', 1, 1, { runtime }) });
+      const [session] = await waitForEnd(rollout, 'no-image', 60_000);
+      expect(session?.outcome).to.equal(Outcome.TASK_ERROR);
+      expect(session?.failure?.reason).to.equal('IMAGE_NOT_FOUND');
+      expect(session?.failure?.message).to.contain('"nowhere:1"');
+    });
+
+    it('tries a session again whose engine is killed in mid-run, when that is back', async () => {
+      const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+      const spec = curlTask('engine-killed', 1, 1, {
+        runtime: { backend: 'docker', image: PROGRAMS_IMAGE },
+        harness: { name: 'shell', command: { command: 'setsid sleep 77094 & sleep 3.77094' } },
+      });
+      await rollout.submitTask({ spec });
+      await eventually('it runs', () => processesWith('sleep 3.77094').length > 0);
+      await docker.kill();
+      await eventually('its processes are gone', () => processesWith('77094').length === 0);
+      await docker.start();
+      const [session] = await waitForEnd(rollout, spec.taskId, 90_000);
+      expect(session?.outcome, session?.failure?.message).to.equal(Outcome.COMPLETED);
+      expect(session?.attempts[0]?.failure?.reason).to.equal('RUNTIME_LOST');
+      expect(processesWith('77094')).to.deep.equal([]);
+    });
 
     it('leaves no container behind', async () => {
       await eventually('all are gone', async () => (await docker.docker('ps', '--all', '--quiet')) === '');

@@ -92,6 +92,33 @@ describe('polar cancel, retry, queues, drain, status', function () {
     }
   });
 
+  it('submit several files as one batch, and follow all of them', async () => {
+    await using _node = await startFakeNode(nats.url);
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-batch-'));
+    try {
+      const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+      const files = ['many-1', 'many-2', 'many-3'].map((taskId) => {
+        const file = join(folder, `${taskId}.json`);
+        writeFileSync(file, JSON.stringify({ task_id: taskId, instruction: 'x', num_samples: 2, agent }));
+        return file;
+      });
+      const lines = (await run('submit', '--json', ...files)).stdout.trim().split('\n');
+      const told = lines.map((line) => JSON.parse(line) as { task_id: string; session_ids: string[] });
+      expect(told.map(({ task_id }) => task_id)).to.deep.equal(['many-1', 'many-2', 'many-3']);
+      expect(new Set(told.flatMap(({ session_ids }) => session_ids)).size).to.equal(6);
+      const again = await run('submit', '--wait', ...files);
+      expect(again.code, again.stderr).to.equal(0);
+      for (const id of told.flatMap(({ session_ids }) => session_ids)) {
+        expect(again.stdout).to.match(new RegExp(`${id} .*COMPLETED`));
+      }
+      const refused = await run('submit', files[0] ?? '', files[0] ?? '');
+      expect(refused.stderr).to.match(/tasks\[1\]\.spec\.task_id: many-1 is there twice/);
+      expect(refused.code).to.equal(2);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it('drain a node and take it back', async () => {
     await using _node = await startFakeNode(nats.url, { id: 'node-2' });
     await until('the node is known', async () =>

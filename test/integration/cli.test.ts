@@ -41,6 +41,7 @@ describe('polar', function () {
     ['an unknown flag', ['status', '--fast'], /--fast/],
     ['a flag without its value', ['status', '--rollout-url'], /rollout-url/],
     ['a missing operand', ['submit'], /FILE is missing/],
+    ['one id for two files', ['submit', 'a', 'b', '--task-id', 'c'], /--task-id is for one FILE/],
     ['one operand too many', ['cancel', 'a', 'b'], /unexpected b/],
     ['both kinds of export', ['export', 's-1', '--calls', '--traces'], /--calls and --traces/],
     ['neither kind of export', ['export', 's-1'], /--calls and --traces/],

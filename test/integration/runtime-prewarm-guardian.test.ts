@@ -1,11 +1,10 @@
 // Nothing outlives the manager: SIGKILL at any moment leaves no process, group, mount or folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
-import { sha256 } from '../../services/common/ids.ts';
+import { leftoversOfNode } from '../support/leftovers.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   bwrapIsThere,
@@ -140,16 +139,5 @@ async function ready(node: TestNode): Promise<void> {
   await eventually('the manager is ready', isReady);
 }
 
-/** Whatever a manager of this node has on this machine beside its data. */
-function leftovers({ folder }: TestNode): string[] {
-  const instance = `polar-${sha256(join(folder, 'data/nodes/node-1')).slice(0, 12)}`;
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-  return [
-    ...['sleep 7706', `guardian.sh ${folder}`, instance].flatMap((text) =>
-      processesWith(text).map((pid) => `process ${pid} (${text})`),
-    ),
-    ...[`/run/${instance}`, join(folder, 'data/nodes/node-1/boxes')].filter((path) => existsSync(path)),
-    ...globSync(`/sys/fs/cgroup/{,*/}${instance}`),
-    ...mounts.filter((line) => line.includes(folder) || line.includes(instance)),
-  ];
-}
+const leftovers = ({ folder }: TestNode): string[] =>
+  leftoversOfNode(join(folder, 'data/nodes/node-1'), ['sleep 7706']);

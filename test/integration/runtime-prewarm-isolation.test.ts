@@ -1,11 +1,10 @@
 // What a sandbox of bubblewrap cannot see or do, tried from the inside; its limits.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
 import { hostBait, outsideServer } from '../support/host-bait.ts';
+import { copyShell } from '../support/image.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, isHostRoot, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
@@ -24,41 +23,47 @@ if (bwrapIsThere) {
       await nats[Symbol.asyncDispose]();
     });
 
-    it('lets no probe through', async () => {
-      await using bait = await hostBait(node.folder);
-      await using outside = await outsideServer();
-      process.env['POLAR_TEST_BAIT'] = 'bait-env-7f3a';
-      const other = await node.acquire({ session: 'other' });
-      await node.sh(other, 'echo mine > secret');
-      const id = await node.acquire({ session: 'probe' });
-      const workspace = '/polar/session/workspace';
-      await node.runtimes.putFiles({
-        runtimeId: id,
-        files: [{ target: `${workspace}/probe.py`, content: PROBE }],
+    const prepare = [{ step: { case: 'exec' as const, value: { command: 'true' } } }];
+    for (const [what, spec] of [
+      ['a sandbox', {}],
+      ['a clone of a layer', { prepare }],
+    ] as const) {
+      it(`lets no probe through in ${what}`, async () => {
+        await using bait = await hostBait(node.folder);
+        await using outside = await outsideServer();
+        process.env['POLAR_TEST_BAIT'] = 'bait-env-7f3a';
+        const other = await node.acquire({ session: 'other' });
+        await node.sh(other, 'echo mine > secret');
+        const id = await node.acquire({ session: 'probe', spec });
+        const workspace = '/polar/session/workspace';
+        await node.runtimes.putFiles({
+          runtimeId: id,
+          files: [{ target: `${workspace}/probe.py`, content: PROBE }],
+        });
+        const { out, err, exitCode } = await node.sh(id, '', {
+          argv: ['python3', '-ISu', `${workspace}/probe.py`],
+          proxyAccess: true,
+          env: {
+            PROBE_HOST_FILE: bait.file,
+            PROBE_OTHER_FILE: join(node.folder, 'data/nodes/node-1/boxes', other, `root${workspace}/secret`),
+            PROBE_TCP: bait.tcp,
+            PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
+            PROBE_ABSTRACT: bait.abstract,
+            PROBE_HOST_ENV: 'bait-env-7f3a',
+            PROBE_HOST_PROC: 'sleep 98765',
+            PROBE_FDS: inheritedDescriptors().join(' '),
+            PROBE_PROXY: '127.0.0.1:4141',
+          },
+        });
+        const lines = out.trim().split('\n');
+        expect(
+          lines.filter((line) => !line.startsWith('ok ')),
+          err,
+        ).to.eql([]);
+        expect(lines.length).to.be.greaterThan(40);
+        expect(exitCode, err).to.equal(0);
       });
-      const { out, err, exitCode } = await node.sh(id, '', {
-        argv: ['python3', '-ISu', `${workspace}/probe.py`],
-        proxyAccess: true,
-        env: {
-          PROBE_HOST_FILE: bait.file,
-          PROBE_OTHER_FILE: join(node.folder, 'data/nodes/node-1/boxes', other, `root${workspace}/secret`),
-          PROBE_TCP: bait.tcp,
-          PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
-          PROBE_ABSTRACT: bait.abstract,
-          PROBE_HOST_ENV: 'bait-env-7f3a',
-          PROBE_HOST_PROC: 'sleep 98765',
-          PROBE_FDS: inheritedDescriptors().join(' '),
-          PROBE_PROXY: '127.0.0.1:4141',
-        },
-      });
-      const lines = out.trim().split('\n');
-      expect(
-        lines.filter((line) => !line.startsWith('ok ')),
-        err,
-      ).to.eql([]);
-      expect(lines.length).to.be.greaterThan(40);
-      expect(exitCode, err).to.equal(0);
-    });
+    }
 
     it('has no network at all without proxy access', async () => {
       const id = await node.acquire();
@@ -112,10 +117,7 @@ if (bwrapIsThere) {
         const image = join(node.folder, 'data/images/tiny');
         mkdirSync(join(image, 'etc'), { recursive: true });
         writeFileSync(join(image, 'etc/name'), 'tiny\n');
-        for (const name of ['bin', 'usr/bin', 'lib', 'lib64', 'tmp'])
-          mkdirSync(join(image, name), { recursive: true });
-        const { status } = await copyShell(image);
-        expect(status).to.equal(0);
+        await copyShell(image);
         const [one, two] = [
           await node.acquire({ spec: { image: 'tiny' } }),
           await node.acquire({ spec: { image: 'tiny' } }),
@@ -154,13 +156,4 @@ if (bwrapIsThere) {
       expect(upward.reason).to.equal('IMAGE_NOT_FOUND');
     });
   });
-}
-
-/** A shell, sleep, and what they need of libraries. */
-async function copyShell(image: string): Promise<{ status: number | null }> {
-  const script = `set -e; for p in /bin/sh /bin/sleep; do cp -L $p ${image}/bin/; ldd $p | grep -o '/[^ ]*' | while read -r l; do
-    mkdir -p ${image}$(dirname $l); cp -L $l ${image}$l; done; done`;
-  const child = spawn('sh', ['-c', script], { stdio: 'ignore' });
-  const [status] = await once(child, 'exit');
-  return { status };
 }

@@ -195,6 +195,26 @@ describe('runtime-prewarm: work', () => {
     expect(await failureOf('s-escape')).to.include({ reason: 'UNSAFE_PATH', infrastructure: false });
   });
 
+  it('resolves links that an earlier step has left inside the sandbox, and replaces the last one', async () => {
+    const folder = '/polar/session/workspace';
+    const plant = 'ln -s / top; ln -s ../../../../../../../../../.. up; ln -s /etc/hosts file';
+    const files = ['top/tmp/polar-a', 'up/tmp/polar-b', 'file'].map((target) => ({
+      target,
+      content: Buffer.from(target),
+    }));
+    await send(refOf('s-links'), {
+      prepare: [
+        { step: { case: 'exec', value: { command: plant } } },
+        { step: { case: 'uploadDir', value: { target: folder, files } } },
+      ],
+    });
+    const { kind } = await factOf('s-links', 'ready');
+    const id = kind.case === 'ready' ? kind.value.runtimeId : '';
+    const { out } = await node.sh(id, 'cat file; [ -L file ] || echo " is no link"');
+    expect(out).to.equal('file is no link\n');
+    for (const path of ['/tmp/polar-a', '/tmp/polar-b']) expect(existsSync(path), path).to.equal(false);
+  });
+
   it('keeps its limit on the preparation, an infrastructure failure', async () => {
     const prepare = [{ step: { case: 'exec', value: { command: 'sleep 770031' } } }];
     await send(refOf('s-slow'), { prepare }, { timeoutMs: 700n });

@@ -1,75 +1,30 @@
 // What becomes of sessions on request, with a real nats-server and a node that answers over NATS: cancel, retry, early stop,
-// and how their end is told: long poll, resumed watch, callback.
-import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// and how their end is told: long poll, resumed watch.
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
-import { CallbackState, RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   groupOf,
   sessionsOf,
-  spawnScheduler,
   startScheduler,
   type TestScheduler,
   taskSpec,
   until,
 } from '../support/scheduler.ts';
 
-const SECRET = 'callback-key';
-
-/** A callback that came. */
-interface Told {
-  readonly id: string;
-  readonly signature: string;
-  readonly body: string;
-}
-
-/** Answers with the statuses given, in order, then with 200. */
-async function startReceiver(
-  statuses: readonly number[],
-): Promise<{ url: string; told: Told[] } & AsyncDisposable> {
-  const left = [...statuses];
-  const told: Told[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const header = (name: string): string => String(request.headers[name] ?? '');
-      const body = Buffer.concat(chunks).toString();
-      told.push({ id: header('polar-event-id'), signature: header('polar-signature'), body });
-      const status = left.shift() ?? 200;
-      response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    told,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
 describe('scheduler attempts', () => {
   let nats: TestNats;
   let bus: Bus;
   let scheduler: TestScheduler;
-  const start = (): Promise<TestScheduler> =>
-    startScheduler(nats.url, { callbackPauseMs: 20 }, { callbackSecret: SECRET });
   beforeEach(async () => {
     nats = await startNats();
     bus = await openBus({ url: nats.url, name: 'test' });
-    scheduler = await start();
+    scheduler = await startScheduler(nats.url);
   });
   afterEach(async () => {
     await scheduler[Symbol.asyncDispose]();
@@ -79,7 +34,7 @@ describe('scheduler attempts', () => {
 
   const restart = async (): Promise<void> => {
     await scheduler[Symbol.asyncDispose]();
-    scheduler = await start();
+    scheduler = await startScheduler(nats.url);
   };
   const submit = async (spec: TaskSpec): Promise<string[]> =>
     (await scheduler.client.submitTask({ spec })).sessionIds;
@@ -326,73 +281,6 @@ describe('scheduler attempts', () => {
         if (session !== undefined) again.push(session.sessionId);
       }
       expect(again).to.have.members(ids);
-    });
-
-    it('calls back, signed, until the receiver takes it, and follows no redirect', async () => {
-      await using receiver = await startReceiver([500, 302]);
-      await using _node = await startFakeNode(nats.url);
-      const ids = await submit(taskSpec('told', { numSamples: 2, callbackUrl: receiver.url }));
-      await until('it is taken', async () => {
-        const { task } = await scheduler.client.getTask({ taskId: 'told' });
-        return task?.callbackState === CallbackState.DELIVERED;
-      });
-      expect(receiver.told).to.have.length(3);
-      expect(new Set(receiver.told.map(({ body }) => body)).size).to.equal(1);
-      const { id, signature, body } = receiver.told[2]!;
-      expect(id).to.equal('told:g0');
-      const seconds = /^t=(\d+),/.exec(signature)?.[1];
-      const digest = createHmac('sha256', SECRET).update(`${seconds}.${body}`).digest('hex');
-      expect(signature).to.equal(`t=${seconds},v1=${digest}`);
-      const event = JSON.parse(body);
-      expect(event).to.deep.include({
-        type: 'task.ended',
-        task_id: 'told',
-        group_id: 'g0',
-        mean_reward: 0.5,
-      });
-      expect(event.sessions_by_outcome).to.deep.equal({ completed: 2 });
-      expect(event.sessions.map((one: { session_id: string }) => one.session_id)).to.deep.equal(ids);
-    });
-
-    it('calls back of a cancelled task too, and gives up in the end', async () => {
-      await using receiver = await startReceiver(Array.from({ length: 100 }, () => 503));
-      await scheduler[Symbol.asyncDispose]();
-      scheduler = await startScheduler(nats.url, { callbackPauseMs: 1 });
-      await submit(taskSpec('refused', { callbackUrl: receiver.url }));
-      await scheduler.client.cancelTask({ taskId: 'refused' });
-      await until('it is given up', async () => {
-        const { task } = await scheduler.client.getTask({ taskId: 'refused' });
-        return task?.callbackState === CallbackState.GIVEN_UP;
-      });
-      expect(receiver.told).to.have.length(10);
-      expect(receiver.told[0]?.signature).to.equal('');
-      expect(JSON.parse(receiver.told[0]!.body).sessions_by_outcome).to.deep.equal({ cancelled: 1 });
-    });
-
-    it('calls back after the scheduler was killed', async () => {
-      await using receiver = await startReceiver([503]);
-      await using server = await startNats();
-      await using other = await spawnScheduler(server.url);
-      await other.client.submitTask({ spec: taskSpec('durable', { callbackUrl: receiver.url }) });
-      await other.client.cancelTask({ taskId: 'durable' });
-      await until('it was refused once', () => receiver.told.length > 0);
-      await other.kill();
-      await other.start();
-      await until('it is taken', async () => {
-        const { task } = await other.client.getTask({ taskId: 'durable' });
-        return task?.callbackState === CallbackState.DELIVERED;
-      });
-      expect(new Set(receiver.told.map(({ id }) => id))).to.deep.equal(new Set(['durable:g0']));
-    });
-
-    it('refuses callbacks to anything but http and https', async () => {
-      for (const callbackUrl of ['file:///etc/passwd', 'ftp://h/x', 'no url', 'http://user:pass@h/']) {
-        const refused = await scheduler.client
-          .submitTask({ spec: taskSpec('refused', { callbackUrl }) })
-          .catch((error) => error);
-        expect(refused.reason).to.equal('INVALID_TASK');
-        expect(refused.fields.map(({ field }: { field: string }) => field)).to.deep.equal(['callback_url']);
-      }
     });
   });
 });

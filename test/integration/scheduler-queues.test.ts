@@ -108,6 +108,26 @@ describe('scheduler queues', () => {
     expect((heavy?.runSeconds ?? 0) / (light?.runSeconds ?? 1)).to.be.within(2.85, 3.15);
   });
 
+  it('keep their run time over a take-over', async () => {
+    await using node = await startFakeNode(nats.url, { runSlots: 4, readySlots: 4 });
+    const { run } = node.on;
+    node.on.run = async (work) => {
+      await sleep(20);
+      return await run(work);
+    };
+    await submit(taskSpec('before', { queue: 'heavy', numSamples: 6 }));
+    await groupOf(bus, 'before');
+    const used = (await queue('heavy'))?.runSeconds ?? 0;
+    expect(used).to.be.greaterThan(0);
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url, {}, TOPOLOGY);
+    await scheduler.leading;
+    expect((await queue('heavy'))?.runSeconds).to.equal(used);
+    await submit(taskSpec('after', { queue: 'heavy', numSamples: 6 }));
+    await groupOf(bus, 'after');
+    expect((await queue('heavy'))?.runSeconds).to.be.greaterThan(used);
+  });
+
   it('starts a late urgent task next', async () => {
     await using node = await heldNode({ prepareSlots: 1, runSlots: 1, readySlots: 1 });
     await submit(taskSpec('early', { numSamples: 6 }));

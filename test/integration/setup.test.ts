@@ -18,7 +18,7 @@ import { expect } from 'chai';
 import { ROOT } from '../support/cli.ts';
 
 describe('setup on this checkout', () => {
-  for (const profile of ['start', 'test']) {
+  for (const profile of ['start', 'test', 'deploy']) {
     it(`has nothing to do for ${profile}`, () => {
       const script = join(ROOT, 'tools/setup.mjs');
       const env = { ...process.env, POLAR_SETUP_SYSTEM: '0' };
@@ -105,7 +105,7 @@ describe('setup on a bare machine', () => {
     expect(calls()).to.deep.equal(['npm ci']);
     put('services/harness-executor/adapters/pi.ts', 'two');
     setup();
-    expect(calls()).to.deep.equal(['harness pi']);
+    expect(calls()).to.deep.equal(['harness pi', 'harness clis']);
     for (const folder of ['node_modules', '.venv', '.cache']) rmSync(join(root, folder), { recursive: true });
     setup();
     expect(calls()).to.have.members(['npm ci', 'harness pi', 'harness clis', 'pip']);

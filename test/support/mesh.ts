@@ -26,6 +26,10 @@ export interface MeshOptions {
   readonly defaultBackend?: 'bubblewrap' | 'process';
   /** More keys of the node in the topology. */
   readonly node?: object;
+  /** In place of a folder of the mesh's own. */
+  readonly dataDir?: string;
+  /** How far the clock of the node's services is ahead. */
+  readonly nodeClockAheadMs?: number;
 }
 
 export interface Mesh extends AsyncDisposable {
@@ -34,6 +38,9 @@ export interface Mesh extends AsyncDisposable {
   readonly schedulerUrl: string;
   readonly reconstructorUrl: string;
   readonly proxyUrl: string;
+  readonly harnessUrl: string;
+  /** Of the node's data. */
+  readonly nodeFolder: string;
   readonly nats: TestNats;
   readonly engineUrl: string;
   readonly pids: ReadonlyMap<string, number>;
@@ -57,7 +64,7 @@ export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
     const topologyFile = join(folder, 'topology.yaml');
     writeFileSync(topologyFile, stringify(topologyOf(options, ports, engineUrl, nats.url, folder)));
     const launch = (name: ServiceName): Promise<void> =>
-      startService(name, { folder, topologyFile, ports, children });
+      startService(name, { folder, topologyFile, ports, children, flags: clockFlags(name, options) });
     const started = performance.now();
     await Promise.all(SERVICES.map(launch));
     const servicesReadyMs = performance.now() - started;
@@ -70,6 +77,8 @@ export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
       schedulerUrl: `http://127.0.0.1:${ports.scheduler}`,
       reconstructorUrl: `http://127.0.0.1:${ports.reconstructor}`,
       proxyUrl: `http://127.0.0.1:${ports['llm-proxy']}`,
+      harnessUrl: `http://127.0.0.1:${ports['harness-executor']}`,
+      nodeFolder: join(options.dataDir ?? join(folder, 'data'), 'nodes/node-1'),
       get pids() {
         return new Map([...children].map(([name, child]) => [name, child.pid ?? 0]));
       },
@@ -102,7 +111,7 @@ function topologyOf(
   folder: string,
 ): object {
   return {
-    data_dir: join(folder, 'data'),
+    data_dir: options.dataDir ?? join(folder, 'data'),
     nats: { url: natsUrl },
     rollout: { host: '127.0.0.1', port: ports.scheduler },
     reconstructor: { host: '127.0.0.1', port: ports.reconstructor },
@@ -128,9 +137,9 @@ function topologyOf(
   };
 }
 
-async function startEngine(
+export async function startEngine(
   folder: string,
-  options: MeshOptions,
+  options: Pick<MeshOptions, 'engine' | 'engineFlags'>,
   children: Map<string, ChildProcess>,
 ): Promise<string> {
   const main = join(ROOT, 'examples/scripted-engine/main.ts');
@@ -161,13 +170,29 @@ interface Launch {
   readonly topologyFile: string;
   readonly ports: Ports;
   readonly children: Map<string, ChildProcess>;
+  /** Of Node.js. */
+  readonly flags: readonly string[];
+}
+
+const CENTRAL: readonly ServiceName[] = ['scheduler', 'reconstructor'];
+
+/** What a service of the node reads as the time of day is that much later; timers are as they were. */
+function clockFlags(name: ServiceName, { nodeClockAheadMs = 0 }: MeshOptions): string[] {
+  if (nodeClockAheadMs === 0 || CENTRAL.includes(name)) return [];
+  const script = `const RealDate = Date;
+    globalThis.Date = class extends RealDate {
+      constructor(...args) { super(...(args.length > 0 ? args : [RealDate.now() + ${nodeClockAheadMs}])); }
+      static now() { return RealDate.now() + ${nodeClockAheadMs}; }
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 }
 
 async function startService(
   name: ServiceName,
-  { folder, topologyFile, ports, children }: Launch,
+  { folder, topologyFile, ports, children, flags }: Launch,
 ): Promise<void> {
-  const child = spawn(process.execPath, [...nodeFlagsOf(name), join(ROOT, 'services', name, 'main.ts')], {
+  const main = join(ROOT, 'services', name, 'main.ts');
+  const child = spawn(process.execPath, [...nodeFlagsOf(name), ...flags, main], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],

@@ -14,6 +14,8 @@ export interface TestNats extends AsyncDisposable {
   readonly store: string;
   readonly url: string;
   readonly port: number;
+  /** Of the process; 0: it never ran. */
+  readonly pid: number;
   /** SIGKILL, the store stays. */
   kill(): Promise<void>;
   /** Start again on the same port and store. */
@@ -55,6 +57,9 @@ export async function startNats(): Promise<TestNats> {
     store: join(folder, 'store'),
     url: `nats://127.0.0.1:${port}`,
     port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
     kill,
     start,
     async [Symbol.asyncDispose]() {

@@ -81,8 +81,8 @@ export async function startNode(options: TestNodeOptions): Promise<TestNode> {
   const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${port}`);
   return {
     ...{ runtimes, folder, nodeId: NODE_ID, proxied, env, port },
-    acquire: (given) => acquire(runtimes, given),
-    sh: (runtimeId, script, more) => sh(runtimes, runtimeId, script, more),
+    acquire: (given) => acquireFrom(runtimes, given),
+    sh: (runtimeId, script, more) => shellIn(runtimes, runtimeId, script, more),
     async [Symbol.asyncDispose]() {
       stop.abort();
       await service?.[Symbol.asyncDispose]();
@@ -103,7 +103,8 @@ function writeTopology(
   return { POLAR_TOPOLOGY: file, POLAR_NATS_URL: natsUrl, PATH: path };
 }
 
-async function acquire(
+/** A sandbox of a node that the caller has started. */
+export async function acquireFrom(
   runtimes: Runtimes,
   { spec = {}, session = 's-1', ttlMs = 60_000, forEvaluation = false }: AcquireTestOptions = {},
 ): Promise<string> {
@@ -116,7 +117,7 @@ async function acquire(
   return runtime?.runtimeId ?? '';
 }
 
-async function sh(
+export async function shellIn(
   runtimes: Runtimes,
   runtimeId: string,
   script: string,

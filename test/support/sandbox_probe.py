@@ -5,7 +5,10 @@ Bait of the host comes in the environment: PROBE_HOST_FILE (a path there), PROBE
 PROBE_TCP and PROBE_PROXY (host:port), PROBE_ABSTRACT (an abstract socket's name), PROBE_HOST_ENV (a value in the
 manager's environment), PROBE_HOST_PROC (text of a process's command line),
 PROBE_FDS (descriptors that the test process itself inherited), PROBE_OUTSIDE (host:port of other machines, by spaces),
-PROBE_IMAGE (anything: the root file system is a writable image of its own). Nothing is harmed where a probe succeeds.
+PROBE_IMAGE (anything: the root file system is a writable image of its own). In a session of a mesh also: PROBE_MESH
+(host:port of its services, by spaces), PROBE_NEIGHBOUR (id of a session that runs beside this one; its harness listens
+on PROBE_NEIGHBOUR_PORT and as the abstract socket of that name), PROBE_SECRET (its capability, backwards).
+Nothing is harmed where a probe succeeds.
 """
 import ctypes
 import glob
@@ -13,6 +16,8 @@ import os
 import socket
 import stat
 import sys
+import urllib.error
+import urllib.request
 
 libc = ctypes.CDLL(None, use_errno=True)
 bait = {key[6:]: value for key, value in os.environ.items() if key.startswith("PROBE_")}
@@ -146,6 +151,40 @@ def network():
     check("proxy-unreachable", not connects(bait["PROXY"]))
 
 
-for part in (privileges, processes, files, kernel, network):
+def asks(path, credential):
+    """Status of the LLM proxy's answer."""
+    request = urllib.request.Request(f"http://{bait['PROXY']}{path}", headers={"authorization": f"Bearer {credential}"})
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def readable_files():
+    for top in ("/polar", "/tmp", "/var", "/run", "/etc", "/home", "/root", "/opt", "/dev/shm"):
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and os.path.getsize(path) < 1 << 20:
+                    yield path
+
+
+def neighbours():
+    check("mesh-services", [where for where in bait["MESH"].split() if connects(where)])
+    check("neighbour-listener", connects(f"127.0.0.1:{bait['NEIGHBOUR_PORT']}"))
+    check("neighbour-abstract-socket", connects_abstract(bait["NEIGHBOUR_PORT"]))
+    secret = bait["SECRET"][::-1].encode()
+    seen = [f"/proc/{pid}/{name}" for pid in os.listdir("/proc") if pid.isdigit() for name in ("environ", "cmdline")]
+    check("neighbour-capability", [path for path in [*seen, *readable_files()] if secret in slurp(path)])
+    own = os.environ["OPENAI_API_KEY"]
+    check("own-capability-refused", asks("/v1/models", own) != 200)
+    near = own[:-1] + ("A" if own[-1] != "A" else "B")
+    for name, guess in (("session-id", bait["NEIGHBOUR"]), ("changed", near), ("short", own[:-1]), ("none", "")):
+        check(f"capability-{name}", asks("/v1/models", guess) != 401)
+        check(f"capability-{name}-in-path", asks(f"/s/{guess}/v1/models", "") != 401)
+
+
+for part in (privileges, processes, files, kernel, network, *([neighbours] if "MESH" in bait else [])):
     part()
 sys.exit(1 if leaks else 0)

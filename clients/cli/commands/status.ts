@@ -13,7 +13,7 @@ import { asPolarError } from '../../../services/common/errors.ts';
 import { type Command, URL_FLAGS } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
-import { attemptTable, table, timeOf } from '../output/table.ts';
+import { attemptTable, deniedLines, table, timeOf } from '../output/table.ts';
 import { allSessions } from '../watching.ts';
 import { printSessions } from './watch.ts';
 
@@ -91,6 +91,7 @@ async function showSession(url: string, sessionId: string, json: boolean): Promi
   }
   printSessions([session]);
   if (session.attempts.length > 0) say(`\n${attemptTable(session)}`);
+  for (const line of deniedLines(session)) say(line);
   if (waiting !== undefined) {
     say(`\nwaits: ${WaitReason[waiting.reason].toLowerCase().replaceAll('_', ' ')}: ${waiting.message}`);
   }

@@ -1,39 +1,62 @@
-// polar submit FILE
-import { RetryOnly } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+// polar submit FILE...
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  RetryOnly,
+  type SubmitTaskResponse,
+} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
-import { type Command, textFlag, URL_FLAGS } from '../arguments.ts';
+import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
 import { runWatch } from './watch.ts';
 
 export const submit: Command = {
   name: 'submit',
-  summary: 'submit a task file and print its sessions',
-  operands: ['FILE'],
+  summary: 'submit task files, all or none, and print their sessions',
+  operands: ['FILE...'],
   flags: {
     ...URL_FLAGS,
     'task-id': { type: 'string', value: 'ID', help: "use this id instead of the file's" },
     resume: {
       type: 'boolean',
-      help: 'where the task is there already, give its sessions without a trajectory new attempts',
+      help: 'where a task is there already, give its sessions without a trajectory new attempts',
     },
-    wait: { type: 'boolean', help: 'follow the task to its end; exit 1 if a session has no trajectory' },
+    wait: { type: 'boolean', help: 'follow the tasks to their end; exit 1 if a session has no trajectory' },
   },
   examples: [
     'polar submit examples/calculator/task.yaml --wait',
     'polar submit task.json --task-id try-2 --json',
+    'polar submit tasks/*.yaml',
   ],
   async run(args) {
-    const spec = readTaskFile(args.operands[0] ?? '');
-    spec.taskId = textFlag(args, 'task-id') ?? spec.taskId;
+    const specs = readSpecs(args);
+    const taskIds = specs.map(({ taskId }) => taskId);
     const url = rolloutUrl(args);
     const client = rolloutClient(url);
-    const { sessionIds } = await at(url, client.submitTask({ spec }));
-    if (args.flags['resume'] === true) {
-      await at(url, client.retrySessions({ taskId: spec.taskId, only: RetryOnly.MISSING }));
+    const submitted = await at(url, submitAll(url, specs));
+    for (const taskId of args.flags['resume'] === true ? taskIds : []) {
+      await at(url, client.retrySessions({ taskId, only: RetryOnly.MISSING }));
     }
-    if (args.flags['json'] === true) sayJson({ task_id: spec.taskId, session_ids: sessionIds });
-    else say(`task ${spec.taskId}\n${sessionIds.map((id) => `session ${id}`).join('\n')}`);
-    return args.flags['wait'] === true ? await runWatch({ ...args, operands: [spec.taskId] }) : 0;
+    for (const [i, { sessionIds }] of submitted.entries()) {
+      if (args.flags['json'] === true) sayJson({ task_id: taskIds[i], session_ids: sessionIds });
+      else say(`task ${taskIds[i]}\n${sessionIds.map((id) => `session ${id}`).join('\n')}`);
+    }
+    return args.flags['wait'] === true ? await runWatch({ ...args, operands: taskIds }) : 0;
   },
 };
+
+function readSpecs(args: Arguments): TaskSpec[] {
+  const taskId = textFlag(args, 'task-id');
+  if (taskId !== undefined && args.operands.length > 1) throw new UsageError('--task-id is for one FILE');
+  const specs = args.operands.map((file) => readTaskFile(file));
+  if (taskId !== undefined) for (const spec of specs) spec.taskId = taskId;
+  return specs;
+}
+
+/** One as one: its faults are then told by their paths in the task. */
+async function submitAll(url: string, specs: readonly TaskSpec[]): Promise<SubmitTaskResponse[]> {
+  const client = rolloutClient(url);
+  const [spec] = specs;
+  if (spec !== undefined && specs.length === 1) return [await client.submitTask({ spec })];
+  return (await client.submitTasks({ tasks: specs.map((one) => ({ spec: one })) })).tasks;
+}

@@ -1,4 +1,4 @@
-// polar watch TASK
+// polar watch TASK...
 import process from 'node:process';
 import { toJson } from '@bufbuild/protobuf';
 import { type Session, SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
@@ -11,14 +11,14 @@ import { followTask, hasTrajectory } from '../watching.ts';
 
 export const watch: Command = {
   name: 'watch',
-  summary: 'follow a task to its end, then print its sessions',
-  operands: ['TASK'],
+  summary: 'follow tasks to their end, then print their sessions',
+  operands: ['TASK...'],
   flags: { ...URL_FLAGS },
   examples: ['polar watch calculator', 'polar watch calculator --json | jq .state'],
   run: runWatch,
 };
 
-/** Exit code 0 when every session ended with a trajectory. */
+/** Follows the tasks that the operands name. Exit code 0 when every session ended with a trajectory. */
 export async function runWatch(args: Arguments): Promise<number> {
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
@@ -27,9 +27,13 @@ export async function runWatch(args: Arguments): Promise<number> {
     const url = rolloutUrl(args);
     const json = args.flags['json'] === true;
     const show = json ? (one: Session) => sayJson(toJson(SessionSchema, one)) : progressLines();
-    const sessions = await at(url, followTask(url, args.operands[0] ?? '', show, stop.signal));
-    if (!json) printSessions(sessions);
-    return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
+    const tasks = await at(
+      url,
+      Promise.all(args.operands.map((taskId) => followTask(url, taskId, show, stop.signal))),
+    );
+    if (!json) for (const sessions of tasks) printSessions(sessions);
+    const complete = (sessions: Session[]): boolean => sessions.length > 0 && sessions.every(hasTrajectory);
+    return tasks.every(complete) ? EXIT.ok : EXIT.failed;
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   }

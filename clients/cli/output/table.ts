@@ -67,6 +67,14 @@ export function attemptTable({ attempts }: Session): string {
   return table(['attempt', 'node', 'began', 'ended', 'prepare s', 'ready s', 'run s', 'why it ended'], rows);
 }
 
+/** What the sandboxes of a session tried to reach and were not let, a line for each attempt. */
+export const deniedLines = ({ attempts }: Session): string[] =>
+  attempts.flatMap(({ attempt, denied }) => {
+    if (denied === undefined) return [];
+    const where = denied.targets.length === 0 ? '' : `: ${denied.targets.join(', ')}`;
+    return [`attempt ${attempt}: ${denied.count} connection(s) denied${where}`];
+  });
+
 /** `3 completed, 1 cancelled`. */
 export const countsOf = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)

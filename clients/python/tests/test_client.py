@@ -60,6 +60,10 @@ class Rollout(pb_grpc.RolloutServiceServicer):
         self.submits[request.request_id or request.spec.task_id] = request
         return pb.SubmitTaskResponse(task=pb.Task(spec=request.spec), session_ids=sorted(self.states))
 
+    def SubmitTasks(self, request, context):
+        answers = [self.SubmitTask(task, context) for task in request.tasks]
+        return pb.SubmitTasksResponse(tasks=answers)
+
     def GetTask(self, request, context):
         if request.task_id != "t":
             abort(context, grpc.StatusCode.NOT_FOUND, f"no task {request.task_id}", "NOT_FOUND")
@@ -164,6 +168,20 @@ def test_submit_takes_a_mapping_and_a_message(mesh):
     assert not spec.sampling.HasField("top_p")
     client.submit(spec)
     assert service.submits["t"].spec == spec
+
+
+def test_submit_many_is_one_call_in_order(mesh):
+    service, _, client = mesh
+    tasks = [{"task_id": "a", "instruction": "add"}, {"task_id": "b", "instruction": "add"}]
+    answers = client.submit_many(tasks)
+    assert [answer.task.spec.task_id for answer in answers] == ["a", "b"]
+    client.submit_many(tasks, request_ids=["r-1", "r-2"])
+    assert service.submits["r-2"].spec.task_id == "b"
+    with pytest.raises(ValueError):
+        client.submit_many(tasks, request_ids=["r-1"])
+    with pytest.raises(errors.InvalidArgument):
+        client.submit_many([tasks[0], {"task_id": "c", "num_sample": 1}])
+    assert set(service.submits) == {"a", "b", "r-1", "r-2"}
 
 
 def test_a_mapping_with_faults_names_them_all_before_any_call(mesh):

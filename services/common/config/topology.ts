@@ -62,8 +62,22 @@ const queues = z
     }
   });
 
+/** [mesh] Hosts that callbacks may go to although they are not public, `host` or `host:port`. */
+const callbackHosts = z
+  .array(
+    z
+      .string()
+      .regex(
+        /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/,
+        'must be a host or host:port, without a scheme; IPv6 in brackets',
+      ),
+  )
+  .max(1_000)
+  .default([]);
+
 const rollout = z.strictObject({
   queues,
+  callback_hosts: callbackHosts,
   /** [mesh] Name of the scheduler's variable that holds the key which callbacks are signed with. */
   callback_secret_env: variableName.optional(),
   host: host.default('0.0.0.0'),
@@ -118,6 +132,8 @@ const inference = z
     queue_timeout_seconds: positive.max(600).default(30),
     /** [mesh] Sessions that run at once against these servers, over all nodes that name them; null: no cap. */
     max_sessions: count.nullable().default(null),
+    /** [mesh] Where it is set, as many as these servers bear run at once, between it and max_sessions. */
+    min_sessions: count.nullable().default(null),
     /** [mesh] `token`: a call that goes on from an earlier one is given that one's exact ids and those of what is new. */
     mode: z.enum(['text', 'token']).default('text'),
     /** [mesh] Folder of the model's tokenizer.json, tokenizer_config.json and chat template; without it the engine renders. */
@@ -129,6 +145,10 @@ const inference = z
   .refine(({ scheduler, servers }) => scheduler === 'none' || servers.length === 0, {
     path: ['servers'],
     message: 'are not for use with a scheduler, which is at base_url',
+  })
+  .refine(({ min_sessions: min, max_sessions: max }) => min === null || (max !== null && min <= max), {
+    path: ['min_sessions'],
+    message: 'needs max_sessions, and must be at most that',
   });
 
 /** Frozen models that harnesses may call beside the policy. */
@@ -182,10 +202,24 @@ const node = z.strictObject({
   runtime_prewarm_port: port.optional(),
   harness_executor_port: port.optional(),
   evaluator_port: port.optional(),
-  /** [mesh] Most sandboxes in READY; default max_run_workers. */
-  max_ready: count.optional(),
+  /** [mesh] Sandboxes kept in READY; default max_run_workers. 0: one is made when a run slot is free. */
+  max_ready: z.int().min(0).optional(),
   /** [mesh] Root file systems for `image`, one folder each. */
   images_dir: z.string().min(1).optional(),
+  /** [mesh] Disk that prepared layers may take, in MiB; 0: none are made. */
+  layers_max_mb: z.int().min(0).default(20_480),
+  /** [mesh] Below so much free disk no layer is made and unused ones go, in MiB. */
+  layers_free_mb: z.int().min(0).default(2_048),
+  /** [mesh] Sandboxes that each backend makes a second at most, clones of layers aside. */
+  creates_per_s: z
+    .strictObject({
+      bubblewrap: z.number().positive().optional(),
+      process: z.number().positive().optional(),
+      docker: z.number().positive().optional(),
+    })
+    .prefault({}),
+  /** [mesh] Those of them that may come at once. */
+  creates_burst: count.default(8),
   /** [mesh] The engine of runtime docker. */
   docker: z
     .strictObject({

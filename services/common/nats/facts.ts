@@ -12,13 +12,18 @@ export interface FactOptions {
   readonly kind: NonNullable<MessageInitShape<typeof FactSchema>['kind']>;
   /** Wall time of the stage. */
   readonly durationMs: number;
+  /** What commands of the stage were not let connect to. */
+  readonly denied?: { readonly count: number; readonly targets: readonly string[] } | undefined;
   readonly signal?: AbortSignal;
 }
 
 /** Publish a fact; stored when it returns, once for each attempt and kind (`failed`: and stage). */
 export async function publishFact(bus: Bus, blobs: BlobStore, options: FactOptions): Promise<void> {
-  const { ref, kind, durationMs, signal } = options;
-  const fact = create(FactSchema, { ref, durationMs: BigInt(Math.round(durationMs)), kind });
+  const { ref, kind, durationMs, denied, signal } = options;
+  const fact = create(FactSchema, {
+    ...{ ref, durationMs: BigInt(Math.round(durationMs)), kind },
+    ...(denied && denied.count > 0 && { denied: { count: denied.count, targets: [...denied.targets] } }),
+  });
   const name = kindOf(fact);
   const msgId = `${ref.sessionId}:${ref.attempt}:${name.id}`;
   await publish(bus, blobs, subjects.fact(name.kind, ref.nodeId), toBinary(FactSchema, fact), {

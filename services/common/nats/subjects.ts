@@ -35,6 +35,9 @@ export const subjects = {
   /** Not stored. */
   heartbeat: (node: string): string => `${ROOT}.hb.${subjectToken(node)}`,
   anyHeartbeat: `${ROOT}.hb.*`,
+  /** How the engines of a node bear what they have; not stored. */
+  pressure: (node: string): string => `${ROOT}.pressure.${subjectToken(node)}`,
+  anyPressure: `${ROOT}.pressure.*`,
   /** What LLM proxies say of themselves to each other. */
   policyHeartbeat: `${ROOT}.policy.hb`,
   control: (node: string): string => `${ROOT}.ctl.${subjectToken(node)}`,

@@ -61,15 +61,24 @@ export const TAKES_SKILLS: readonly HarnessName[] = [
 /** "shell, pi" */
 export const listed = (names: readonly string[]): string => names.join(', ');
 
-/** What only containers have, as faults by field of a runtime; none where the backend is left to the node. */
-export function unofferedBy(
-  backend: string,
-  { gpus, storageMb }: { readonly gpus: number; readonly storageMb: number },
-): FieldFault[] {
+export interface AskedFor {
+  readonly gpus: number;
+  readonly storageMb: number;
+  /** All rules of its network. */
+  readonly egress: readonly unknown[];
+}
+
+/** What a backend does not have, as faults by field of a runtime; none where the backend is left to the node. */
+export function unofferedBy(backend: string, { gpus, storageMb, egress }: AskedFor): FieldFault[] {
   if (backend === '' || backend === 'docker') return [];
-  const why = `${backend} does not offer it, docker does`;
+  const why = `${backend} does not offer it`;
   return [
-    ...(gpus > 0 ? [{ field: 'gpus', description: why }] : []),
-    ...(storageMb > 0 ? [{ field: 'storage_mb', description: why }] : []),
+    ...(gpus > 0 ? [{ field: 'gpus', description: `${why}, docker does` }] : []),
+    ...(storageMb > 0 && backend === 'process'
+      ? [{ field: 'storage_mb', description: `${why}, bubblewrap and docker do` }]
+      : []),
+    ...(egress.length > 0 && backend === 'process'
+      ? [{ field: 'network', description: 'process has the network of the host, and can list nothing' }]
+      : []),
   ];
 }

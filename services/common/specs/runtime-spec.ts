@@ -6,6 +6,7 @@ import type {
   UploadFile,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { BACKENDS, DEFAULT_WORKDIR, listed, unofferedBy } from './catalogue.ts';
+import { checkNetwork, completeNetwork, rulesOf } from './egress.ts';
 import type { Faults } from './faults-of.ts';
 
 const IMAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -18,6 +19,7 @@ const STEP_TRIES_MAX = 10;
 /** Fills in what is unset; changes `runtime` itself. */
 export function completeRuntime(runtime: RuntimeSpec): void {
   if (runtime.workdir === '') runtime.workdir = DEFAULT_WORKDIR;
+  if (runtime.network !== undefined) completeNetwork(runtime.network);
   for (const { step } of stepsOf(runtime)) {
     if (step.case === 'exec') completeExec(step.value);
     if (step.case === 'uploadFile') completeFile(step.value);
@@ -55,7 +57,9 @@ export function checkRuntime(runtime: RuntimeSpec, field: string, faults: Faults
     `unknown runtime ${backend}; there are ${listed(BACKENDS)}`,
   );
   checkImage(backend, image, `${field}.image`, faults);
-  for (const fault of unofferedBy(backend, runtime)) {
+  if (runtime.network !== undefined) checkNetwork(runtime.network, `${field}.network`, faults);
+  const { gpus, storageMb, network } = runtime;
+  for (const fault of unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) })) {
     faults.require(false, `${field}.${fault.field}`, fault.description);
   }
   faults.absolutePath(workdir, `${field}.workdir`);

@@ -1,7 +1,11 @@
 // A runtime as it stands in a task or topology file. Names are those of the reference system's RuntimeSpec.
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { z } from 'zod';
+import type { NetworkPolicySchema } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import type { FieldFault } from '../errors.ts';
+import { EGRESS_RULES_MAX } from '../limits.ts';
 import { BACKENDS, listed, unofferedBy } from './catalogue.ts';
+import { EGRESS_HOST_FORMS, egressHost } from './egress.ts';
 
 const absolute = z.string().startsWith('/', 'must be an absolute path in the sandbox');
 const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name');
@@ -31,12 +35,31 @@ export const prepareStepSchema = z.preprocess(
 );
 export type PrepareStepFile = z.output<typeof prepareStepSchema>;
 
+const egressHostSchema = z
+  .string()
+  .toLowerCase()
+  .refine((host) => egressHost(host) !== undefined, EGRESS_HOST_FORMS);
+const egressList = z
+  .array(z.strictObject({ host: egressHostSchema, port: z.int().min(1).max(65_535).default(443) }))
+  .max(EGRESS_RULES_MAX)
+  .default([]);
+/** The reference system's words are read: whatever they say, a sandbox reaches the LLM proxy and what is listed here. */
+const networkSchema = z.preprocess(
+  (network) => (['', 'none', 'host', 'proxy'].includes(network as string) ? {} : network),
+  z.strictObject(
+    { egress: egressList, prepare_egress: egressList },
+    'must be {egress: […]}, or one of none, host, proxy, which all open nothing',
+  ),
+);
+
 /** Read, so that a file of the reference system parses; what no backend here can do is refused by its name. */
 export const runtimeSchema = z.strictObject({
   backend: z.string().optional(),
   image: z.string().default(''),
   prepare: z.array(prepareStepSchema).default([]),
   eval_prepare: z.array(prepareStepSchema).nullable().default(null),
+  /** [mesh] No layer of what was prepared before. */
+  prepare_each: z.boolean().default(false),
   env: envSchema.default({}),
   workdir: absolute.nullish(),
   cpus: z.number().positive().nullish(),
@@ -45,14 +68,14 @@ export const runtimeSchema = z.strictObject({
     .positive()
     .max(2 ** 32 - 1)
     .nullish(),
-  /** Whatever it says, a sandbox reaches the LLM proxy and nothing else. */
-  network: z.enum(['', 'none', 'host', 'proxy']).nullish(),
+  network: networkSchema.nullish(),
   allow_internet: z.boolean().nullish(),
   gpus: z.int().min(0).nullish(),
   storage_mb: z.int().positive().nullish(),
   import_path: z.string().nullish(),
   kwargs: z.record(z.string(), z.unknown()).nullish(),
 });
+type NetworkInit = MessageInitShape<typeof NetworkPolicySchema>;
 export type RuntimeFile = z.output<typeof runtimeSchema>;
 
 /** A step without `type` is a command. */
@@ -60,6 +83,10 @@ function withType(step: unknown): unknown {
   const untyped = typeof step === 'object' && step !== null && !('type' in step);
   return untyped ? { ...step, type: 'exec' } : step;
 }
+
+/** The lists of a file as those of a RuntimeSpec; nothing where the file has none. */
+export const networkOf = ({ network }: Pick<RuntimeFile, 'network'>): { network?: NetworkInit } =>
+  network == null ? {} : { network: { egress: network.egress, prepareEgress: network.prepare_egress } };
 
 /** Why a runtime as read cannot be had here: one fault for each field. */
 export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
@@ -76,8 +103,14 @@ export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
   );
   refuse('import_path', runtime.import_path != null, 'runtimes are chosen by backend');
   refuse('kwargs', Object.keys(runtime.kwargs ?? {}).length > 0, 'no backend here takes kwargs');
-  const { gpus, storage_mb: storageMb } = runtime;
+  const { gpus, storage_mb: storageMb, network } = runtime;
   if (known)
-    faults.push(...unofferedBy(runtime.backend ?? '', { gpus: gpus ?? 0, storageMb: storageMb ?? 0 }));
+    faults.push(
+      ...unofferedBy(runtime.backend ?? '', {
+        gpus: gpus ?? 0,
+        storageMb: storageMb ?? 0,
+        egress: [...(network?.egress ?? []), ...(network?.prepare_egress ?? [])],
+      }),
+    );
   return faults;
 }

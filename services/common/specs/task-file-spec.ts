@@ -8,7 +8,7 @@ import {
   TaskSpecSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { FieldFault } from '../errors.ts';
-import { type PrepareStepFile, type RuntimeFile, unsupportedFields } from './runtime.ts';
+import { networkOf, type PrepareStepFile, type RuntimeFile, unsupportedFields } from './runtime.ts';
 import type { TaskFile } from './task-file.ts';
 import { checkTaskSpec, completeTaskSpec } from './task-spec.ts';
 import { Uploads } from './uploads.ts';
@@ -110,8 +110,10 @@ function runtimeOf(runtime: RuntimeFile, uploads: Uploads): MessageInitShape<typ
     workdir: runtime.workdir ?? '',
     cpus: runtime.cpus ?? 0,
     memoryMb: runtime.memory_mb ?? 0,
+    prepareEach: runtime.prepare_each,
     gpus: runtime.gpus ?? 0,
     storageMb: runtime.storage_mb ?? 0,
+    ...networkOf(runtime),
   };
 }
 

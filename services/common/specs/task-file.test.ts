@@ -78,6 +78,15 @@ describe('a task file', () => {
     expect(spec.evaluator).to.deep.include({ strategy: 'test_on_output', env: { E: 'f' } });
   });
 
+  it('lists what its sandbox may reach', () => {
+    const network = { egress: [{ host: 'PyPI.org' }], prepare_egress: [{ host: '10.1.0.0/16', port: 80 }] };
+    const { runtime } = parseTaskFile(JSON.stringify({ ...TASK, runtime: { network } }), 'task.json');
+    expect(runtime?.network?.egress[0]).to.deep.include({ host: 'pypi.org', port: 443 });
+    expect(runtime?.network?.prepareEgress[0]).to.deep.include({ host: '10.1.0.0/16', port: 80 });
+    const none = parseTaskFile(JSON.stringify({ ...TASK, runtime: { network: 'none' } }), 'task.json');
+    expect(none.runtime?.network?.egress).to.eql([]);
+  });
+
   it('may be JSON, and needs three keys only', () => {
     const spec = parseTaskFile(JSON.stringify(TASK), 'task.json');
     expect(spec).to.include({ taskId: 'sum-1', numSamples: 1, maxAttempts: 3 });
@@ -205,6 +214,15 @@ describe('faults of a task file', () => {
     ['runtime.memory_mb', runtime({ memory_mb: 0.5 })],
     ['runtime.memory_mb', runtime({ memory_mb: 2 ** 32 })],
     ['runtime.network', runtime({ network: 'bridge' })],
+    ['runtime.network', runtime({ backend: 'process', network: { egress: [{ host: 'pypi.org' }] } })],
+    ['runtime.network.ingress', runtime({ network: { ingress: [] } })],
+    ['runtime.network.egress[0]', runtime({ network: { egress: ['pypi.org'] } })],
+    ['runtime.network.egress[0].host', runtime({ network: { egress: [{ host: 'https://pypi.org' }] } })],
+    ['runtime.network.egress[0].host', runtime({ network: { egress: [{ host: '10.0.0.1/8' }] } })],
+    [
+      'runtime.network.prepare_egress[0].port',
+      runtime({ network: { prepare_egress: [{ host: 'a', port: 0 }] } }),
+    ],
     ['runtime.allow_internet', runtime({ allow_internet: true })],
     ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 })],
     ['runtime.storage_mb', runtime({ backend: 'process', storage_mb: 1 })],

@@ -67,6 +67,7 @@ async function publishEnd(
 ): Promise<void> {
   // A stopping executor still says how its runs ended, so that nobody has to wait for it.
   const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
+  const { denied } = end;
   if ('ran' in end) {
     const { outcome, exitCode, calls } = end.ran;
     events.runEnded(log, ref, {
@@ -76,10 +77,10 @@ async function publishEnd(
       duration_ms: Math.round(durationMs),
     });
     const kind = { case: 'ran', value: end.ran } as const;
-    return await publishFact(bus, blobs, { ref, kind, durationMs, signal: saying });
+    return await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal: saying });
   }
   const { failed: failure } = end;
   events.runFailed(log, ref, failure.reason, failure.message);
   const kind = { case: 'failed', value: { failure, stage: 'run' } } as const;
-  await publishFact(bus, blobs, { ref, kind, durationMs, signal: saying });
+  await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal: saying });
 }

@@ -1,6 +1,7 @@
 // One run of a harness in its leased sandbox, from the credential to the count of its model calls.
 import { create } from '@bufbuild/protobuf';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import type { DeniedConnections } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import {
   type AttemptRef,
   CallRangeSchema,
@@ -22,7 +23,10 @@ import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
 import { execHarness, leaseRuntime, putFiles } from './sandbox.ts';
 
-export type RunEnd = { readonly ran: Ran } | { readonly failed: Failure };
+export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
+  /** What the harness was not let connect to. */
+  readonly denied?: DeniedConnections | undefined;
+};
 
 /**
  * Run the harness of a session. A harness that fails by itself or uses up its time is a result; what infrastructure did
@@ -46,7 +50,7 @@ export async function runHarness(
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
   const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
   await keepArtifacts(ctx, ref, work, adapter, runtime, signal);
-  return endOf(adapter, result, lastFailure, range);
+  return { ...endOf(adapter, result, lastFailure, range), denied: result.denied };
 }
 
 function endOf(

@@ -3,6 +3,7 @@ import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import { ChunkReader } from '../domain/alike-chunks.ts';
+import { type EngineLoad, loadIn } from '../domain/engine-load.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
 import { parseLenient } from '../domain/lenient-json.ts';
 import { parseReply } from '../domain/reply-logprobs.ts';
@@ -19,6 +20,7 @@ import type { Taker } from './taker.ts';
 /** What is left of a stream after its last event, before its connection is given up. */
 const TAIL_MS = 1_000;
 const CHAT = '/v1/chat/completions';
+const METRICS = '/metrics';
 
 /** What is sent: a JSON value, text as it is, or text in pieces. */
 export type RequestBody = JsonObject | string | readonly Buffer[];
@@ -107,6 +109,18 @@ export class Engine implements Disposable {
       return { model: this.#modelServed === '' ? first : this.#modelServed, problem: '' };
     } catch (error) {
       return { model: this.#modelServed, problem: (error as Error).message };
+    }
+  }
+
+  /** Its load as it tells it within ENGINE_PROBE_MS; undefined where it does not. That says nothing about its health. */
+  async load(signal: AbortSignal): Promise<EngineLoad | undefined> {
+    const limit = withTimeout(ENGINE_PROBE_MS, signal);
+    try {
+      const answer = await this.#connection.request('GET', METRICS, undefined, limit);
+      const bytes = await readBytes(answer, this.name, limit);
+      return answer.status === 200 ? loadIn(bytes.toString('utf8')) : undefined;
+    } catch {
+      return undefined;
     }
   }
 

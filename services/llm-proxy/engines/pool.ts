@@ -39,6 +39,11 @@ export class Pool implements Disposable {
     return this.#roster.members;
   }
 
+  /** Calls that wait for a place at one. */
+  get waiting(): number {
+    return this.#places.waiting;
+  }
+
   /** All engines that there are now. Throws ENGINE_UNAVAILABLE where a router does not tell them. */
   async found(signal: AbortSignal): Promise<readonly Member[]> {
     return await this.#roster.found(signal);

@@ -1,10 +1,9 @@
 // Looks sessions up: the scheduler knows where they stand, the trajectory stream what became of them.
-import type { Client } from '@connectrpc/connect';
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { GroupReady, SessionResult } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
+import type { AskScheduler } from './scheduler.ts';
 import type { TrajectoryLog } from './trajectory-log.ts';
 
 export interface Sessions {
@@ -19,11 +18,14 @@ export interface Sessions {
   builder(session: Session, signal: AbortSignal): Promise<string>;
 }
 
-export function createSessions(scheduler: Client<typeof RolloutService>, log: TrajectoryLog): Sessions {
+export function createSessions(ask: AskScheduler, log: TrajectoryLog): Sessions {
   const options = (signal: AbortSignal) => ({ signal, timeoutMs: RPC_TIMEOUT_MS });
   return {
     async get(sessionId, signal) {
-      const { session } = await scheduler.getSession({ sessionId }, options(signal));
+      const { session } = await ask(
+        (scheduler) => scheduler.getSession({ sessionId }, options(signal)),
+        signal,
+      );
       if (session === undefined) throw new PolarError('NOT_FOUND', `no session ${sessionId}`);
       return session;
     },
@@ -37,7 +39,7 @@ export function createSessions(scheduler: Client<typeof RolloutService>, log: Tr
       return { group, result };
     },
     async builder({ taskId }, signal) {
-      const { task } = await scheduler.getTask({ taskId }, options(signal));
+      const { task } = await ask((scheduler) => scheduler.getTask({ taskId }, options(signal)), signal);
       return task?.spec?.builder?.strategy ?? '';
     },
   };

@@ -22,6 +22,11 @@ export interface Box {
   putFiles(files: readonly FileWrite[]): Promise<void>;
   /** One regular file. Throws NOT_FOUND, FILE_TOO_LARGE, UNSAFE_PATH. */
   getFile(path: string): Promise<Uint8Array>;
+  /**
+   * Make what was written the layer `key`; then the sandbox is fit for nothing but `remove`. No exec runs. The layer's size
+   * in bytes; 0: there is no room, and the sandbox is as it was. Absent: it cannot.
+   */
+  freeze?(key: string): Promise<number>;
   /** Delete it. No exec runs. */
   remove(): Promise<void>;
 }
@@ -44,8 +49,18 @@ export interface Backend {
   readonly isolates: boolean;
   /** Names that an image may have. */
   images(): string[];
+  /** Absent: each sandbox is prepared. */
+  readonly layers?: Layers;
   /** Throws IMAGE_NOT_FOUND, BACKEND_UNAVAILABLE, SANDBOX_FAILED, and the signal's reason. */
   create(spec: BoxSpec, signal: AbortSignal): Promise<Box>;
+}
+
+/** Prepared once, cloned many times. */
+export interface Layers {
+  /** Names what an image is now. Throws IMAGE_NOT_FOUND. */
+  identityOf(image: string): Promise<string>;
+  /** A sandbox that begins with the layer `key`; undefined: there is no such layer. */
+  clone(key: string, spec: BoxSpec): Promise<Box | undefined>;
 }
 
 /** A backend that works here, or why it does not. */

@@ -21,8 +21,9 @@ export async function sendHeartbeats(ctx: RuntimePrewarmContext, signal: AbortSi
   let fence = UNSEEN;
   while (!signal.aborted) {
     const begin = performance.now();
-    fence = await beat(ctx, fence);
-    if (mustFence(fence, performance.now())) fence = letGo(ctx, fence);
+    // A node that stood still lets go before it says anything: an answer now would hide that it was given up meanwhile.
+    fence = checked(ctx, fence, begin);
+    fence = checked(ctx, await beat(ctx, fence), performance.now());
     await sleep(Math.max(0, HEARTBEAT_MS - (performance.now() - begin)), signal);
   }
 }
@@ -42,6 +43,9 @@ async function beat(ctx: RuntimePrewarmContext, fence: FenceState): Promise<Fenc
     return fence;
   }
 }
+
+const checked = (ctx: RuntimePrewarmContext, fence: FenceState, nowMs: number): FenceState =>
+  mustFence(fence, nowMs) ? letGo(ctx, fence) : fence;
 
 /** The scheduler gives the node up; the new boot id tells it that it was right. */
 function letGo(ctx: RuntimePrewarmContext, { answeredMs = 0 }: FenceState): FenceState {

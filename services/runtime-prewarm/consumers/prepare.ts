@@ -52,6 +52,7 @@ async function handle(ctx: RuntimePrewarmContext, { bytes }: Delivery, signal: A
     ref,
     durationMs: performance.now() - begin,
     kind: { case: 'ready', value: { runtimeId: runtime.id } },
+    denied: runtime.denied,
     signal,
   });
 }

@@ -1,4 +1,6 @@
 // A command of a sandbox, and how it ended.
+import type { EgressRule } from '../../../gen/ts/polar/common/v1/network_pb.js';
+import type { DeniedCount } from './denials.ts';
 import type { ResolvedMount } from './mounts.ts';
 
 export interface Command {
@@ -11,6 +13,8 @@ export interface Command {
   readonly limit: CommandLimit;
   readonly mounts: readonly ResolvedMount[];
   readonly proxyAccess: boolean;
+  /** What it may connect to through the egress proxy; none: nothing. */
+  readonly egress?: readonly EgressRule[];
 }
 
 /** The time limit of a command. */
@@ -33,6 +37,7 @@ export interface CommandResult {
   readonly cpuMs: number;
   readonly wallMs: number;
   readonly proxyConnectFailures: number;
+  readonly denied: DeniedCount;
   readonly droppedOutputBytes: number;
 }
 

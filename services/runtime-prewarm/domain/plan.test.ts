@@ -15,6 +15,9 @@ describe('planOf', () => {
       backend: 'bubblewrap',
       image: '',
       steps: [],
+      egress: [],
+      prepareEgress: [],
+      prepareEach: false,
       env: {},
       workdir: '/polar/session/workspace',
       limits: { memoryBytes: SANDBOX_MEMORY_MB_DEFAULT * MIB, cpus: 0 },
@@ -31,11 +34,19 @@ describe('planOf', () => {
   });
 
   it("uses the node's default whole where there is no runtime, and its image only with its own backend", () => {
-    const runtime = spec({ backend: 'bubblewrap', image: 'debian', env: { N: '1' }, memoryMb: 128 });
+    const runtime = spec({
+      backend: 'bubblewrap',
+      image: 'debian',
+      env: { N: '1' },
+      memoryMb: 128,
+      storageMb: 9,
+    });
     const defaults: PlanDefaults = { runtime, backend: 'bubblewrap' };
     expect(planOf(undefined, defaults, false)).to.deep.include({ image: 'debian', env: { N: '1' } });
     expect(planOf(spec({}), defaults, false)).to.deep.include({ image: 'debian', env: {} });
     expect(planOf(spec({ backend: 'process' }), defaults, false).image).to.equal('');
+    expect(planOf(spec({}), defaults, false).storageMb).to.equal(9);
+    expect(planOf(spec({ backend: 'process' }), defaults, false).storageMb).to.equal(0);
     expect(planOf(spec({ image: 'alpine' }), defaults, false).image).to.equal('alpine');
     expect(planOf(spec({}), defaults, false).limits.memoryBytes).to.equal(128 * MIB);
   });
@@ -45,6 +56,22 @@ describe('planOf', () => {
     expect(planOf(both, none, false).steps).to.have.length(1);
     expect(planOf(both, none, true).steps).to.have.length(0);
     expect(planOf(spec({ prepare: [step('run')] }), none, true).steps).to.have.length(1);
+  });
+
+  it('opens the egress list to the run and to the steps, and to no evaluation', () => {
+    const network = { egress: [{ host: 'a.org', port: 443 }], prepareEgress: [{ host: 'b.org', port: 80 }] };
+    const hosts = (forEvaluation: boolean, defaults = none, given = spec({ network })) => {
+      const { egress, prepareEgress } = planOf(given, defaults, forEvaluation);
+      return [egress, prepareEgress].map((rules) => rules.map(({ host }) => host));
+    };
+    expect(hosts(false)).to.eql([['a.org'], ['b.org']]);
+    expect(hosts(true)).to.eql([[], ['b.org']]);
+    const runtime = spec({ backend: 'bubblewrap', network });
+    expect(hosts(false, { ...none, runtime }, spec({}))).to.eql([['a.org'], ['b.org']]);
+    expect(hosts(false, { ...none, runtime }, spec({ network: {} }))).to.eql([[], []]);
+    expect(() => planOf(spec({ network }), { ...none, backend: 'process' }, false)).to.throw(
+      /network: process/,
+    );
   });
 
   it('refuses by name what the backend does not offer, also where the node chooses it', () => {

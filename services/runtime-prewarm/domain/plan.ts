@@ -1,4 +1,5 @@
 // What a sandbox is to be, from a task's runtime and the node's default.
+import type { EgressRule, NetworkPolicy } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import type { PrepareStep, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_MEMORY_MB_DEFAULT } from '../../common/limits.ts';
@@ -9,6 +10,7 @@ import {
   listed,
   unofferedBy,
 } from '../../common/specs/catalogue.ts';
+import { rulesOf } from '../../common/specs/egress.ts';
 import { partsOf } from './paths.ts';
 
 export interface SandboxPlan {
@@ -16,6 +18,11 @@ export interface SandboxPlan {
   /** Empty: the backend's own default. */
   readonly image: string;
   readonly steps: readonly PrepareStep[];
+  /** What the harness may connect to beside the LLM proxy, and what the steps may. */
+  readonly egress: readonly EgressRule[];
+  readonly prepareEgress: readonly EgressRule[];
+  /** No layer: each sandbox runs the steps itself. */
+  readonly prepareEach: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly workdir: string;
   readonly limits: SandboxLimits;
@@ -50,25 +57,34 @@ export function planOf(
 ): SandboxPlan {
   const spec = given ?? defaults.runtime;
   const backend = backendOf(spec?.backend ?? '', defaults);
-  refuseUnsupported(backend, spec);
   const ownDefault = defaults.runtime?.backend === backend || defaults.runtime?.backend === '';
+  const network = spec?.network ?? (ownDefault ? defaults.runtime?.network : undefined);
+  refuseUnsupported(backend, spec, network);
   const memoryMb = spec?.memoryMb || defaults.runtime?.memoryMb || SANDBOX_MEMORY_MB_DEFAULT;
   const evaluation = forEvaluation ? spec?.evalPrepare : undefined;
   return {
     backend,
     image: spec?.image || (ownDefault ? (defaults.runtime?.image ?? '') : ''),
     steps: evaluation?.steps ?? spec?.prepare ?? [],
+    prepareEach: spec?.prepareEach ?? false,
+    egress: forEvaluation ? [] : (network?.egress ?? []),
+    prepareEgress: network?.prepareEgress ?? [],
     env: { ...spec?.env },
     workdir: `/${partsOf(spec?.workdir || DEFAULT_WORKDIR).join('/')}`,
     limits: { memoryBytes: memoryMb * MIB, cpus: spec?.cpus ?? 0 },
     gpus: spec?.gpus ?? 0,
-    storageMb: spec?.storageMb ?? 0,
+    storageMb: spec?.storageMb || (ownDefault ? (defaults.runtime?.storageMb ?? 0) : 0),
   };
 }
 
 /** Submit has refused it where the task names the backend; here it is known for the node's default too. */
-function refuseUnsupported(backend: BackendName, spec: RuntimeSpec | undefined): void {
-  const [fault] = unofferedBy(backend, { gpus: spec?.gpus ?? 0, storageMb: spec?.storageMb ?? 0 });
+function refuseUnsupported(
+  backend: BackendName,
+  spec: RuntimeSpec | undefined,
+  network: NetworkPolicy | undefined,
+): void {
+  const { gpus = 0, storageMb = 0 } = spec ?? {};
+  const [fault] = unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) });
   if (fault === undefined) return;
   throw new PolarError('BACKEND_UNAVAILABLE', `runtime.${fault.field}: ${fault.description}`);
 }

@@ -84,7 +84,8 @@ async function connectPatiently(
   }
 }
 
-function connectOnce({ host, port, tls }: ProxyAddress): Promise<Socket | undefined> {
+/** Undefined where it cannot be reached. */
+export function connectOnce({ host, port, tls }: ProxyAddress): Promise<Socket | undefined> {
   const options = { host, port, allowHalfOpen: true, noDelay: true };
   const socket = tls ? connectTls({ ...options, servername: host }) : connect(options);
   return new Promise((resolve) => {

@@ -38,6 +38,8 @@ export interface Host extends AsyncDisposable {
   readonly containment: Containment;
   readonly guardian: Guardian;
   readonly boxes: string;
+  /** Prepared layers, on the disk of the boxes. */
+  readonly layers: string;
   readonly fifos: FifoPool;
   readonly imagesDir: string;
   readonly mountRoots: readonly MountRoot[];
@@ -46,7 +48,7 @@ export interface Host extends AsyncDisposable {
   /** The same for commands that are no manager's own. */
   readonly commandPath: string;
   readonly python: string;
-  /** Where launchers find boxes, images and mounts; undefined: at their host paths. */
+  /** Where launchers find boxes, layers, images and mounts; undefined: at their host paths. */
   readonly stage: string | undefined;
   /** A box's folder as launchers see it. */
   boxSeen(id: string): string;
@@ -58,6 +60,9 @@ export interface Host extends AsyncDisposable {
   enterAsSandbox(): string[];
 }
 
+/** Names what a manager makes outside of its data, control groups among it. */
+export const instanceOf = (dataDir: string): string => `polar-${sha256(realpathSync(dataDir)).slice(0, 12)}`;
+
 /** Takes the lock of the data and clears what an earlier manager left. Throws INVALID_CONFIG, SANDBOX_FAILED. */
 export async function openHost(options: HostOptions): Promise<Host> {
   const { dataDir, imagesDir, path } = options;
@@ -68,16 +73,19 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const isRoot = process.getuid?.() === 0;
   mkdirSync(dataDir, { recursive: true });
   mkdirSync(imagesDir, { recursive: true });
-  const instance = `polar-${sha256(realpathSync(dataDir)).slice(0, 12)}`;
+  const instance = instanceOf(dataDir);
   const stage = isRoot && canMount() ? `/run/${instance}` : undefined;
   const containment = cgroupContainment(instance) ?? supervisorContainment(python);
   const boxes = join(realpathSync(dataDir), 'boxes');
+  const layers = join(realpathSync(dataDir), 'layers');
+  mkdirSync(layers, { recursive: true, mode: 0o711 });
   const guardian = await startGuardian({
     lock: join(dataDir, 'runtime-prewarm.lock'),
     boxes,
     stage,
     shown: new Map([
       ['boxes', boxes],
+      ['layers', layers],
       ['images', realpathSync(imagesDir)],
       ...options.mountRoots.map(({ name, path }) => [name, path] as const),
     ]),
@@ -96,6 +104,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     containment,
     guardian,
     boxes,
+    layers,
     fifos,
     python,
     commandPath: isRoot ? publicPath(path) : path,

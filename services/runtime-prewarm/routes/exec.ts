@@ -15,12 +15,14 @@ import {
   EXEC_TIMEOUT_MAX_MS,
 } from '../../common/limits.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
-import type { Command } from '../domain/command.ts';
+import type { Command, OutputSink } from '../domain/command.ts';
 import { durationBetween, invalid } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
 import { partsOf } from '../domain/paths.ts';
+import type { SandboxPlan } from '../domain/plan.ts';
 import { Limit } from '../host/limit.ts';
+import { orBroken } from '../runtimes/broken.ts';
 
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Linux's limit for one argument or variable. */
@@ -32,11 +34,10 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
   return {
     async *exec(request, { signal }) {
       const runtime = ctx.runtimes.get(request.runtimeId);
-      const command = commandOf(ctx, request, runtime.plan.workdir);
+      const command = commandOf(ctx, request, runtime.plan);
       const queue = outputQueue<Response>();
-      const done = runtime
-        .exec(command, (stream, value) => queue.push({ event: { case: stream, value } }), signal)
-        .finally(queue.close);
+      const sink: OutputSink = (stream, value) => queue.push({ event: { case: stream, value } });
+      const done = orBroken(runtime.exec(command, sink, signal), signal).finally(queue.close);
       done.catch(() => {});
       for await (const response of queue.items) yield create(ExecResponseSchema, response);
       const result = await done;
@@ -45,6 +46,7 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
           case: 'result',
           value: {
             ...result,
+            denied: { count: result.denied.count, targets: [...result.denied.targets] },
             peakMemoryBytes: BigInt(result.peakMemoryBytes),
             cpuMs: BigInt(result.cpuMs),
             wallMs: BigInt(result.wallMs),
@@ -56,7 +58,7 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
   };
 }
 
-function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, workdir: string): Command {
+function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, plan: SandboxPlan): Command {
   const { argv, cwd, env, timeout, stdin, mounts, proxyAccess } = request;
   if ((argv[0] ?? '') === '') throw invalid('argv', 'must name a program');
   for (const text of [...argv, ...Object.values(env)]) checkArgument(text);
@@ -68,12 +70,13 @@ function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, workdir: st
   if (mounts.length > EXEC_MOUNTS_MAX) throw invalid('mounts', `must be at most ${EXEC_MOUNTS_MAX}`);
   return {
     argv,
-    cwd: cwd === '' ? workdir : `/${partsOf(cwd).join('/')}`,
+    cwd: cwd === '' ? plan.workdir : `/${partsOf(cwd).join('/')}`,
     env,
     stdin,
     limit: new Limit(durationBetween('timeout', timeout, EXEC_DEFAULT_MS, 1, EXEC_TIMEOUT_MAX_MS)),
     mounts: mounts.map((mount) => mountOf(ctx, mount)),
     proxyAccess,
+    egress: proxyAccess ? plan.egress : [],
   };
 }
 

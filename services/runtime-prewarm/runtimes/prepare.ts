@@ -3,6 +3,7 @@
 import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
+import { deniedText } from '../domain/denials.ts';
 import { filesOf } from '../domain/paths.ts';
 import { Limit } from '../host/limit.ts';
 import type { Runtime } from './runtime.ts';
@@ -38,7 +39,7 @@ async function runExecStep(
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const tail = new Tail();
-    const { exitCode, outOfMemory } = await runtime.exec(
+    const { exitCode, outOfMemory, denied } = await runtime.exec(
       {
         argv: ['sh', '-c', command],
         cwd: cwd || runtime.plan.workdir,
@@ -48,6 +49,7 @@ async function runExecStep(
         limit: new Limit(timeoutMs + SANDBOX_END_MS),
         mounts: [],
         proxyAccess: false,
+        egress: runtime.plan.prepareEgress,
       },
       (_stream, bytes) => tail.add(bytes),
       signal,
@@ -58,7 +60,7 @@ async function runExecStep(
       const memory = outOfMemory ? ', out of memory' : '';
       throw new PolarError(
         'PREPARE_FAILED',
-        `${name}: the command ended with exit code ${exitCode}${memory}: ${tail.text()}`,
+        `${name}: the command ended with exit code ${exitCode}${memory}${deniedText(denied)}: ${tail.text()}`,
       );
     }
   }

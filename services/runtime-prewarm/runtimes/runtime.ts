@@ -4,6 +4,7 @@ import { PolarError } from '../../common/errors.ts';
 import { RUNTIME_CLEAR_MS } from '../../common/limits.ts';
 import type { Box } from '../backends/backend.ts';
 import type { Command, CommandLimit, CommandResult, OutputSink } from '../domain/command.ts';
+import { Denials } from '../domain/denials.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
@@ -23,6 +24,8 @@ export class Runtime {
   expireMs = Number.POSITIVE_INFINITY;
   /** False: its commands see the host's files, processes and network. */
   readonly isolated: boolean;
+  /** Of all commands until now. */
+  readonly denied = new Denials();
   readonly #box: Box;
   readonly #gone = new AbortController();
   #limit: CommandLimit | undefined;
@@ -46,10 +49,12 @@ export class Runtime {
    */
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
     const env = { ...this.plan.env, ...command.env };
-    return await this.#alone((gone) => {
+    const result = await this.#alone((gone) => {
       this.#limit = command.limit;
       return this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
     }, signal);
+    this.denied.add(result.denied);
+    return result;
   }
 
   /** Count the limit of the running command anew. False: nothing runs. */
@@ -69,6 +74,11 @@ export class Runtime {
 
   async getFile(path: string): Promise<Uint8Array> {
     return await this.#files(() => this.#box.getFile(path));
+  }
+
+  /** See Box.freeze; 0 where the sandbox cannot. */
+  async freeze(key: string): Promise<number> {
+    return await this.#alone(async () => (await this.#box.freeze?.(key)) ?? 0);
   }
 
   /** End what runs, then delete the sandbox. */

@@ -2,15 +2,14 @@
 import type { AttemptRef } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { newId } from '../../common/ids.ts';
 import { RUNTIMES_MAX } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Backends } from '../backends/backends.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
-import { planOf } from '../domain/plan.ts';
+import { planOf, type SandboxPlan } from '../domain/plan.ts';
 import * as events from '../events.ts';
-import { runPrepareSteps } from './prepare.ts';
-import { Runtime } from './runtime.ts';
+import { Maker, type MakerOptions } from './maker.ts';
+import type { Runtime } from './runtime.ts';
 
 /** An attempt by its session and number. */
 export type AttemptKey = Pick<AttemptRef, 'sessionId' | 'attempt'>;
@@ -23,15 +22,17 @@ interface Preparing {
 
 export class RuntimeTable {
   readonly #backends: Backends;
+  readonly #maker: Maker;
   readonly #log: Logger;
   readonly #leased = new Map<string, Runtime>();
   readonly #preparing = new Set<Preparing>();
   readonly #removing = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(backends: Backends, log: Logger) {
-    this.#backends = backends;
-    this.#log = log;
+  constructor(options: MakerOptions) {
+    this.#backends = options.backends;
+    this.#maker = new Maker(options, (runtime) => this.#discard(runtime, lost('failed')));
+    this.#log = options.log;
   }
 
   /**
@@ -125,27 +126,21 @@ export class RuntimeTable {
     const late = withTimeout(timeoutMs);
     const all = AbortSignal.any([signal, stop.signal, late]);
     const plan = planOf(options.spec, this.#backends.defaults, options.forEvaluation);
-    const backend = this.#backends.get(plan.backend);
-    const id = newId('rt');
-    const { image, limits, gpus, storageMb } = plan;
-    const boxSpec = { id, session: options.owner.sessionId, image, limits, gpus, storageMb };
     let runtime: Runtime | undefined;
     try {
-      const box = await backend.create(boxSpec, all);
-      runtime = new Runtime(id, plan, options, box, backend.isolates);
-      await runPrepareSteps(runtime, timeoutMs, all);
+      runtime = await this.#maker.make({ plan, options }, all);
       all.throwIfAborted();
     } catch (error) {
       if (runtime !== undefined) await this.#discard(runtime, lost('failed'));
       stop.signal.throwIfAborted();
       signal.throwIfAborted();
-      if (!late.aborted) throw error;
+      if (!late.aborted) throw preparationFailure(error, plan);
       throw new PolarError('PREPARE_TIMEOUT', `the sandbox was not prepared within ${timeoutMs} ms`, {
         cause: error,
       });
     }
     this.renew(runtime, options.leaseMs);
-    this.#leased.set(id, runtime);
+    this.#leased.set(runtime.id, runtime);
     events.runtimePrepared(this.#log, runtime);
     return runtime;
   }
@@ -162,6 +157,20 @@ export class RuntimeTable {
     await removal;
     this.#removing.delete(removal);
   }
+}
+
+/** Also of what the file system says: a sandbox that fills its own disk is the task's, a node's full disk is not. */
+function preparationFailure(error: unknown, { storageMb }: SandboxPlan): unknown {
+  if (error instanceof PolarError || !(error instanceof Error)) return error;
+  const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+  if (full && storageMb > 0) {
+    return new PolarError('PREPARE_FAILED', `more than runtime.storage_mb (${storageMb}): ${error.message}`, {
+      cause: error,
+    });
+  }
+  return new PolarError('SANDBOX_FAILED', `the sandbox could not be made: ${error.message}`, {
+    cause: error,
+  });
 }
 
 const lost = (cause: events.RemovalCause): PolarError =>

@@ -5,7 +5,7 @@ import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Nodes } from '../domain/nodes.ts';
 import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
-import { attemptLost, isEnded, SessionState, sessionOf } from '../domain/session.ts';
+import { attemptLost, isEnded, ranMs, SessionState, sessionOf } from '../domain/session.ts';
 import type { State, TaskState } from '../domain/state.ts';
 import { needOf } from '../domain/task.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -74,7 +74,7 @@ export class Board {
     const { sessionId, state } = sessionOf(after);
     const item = itemOf(task, after);
     if (isUnderWay(after)) this.queue.started(sessionId, item);
-    else if (isUnderWay(before)) this.queue.ended(sessionId, runSeconds(before, after));
+    else if (isUnderWay(before)) this.queue.ended(sessionId, secondsOf(ranMs(before, after)));
     if (state === SessionState.QUEUED) this.queue.push(item);
     else this.queue.drop(sessionId);
   }
@@ -102,8 +102,4 @@ function isUnderWay(record: SessionRecord): boolean {
   return state === SessionState.PREPARING || state === SessionState.READY || state === SessionState.RUNNING;
 }
 
-/** Undefined where it did not run. */
-const runSeconds = (before: SessionRecord, after: SessionRecord): number | undefined =>
-  sessionOf(before).state === SessionState.RUNNING
-    ? Math.max(0, Number(after.stateMs) - Number(before.stateMs)) / 1000
-    : undefined;
+const secondsOf = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);

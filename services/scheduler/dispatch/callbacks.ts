@@ -10,10 +10,12 @@ import {
   CALLBACKS_AT_ONCE_MAX,
 } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
+import type { CallbackHosts } from '../admission/callback-hosts.ts';
 import { callbackBody, callbackId } from '../domain/callback.ts';
 import { callbackChange, isSettled, type TaskState } from '../domain/state.ts';
 import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
+import { postCallback } from './callback-post.ts';
 
 export interface CallbacksOptions {
   readonly journal: Journal;
@@ -21,6 +23,7 @@ export interface CallbacksOptions {
   readonly signal: AbortSignal;
   /** Key of the signatures; without it there are none. */
   readonly secret: string | undefined;
+  readonly hosts: CallbackHosts;
   /** Pause after the first failed try. */
   readonly pauseMs?: number | undefined;
 }
@@ -70,7 +73,7 @@ export class Callbacks {
     for (let tries = 1; ; tries++) {
       const error = await this.#slots.run(() => this.#tryOnce(callback));
       signal.throwIfAborted();
-      if (error === undefined || tries === CALLBACK_TRIES_MAX) return error;
+      if (error === undefined || !error.retryable || tries === CALLBACK_TRIES_MAX) return error;
       events.callbackFailed(log, callback.id, error);
       await sleep(pauseMs * 2 ** (tries - 1), signal);
       signal.throwIfAborted();
@@ -78,21 +81,15 @@ export class Callbacks {
   }
 
   async #tryOnce({ url, id, body }: Callback): Promise<PolarError | undefined> {
-    const { signal } = this.#options;
+    const { signal: stop, hosts } = this.#options;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(CALLBACK_TIMEOUT_MS)]);
     try {
-      const answer = await fetch(url, {
-        method: 'POST',
-        body,
-        headers: this.#headers(id, body),
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(CALLBACK_TIMEOUT_MS)]),
-      });
-      await answer.body?.cancel();
-      if (answer.ok) return undefined;
-      return new PolarError('CALLBACK_FAILED', `the receiver answered ${answer.status}`);
+      const status = await postCallback({ url, body, headers: this.#headers(id, body), hosts, signal });
+      if (status >= 200 && status <= 299) return undefined;
+      return new PolarError('CALLBACK_FAILED', `the receiver answered ${status}`);
     } catch (error) {
-      const { message } =
-        error instanceof Error && error.cause instanceof Error ? error.cause : asPolarError(error);
+      const { reason, message } = asPolarError(error);
+      if (reason === 'CALLBACK_REFUSED') return asPolarError(error);
       return new PolarError('CALLBACK_FAILED', `the receiver was not reached: ${message}`, { cause: error });
     }
   }

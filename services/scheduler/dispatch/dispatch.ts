@@ -3,6 +3,7 @@ import { STAGE_GRACE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
+import { CallbackHosts } from '../admission/callback-hosts.ts';
 import { Archive } from '../archive/archive.ts';
 import { Archiver } from '../archive/archiver.ts';
 import type { SchedulerConfig } from '../config.ts';
@@ -31,6 +32,7 @@ export interface Dispatch {
   readonly outbox: Outbox;
   readonly announcer: Announcer;
   readonly callbacks: Callbacks;
+  readonly callbackHosts: CallbackHosts;
   readonly archive: Archive;
   readonly archiver: Archiver;
   readonly specs: Specs;
@@ -61,11 +63,13 @@ export function createDispatch({
   ...common
 }: DispatchOptions): Dispatch {
   const { blobs, log, signal } = common;
-  const board = new Board(state, journal, new Nodes(), new DispatchQueue(new Shares(queueRules(topology))));
+  const shares = new Shares(queueRules(topology), (queue) => state.usage.of(queue));
+  const board = new Board(state, journal, new Nodes(), new DispatchQueue(shares));
   const engines = new Engines(engineRules(topology));
   const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldMs);
   const effects = new Effects(log, signal);
   const specs = new Specs(blobs);
+  const callbackHosts = new CallbackHosts(topology.rollout.callback_hosts);
   const archive = new Archive(common.bus, blobs, signal);
   return {
     board,
@@ -78,6 +82,10 @@ export function createDispatch({
     dispatcher: new Dispatcher(board, log, deadlines, engines),
     outbox: new Outbox({ ...common, board, effects, specs }),
     announcer: new Announcer({ ...common, journal, effects }),
-    callbacks: new Callbacks({ log, signal, journal, secret: callbackSecret, pauseMs: callbackPauseMs }),
+    callbackHosts,
+    callbacks: new Callbacks({
+      ...{ log, signal, journal, hosts: callbackHosts },
+      ...{ secret: callbackSecret, pauseMs: callbackPauseMs },
+    }),
   };
 }

@@ -4,7 +4,7 @@ import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { FactSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure } from '../../common/errors.ts';
-import { ATTEMPT_BACKOFF_MS, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
 import { stagesOf } from './budgets.ts';
 import { applyFact } from './facts.ts';
 import {
@@ -170,6 +170,27 @@ describe('facts', () => {
     const end = withFacts(second, lost('prepare'));
     expect(sessionOf(end)).to.include({ state: SessionState.ENDED, outcome: Outcome.INFRASTRUCTURE_ERROR });
     expect(sessionOf(end).reward).to.equal(undefined);
+  });
+
+  it('tell what an attempt was not let connect to, stage by stage, and keep it with the attempt', () => {
+    const tried = (record: SessionRecord, kind: Kind, count: number, ...targets: string[]): SessionRecord => {
+      const fact = create(FactSchema, { ref: refOf(record), kind, denied: { count, targets } });
+      return applyFact(record, spec, fact, 5_000) ?? record;
+    };
+    const isPrepared = tried(preparing, ready, 2, 'a:1', 'b:2');
+    const end = tried(running(isPrepared, 6_000), lost('run'), 3, 'b:2', 'c:3');
+    const second = withFacts(dispatched(end, place, 9_000), ready);
+    expect(sessionOf(second).attempts.map(({ denied }) => denied?.count)).to.eql([5, undefined]);
+    expect(sessionOf(second).attempts[0]?.denied?.targets).to.eql(['a:1', 'b:2', 'c:3']);
+    const many = Array.from({ length: 30 }, (_, i) => `h:${i}`);
+    const full = tried(second, ran, 30, ...many);
+    expect(full, 'stale').to.equal(second);
+    expect(
+      sessionOf(tried(running(isPrepared, 6_000), ran, 30, ...many)).attempts[0]?.denied,
+    ).to.deep.include({
+      count: 32,
+      targets: ['a:1', 'b:2', ...many.slice(0, DENIED_TARGETS_MAX - 2)],
+    });
   });
 
   it('of the last attempt lose trajectory and reward, even when both were there', () => {

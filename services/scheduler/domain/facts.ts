@@ -13,16 +13,18 @@ import {
   SessionState,
   sessionOf,
   timesWith,
+  withDenied,
 } from './session.ts';
 
 /** The next record, or undefined where the fact is stale. */
 export function applyFact(
-  record: SessionRecord,
+  before: SessionRecord,
   spec: TaskSpec,
   fact: Fact,
   nowMs: number,
 ): SessionRecord | undefined {
-  if (!isOfPresentAttempt(record, fact)) return undefined;
+  if (!isOfPresentAttempt(before, fact)) return undefined;
+  const record = withDenied(before, fact.denied);
   const { state } = sessionOf(record);
   const { kind, durationMs } = fact;
   switch (kind.case) {

@@ -51,6 +51,31 @@ describe('nodes', () => {
     expect(canPrepare(nodeWith(FINISHING, FINISHING)), 'twice the evaluate slots').to.equal(false);
   });
 
+  it('prepare ahead for the runs that end meanwhile, as the pace of their own sessions tells', () => {
+    const paced = (prepareMs: number, runMs: number, slots: HeartbeatInit): NodeState => {
+      const nodes = new Nodes();
+      const { node } = nodes.beat(beatOf({ evaluateSlots: 9, ...slots }), 0, 0);
+      const prepared = moved(on(session(9)), READY, prepareMs, {});
+      const begun = moved(prepared, RUNNING, prepareMs, {});
+      nodes.move(on(session(9)), prepared, 0);
+      nodes.move(prepared, begun, 0);
+      nodes.move(begun, moved(begun, FINISHING, prepareMs + runMs, {}), 0);
+      for (const i of [0, 1]) nodes.move(session(i), moved(on(session(i)), RUNNING, 0, {}), 0);
+      return node;
+    };
+    const preparedAhead = (node: NodeState): number => {
+      while (canPrepare(node)) node.preparing.add(`more-${node.preparing.size}`);
+      return node.preparing.size;
+    };
+    const slots = { prepareSlots: 20, runSlots: 2, readySlots: 1 };
+    expect(preparedAhead(paced(3_000, 1_000, slots)), 'one to wait, six that end').to.equal(7);
+    expect(preparedAhead(paced(2, 1_000, slots)), 'prepared at once').to.equal(1);
+    expect(preparedAhead(paced(3_000, 1_000, { ...slots, prepareSlots: 4 }))).to.equal(4);
+    expect(preparedAhead(paced(3_000, 1_000, { ...slots, readySlots: 0 })), 'only for a free slot').to.equal(
+      0,
+    );
+  });
+
   it('run what is ready within their slots', () => {
     expect(canRun(nodeWith(READY))).to.equal(true);
     expect(canRun(nodeWith(READY, RUNNING))).to.equal(true);

@@ -3,6 +3,7 @@
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { endingWithin, type Pace, paceAfter } from './pace.ts';
 import { SessionState, sessionOf } from './session.ts';
 import { partsOfNeed } from './task.ts';
 
@@ -20,6 +21,7 @@ export interface NodeState {
   readonly ready: Set<string>;
   readonly running: Set<string>;
   readonly finishing: Set<string>;
+  pace: Pace;
 }
 
 export class Nodes {
@@ -67,6 +69,8 @@ export class Nodes {
   move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
     this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
     this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
+    const node = this.#nodes.get(sessionOf(after).nodeId);
+    if (node !== undefined) node.pace = paceAfter(node.pace, before, after);
   }
 
   #slot(record: SessionRecord, nowMs: number): Set<string> | undefined {
@@ -98,6 +102,7 @@ export class Nodes {
         ready: new Set(),
         running: new Set(),
         finishing: new Set(),
+        pace: {},
       };
       this.#nodes.set(id, node);
     }
@@ -124,16 +129,18 @@ export const sessionsOn = (node: NodeState): string[] => [
 ];
 
 /**
- * Whether a node may prepare one more: a slot for preparing is free, the sandboxes to come can all run at once or wait
- * within the node's ready slots, and what has run there is not piling up behind the evaluators.
+ * Whether a node may prepare one more: a slot for preparing is free, the sandboxes to come can all run at once, wait within
+ * the node's ready slots, or follow a run that ends while they are prepared; and what has run there is not piling up behind
+ * the evaluators.
  */
 export function canPrepare(node: NodeState): boolean {
   const { heartbeat, preparing, ready, running, finishing } = node;
   if (heartbeat === undefined || node.lost) return false;
   const { prepareSlots, runSlots, readySlots, evaluateSlots } = heartbeat;
+  const ending = readySlots === 0 ? 0 : Math.min(prepareSlots, endingWithin(node.pace, running.size));
   return (
     preparing.size < prepareSlots &&
-    preparing.size + ready.size < readySlots + Math.max(0, runSlots - running.size) &&
+    preparing.size + ready.size < readySlots + Math.max(0, runSlots - running.size) + ending &&
     finishing.size < 2 * evaluateSlots
   );
 }

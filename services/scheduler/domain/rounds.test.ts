@@ -8,7 +8,7 @@ import { ChangeSchema, CommitSchema, type SessionRecord } from '../../../gen/ts/
 import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { RetryOnly } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { failure } from '../../common/errors.ts';
-import { TOMBSTONES_MAX } from '../../common/limits.ts';
+import { QUEUES_REMEMBERED_MAX, TOMBSTONES_MAX } from '../../common/limits.ts';
 import { clocksOf, leaseMs, overdrawnMs } from './budgets.ts';
 import { callbackBody, callbackId } from './callback.ts';
 import { stopAtMs } from './early-stop.ts';
@@ -153,6 +153,37 @@ describe('sessions that go again', () => {
   it('name their groups so that the round can be told', () => {
     expect([0, 7].map(groupIdOf).map(roundOf)).to.deep.equal([0, 7]);
     expect(roundOf('other')).to.equal(0);
+  });
+});
+
+describe('run time of queues', () => {
+  const ran = (state: State, task: TaskState, i: number, runMs: number): void => {
+    const started = moved(begun(state, task, i), SessionState.RUNNING, 10_000, {});
+    set(state, started);
+    set(state, moved(started, SessionState.FINISHING, 10_000 + runMs, {}));
+  };
+
+  it('adds up from commits, is in a snapshot, and is not counted twice', () => {
+    const { state, task } = stateWith({ queue: 'q' });
+    ran(state, task, 0, 1_500);
+    ran(state, task, 1, 500);
+    const lost = moved(begun(state, task, 2), SessionState.RUNNING, 10_000, {});
+    set(state, lost);
+    set(state, attemptLost(lost, away, 3, 10_250));
+    expect(state.usage.of('q')).to.deep.equal({ runMs: 2_250, runs: 3 });
+    const again = reread(reread(state));
+    expect([...again.usage.all]).to.deep.equal([['q', { runMs: 2_250, runs: 3 }]]);
+    ran(again, again.tasks.get('t') as TaskState, 2, 750);
+    expect(again.usage.of('q')).to.deep.equal({ runMs: 3_000, runs: 4 });
+  });
+
+  it('counts no attempt that never ran, and is kept for so many queues', () => {
+    const { state, task } = stateWith();
+    set(state, attemptLost(begun(state, task, 0), away, 3, 9_000));
+    expect([...state.usage.all]).to.deep.equal([]);
+    for (let i = 0; i <= QUEUES_REMEMBERED_MAX; i++) state.usage.ran(`q-${i}`, 10);
+    expect(state.usage.of('q-0')).to.deep.equal({ runMs: 0, runs: 0 });
+    expect(state.usage.of('q-1')).to.deep.equal({ runMs: 10, runs: 1 });
   });
 });
 

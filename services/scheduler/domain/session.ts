@@ -3,6 +3,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import type { DeniedConnections } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import {
   type Attempt,
   AttemptSchema,
@@ -21,7 +22,7 @@ import {
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type AttemptRef, AttemptRefSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure } from '../../common/errors.ts';
-import { ATTEMPT_BACKOFF_MS, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
 
 export { Outcome, SessionState };
 
@@ -115,6 +116,22 @@ export const timesWith = (
   record: SessionRecord,
   times: Partial<Omit<StageTimes, '$typeName'>>,
 ): StageTimes => ({ ...(sessionOf(record).times ?? create(StageTimesSchema)), ...times });
+
+/** The same with what a stage of the present attempt was not let connect to. */
+export function withDenied(record: SessionRecord, denied: DeniedConnections | undefined): SessionRecord {
+  if (denied === undefined) return record;
+  const session = sessionOf(record);
+  const attempts = session.attempts.map((attempt) =>
+    attempt.attempt === session.attempt ? { ...attempt, denied: added(attempt.denied, denied) } : attempt,
+  );
+  return { ...record, session: { ...session, attempts } };
+}
+
+function added(before: DeniedConnections | undefined, more: DeniedConnections): DeniedConnections {
+  if (before === undefined) return more;
+  const targets = [...new Set([...before.targets, ...more.targets])].slice(0, DENIED_TARGETS_MAX);
+  return { ...before, count: before.count + more.count, targets };
+}
 
 /** An attempt lost to infrastructure: QUEUED again behind a pause or, after the last attempt, ENDED without a reward. */
 export function attemptLost(
@@ -213,6 +230,12 @@ export function refOf(record: SessionRecord): AttemptRef {
   const { bootId } = record;
   return create(AttemptRefSchema, { sessionId, attempt, nodeId, bootId, taskId, sampleIndex });
 }
+
+/** What a run took in milliseconds that ends with this change; undefined where none does. */
+export const ranMs = (before: SessionRecord, after: SessionRecord): number | undefined =>
+  sessionOf(before).state === SessionState.RUNNING && sessionOf(after).state !== SessionState.RUNNING
+    ? Math.max(0, Number(after.stateMs) - Number(before.stateMs))
+    : undefined;
 
 const isScored = (outcome: Outcome): boolean =>
   outcome === Outcome.COMPLETED || outcome === Outcome.TIMEOUT || outcome === Outcome.HARNESS_ERROR;

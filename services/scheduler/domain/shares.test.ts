@@ -137,6 +137,19 @@ describe('fair share', () => {
     expect(names()).to.deep.equal(['ruled']);
   });
 
+  it('goes on from what queues have used before', () => {
+    const used = { runMs: 120_000, runs: 4 };
+    const shares = new Shares([{ name: 'ruled', weight: 2, maxRunning: 0 }], (queue) =>
+      queue === 'new' ? { runMs: 0, runs: 0 } : used,
+    );
+    expect(shares.of('ruled')).to.include({ runSeconds: 120, runs: 4, meanSeconds: 30, tag: 0 });
+    expect(shares.of('own')).to.include({ runSeconds: 120, meanSeconds: 30 });
+    expect(shares.of('new')).to.include({ runSeconds: 0, meanSeconds: 1 });
+    shares.start('s', 'ruled');
+    shares.end('s', 30);
+    expect(shares.of('ruled')).to.include({ runSeconds: 150, runs: 5, meanSeconds: 30 });
+  });
+
   it('charges a session once, whatever is told twice', () => {
     const shares = new Shares([{ name: 'a', weight: 1, maxRunning: 0 }]);
     shares.start('s', 'a');

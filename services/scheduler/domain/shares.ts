@@ -1,6 +1,7 @@
 // How queues share run time: start-time fair queueing. Each queue has a tag in run-seconds per weight, and the one with the
 // lowest tag starts next. A start is charged with the queue's mean run time; what was really used replaces the charge at
 // the end. A queue in which nothing can go earns no credit meanwhile, and one that no free node fits a bounded one.
+import type { Used } from './usage.ts';
 
 export const DEFAULT_QUEUE = 'default';
 
@@ -10,6 +11,9 @@ export interface QueueRule {
   /** 0 = no cap. */
   readonly maxRunning: number;
 }
+
+/** What a queue has used so far. */
+export type UsedBefore = (queue: string) => Used;
 
 export interface Share extends QueueRule {
   /** Sessions that wait for a node, those that may not go yet included. */
@@ -44,11 +48,14 @@ export class Shares {
   #now = 0;
   /** Sessions that wait or run. */
   #live = 0;
+  readonly #usedBefore: UsedBefore;
 
-  constructor(rules: readonly QueueRule[] = []) {
+  /** `usedBefore` tells what is known of a queue that is not here yet: from before a take-over, or from its last time. */
+  constructor(rules: readonly QueueRule[] = [], usedBefore: UsedBefore = () => ({ runMs: 0, runs: 0 })) {
+    this.#usedBefore = usedBefore;
     for (const rule of rules) {
       this.#named.add(rule.name);
-      this.#shares.set(rule.name, newShare(rule));
+      this.#shares.set(rule.name, newShare(rule, usedBefore(rule.name)));
     }
   }
 
@@ -61,7 +68,7 @@ export class Shares {
   of(name: string): Share {
     let share = this.#shares.get(name);
     if (share === undefined) {
-      share = newShare({ name, weight: 1, maxRunning: 0 });
+      share = newShare({ name, weight: 1, maxRunning: 0 }, this.#usedBefore(name));
       this.#shares.set(name, share);
     }
     return share;
@@ -130,12 +137,12 @@ export class Shares {
 
 export const isAtCap = ({ running, maxRunning }: Share): boolean => maxRunning > 0 && running >= maxRunning;
 
-const newShare = (rule: QueueRule): Share => ({
+const newShare = (rule: QueueRule, { runMs, runs }: Used): Share => ({
   ...rule,
   waiting: 0,
   running: 0,
-  runSeconds: 0,
-  runs: 0,
+  runSeconds: runMs / 1000,
+  runs,
   tag: 0,
-  meanSeconds: FIRST_MEAN_SECONDS,
+  meanSeconds: runs === 0 ? FIRST_MEAN_SECONDS : runMs / 1000 / runs,
 });

@@ -11,17 +11,20 @@ import {
   type TaskRecord,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { TOMBSTONES_MAX } from '../../common/limits.ts';
+import { queueOf } from './queue.ts';
 import {
   groupIdOf,
   isEnded,
   type Outcome,
   partsOfSessionId,
   queuedSession,
+  ranMs,
   roundOf,
   SessionState,
   sessionOf,
 } from './session.ts';
 import { outlineOfRecord, recordBytes } from './task.ts';
+import { Usage } from './usage.ts';
 
 /** A task with its sessions. For others to read; only `State` changes it. */
 export interface TaskState {
@@ -55,6 +58,7 @@ export interface SessionChange {
 
 export class State {
   readonly tasks = new Map<string, TaskState>();
+  readonly usage = new Usage();
   readonly #byPrefix = new Map<string, TaskState>();
   readonly #byRequest = new Map<string, TaskState>();
   #order = 0;
@@ -149,6 +153,12 @@ export class State {
       case 'callbackDone':
         this.#setCallback(kind.value);
         return undefined;
+      case 'queueUsed':
+        this.usage.set(kind.value.queue, {
+          runMs: Number(kind.value.runMs),
+          runs: Number(kind.value.runs),
+        });
+        return undefined;
       default:
         return undefined;
     }
@@ -157,6 +167,10 @@ export class State {
   /** The state as changes that lead to it. */
   *changes(): Iterable<Change> {
     yield create(ChangeSchema, { kind: { case: 'revisionReached', value: { revision: this.#revision } } });
+    for (const [queue, { runMs, runs }] of this.usage.all) {
+      const value = { queue, runMs: BigInt(runMs), runs: BigInt(runs) };
+      yield create(ChangeSchema, { kind: { case: 'queueUsed', value } });
+    }
     for (const task of this.tasks.values()) {
       yield taskChange(task.record);
       for (const record of task.sessions) {
@@ -205,6 +219,8 @@ export class State {
     add(task.byState, sessionOf(before).state, -1);
     add(task.byState, state, 1);
     if (isEnded(before) && !isEnded(after)) this.#goAgain(task, before);
+    const runMs = ranMs(before, after);
+    if (runMs !== undefined) this.usage.ran(queueOf(task.spec), runMs);
     task.round = Math.max(task.round, roundOf(groupId));
     this.#reach(after.revision);
     if (isEnded(after) && !isEnded(before)) {

@@ -21,7 +21,9 @@ const on = (i: number, state: SessionState): SessionRecord =>
 
 function surroundings(over: Partial<Surroundings> = {}): Surroundings {
   const rules = [{ name: 'small', weight: 1, maxRunning: 1 }];
-  const engines = new Engines([{ nodeId: 'n', servers: ['http://e'], maxSessions: 1 }]);
+  const engines = new Engines([
+    { nodeId: 'n', servers: ['http://e'], maxSessions: 1, minSessions: undefined },
+  ]);
   return {
     ...{ nodes: new Nodes(), queue: new DispatchQueue(new Shares(rules)), engines },
     ...{ isDraining: () => false, logFull: false, paused: false, nowMs: 1_000 },
@@ -105,6 +107,12 @@ describe('why a session waits', () => {
     around.nodes.move(session(0), ready, 0);
     around.nodes.move(session(1), on(1, SessionState.RUNNING), 0);
     expect(waitingOf(ready, spec, around)?.reason).to.equal(WaitReason.ENGINE_CAP);
+    const rule = { nodeId: 'n', servers: ['http://e'], maxSessions: 2, minSessions: 1 };
+    const pressed = new Engines([rule]);
+    pressed.told('n', { callsWaiting: 5, cacheUse: 0 }, 0, (id) => around.nodes.get(id));
+    const told = waitingOf(ready, spec, { ...around, engines: pressed });
+    expect(told).to.include({ reason: WaitReason.ENGINE_PRESSURE });
+    expect(told?.message).to.equal('the engine http://e bears 1 session at the moment, of max_sessions 2');
     around.nodes.move(session(2), on(2, SessionState.RUNNING), 0);
     const waiting = waitingOf(ready, spec, around);
     expect(waiting).to.include({ reason: WaitReason.RUN_SLOT });

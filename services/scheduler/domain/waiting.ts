@@ -8,7 +8,7 @@ import {
   WaitingSchema,
   WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import type { Engines } from './engines.ts';
+import type { Engine, Engines } from './engines.ts';
 import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
 import type { DispatchQueue, QueueItem } from './queue.ts';
 import { SessionState, sessionOf } from './session.ts';
@@ -116,10 +116,7 @@ function waitingToRun(nodeId: string, { nodes, engines, logFull }: Surroundings)
   const node = nodes.get(nodeId);
   if (node !== undefined && canRun(node)) {
     const engine = engines.full(nodeId, (id) => nodes.get(id));
-    if (engine !== undefined) {
-      const message = `the engine ${engine.name} has its max_sessions, ${engine.maxSessions}`;
-      return told(WaitReason.ENGINE_CAP, message);
-    }
+    if (engine !== undefined) return waitingForEngine(engine);
     if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
   }
   const slots = node?.heartbeat?.runSlots ?? 0;
@@ -127,6 +124,14 @@ function waitingToRun(nodeId: string, { nodes, engines, logFull }: Surroundings)
     WaitReason.RUN_SLOT,
     `${node?.running.size ?? 0} of ${slots} run slots of node ${nodeId} are taken`,
   );
+}
+
+function waitingForEngine({ name, limit, maxSessions }: Engine): Waiting {
+  if (limit === maxSessions) {
+    return told(WaitReason.ENGINE_CAP, `the engine ${name} has its max_sessions, ${maxSessions}`);
+  }
+  const message = `the engine ${name} bears ${count(limit, 'session')} at the moment, of max_sessions ${maxSessions}`;
+  return told(WaitReason.ENGINE_PRESSURE, message);
 }
 
 const nodesFor = (spec: TaskSpec, nodes: Nodes): NodeState[] =>

@@ -14,9 +14,10 @@ import type { SessionChange, State, TaskState } from '../domain/state.ts';
 import type { Chain } from './chain.ts';
 
 interface Proposal {
-  readonly change: Change;
+  /** In one commit. */
+  readonly changes: readonly Change[];
   readonly bytes: Uint8Array;
-  /** Set on the last change of a call. */
+  /** Set on the last one of a call. */
   readonly done: PromiseWithResolvers<void> | undefined;
 }
 
@@ -78,19 +79,32 @@ export class Journal {
     return this.#latest.get(id) ?? this.#options.state.session(task, sampleIndex);
   }
 
-  /** Resolves when the changes are committed and applied, in order. Rejects when the log is closed to us. */
+  /**
+   * Resolves when the changes are committed and applied, in order, in as many commits as they need. Rejects when the log
+   * is closed to us.
+   */
   async propose(...changes: Change[]): Promise<void> {
+    await this.#propose(changes.map((change) => [change]));
+  }
+
+  /** The same of changes that are in the log all or none: they must be at most COMMIT_BYTES_MAX. */
+  async proposeAtOnce(changes: Change[]): Promise<void> {
+    await this.#propose([changes]);
+  }
+
+  async #propose(parts: readonly Change[][]): Promise<void> {
     if (this.#failed !== undefined) throw this.#failed;
     const done = Promise.withResolvers<void>();
-    for (const [i, change] of changes.entries()) {
-      const { kind } = change;
-      if (kind.case === 'session') this.#latest.set(sessionOf(kind.value).sessionId, kind.value);
-      // A commit of one change; commits joined byte by byte are one commit of all their changes.
-      const bytes = toBinary(CommitSchema, create(CommitSchema, { changes: [change] }));
-      this.#waiting.push({ change, bytes, done: i === changes.length - 1 ? done : undefined });
+    for (const [i, changes] of parts.entries()) {
+      for (const { kind } of changes) {
+        if (kind.case === 'session') this.#latest.set(sessionOf(kind.value).sessionId, kind.value);
+      }
+      // Commits joined byte by byte are one commit of all their changes.
+      const bytes = toBinary(CommitSchema, create(CommitSchema, { changes }));
+      this.#waiting.push({ changes, bytes, done: i === parts.length - 1 ? done : undefined });
     }
     void this.#commitAll();
-    if (changes.length > 0) await done.promise;
+    if (parts.length > 0) await done.promise;
   }
 
   /** Resolves when everything proposed so far is committed. */
@@ -164,10 +178,12 @@ export class Journal {
       this.#waiting.unshift(...part);
       throw error;
     }
-    for (const { change, done } of part) {
-      const session = state.apply(change);
-      if (session !== undefined) this.#forgetLatest(session.after);
-      onCommitted(change, session);
+    for (const { changes, done } of part) {
+      for (const change of changes) {
+        const session = state.apply(change);
+        if (session !== undefined) this.#forgetLatest(session.after);
+        onCommitted(change, session);
+      }
       done?.resolve();
     }
     this.#appliedSeq = chain.seq;

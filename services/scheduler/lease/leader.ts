@@ -4,6 +4,7 @@ import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/schedule
 import type { PolarError } from '../../common/errors.ts';
 import { consumeFacts } from '../consumers/facts.ts';
 import { answerHeartbeats } from '../consumers/heartbeats.ts';
+import { hearPressure } from '../consumers/pressure.ts';
 import {
   type ContextOptions,
   type ContextOverrides,
@@ -26,6 +27,7 @@ export class Leader implements AsyncDisposable {
     this.failed = context.failed;
     restore(context);
     answerHeartbeats(context);
+    hearPressure(context);
     this.#running = Promise.allSettled([
       consumeFacts(context),
       context.dispatcher.run(context.signal),

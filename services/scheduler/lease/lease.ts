@@ -1,15 +1,15 @@
 // The lease by which one scheduler leads: a key without an age, dead when its revision has stood still for LEASE_MS of the
 // observer's own clock. It decides who tries and who may answer; the chain of the state log decides who may write.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { KV, KvEntry } from 'nats';
+import { create, toBinary } from '@bufbuild/protobuf';
+import type { KV } from 'nats';
 import { type LeaseRecord, LeaseRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { newId } from '../../common/ids.ts';
 import { LEASE_HELD_MS, LEASE_MS, LEASE_POLL_MS, LEASE_RENEW_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
+import { LEASE_KEY as KEY, leaderIn } from '../../common/nats/leader.ts';
 import { jetstreamCode } from '../../common/nats/publish.ts';
 
-const KEY = 'scheduler';
 const WRONG_LAST_SEQUENCE = 10071;
 
 export interface LeaseOptions {
@@ -67,7 +67,7 @@ export class Lease {
           seen = revision;
           sinceMs = performance.now();
         }
-        const leader = recordOf(entry);
+        const leader = leaderIn(entry);
         const dead = performance.now() - sinceMs >= LEASE_MS;
         if (leader === undefined || dead || this.#succeeds(leader)) {
           await this.#write(kv, revision);
@@ -126,7 +126,7 @@ export class Lease {
   async #isStillOurs(error: unknown): Promise<boolean> {
     try {
       const entry = await (await this.#bus.kv('lease')).get(KEY);
-      const leader = recordOf(entry);
+      const leader = leaderIn(entry);
       if (leader?.holder !== this.#own.holder) {
         this.#leader = leader;
         return false;
@@ -137,9 +137,4 @@ export class Lease {
       return jetstreamCode(error) !== WRONG_LAST_SEQUENCE;
     }
   }
-}
-
-/** The holder that a bucket's entry names; undefined where nobody has the lease. */
-function recordOf(entry: KvEntry | null): LeaseRecord | undefined {
-  return entry?.operation === 'PUT' ? fromBinary(LeaseRecordSchema, entry.value) : undefined;
 }

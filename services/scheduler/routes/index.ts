@@ -13,11 +13,13 @@ import { listSessions } from './list-sessions.ts';
 import { listTasks } from './list-tasks.ts';
 import { retrySessions } from './retry-sessions.ts';
 import { submitTask } from './submit-task.ts';
+import { submitTasks } from './submit-tasks.ts';
 import { watchTask } from './watch-task.ts';
 
 export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof RolloutService> {
   return {
     ...submitTask(ctx),
+    ...submitTasks(ctx),
     ...getTask(ctx),
     ...listTasks(ctx),
     ...getSession(ctx),

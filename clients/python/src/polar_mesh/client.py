@@ -78,6 +78,31 @@ class Client:
         request = rollout.SubmitTaskRequest(spec=spec, request_id=request_id)
         return self._call(self._rollout.SubmitTask, request, timeout_s)
 
+    def submit_many(
+        self,
+        tasks: Sequence[Mapping[str, Any] | TaskSpec],
+        *,
+        request_ids: Sequence[str] | None = None,
+        timeout_s: float | None = None,
+    ) -> list[rollout.SubmitTaskResponse]:
+        """Submit up to 1000 tasks at once, all of them or none; answers in their order when all are durable.
+
+        Args:
+            tasks: Each as for ``submit``.
+            request_ids: One for each task; default: the task ids.
+
+        Raises:
+            ValueError: not as many request ids as tasks.
+            InvalidArgument, AlreadyExists, ResourceExhausted, FailedPrecondition: see the proto.
+        """
+        ids = [""] * len(tasks) if request_ids is None else request_ids
+        requests = [
+            rollout.SubmitTaskRequest(spec=task if isinstance(task, TaskSpec) else task_spec(task), request_id=one)
+            for task, one in zip(tasks, ids, strict=True)
+        ]
+        request = rollout.SubmitTasksRequest(tasks=requests)
+        return list(self._call(self._rollout.SubmitTasks, request, timeout_s).tasks)
+
     def get_task(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
         """One task and its progress. Raises NotFound."""
         request = rollout.GetTaskRequest(task_id=task_id)

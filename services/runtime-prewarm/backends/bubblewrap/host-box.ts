@@ -15,25 +15,29 @@ import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
+import type { Layer } from './layer-store.ts';
+import type { Ground } from './overlay-box.ts';
 import type { BubblewrapParts } from './parts.ts';
+import { placeOf } from './place.ts';
 
 export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Promise<Box> {
   const { host } = parts;
   const folder = join(host.boxes, spec.id);
-  const root = join(folder, 'root');
   makeOwned(folder, undefined);
+  const place = await placeOf(host, spec);
+  const root = join(place.path, 'root');
   makeOwned(root, host.uid);
   makeSkeleton(root, host.uid);
   await placeOutputs(host.fifos, folder);
   const files: RootedOptions = { root, uid: host.uid, covered: COVERED_FOLDERS };
-  const seen = join(host.boxSeen(spec.id), 'root');
+  const seen = join(place.seen, 'root');
   const launchOptions = (command: Command) => ({
     root: seen,
     readOnly: [
       ...PROGRAMS.readOnly,
       ...command.mounts.map((one) => [host.mountSeen(one), one.target] as const),
     ],
-    readOnlyTry: HOST_ETC.map((path) => [path, path] as const),
+    readOnlyTry: ETC,
   });
   const prefix = [...host.enterAsSandbox(), parts.bwrap];
   return {
@@ -44,8 +48,20 @@ export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Prom
     makeFolder: async (path) => makeFolder(files, path),
     putFiles: (list) => putFiles(files, list),
     getFile: async (path) => getFile(files, path),
+    freeze: (key) => parts.layers.add(key, root),
     remove: () => removeTree(folder),
   };
+}
+
+/** A small root that was prepared, the host's programs over it. */
+export const groundOfHost = (layer: Layer, lowers: readonly string[]): Ground => ({
+  ...{ lowers, layer, readOnly: PROGRAMS.readOnly, readOnlyTry: ETC, covered: COVERED_FOLDERS },
+});
+
+/** Changes with the programs that are installed. */
+export function hostIdentity(): string {
+  const times = WATCHED.map((path) => lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return `host:${times.join(':')}`;
 }
 
 function makeSkeleton(root: string, uid: number | undefined): void {
@@ -57,6 +73,8 @@ function makeSkeleton(root: string, uid: number | undefined): void {
 
 /** How the host's programs appear in its root. */
 const PROGRAMS = hostPrograms();
+const ETC = HOST_ETC.map((path) => [path, path] as const);
+const WATCHED = ['/usr/bin', '/usr/lib', '/usr/local/bin', '/etc/ld.so.cache'];
 
 function hostPrograms(): {
   readonly links: readonly (readonly [name: string, target: string])[];

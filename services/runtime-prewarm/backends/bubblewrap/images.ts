@@ -15,6 +15,8 @@ export interface Images {
   names(): string[];
   /** Resolves when the image can be used. Throws IMAGE_NOT_FOUND. */
   prepare(name: string): Promise<void>;
+  /** Names what the image is now, once it is prepared. */
+  identityOf(name: string): string;
 }
 
 /** Images other than `host` need overlays, and so a manager that is host root. */
@@ -23,6 +25,10 @@ export function imagesOf(host: Host): Images {
   const names = (): string[] => [HOST_IMAGE, ...(host.stage === undefined ? [] : foldersOf(host.imagesDir))];
   return {
     names,
+    identityOf(name) {
+      const { dev, ino, mtimeMs } = lstatSync(join(host.imagesDir, name));
+      return `${name}:${dev}:${ino}:${mtimeMs}`;
+    },
     async prepare(name) {
       if (name === HOST_IMAGE) return;
       if (!names().includes(name)) throw missing(name, host);

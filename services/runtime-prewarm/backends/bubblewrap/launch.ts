@@ -7,11 +7,12 @@ import type { Cell } from '../../containment/containment.ts';
 import { type BwrapOptions, bwrapArgs } from '../../domain/bwrap-args.ts';
 import { type BwrapStatus, readStatus, unstartedExitCode } from '../../domain/bwrap-status.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
-import { type Forwarding, forwardConnections, type ProxyAddress } from '../../host/forward.ts';
+import { NOTHING_DENIED } from '../../domain/denials.ts';
+import type { ProxyAddress } from '../../host/forward.ts';
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import { type Ended, run } from '../../host/run.ts';
-import { PROXY_PORT } from '../proxy-port.ts';
+import { type CommandNetwork, openNetwork } from '../network.ts';
 
 const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
 
@@ -41,7 +42,7 @@ export async function launchBwrap(
   const seccomp = openSync(launch.seccompFile, 'r');
   const unread = openSync('/dev/null', 'w');
   const status = new StatusReader();
-  let forwarding: Forwarding | undefined;
+  let network: CommandNetwork | undefined;
   const started = async (child: ChildProcess): Promise<boolean> => {
     const pipe = (fd: number): Writable => child.stdio[fd] as Writable;
     pipe(FDS.args).end(
@@ -53,9 +54,7 @@ export async function launchBwrap(
     if (pid === undefined) return false;
     if (options.idMap === 'outside') writeIdMaps(pid);
     // Before anything runs inside, so that the first connection finds it.
-    if (command.proxyAccess) {
-      forwarding = forwardConnections(await launch.broker.open(pid, PROXY_PORT), launch.proxy);
-    }
+    network = await openNetwork(launch, pid, command);
     launch.onPid(pid);
     pipe(FDS.block).end('1');
     return true;
@@ -65,17 +64,17 @@ export async function launchBwrap(
     const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
     const { stdin, limit } = command;
     const ended = await run(cell, { argv, folder: launch.folder, stdin, limit, fds, started }, sink, signal);
-    const proxyConnectFailures = forwarding?.failures ?? 0;
-    return { ...resultOf(ended, status.last), proxyConnectFailures };
+    const tried = network?.result() ?? { proxyConnectFailures: 0, denied: NOTHING_DENIED };
+    return { ...resultOf(ended, status.last), ...tried };
   } finally {
     closeSync(seccomp);
     closeSync(unread);
     launch.onPid(undefined);
-    forwarding?.close();
+    network?.close();
   }
 }
 
-function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, 'proxyConnectFailures'> {
+function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, 'proxyConnectFailures' | 'denied'> {
   const { timedOut, empty, usage, wallMs, droppedOutputBytes, complaint } = ended;
   const outOfMemory = usage.oomKills > 0;
   const killedHere = timedOut || outOfMemory;

@@ -5,7 +5,9 @@ import type { ProxyAddress } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import type { BoxSpec } from '../backend.ts';
+import { networkEnv } from '../network.ts';
 import { launchBwrap } from './launch.ts';
+import type { LayerStore } from './layer-store.ts';
 
 export interface BoxLaunch {
   readonly spec: BoxSpec;
@@ -22,6 +24,7 @@ export interface BubblewrapParts {
   readonly host: Host;
   /** Path of the program. */
   readonly bwrap: string;
+  readonly layers: LayerStore;
   launch(launch: BoxLaunch, sink: OutputSink, signal: AbortSignal): Promise<CommandResult>;
 }
 
@@ -35,6 +38,7 @@ const BASE_ENV = {
 export function bubblewrapParts(
   host: Host,
   bwrap: string,
+  layers: LayerStore,
   seccompFile: string,
   broker: NetnsBroker,
   proxy: ProxyAddress,
@@ -43,9 +47,10 @@ export function bubblewrapParts(
   return {
     host,
     bwrap,
+    layers,
     async launch({ spec, folder, prefix, command, options, onPid = () => {} }, sink, signal) {
       const cell = host.containment.open(`${spec.id}.${++launches}`, spec.limits);
-      const env = { ...BASE_ENV, ...command.env };
+      const env = { ...BASE_ENV, ...networkEnv(command), ...command.env };
       const idMap = host.isRoot ? 'outside' : 'own';
       const all = { ...options, cwd: command.cwd, env, idMap } as const;
       return await launchBwrap(

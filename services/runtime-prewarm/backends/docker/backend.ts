@@ -2,7 +2,7 @@
 
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
-import { DOCKER_LOOK_MS } from '../../../common/limits.ts';
+import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
 import { containerSeccomp } from '../../domain/container-seccomp.ts';
 import type { ProxyAddress } from '../../host/forward.ts';
@@ -128,6 +128,7 @@ class DockerWatch {
   }
 
   async #create(parts: DockerParts, spec: BoxSpec, signal: AbortSignal): Promise<Box> {
+    await this.#answered(signal);
     const imageId = await this.#images.find(spec.image, signal);
     signal.throwIfAborted();
     this.#live.add(spec.id);
@@ -137,6 +138,22 @@ class DockerWatch {
     } catch (error) {
       released();
       throw error;
+    }
+  }
+
+  /** An engine that restarts is away for a moment. Throws SANDBOX_FAILED with the reason where it stays away. */
+  async #answered(signal: AbortSignal): Promise<void> {
+    const until = performance.now() + DOCKER_RETURN_MS;
+    for (;;) {
+      try {
+        await this.#engine.text('GET', '/_ping', { signal });
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        const { message } = unavailable(this.#why(error));
+        if (performance.now() > until) throw new PolarError('SANDBOX_FAILED', message, { cause: error });
+      }
+      await sleep(DOCKER_PAUSE_MS, signal);
     }
   }
 

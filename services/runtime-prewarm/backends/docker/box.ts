@@ -3,13 +3,14 @@ import type { Command, CommandResult, OutputSink } from '../../domain/command.ts
 import type { ResolvedMount } from '../../domain/mounts.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
-import { type Forwarding, forwardConnections, type ProxyAddress } from '../../host/forward.ts';
+import type { ProxyAddress } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { mountInto } from '../../host/mount-into.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
-import { PROXY_PORT, proxyUrl } from '../proxy-port.ts';
+import { type CommandNetwork, networkEnv, openNetwork } from '../network.ts';
+import { proxyUrl } from '../proxy-port.ts';
 import { Container, type ContainerUsers } from './container.ts';
 import type { Engine } from './engine.ts';
 import { execInContainer } from './exec.ts';
@@ -66,24 +67,22 @@ export class DockerBox implements Box {
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
-    const { engine, broker, proxy, users } = this.#parts;
+    const { engine, users } = this.#parts;
     const container = this.#container;
     container.gone.throwIfAborted();
     const uid = users.commands;
-    const env = { LANG: 'C.UTF-8', ...(uid !== 0 && { HOME }), ...command.env };
-    let forwarding: Forwarding | undefined;
+    const env = { LANG: 'C.UTF-8', ...(uid !== 0 && { HOME }), ...networkEnv(command), ...command.env };
+    let network: CommandNetwork | undefined;
     try {
       await this.#mount(command.mounts);
-      if (command.proxyAccess) {
-        forwarding = forwardConnections(await broker.open(container.pid, PROXY_PORT), proxy);
-      }
+      network = await openNetwork(this.#parts, container.pid, command);
       const ended = await execInContainer({ engine, container, command, env, uid }, sink, signal);
-      return { ...ended, proxyConnectFailures: forwarding?.failures ?? 0 };
+      return { ...ended, ...network.result() };
     } catch (error) {
       container.gone.throwIfAborted();
       throw error;
     } finally {
-      forwarding?.close();
+      network?.close();
     }
   }
 

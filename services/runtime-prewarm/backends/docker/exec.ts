@@ -31,7 +31,7 @@ export interface DockerExec {
   readonly uid: number;
 }
 
-export type ExecEnd = Omit<CommandResult, 'proxyConnectFailures'>;
+export type ExecEnd = Omit<CommandResult, 'proxyConnectFailures' | 'denied'>;
 
 /** Throws SANDBOX_FAILED where the command could not be started through no fault of its own, and the signal's reason. */
 export async function execInContainer(

@@ -1,5 +1,6 @@
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -86,20 +87,22 @@ class StageTimes(_message.Message):
     def __init__(self, queue_ms: _Optional[int] = ..., prepare_ms: _Optional[int] = ..., ready_ms: _Optional[int] = ..., run_ms: _Optional[int] = ..., build_ms: _Optional[int] = ..., evaluate_ms: _Optional[int] = ..., total_ms: _Optional[int] = ...) -> None: ...
 
 class Attempt(_message.Message):
-    __slots__ = ("attempt", "node_id", "failure", "start_time", "end_time", "times")
+    __slots__ = ("attempt", "node_id", "failure", "start_time", "end_time", "times", "denied")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     TIMES_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
     attempt: int
     node_id: str
     failure: _failure_pb2.Failure
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     times: StageTimes
-    def __init__(self, attempt: _Optional[int] = ..., node_id: _Optional[str] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., times: _Optional[_Union[StageTimes, _Mapping]] = ...) -> None: ...
+    denied: _network_pb2.DeniedConnections
+    def __init__(self, attempt: _Optional[int] = ..., node_id: _Optional[str] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., times: _Optional[_Union[StageTimes, _Mapping]] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
 
 class Session(_message.Message):
     __slots__ = ("session_id", "task_id", "group_id", "sample_index", "state", "outcome", "attempt", "node_id", "failure", "reward", "stats", "times", "attempts", "create_time", "end_time", "harness")

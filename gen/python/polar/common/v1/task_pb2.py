@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as polar_dot_common_dot_v1_dot_network__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/common/v1/task.proto\x12\x0fpolar.common.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe3\x05\n\x08TaskSpec\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12 \n\x0binstruction\x18\x02 \x01(\tR\x0binstruction\x12\x1f\n\x0bnum_samples\x18\x03 \x01(\rR\nnumSamples\x12\x32\n\x07\x62udgets\x18\x04 \x01(\x0b\x32\x18.polar.common.v1.BudgetsR\x07\x62udgets\x12\x36\n\x07runtime\x18\x05 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x36\n\x07harness\x18\x06 \x01(\x0b\x32\x1c.polar.common.v1.HarnessSpecR\x07harness\x12\x37\n\x07\x62uilder\x18\x07 \x01(\x0b\x32\x1d.polar.common.v1.StrategySpecR\x07\x62uilder\x12<\n\tevaluator\x18\x08 \x01(\x0b\x32\x1e.polar.common.v1.EvaluatorSpecR\tevaluator\x12\x35\n\x08sampling\x18\t \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x33\n\x08metadata\x18\n \x01(\x0b\x32\x17.google.protobuf.StructR\x08metadata\x12+\n\x11\x64ispatch_priority\x18\x0b \x01(\rR\x10\x64ispatchPriority\x12!\n\x0cmax_attempts\x18\x0c \x01(\rR\x0bmaxAttempts\x12\x14\n\x05queue\x18\r \x01(\tR\x05queue\x12\x30\n\x14max_running_sessions\x18\x0e \x01(\rR\x12maxRunningSessions\x12\x39\n\nearly_stop\x18\x0f \x01(\x0b\x32\x1a.polar.common.v1.EarlyStopR\tearlyStop\x12!\n\x0c\x63\x61llback_url\x18\x10 \x01(\tR\x0b\x63\x61llbackUrl\"l\n\tEarlyStop\x12.\n\x13min_usable_sessions\x18\x01 \x01(\rR\x11minUsableSessions\x12/\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05grace\"\xb5\x02\n\x07\x42udgets\x12\x33\n\x07prepare\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07prepare\x12+\n\x03run\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03run\x12/\n\x05\x62uild\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05\x62uild\x12\x35\n\x08\x65valuate\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08\x65valuate\x12/\n\x05queue\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12/\n\x05ready\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05ready\"\xec\x01\n\x08Sampling\x12%\n\x0btemperature\x18\x01 \x01(\x01H\x00R\x0btemperature\x88\x01\x01\x12\x18\n\x05top_p\x18\x02 \x01(\x01H\x01R\x04topP\x88\x01\x01\x12\x18\n\x05top_k\x18\x03 \x01(\x05H\x02R\x04topK\x88\x01\x01\x12\"\n\nmax_tokens\x18\x04 \x01(\rH\x03R\tmaxTokens\x88\x01\x01\x12 \n\tseed_base\x18\x05 \x01(\rH\x04R\x08seedBase\x88\x01\x01\x42\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x08\n\x06_top_kB\r\n\x0b_max_tokensB\x0c\n\n_seed_base\"\xa6\x03\n\x0bRuntimeSpec\x12\x18\n\x07\x62\x61\x63kend\x18\x01 \x01(\tR\x07\x62\x61\x63kend\x12\x14\n\x05image\x18\x02 \x01(\tR\x05image\x12\x36\n\x07prepare\x18\x03 \x03(\x0b\x32\x1c.polar.common.v1.PrepareStepR\x07prepare\x12@\n\x0c\x65val_prepare\x18\x04 \x01(\x0b\x32\x1d.polar.common.v1.PrepareStepsR\x0b\x65valPrepare\x12\x37\n\x03\x65nv\x18\x05 \x03(\x0b\x32%.polar.common.v1.RuntimeSpec.EnvEntryR\x03\x65nv\x12\x18\n\x07workdir\x18\x06 \x01(\tR\x07workdir\x12\x12\n\x04\x63pus\x18\x07 \x01(\x01R\x04\x63pus\x12\x1b\n\tmemory_mb\x18\x08 \x01(\rR\x08memoryMb\x12\x12\n\x04gpus\x18\t \x01(\rR\x04gpus\x12\x1d\n\nstorage_mb\x18\n \x01(\rR\tstorageMb\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"B\n\x0cPrepareSteps\x12\x32\n\x05steps\x18\x01 \x03(\x0b\x32\x1c.polar.common.v1.PrepareStepR\x05steps\"\xc3\x01\n\x0bPrepareStep\x12/\n\x04\x65xec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.ExecStepH\x00R\x04\x65xec\x12>\n\x0bupload_file\x18\x02 \x01(\x0b\x32\x1b.polar.common.v1.UploadFileH\x00R\nuploadFile\x12;\n\nupload_dir\x18\x03 \x01(\x0b\x32\x1a.polar.common.v1.UploadDirH\x00R\tuploadDirB\x06\n\x04step\"\xc7\x01\n\x08\x45xecStep\x12\x18\n\x07\x63ommand\x18\x01 \x01(\tR\x07\x63ommand\x12\x10\n\x03\x63wd\x18\x02 \x01(\tR\x03\x63wd\x12\x34\n\x03\x65nv\x18\x03 \x03(\x0b\x32\".polar.common.v1.ExecStep.EnvEntryR\x03\x65nv\x12!\n\x0cmax_attempts\x18\x04 \x01(\rR\x0bmaxAttempts\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"R\n\nUploadFile\x12\x16\n\x06target\x18\x01 \x01(\tR\x06target\x12\x18\n\x07\x63ontent\x18\x02 \x01(\x0cR\x07\x63ontent\x12\x12\n\x04mode\x18\x03 \x01(\rR\x04mode\"V\n\tUploadDir\x12\x16\n\x06target\x18\x01 \x01(\tR\x06target\x12\x31\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\"\xed\x03\n\x0bHarnessSpec\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nmodel_name\x18\x02 \x01(\tR\tmodelName\x12\x33\n\x08settings\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x08settings\x12\x37\n\x03\x65nv\x18\x04 \x03(\x0b\x32%.polar.common.v1.HarnessSpec.EnvEntryR\x03\x65nv\x12\x33\n\x07\x63ommand\x18\x05 \x01(\x0b\x32\x19.polar.common.v1.ExecStepR\x07\x63ommand\x12\x1f\n\x0bmodel_pools\x18\x06 \x03(\tR\nmodelPools\x12\x1f\n\x0bimport_path\x18\x07 \x01(\tR\nimportPath\x12;\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1a.polar.common.v1.McpServerR\nmcpServers\x12\x33\n\x06skills\x18\t \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x06skills\x12\x1c\n\tartifacts\x18\n \x03(\tR\tartifacts\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"[\n\x0cStrategySpec\x12\x1a\n\x08strategy\x18\x01 \x01(\tR\x08strategy\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\xcf\x01\n\rEvaluatorSpec\x12\x1a\n\x08strategy\x18\x01 \x01(\tR\x08strategy\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x39\n\x03\x65nv\x18\x03 \x03(\x0b\x32\'.polar.common.v1.EvaluatorSpec.EnvEntryR\x03\x65nv\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xec\x01\n\tMcpServer\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n\ttransport\x18\x02 \x01(\tR\ttransport\x12\x18\n\x07\x63ommand\x18\x03 \x01(\tR\x07\x63ommand\x12\x12\n\x04\x61rgs\x18\x04 \x03(\tR\x04\x61rgs\x12\x35\n\x03\x65nv\x18\x05 \x03(\x0b\x32#.polar.common.v1.McpServer.EnvEntryR\x03\x65nv\x12\x10\n\x03url\x18\x06 \x01(\tR\x03url\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/common/v1/task.proto\x12\x0fpolar.common.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dpolar/common/v1/network.proto\"\xe3\x05\n\x08TaskSpec\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12 \n\x0binstruction\x18\x02 \x01(\tR\x0binstruction\x12\x1f\n\x0bnum_samples\x18\x03 \x01(\rR\nnumSamples\x12\x32\n\x07\x62udgets\x18\x04 \x01(\x0b\x32\x18.polar.common.v1.BudgetsR\x07\x62udgets\x12\x36\n\x07runtime\x18\x05 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x36\n\x07harness\x18\x06 \x01(\x0b\x32\x1c.polar.common.v1.HarnessSpecR\x07harness\x12\x37\n\x07\x62uilder\x18\x07 \x01(\x0b\x32\x1d.polar.common.v1.StrategySpecR\x07\x62uilder\x12<\n\tevaluator\x18\x08 \x01(\x0b\x32\x1e.polar.common.v1.EvaluatorSpecR\tevaluator\x12\x35\n\x08sampling\x18\t \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x33\n\x08metadata\x18\n \x01(\x0b\x32\x17.google.protobuf.StructR\x08metadata\x12+\n\x11\x64ispatch_priority\x18\x0b \x01(\rR\x10\x64ispatchPriority\x12!\n\x0cmax_attempts\x18\x0c \x01(\rR\x0bmaxAttempts\x12\x14\n\x05queue\x18\r \x01(\tR\x05queue\x12\x30\n\x14max_running_sessions\x18\x0e \x01(\rR\x12maxRunningSessions\x12\x39\n\nearly_stop\x18\x0f \x01(\x0b\x32\x1a.polar.common.v1.EarlyStopR\tearlyStop\x12!\n\x0c\x63\x61llback_url\x18\x10 \x01(\tR\x0b\x63\x61llbackUrl\"l\n\tEarlyStop\x12.\n\x13min_usable_sessions\x18\x01 \x01(\rR\x11minUsableSessions\x12/\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05grace\"\xb5\x02\n\x07\x42udgets\x12\x33\n\x07prepare\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07prepare\x12+\n\x03run\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03run\x12/\n\x05\x62uild\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05\x62uild\x12\x35\n\x08\x65valuate\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08\x65valuate\x12/\n\x05queue\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12/\n\x05ready\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05ready\"\xec\x01\n\x08Sampling\x12%\n\x0btemperature\x18\x01 \x01(\x01H\x00R\x0btemperature\x88\x01\x01\x12\x18\n\x05top_p\x18\x02 \x01(\x01H\x01R\x04topP\x88\x01\x01\x12\x18\n\x05top_k\x18\x03 \x01(\x05H\x02R\x04topK\x88\x01\x01\x12\"\n\nmax_tokens\x18\x04 \x01(\rH\x03R\tmaxTokens\x88\x01\x01\x12 \n\tseed_base\x18\x05 \x01(\rH\x04R\x08seedBase\x88\x01\x01\x42\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x08\n\x06_top_kB\r\n\x0b_max_tokensB\x0c\n\n_seed_base\"\x83\x04\n\x0bRuntimeSpec\x12\x18\n\x07\x62\x61\x63kend\x18\x01 \x01(\tR\x07\x62\x61\x63kend\x12\x14\n\x05image\x18\x02 \x01(\tR\x05image\x12\x36\n\x07prepare\x18\x03 \x03(\x0b\x32\x1c.polar.common.v1.PrepareStepR\x07prepare\x12@\n\x0c\x65val_prepare\x18\x04 \x01(\x0b\x32\x1d.polar.common.v1.PrepareStepsR\x0b\x65valPrepare\x12\x37\n\x03\x65nv\x18\x05 \x03(\x0b\x32%.polar.common.v1.RuntimeSpec.EnvEntryR\x03\x65nv\x12\x18\n\x07workdir\x18\x06 \x01(\tR\x07workdir\x12\x12\n\x04\x63pus\x18\x07 \x01(\x01R\x04\x63pus\x12\x1b\n\tmemory_mb\x18\x08 \x01(\rR\x08memoryMb\x12\x12\n\x04gpus\x18\t \x01(\rR\x04gpus\x12\x1d\n\nstorage_mb\x18\n \x01(\rR\tstorageMb\x12\x38\n\x07network\x18\x0b \x01(\x0b\x32\x1e.polar.common.v1.NetworkPolicyR\x07network\x12!\n\x0cprepare_each\x18\r \x01(\x08R\x0bprepareEach\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"B\n\x0cPrepareSteps\x12\x32\n\x05steps\x18\x01 \x03(\x0b\x32\x1c.polar.common.v1.PrepareStepR\x05steps\"\xc3\x01\n\x0bPrepareStep\x12/\n\x04\x65xec\x18\x01 \x01(\x0b\x32\x19.polar.common.v1.ExecStepH\x00R\x04\x65xec\x12>\n\x0bupload_file\x18\x02 \x01(\x0b\x32\x1b.polar.common.v1.UploadFileH\x00R\nuploadFile\x12;\n\nupload_dir\x18\x03 \x01(\x0b\x32\x1a.polar.common.v1.UploadDirH\x00R\tuploadDirB\x06\n\x04step\"\xc7\x01\n\x08\x45xecStep\x12\x18\n\x07\x63ommand\x18\x01 \x01(\tR\x07\x63ommand\x12\x10\n\x03\x63wd\x18\x02 \x01(\tR\x03\x63wd\x12\x34\n\x03\x65nv\x18\x03 \x03(\x0b\x32\".polar.common.v1.ExecStep.EnvEntryR\x03\x65nv\x12!\n\x0cmax_attempts\x18\x04 \x01(\rR\x0bmaxAttempts\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"R\n\nUploadFile\x12\x16\n\x06target\x18\x01 \x01(\tR\x06target\x12\x18\n\x07\x63ontent\x18\x02 \x01(\x0cR\x07\x63ontent\x12\x12\n\x04mode\x18\x03 \x01(\rR\x04mode\"V\n\tUploadDir\x12\x16\n\x06target\x18\x01 \x01(\tR\x06target\x12\x31\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\"\xed\x03\n\x0bHarnessSpec\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nmodel_name\x18\x02 \x01(\tR\tmodelName\x12\x33\n\x08settings\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x08settings\x12\x37\n\x03\x65nv\x18\x04 \x03(\x0b\x32%.polar.common.v1.HarnessSpec.EnvEntryR\x03\x65nv\x12\x33\n\x07\x63ommand\x18\x05 \x01(\x0b\x32\x19.polar.common.v1.ExecStepR\x07\x63ommand\x12\x1f\n\x0bmodel_pools\x18\x06 \x03(\tR\nmodelPools\x12\x1f\n\x0bimport_path\x18\x07 \x01(\tR\nimportPath\x12;\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1a.polar.common.v1.McpServerR\nmcpServers\x12\x33\n\x06skills\x18\t \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x06skills\x12\x1c\n\tartifacts\x18\n \x03(\tR\tartifacts\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"[\n\x0cStrategySpec\x12\x1a\n\x08strategy\x18\x01 \x01(\tR\x08strategy\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\xcf\x01\n\rEvaluatorSpec\x12\x1a\n\x08strategy\x18\x01 \x01(\tR\x08strategy\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x39\n\x03\x65nv\x18\x03 \x03(\x0b\x32\'.polar.common.v1.EvaluatorSpec.EnvEntryR\x03\x65nv\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xec\x01\n\tMcpServer\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n\ttransport\x18\x02 \x01(\tR\ttransport\x12\x18\n\x07\x63ommand\x18\x03 \x01(\tR\x07\x63ommand\x12\x12\n\x04\x61rgs\x18\x04 \x03(\tR\x04\x61rgs\x12\x35\n\x03\x65nv\x18\x05 \x03(\x0b\x32#.polar.common.v1.McpServer.EnvEntryR\x03\x65nv\x12\x10\n\x03url\x18\x06 \x01(\tR\x03url\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,42 +44,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EVALUATORSPEC_ENVENTRY']._serialized_options = b'8\001'
   _globals['_MCPSERVER_ENVENTRY']._loaded_options = None
   _globals['_MCPSERVER_ENVENTRY']._serialized_options = b'8\001'
-  _globals['_TASKSPEC']._serialized_start=110
-  _globals['_TASKSPEC']._serialized_end=849
-  _globals['_EARLYSTOP']._serialized_start=851
-  _globals['_EARLYSTOP']._serialized_end=959
-  _globals['_BUDGETS']._serialized_start=962
-  _globals['_BUDGETS']._serialized_end=1271
-  _globals['_SAMPLING']._serialized_start=1274
-  _globals['_SAMPLING']._serialized_end=1510
-  _globals['_RUNTIMESPEC']._serialized_start=1513
-  _globals['_RUNTIMESPEC']._serialized_end=1935
-  _globals['_RUNTIMESPEC_ENVENTRY']._serialized_start=1881
-  _globals['_RUNTIMESPEC_ENVENTRY']._serialized_end=1935
-  _globals['_PREPARESTEPS']._serialized_start=1937
-  _globals['_PREPARESTEPS']._serialized_end=2003
-  _globals['_PREPARESTEP']._serialized_start=2006
-  _globals['_PREPARESTEP']._serialized_end=2201
-  _globals['_EXECSTEP']._serialized_start=2204
-  _globals['_EXECSTEP']._serialized_end=2403
-  _globals['_EXECSTEP_ENVENTRY']._serialized_start=1881
-  _globals['_EXECSTEP_ENVENTRY']._serialized_end=1935
-  _globals['_UPLOADFILE']._serialized_start=2405
-  _globals['_UPLOADFILE']._serialized_end=2487
-  _globals['_UPLOADDIR']._serialized_start=2489
-  _globals['_UPLOADDIR']._serialized_end=2575
-  _globals['_HARNESSSPEC']._serialized_start=2578
-  _globals['_HARNESSSPEC']._serialized_end=3071
-  _globals['_HARNESSSPEC_ENVENTRY']._serialized_start=1881
-  _globals['_HARNESSSPEC_ENVENTRY']._serialized_end=1935
-  _globals['_STRATEGYSPEC']._serialized_start=3073
-  _globals['_STRATEGYSPEC']._serialized_end=3164
-  _globals['_EVALUATORSPEC']._serialized_start=3167
-  _globals['_EVALUATORSPEC']._serialized_end=3374
-  _globals['_EVALUATORSPEC_ENVENTRY']._serialized_start=1881
-  _globals['_EVALUATORSPEC_ENVENTRY']._serialized_end=1935
-  _globals['_MCPSERVER']._serialized_start=3377
-  _globals['_MCPSERVER']._serialized_end=3613
-  _globals['_MCPSERVER_ENVENTRY']._serialized_start=1881
-  _globals['_MCPSERVER_ENVENTRY']._serialized_end=1935
+  _globals['_TASKSPEC']._serialized_start=141
+  _globals['_TASKSPEC']._serialized_end=880
+  _globals['_EARLYSTOP']._serialized_start=882
+  _globals['_EARLYSTOP']._serialized_end=990
+  _globals['_BUDGETS']._serialized_start=993
+  _globals['_BUDGETS']._serialized_end=1302
+  _globals['_SAMPLING']._serialized_start=1305
+  _globals['_SAMPLING']._serialized_end=1541
+  _globals['_RUNTIMESPEC']._serialized_start=1544
+  _globals['_RUNTIMESPEC']._serialized_end=2059
+  _globals['_RUNTIMESPEC_ENVENTRY']._serialized_start=2005
+  _globals['_RUNTIMESPEC_ENVENTRY']._serialized_end=2059
+  _globals['_PREPARESTEPS']._serialized_start=2061
+  _globals['_PREPARESTEPS']._serialized_end=2127
+  _globals['_PREPARESTEP']._serialized_start=2130
+  _globals['_PREPARESTEP']._serialized_end=2325
+  _globals['_EXECSTEP']._serialized_start=2328
+  _globals['_EXECSTEP']._serialized_end=2527
+  _globals['_EXECSTEP_ENVENTRY']._serialized_start=2005
+  _globals['_EXECSTEP_ENVENTRY']._serialized_end=2059
+  _globals['_UPLOADFILE']._serialized_start=2529
+  _globals['_UPLOADFILE']._serialized_end=2611
+  _globals['_UPLOADDIR']._serialized_start=2613
+  _globals['_UPLOADDIR']._serialized_end=2699
+  _globals['_HARNESSSPEC']._serialized_start=2702
+  _globals['_HARNESSSPEC']._serialized_end=3195
+  _globals['_HARNESSSPEC_ENVENTRY']._serialized_start=2005
+  _globals['_HARNESSSPEC_ENVENTRY']._serialized_end=2059
+  _globals['_STRATEGYSPEC']._serialized_start=3197
+  _globals['_STRATEGYSPEC']._serialized_end=3288
+  _globals['_EVALUATORSPEC']._serialized_start=3291
+  _globals['_EVALUATORSPEC']._serialized_end=3498
+  _globals['_EVALUATORSPEC_ENVENTRY']._serialized_start=2005
+  _globals['_EVALUATORSPEC_ENVENTRY']._serialized_end=2059
+  _globals['_MCPSERVER']._serialized_start=3501
+  _globals['_MCPSERVER']._serialized_end=3737
+  _globals['_MCPSERVER_ENVENTRY']._serialized_start=2005
+  _globals['_MCPSERVER_ENVENTRY']._serialized_end=2059
 # @@protoc_insertion_point(module_scope)

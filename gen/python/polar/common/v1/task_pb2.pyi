@@ -1,5 +1,6 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -82,7 +83,7 @@ class Sampling(_message.Message):
     def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., max_tokens: _Optional[int] = ..., seed_base: _Optional[int] = ...) -> None: ...
 
 class RuntimeSpec(_message.Message):
-    __slots__ = ("backend", "image", "prepare", "eval_prepare", "env", "workdir", "cpus", "memory_mb", "gpus", "storage_mb")
+    __slots__ = ("backend", "image", "prepare", "eval_prepare", "env", "workdir", "cpus", "memory_mb", "gpus", "storage_mb", "network", "prepare_each")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +101,8 @@ class RuntimeSpec(_message.Message):
     MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
     GPUS_FIELD_NUMBER: _ClassVar[int]
     STORAGE_MB_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    PREPARE_EACH_FIELD_NUMBER: _ClassVar[int]
     backend: str
     image: str
     prepare: _containers.RepeatedCompositeFieldContainer[PrepareStep]
@@ -110,7 +113,9 @@ class RuntimeSpec(_message.Message):
     memory_mb: int
     gpus: int
     storage_mb: int
-    def __init__(self, backend: _Optional[str] = ..., image: _Optional[str] = ..., prepare: _Optional[_Iterable[_Union[PrepareStep, _Mapping]]] = ..., eval_prepare: _Optional[_Union[PrepareSteps, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., workdir: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ..., storage_mb: _Optional[int] = ...) -> None: ...
+    network: _network_pb2.NetworkPolicy
+    prepare_each: bool
+    def __init__(self, backend: _Optional[str] = ..., image: _Optional[str] = ..., prepare: _Optional[_Iterable[_Union[PrepareStep, _Mapping]]] = ..., eval_prepare: _Optional[_Union[PrepareSteps, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., workdir: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mb: _Optional[int] = ..., gpus: _Optional[int] = ..., storage_mb: _Optional[int] = ..., network: _Optional[_Union[_network_pb2.NetworkPolicy, _Mapping]] = ..., prepare_each: bool = ...) -> None: ...
 
 class PrepareSteps(_message.Message):
     __slots__ = ("steps",)

@@ -20,7 +20,7 @@ class Commit(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached")
+    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached", "queue_used")
     EPOCH_BEGAN_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -30,6 +30,7 @@ class Change(_message.Message):
     CALLBACK_DONE_FIELD_NUMBER: _ClassVar[int]
     TASK_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     REVISION_REACHED_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_USED_FIELD_NUMBER: _ClassVar[int]
     epoch_began: EpochBegan
     task: TaskRecord
     session: SessionRecord
@@ -39,7 +40,8 @@ class Change(_message.Message):
     callback_done: CallbackDone
     task_archived: TaskArchived
     revision_reached: RevisionReached
-    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ...) -> None: ...
+    queue_used: QueueUsed
+    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ..., queue_used: _Optional[_Union[QueueUsed, _Mapping]] = ...) -> None: ...
 
 class EpochBegan(_message.Message):
     __slots__ = ("holder",)
@@ -150,6 +152,16 @@ class RevisionReached(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     revision: int
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class QueueUsed(_message.Message):
+    __slots__ = ("queue", "run_ms", "runs")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    RUN_MS_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    run_ms: int
+    runs: int
+    def __init__(self, queue: _Optional[str] = ..., run_ms: _Optional[int] = ..., runs: _Optional[int] = ...) -> None: ...
 
 class ArchivedTask(_message.Message):
     __slots__ = ("record", "task")

@@ -25,57 +25,60 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from polar_mesh.gen.polar.common.v1 import blob_pb2 as polar_dot_common_dot_v1_dot_blob__pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as polar_dot_common_dot_v1_dot_failure__pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as polar_dot_common_dot_v1_dot_network__pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as polar_dot_common_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19polar/event/v1/work.proto\x12\x0epolar.event.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1apolar/common/v1/blob.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\"\xb3\x01\n\nAttemptRef\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x17\n\x07node_id\x18\x03 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x04 \x01(\tR\x06\x62ootId\x12\x17\n\x07task_id\x18\x05 \x01(\tR\x06taskId\x12!\n\x0csample_index\x18\x06 \x01(\rR\x0bsampleIndex\"\x91\x02\n\x04Work\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x37\n\x07prepare\x18\x02 \x01(\x0b\x32\x1b.polar.event.v1.PrepareWorkH\x00R\x07prepare\x12+\n\x03run\x18\x03 \x01(\x0b\x32\x17.polar.event.v1.RunWorkH\x00R\x03run\x12\x31\n\x05\x62uild\x18\x04 \x01(\x0b\x32\x19.polar.event.v1.BuildWorkH\x00R\x05\x62uild\x12:\n\x08\x65valuate\x18\x05 \x01(\x0b\x32\x1c.polar.event.v1.EvaluateWorkH\x00R\x08\x65valuateB\x06\n\x04kind\"\x7f\n\x0bPrepareWork\x12\x36\n\x07runtime\x18\x01 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x1d\n\ntimeout_ms\x18\x02 \x01(\x04R\ttimeoutMs\x12\x19\n\x08lease_ms\x18\x03 \x01(\x04R\x07leaseMs\"\xd8\x01\n\x07RunWork\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12 \n\x0binstruction\x18\x02 \x01(\tR\x0binstruction\x12\x36\n\x07harness\x18\x03 \x01(\x0b\x32\x1c.polar.common.v1.HarnessSpecR\x07harness\x12\x35\n\x08sampling\x18\x04 \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x1d\n\ntimeout_ms\x18\x05 \x01(\x04R\ttimeoutMs\"\x94\x01\n\tBuildWork\x12\x37\n\x07\x62uilder\x18\x01 \x01(\x0b\x32\x1d.polar.common.v1.StrategySpecR\x07\x62uilder\x12/\n\x05\x63\x61lls\x18\x02 \x01(\x0b\x32\x19.polar.event.v1.CallRangeR\x05\x63\x61lls\x12\x1d\n\ntimeout_ms\x18\x03 \x01(\x04R\ttimeoutMs\"\xf6\x01\n\x0c\x45valuateWork\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12<\n\tevaluator\x18\x02 \x01(\x0b\x32\x1e.polar.common.v1.EvaluatorSpecR\tevaluator\x12\x36\n\x07runtime\x18\x03 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x32\n\x07outcome\x18\x04 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x1d\n\ntimeout_ms\x18\x05 \x01(\x04R\ttimeoutMs\"Y\n\tCallRange\x12\x14\n\x05\x63\x61lls\x18\x01 \x01(\rR\x05\x63\x61lls\x12\x1b\n\tfirst_seq\x18\x02 \x01(\x04R\x08\x66irstSeq\x12\x19\n\x08last_seq\x18\x03 \x01(\x04R\x07lastSeq\"\xd1\x02\n\x04\x46\x61\x63t\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x1f\n\x0b\x64uration_ms\x18\x02 \x01(\x04R\ndurationMs\x12-\n\x05ready\x18\x03 \x01(\x0b\x32\x15.polar.event.v1.ReadyH\x00R\x05ready\x12\'\n\x03ran\x18\x04 \x01(\x0b\x32\x13.polar.event.v1.RanH\x00R\x03ran\x12-\n\x05\x62uilt\x18\x05 \x01(\x0b\x32\x15.polar.event.v1.BuiltH\x00R\x05\x62uilt\x12\x39\n\tevaluated\x18\x06 \x01(\x0b\x32\x19.polar.event.v1.EvaluatedH\x00R\tevaluated\x12\x30\n\x06\x66\x61iled\x18\x07 \x01(\x0b\x32\x16.polar.event.v1.FailedH\x00R\x06\x66\x61iledB\x06\n\x04kind\"&\n\x05Ready\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\"\xbb\x01\n\x03Ran\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\texit_code\x18\x03 \x01(\x05R\x08\x65xitCode\x12/\n\x05\x63\x61lls\x18\x04 \x01(\x0b\x32\x19.polar.event.v1.CallRangeR\x05\x63\x61lls\"\xd2\x01\n\x05\x42uilt\x12\x38\n\ntrajectory\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\ntrajectory\x12\x33\n\x05stats\x18\x02 \x01(\x0b\x32\x1d.polar.common.v1.SessionStatsR\x05stats\x12,\n\x12policy_version_min\x18\x03 \x01(\x04R\x10policyVersionMin\x12,\n\x12policy_version_max\x18\x04 \x01(\x04R\x10policyVersionMax\"l\n\tEvaluated\x12\x1b\n\x06reward\x18\x01 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x37\n\nevaluation\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\nevaluationB\t\n\x07_reward\"R\n\x06\x46\x61iled\x12\x32\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x14\n\x05stage\x18\x02 \x01(\tR\x05stage\"\xdc\x02\n\tHeartbeat\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1a\n\x08\x62\x61\x63kends\x18\x03 \x03(\tR\x08\x62\x61\x63kends\x12\'\n\x0f\x64\x65\x66\x61ult_backend\x18\x04 \x01(\tR\x0e\x64\x65\x66\x61ultBackend\x12#\n\rprepare_slots\x18\x05 \x01(\rR\x0cprepareSlots\x12\x1b\n\trun_slots\x18\x06 \x01(\rR\x08runSlots\x12%\n\x0e\x65valuate_slots\x18\x07 \x01(\rR\revaluateSlots\x12\x36\n\x08\x61ttempts\x18\x08 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x08\x61ttempts\x12\x1f\n\x0bready_slots\x18\t \x01(\rR\nreadySlots\x12\x16\n\x06images\x18\n \x03(\tR\x06images\"F\n\x0eHeartbeatReply\x12\x34\n\x07revoked\x18\x01 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x07revoked\"@\n\x06Revoke\x12\x36\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x08\x61ttempts\"\xcb\x01\n\nGroupReady\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x39\n\x08sessions\x18\x03 \x03(\x0b\x32\x1d.polar.event.v1.SessionResultR\x08sessions\x12\x33\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x08metadata\x12\x19\n\x08ready_ms\x18\x05 \x01(\x04R\x07readyMs\"\xa3\x03\n\rSessionResult\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12!\n\x0csample_index\x18\x02 \x01(\rR\x0bsampleIndex\x12\x18\n\x07\x61ttempt\x18\x03 \x01(\rR\x07\x61ttempt\x12\x32\n\x07outcome\x18\x04 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x05 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\x06reward\x18\x06 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x38\n\ntrajectory\x18\x07 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\ntrajectory\x12\x33\n\x05stats\x18\x08 \x01(\x0b\x32\x1d.polar.common.v1.SessionStatsR\x05stats\x12\x37\n\nevaluation\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\nevaluationB\t\n\x07_reward\"\xe6\x01\n\nCapability\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x1b\n\texpire_ms\x18\x03 \x01(\x04R\x08\x65xpireMs\x12\x1d\n\nmodel_name\x18\x04 \x01(\tR\tmodelName\x12\x35\n\x08sampling\x18\x05 \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x1f\n\x0bmodel_pools\x18\n \x03(\tR\nmodelPools\"\xc2\x01\n\x06\x43ursor\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n\nsent_count\x18\x03 \x01(\x04R\tsentCount\x12\x36\n\x07unacked\x18\x04 \x03(\x0b\x32\x1c.polar.event.v1.UnackedBatchR\x07unacked\x12\x1b\n\tstream_id\x18\x05 \x01(\tR\x08streamId\x12\x17\n\x07seen_ms\x18\x06 \x01(\x04R\x06seenMs\"C\n\x0cUnackedBatch\x12\x19\n\x08\x62\x61tch_id\x18\x01 \x01(\x04R\x07\x62\x61tchId\x12\x18\n\x07ordinal\x18\x02 \x01(\x04R\x07ordinalb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19polar/event/v1/work.proto\x12\x0epolar.event.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1apolar/common/v1/blob.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/network.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\"\xb3\x01\n\nAttemptRef\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x17\n\x07node_id\x18\x03 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x04 \x01(\tR\x06\x62ootId\x12\x17\n\x07task_id\x18\x05 \x01(\tR\x06taskId\x12!\n\x0csample_index\x18\x06 \x01(\rR\x0bsampleIndex\"\x91\x02\n\x04Work\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x37\n\x07prepare\x18\x02 \x01(\x0b\x32\x1b.polar.event.v1.PrepareWorkH\x00R\x07prepare\x12+\n\x03run\x18\x03 \x01(\x0b\x32\x17.polar.event.v1.RunWorkH\x00R\x03run\x12\x31\n\x05\x62uild\x18\x04 \x01(\x0b\x32\x19.polar.event.v1.BuildWorkH\x00R\x05\x62uild\x12:\n\x08\x65valuate\x18\x05 \x01(\x0b\x32\x1c.polar.event.v1.EvaluateWorkH\x00R\x08\x65valuateB\x06\n\x04kind\"\x7f\n\x0bPrepareWork\x12\x36\n\x07runtime\x18\x01 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x1d\n\ntimeout_ms\x18\x02 \x01(\x04R\ttimeoutMs\x12\x19\n\x08lease_ms\x18\x03 \x01(\x04R\x07leaseMs\"\xd8\x01\n\x07RunWork\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12 \n\x0binstruction\x18\x02 \x01(\tR\x0binstruction\x12\x36\n\x07harness\x18\x03 \x01(\x0b\x32\x1c.polar.common.v1.HarnessSpecR\x07harness\x12\x35\n\x08sampling\x18\x04 \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x1d\n\ntimeout_ms\x18\x05 \x01(\x04R\ttimeoutMs\"\x94\x01\n\tBuildWork\x12\x37\n\x07\x62uilder\x18\x01 \x01(\x0b\x32\x1d.polar.common.v1.StrategySpecR\x07\x62uilder\x12/\n\x05\x63\x61lls\x18\x02 \x01(\x0b\x32\x19.polar.event.v1.CallRangeR\x05\x63\x61lls\x12\x1d\n\ntimeout_ms\x18\x03 \x01(\x04R\ttimeoutMs\"\xf6\x01\n\x0c\x45valuateWork\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12<\n\tevaluator\x18\x02 \x01(\x0b\x32\x1e.polar.common.v1.EvaluatorSpecR\tevaluator\x12\x36\n\x07runtime\x18\x03 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x07runtime\x12\x32\n\x07outcome\x18\x04 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x1d\n\ntimeout_ms\x18\x05 \x01(\x04R\ttimeoutMs\"Y\n\tCallRange\x12\x14\n\x05\x63\x61lls\x18\x01 \x01(\rR\x05\x63\x61lls\x12\x1b\n\tfirst_seq\x18\x02 \x01(\x04R\x08\x66irstSeq\x12\x19\n\x08last_seq\x18\x03 \x01(\x04R\x07lastSeq\"\x8d\x03\n\x04\x46\x61\x63t\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x1f\n\x0b\x64uration_ms\x18\x02 \x01(\x04R\ndurationMs\x12-\n\x05ready\x18\x03 \x01(\x0b\x32\x15.polar.event.v1.ReadyH\x00R\x05ready\x12\'\n\x03ran\x18\x04 \x01(\x0b\x32\x13.polar.event.v1.RanH\x00R\x03ran\x12-\n\x05\x62uilt\x18\x05 \x01(\x0b\x32\x15.polar.event.v1.BuiltH\x00R\x05\x62uilt\x12\x39\n\tevaluated\x18\x06 \x01(\x0b\x32\x19.polar.event.v1.EvaluatedH\x00R\tevaluated\x12\x30\n\x06\x66\x61iled\x18\x07 \x01(\x0b\x32\x16.polar.event.v1.FailedH\x00R\x06\x66\x61iled\x12:\n\x06\x64\x65nied\x18\x08 \x01(\x0b\x32\".polar.common.v1.DeniedConnectionsR\x06\x64\x65niedB\x06\n\x04kind\"&\n\x05Ready\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\"\xbb\x01\n\x03Ran\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\texit_code\x18\x03 \x01(\x05R\x08\x65xitCode\x12/\n\x05\x63\x61lls\x18\x04 \x01(\x0b\x32\x19.polar.event.v1.CallRangeR\x05\x63\x61lls\"\xd2\x01\n\x05\x42uilt\x12\x38\n\ntrajectory\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\ntrajectory\x12\x33\n\x05stats\x18\x02 \x01(\x0b\x32\x1d.polar.common.v1.SessionStatsR\x05stats\x12,\n\x12policy_version_min\x18\x03 \x01(\x04R\x10policyVersionMin\x12,\n\x12policy_version_max\x18\x04 \x01(\x04R\x10policyVersionMax\"l\n\tEvaluated\x12\x1b\n\x06reward\x18\x01 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x37\n\nevaluation\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\nevaluationB\t\n\x07_reward\"R\n\x06\x46\x61iled\x12\x32\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x14\n\x05stage\x18\x02 \x01(\tR\x05stage\"\xdc\x02\n\tHeartbeat\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1a\n\x08\x62\x61\x63kends\x18\x03 \x03(\tR\x08\x62\x61\x63kends\x12\'\n\x0f\x64\x65\x66\x61ult_backend\x18\x04 \x01(\tR\x0e\x64\x65\x66\x61ultBackend\x12#\n\rprepare_slots\x18\x05 \x01(\rR\x0cprepareSlots\x12\x1b\n\trun_slots\x18\x06 \x01(\rR\x08runSlots\x12%\n\x0e\x65valuate_slots\x18\x07 \x01(\rR\revaluateSlots\x12\x36\n\x08\x61ttempts\x18\x08 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x08\x61ttempts\x12\x1f\n\x0bready_slots\x18\t \x01(\rR\nreadySlots\x12\x16\n\x06images\x18\n \x03(\tR\x06images\"F\n\x0eHeartbeatReply\x12\x34\n\x07revoked\x18\x01 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x07revoked\"@\n\x06Revoke\x12\x36\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x08\x61ttempts\"\xcb\x01\n\nGroupReady\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x39\n\x08sessions\x18\x03 \x03(\x0b\x32\x1d.polar.event.v1.SessionResultR\x08sessions\x12\x33\n\x08metadata\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x08metadata\x12\x19\n\x08ready_ms\x18\x05 \x01(\x04R\x07readyMs\"\xa3\x03\n\rSessionResult\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12!\n\x0csample_index\x18\x02 \x01(\rR\x0bsampleIndex\x12\x18\n\x07\x61ttempt\x18\x03 \x01(\rR\x07\x61ttempt\x12\x32\n\x07outcome\x18\x04 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x05 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\x06reward\x18\x06 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x38\n\ntrajectory\x18\x07 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\ntrajectory\x12\x33\n\x05stats\x18\x08 \x01(\x0b\x32\x1d.polar.common.v1.SessionStatsR\x05stats\x12\x37\n\nevaluation\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\nevaluationB\t\n\x07_reward\"\xe6\x01\n\nCapability\x12,\n\x03ref\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.AttemptRefR\x03ref\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x1b\n\texpire_ms\x18\x03 \x01(\x04R\x08\x65xpireMs\x12\x1d\n\nmodel_name\x18\x04 \x01(\tR\tmodelName\x12\x35\n\x08sampling\x18\x05 \x01(\x0b\x32\x19.polar.common.v1.SamplingR\x08sampling\x12\x1f\n\x0bmodel_pools\x18\n \x03(\tR\nmodelPools\"\xc2\x01\n\x06\x43ursor\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x12\n\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1d\n\nsent_count\x18\x03 \x01(\x04R\tsentCount\x12\x36\n\x07unacked\x18\x04 \x03(\x0b\x32\x1c.polar.event.v1.UnackedBatchR\x07unacked\x12\x1b\n\tstream_id\x18\x05 \x01(\tR\x08streamId\x12\x17\n\x07seen_ms\x18\x06 \x01(\x04R\x06seenMs\"C\n\x0cUnackedBatch\x12\x19\n\x08\x62\x61tch_id\x18\x01 \x01(\x04R\x07\x62\x61tchId\x12\x18\n\x07ordinal\x18\x02 \x01(\x04R\x07ordinal\"k\n\x0e\x45nginePressure\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12#\n\rcalls_waiting\x18\x02 \x01(\rR\x0c\x63\x61llsWaiting\x12\x1b\n\tcache_use\x18\x03 \x01(\x01R\x08\x63\x61\x63heUseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'polar.event.v1.work_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ATTEMPTREF']._serialized_start=194
-  _globals['_ATTEMPTREF']._serialized_end=373
-  _globals['_WORK']._serialized_start=376
-  _globals['_WORK']._serialized_end=649
-  _globals['_PREPAREWORK']._serialized_start=651
-  _globals['_PREPAREWORK']._serialized_end=778
-  _globals['_RUNWORK']._serialized_start=781
-  _globals['_RUNWORK']._serialized_end=997
-  _globals['_BUILDWORK']._serialized_start=1000
-  _globals['_BUILDWORK']._serialized_end=1148
-  _globals['_EVALUATEWORK']._serialized_start=1151
-  _globals['_EVALUATEWORK']._serialized_end=1397
-  _globals['_CALLRANGE']._serialized_start=1399
-  _globals['_CALLRANGE']._serialized_end=1488
-  _globals['_FACT']._serialized_start=1491
-  _globals['_FACT']._serialized_end=1828
-  _globals['_READY']._serialized_start=1830
-  _globals['_READY']._serialized_end=1868
-  _globals['_RAN']._serialized_start=1871
-  _globals['_RAN']._serialized_end=2058
-  _globals['_BUILT']._serialized_start=2061
-  _globals['_BUILT']._serialized_end=2271
-  _globals['_EVALUATED']._serialized_start=2273
-  _globals['_EVALUATED']._serialized_end=2381
-  _globals['_FAILED']._serialized_start=2383
-  _globals['_FAILED']._serialized_end=2465
-  _globals['_HEARTBEAT']._serialized_start=2468
-  _globals['_HEARTBEAT']._serialized_end=2816
-  _globals['_HEARTBEATREPLY']._serialized_start=2818
-  _globals['_HEARTBEATREPLY']._serialized_end=2888
-  _globals['_REVOKE']._serialized_start=2890
-  _globals['_REVOKE']._serialized_end=2954
-  _globals['_GROUPREADY']._serialized_start=2957
-  _globals['_GROUPREADY']._serialized_end=3160
-  _globals['_SESSIONRESULT']._serialized_start=3163
-  _globals['_SESSIONRESULT']._serialized_end=3582
-  _globals['_CAPABILITY']._serialized_start=3585
-  _globals['_CAPABILITY']._serialized_end=3815
-  _globals['_CURSOR']._serialized_start=3818
-  _globals['_CURSOR']._serialized_end=4012
-  _globals['_UNACKEDBATCH']._serialized_start=4014
-  _globals['_UNACKEDBATCH']._serialized_end=4081
+  _globals['_ATTEMPTREF']._serialized_start=225
+  _globals['_ATTEMPTREF']._serialized_end=404
+  _globals['_WORK']._serialized_start=407
+  _globals['_WORK']._serialized_end=680
+  _globals['_PREPAREWORK']._serialized_start=682
+  _globals['_PREPAREWORK']._serialized_end=809
+  _globals['_RUNWORK']._serialized_start=812
+  _globals['_RUNWORK']._serialized_end=1028
+  _globals['_BUILDWORK']._serialized_start=1031
+  _globals['_BUILDWORK']._serialized_end=1179
+  _globals['_EVALUATEWORK']._serialized_start=1182
+  _globals['_EVALUATEWORK']._serialized_end=1428
+  _globals['_CALLRANGE']._serialized_start=1430
+  _globals['_CALLRANGE']._serialized_end=1519
+  _globals['_FACT']._serialized_start=1522
+  _globals['_FACT']._serialized_end=1919
+  _globals['_READY']._serialized_start=1921
+  _globals['_READY']._serialized_end=1959
+  _globals['_RAN']._serialized_start=1962
+  _globals['_RAN']._serialized_end=2149
+  _globals['_BUILT']._serialized_start=2152
+  _globals['_BUILT']._serialized_end=2362
+  _globals['_EVALUATED']._serialized_start=2364
+  _globals['_EVALUATED']._serialized_end=2472
+  _globals['_FAILED']._serialized_start=2474
+  _globals['_FAILED']._serialized_end=2556
+  _globals['_HEARTBEAT']._serialized_start=2559
+  _globals['_HEARTBEAT']._serialized_end=2907
+  _globals['_HEARTBEATREPLY']._serialized_start=2909
+  _globals['_HEARTBEATREPLY']._serialized_end=2979
+  _globals['_REVOKE']._serialized_start=2981
+  _globals['_REVOKE']._serialized_end=3045
+  _globals['_GROUPREADY']._serialized_start=3048
+  _globals['_GROUPREADY']._serialized_end=3251
+  _globals['_SESSIONRESULT']._serialized_start=3254
+  _globals['_SESSIONRESULT']._serialized_end=3673
+  _globals['_CAPABILITY']._serialized_start=3676
+  _globals['_CAPABILITY']._serialized_end=3906
+  _globals['_CURSOR']._serialized_start=3909
+  _globals['_CURSOR']._serialized_end=4103
+  _globals['_UNACKEDBATCH']._serialized_start=4105
+  _globals['_UNACKEDBATCH']._serialized_end=4172
+  _globals['_ENGINEPRESSURE']._serialized_start=4174
+  _globals['_ENGINEPRESSURE']._serialized_end=4281
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 from google.protobuf import struct_pb2 as _struct_pb2
 from polar_mesh.gen.polar.common.v1 import blob_pb2 as _blob_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
 from google.protobuf.internal import containers as _containers
@@ -99,7 +100,7 @@ class CallRange(_message.Message):
     def __init__(self, calls: _Optional[int] = ..., first_seq: _Optional[int] = ..., last_seq: _Optional[int] = ...) -> None: ...
 
 class Fact(_message.Message):
-    __slots__ = ("ref", "duration_ms", "ready", "ran", "built", "evaluated", "failed")
+    __slots__ = ("ref", "duration_ms", "ready", "ran", "built", "evaluated", "failed", "denied")
     REF_FIELD_NUMBER: _ClassVar[int]
     DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +108,7 @@ class Fact(_message.Message):
     BUILT_FIELD_NUMBER: _ClassVar[int]
     EVALUATED_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
     ref: AttemptRef
     duration_ms: int
     ready: Ready
@@ -114,7 +116,8 @@ class Fact(_message.Message):
     built: Built
     evaluated: Evaluated
     failed: Failed
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., duration_ms: _Optional[int] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., ran: _Optional[_Union[Ran, _Mapping]] = ..., built: _Optional[_Union[Built, _Mapping]] = ..., evaluated: _Optional[_Union[Evaluated, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ...) -> None: ...
+    denied: _network_pb2.DeniedConnections
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., duration_ms: _Optional[int] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., ran: _Optional[_Union[Ran, _Mapping]] = ..., built: _Optional[_Union[Built, _Mapping]] = ..., evaluated: _Optional[_Union[Evaluated, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
 
 class Ready(_message.Message):
     __slots__ = ("runtime_id",)
@@ -273,3 +276,13 @@ class UnackedBatch(_message.Message):
     batch_id: int
     ordinal: int
     def __init__(self, batch_id: _Optional[int] = ..., ordinal: _Optional[int] = ...) -> None: ...
+
+class EnginePressure(_message.Message):
+    __slots__ = ("node_id", "calls_waiting", "cache_use")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    CALLS_WAITING_FIELD_NUMBER: _ClassVar[int]
+    CACHE_USE_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    calls_waiting: int
+    cache_use: float
+    def __init__(self, node_id: _Optional[str] = ..., calls_waiting: _Optional[int] = ..., cache_use: _Optional[float] = ...) -> None: ...

@@ -1,6 +1,7 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
+from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -124,7 +125,7 @@ class ExecResponse(_message.Message):
     def __init__(self, stdout: _Optional[bytes] = ..., stderr: _Optional[bytes] = ..., result: _Optional[_Union[ExecResult, _Mapping]] = ...) -> None: ...
 
 class ExecResult(_message.Message):
-    __slots__ = ("exit_code", "timed_out", "out_of_memory", "empty", "peak_memory_bytes", "cpu_ms", "wall_ms", "proxy_connect_failures", "dropped_output_bytes")
+    __slots__ = ("exit_code", "timed_out", "out_of_memory", "empty", "peak_memory_bytes", "cpu_ms", "wall_ms", "proxy_connect_failures", "dropped_output_bytes", "denied")
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
     TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     OUT_OF_MEMORY_FIELD_NUMBER: _ClassVar[int]
@@ -134,6 +135,7 @@ class ExecResult(_message.Message):
     WALL_MS_FIELD_NUMBER: _ClassVar[int]
     PROXY_CONNECT_FAILURES_FIELD_NUMBER: _ClassVar[int]
     DROPPED_OUTPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DENIED_FIELD_NUMBER: _ClassVar[int]
     exit_code: int
     timed_out: bool
     out_of_memory: bool
@@ -143,7 +145,8 @@ class ExecResult(_message.Message):
     wall_ms: int
     proxy_connect_failures: int
     dropped_output_bytes: int
-    def __init__(self, exit_code: _Optional[int] = ..., timed_out: bool = ..., out_of_memory: bool = ..., empty: bool = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., proxy_connect_failures: _Optional[int] = ..., dropped_output_bytes: _Optional[int] = ...) -> None: ...
+    denied: _network_pb2.DeniedConnections
+    def __init__(self, exit_code: _Optional[int] = ..., timed_out: bool = ..., out_of_memory: bool = ..., empty: bool = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., proxy_connect_failures: _Optional[int] = ..., dropped_output_bytes: _Optional[int] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
 
 class LimitExecRequest(_message.Message):
     __slots__ = ("runtime_id", "timeout")

@@ -32,6 +32,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_ENGINE_CAP: _ClassVar[WaitReason]
     WAIT_REASON_STATE_LOG: _ClassVar[WaitReason]
     WAIT_REASON_POLICY_PAUSED: _ClassVar[WaitReason]
+    WAIT_REASON_ENGINE_PRESSURE: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -56,6 +57,7 @@ WAIT_REASON_RUN_SLOT: WaitReason
 WAIT_REASON_ENGINE_CAP: WaitReason
 WAIT_REASON_STATE_LOG: WaitReason
 WAIT_REASON_POLICY_PAUSED: WaitReason
+WAIT_REASON_ENGINE_PRESSURE: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly
@@ -112,6 +114,18 @@ class SubmitTaskResponse(_message.Message):
     task: Task
     session_ids: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, task: _Optional[_Union[Task, _Mapping]] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SubmitTasksRequest(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[SubmitTaskRequest]
+    def __init__(self, tasks: _Optional[_Iterable[_Union[SubmitTaskRequest, _Mapping]]] = ...) -> None: ...
+
+class SubmitTasksResponse(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[SubmitTaskResponse]
+    def __init__(self, tasks: _Optional[_Iterable[_Union[SubmitTaskResponse, _Mapping]]] = ...) -> None: ...
 
 class GetTaskRequest(_message.Message):
     __slots__ = ("task_id", "wait", "summary")

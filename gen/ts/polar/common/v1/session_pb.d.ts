@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import type { Message } from "@bufbuild/protobuf";
 import type { Failure } from "./failure_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { DeniedConnections } from "./network_pb.js";
 
 /**
  * Describes the file polar/common/v1/session.proto.
@@ -186,6 +187,13 @@ export declare type Attempt = Message<"polar.common.v1.Attempt"> & {
    * @generated from field: polar.common.v1.StageTimes times = 6;
    */
   times?: StageTimes | undefined;
+
+  /**
+   * What its sandbox was not let connect to, in preparation and run; unset where it tried nothing.
+   *
+   * @generated from field: polar.common.v1.DeniedConnections denied = 7;
+   */
+  denied?: DeniedConnections | undefined;
 };
 
 /**

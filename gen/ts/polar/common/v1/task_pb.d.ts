@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
+import type { NetworkPolicy } from "./network_pb.js";
 
 /**
  * Describes the file polar/common/v1/task.proto.
@@ -342,11 +343,26 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   gpus: number;
 
   /**
-   * Cap of what the sandbox writes in MiB, 0 = none. docker only, where its storage can.
+   * Cap of what the sandbox writes in MiB, 0 = none. bubblewrap whose manager is host root, and docker where its storage can.
    *
    * @generated from field: uint32 storage_mb = 10;
    */
   storageMb: number;
+
+  /**
+   * What commands may reach beside the LLM proxy. Unset: nothing. Not with `process`, which has the host's network.
+   *
+   * @generated from field: polar.common.v1.NetworkPolicy network = 11;
+   */
+  network?: NetworkPolicy | undefined;
+
+  /**
+   * Each sandbox runs its steps itself, as where they draw random numbers or read the time. Default: what the first one
+   * wrote is kept as a layer, and later sandboxes that are asked for the same are clones of it.
+   *
+   * @generated from field: bool prepare_each = 13;
+   */
+  prepareEach: boolean;
 };
 
 /**

@@ -128,6 +128,14 @@ export declare type Change = Message<"polar.event.v1.Change"> & {
      */
     value: RevisionReached;
     case: "revisionReached";
+  } | {
+    /**
+     * What a queue has used so far.
+     *
+     * @generated from field: polar.event.v1.QueueUsed queue_used = 10;
+     */
+    value: QueueUsed;
+    case: "queueUsed";
   } | { case: undefined; value?: undefined };
 };
 
@@ -520,6 +528,40 @@ export declare type RevisionReached = Message<"polar.event.v1.RevisionReached"> 
  * Use `create(RevisionReachedSchema)` to create a new message.
  */
 export declare const RevisionReachedSchema: GenMessage<RevisionReached>;
+
+/**
+ * QueueUsed goes with a snapshot: the commits that it adds up to are not there any more.
+ *
+ * @generated from message polar.event.v1.QueueUsed
+ */
+export declare type QueueUsed = Message<"polar.event.v1.QueueUsed"> & {
+  /**
+   * The queue's name.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * Run time of its sessions in milliseconds; those that run are counted when they end.
+   *
+   * @generated from field: uint64 run_ms = 2;
+   */
+  runMs: bigint;
+
+  /**
+   * Runs that have ended.
+   *
+   * @generated from field: uint64 runs = 3;
+   */
+  runs: bigint;
+};
+
+/**
+ * Describes the message polar.event.v1.QueueUsed.
+ * Use `create(QueueUsedSchema)` to create a new message.
+ */
+export declare const QueueUsedSchema: GenMessage<QueueUsed>;
 
 /**
  * ArchivedTask is an ended task as the archive keeps it; its sessions lie beside it in pages.

@@ -8,6 +8,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { EvaluatorSpec, HarnessSpec, RuntimeSpec, Sampling, StrategySpec } from "../../common/v1/task_pb.js";
 import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
+import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
 
@@ -394,6 +395,13 @@ export declare type Fact = Message<"polar.event.v1.Fact"> & {
     value: Failed;
     case: "failed";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * What commands of the stage were not let connect to; unset where they tried nothing.
+   *
+   * @generated from field: polar.common.v1.DeniedConnections denied = 8;
+   */
+  denied?: DeniedConnections | undefined;
 };
 
 /**
@@ -941,4 +949,38 @@ export declare type UnackedBatch = Message<"polar.event.v1.UnackedBatch"> & {
  * Use `create(UnackedBatchSchema)` to create a new message.
  */
 export declare const UnackedBatchSchema: GenMessage<UnackedBatch>;
+
+/**
+ * EnginePressure is what an LLM proxy says of the policy's engines, on polar.v1.pressure.<node>, not stored.
+ *
+ * @generated from message polar.event.v1.EnginePressure
+ */
+export declare type EnginePressure = Message<"polar.event.v1.EnginePressure"> & {
+  /**
+   * The node.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * Calls that wait in the engines, and those that wait in the proxy for a place at one.
+   *
+   * @generated from field: uint32 calls_waiting = 2;
+   */
+  callsWaiting: number;
+
+  /**
+   * Part of its cache of keys and values that the fullest engine uses, 0 to 1; 0 where none tells it.
+   *
+   * @generated from field: double cache_use = 3;
+   */
+  cacheUse: number;
+};
+
+/**
+ * Describes the message polar.event.v1.EnginePressure.
+ * Use `create(EnginePressureSchema)` to create a new message.
+ */
+export declare const EnginePressureSchema: GenMessage<EnginePressure>;
 

@@ -8,6 +8,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { Message } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { RuntimeSpec, UploadFile } from "../../common/v1/task_pb.js";
+import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 
 /**
@@ -309,7 +310,7 @@ export declare type ExecRequest = Message<"polar.runtime_prewarm.v1.ExecRequest"
   mounts: Mount[];
 
   /**
-   * True: the command can reach the LLM proxy (and nothing else).
+   * True: the command can reach the LLM proxy, what the runtime's `network.egress` lists, and nothing else. False: nothing.
    *
    * @generated from field: bool proxy_access = 8;
    */
@@ -434,6 +435,13 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
    * @generated from field: uint64 dropped_output_bytes = 9;
    */
   droppedOutputBytes: bigint;
+
+  /**
+   * What the command was not let connect to.
+   *
+   * @generated from field: polar.common.v1.DeniedConnections denied = 10;
+   */
+  denied?: DeniedConnections | undefined;
 };
 
 /**

@@ -146,6 +146,46 @@ export declare type SubmitTaskResponse = Message<"polar.scheduler.v1.SubmitTaskR
 export declare const SubmitTaskResponseSchema: GenMessage<SubmitTaskResponse>;
 
 /**
+ * SubmitTasksRequest asks for several tasks at once.
+ *
+ * @generated from message polar.scheduler.v1.SubmitTasksRequest
+ */
+export declare type SubmitTasksRequest = Message<"polar.scheduler.v1.SubmitTasksRequest"> & {
+  /**
+   * 1 to 1000 tasks.
+   *
+   * @generated from field: repeated polar.scheduler.v1.SubmitTaskRequest tasks = 1;
+   */
+  tasks: SubmitTaskRequest[];
+};
+
+/**
+ * Describes the message polar.scheduler.v1.SubmitTasksRequest.
+ * Use `create(SubmitTasksRequestSchema)` to create a new message.
+ */
+export declare const SubmitTasksRequestSchema: GenMessage<SubmitTasksRequest>;
+
+/**
+ * SubmitTasksResponse answers when all of them are durable.
+ *
+ * @generated from message polar.scheduler.v1.SubmitTasksResponse
+ */
+export declare type SubmitTasksResponse = Message<"polar.scheduler.v1.SubmitTasksResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated polar.scheduler.v1.SubmitTaskResponse tasks = 1;
+   */
+  tasks: SubmitTaskResponse[];
+};
+
+/**
+ * Describes the message polar.scheduler.v1.SubmitTasksResponse.
+ * Use `create(SubmitTasksResponseSchema)` to create a new message.
+ */
+export declare const SubmitTasksResponseSchema: GenMessage<SubmitTasksResponse>;
+
+/**
  * GetTaskRequest names a task.
  *
  * @generated from message polar.scheduler.v1.GetTaskRequest
@@ -833,7 +873,8 @@ export declare type Queue = Message<"polar.scheduler.v1.Queue"> & {
   running: number;
 
   /**
-   * Run time of its sessions since the scheduler took over, in seconds; those that run are counted when they end.
+   * Run time of its sessions so far, in seconds; those that run are counted when they end. Of queues that the topology
+   * does not name, the 1,000 that ran last are remembered.
    *
    * @generated from field: double run_seconds = 6;
    */
@@ -1029,6 +1070,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_POLICY_PAUSED = 12;
    */
   POLICY_PAUSED = 12,
+
+  /**
+   * It has its sandbox; its engine has as many sessions as it bears at the moment, which is less than it may have.
+   *
+   * @generated from enum value: WAIT_REASON_ENGINE_PRESSURE = 13;
+   */
+  ENGINE_PRESSURE = 13,
 }
 
 /**
@@ -1096,6 +1144,19 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof SubmitTaskRequestSchema;
     output: typeof SubmitTaskResponseSchema;
+  },
+  /**
+   * SubmitTasks commits several tasks at once, all of them or none, before it answers. Each is as with SubmitTask, and so
+   * are the errors, with `tasks[i]` before the fields; those that are known with the same content get the first answer.
+   * INVALID_ARGUMENT also if a task_id or request_id is there twice, and above the limits of a batch: 1,000 tasks, 16,384
+   * sessions, 512 KiB in the log (file contents count only in specs of up to 256 KiB).
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTasks
+   */
+  submitTasks: {
+    methodKind: "unary";
+    input: typeof SubmitTasksRequestSchema;
+    output: typeof SubmitTasksResponseSchema;
   },
   /**
    * GetTask returns one task, on request only when all its sessions have ended. Errors: NOT_FOUND.

@@ -1,9 +1,10 @@
-// A sandbox with a root file system of its own: an image under an overlay that each command mounts for itself.
+// A sandbox on an image or a prepared layer, under an overlay that each command mounts for itself.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
+import type { BwrapOptions } from '../../domain/bwrap-args.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
@@ -13,7 +14,9 @@ import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
+import type { Layer } from './layer-store.ts';
 import type { BubblewrapParts } from './parts.ts';
+import { type Place, placeOf } from './place.ts';
 
 /** Relative paths: the mount table inside shows the options as they were given. */
 const MOUNT = [
@@ -24,31 +27,47 @@ const MOUNT = [
 /** Says when it runs, so that the root is surely the sandbox's, and stays while files are moved. */
 const HOLD = ['sh', '-c', `echo ready; exec sleep ${RPC_TIMEOUT_MS / 1000}`];
 
-export class ImageBox implements Box {
+/** What lies under the overlay, and over it. */
+export interface Ground {
+  /** Below the stage, top first. */
+  readonly lowers: readonly string[];
+  /** Among the lowers; there is one for as long as the sandbox. */
+  readonly layer?: Layer;
+  /** Shown read-only beside a command's mounts, as of bwrap. */
+  readonly readOnly: BwrapOptions['readOnly'];
+  readonly readOnlyTry: BwrapOptions['readOnlyTry'];
+  /** Top folders whose content is not the overlay's. */
+  readonly covered: readonly string[];
+}
+
+export class OverlayBox implements Box {
   readonly proxyUrl = proxyUrl;
   readonly filesNeedIdle = true;
   readonly #parts: BubblewrapParts;
   readonly #spec: BoxSpec;
+  readonly #ground: Ground;
   readonly #folder: string;
+  readonly #upper: string;
   readonly #prefix: readonly string[];
 
-  private constructor(parts: BubblewrapParts, spec: BoxSpec) {
+  private constructor(parts: BubblewrapParts, spec: BoxSpec, ground: Ground, { path, below }: Place) {
     const { host } = parts;
     this.#parts = parts;
     this.#spec = spec;
+    this.#ground = ground;
     this.#folder = join(host.boxes, spec.id);
-    makeOwned(this.#folder, undefined);
-    for (const name of ['upper', 'work', 'root']) makeOwned(join(this.#folder, name), host.uid);
-    makeAllOwned(join(this.#folder, 'upper'), SESSION_FOLDERS, host.uid);
-    const box = `boxes/${spec.id}`;
-    const options = `lowerdir=images/${spec.image},upperdir=${box}/upper,workdir=${box}/work`;
+    this.#upper = join(path, 'upper');
+    for (const name of ['upper', 'work', 'root']) makeOwned(join(path, name), host.uid);
+    if (ground.layer === undefined) makeAllOwned(this.#upper, SESSION_FOLDERS, host.uid);
+    const options = `lowerdir=${ground.lowers.join(':')},upperdir=${below}/upper,workdir=${below}/work`;
     const own = ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', MOUNT, 'sh'];
-    const mount = [host.stage ?? '', options, box, String(host.uid)];
+    const mount = [host.stage ?? '', options, below, String(host.uid)];
     this.#prefix = [...host.enterStage(), ...own, ...mount, parts.bwrap];
   }
 
-  static async create(parts: BubblewrapParts, spec: BoxSpec): Promise<ImageBox> {
-    const box = new ImageBox(parts, spec);
+  static async create(parts: BubblewrapParts, spec: BoxSpec, ground: Ground): Promise<OverlayBox> {
+    makeOwned(join(parts.host.boxes, spec.id), undefined);
+    const box = new OverlayBox(parts, spec, ground, await placeOf(parts.host, spec));
     await placeOutputs(parts.host.fifos, box.#folder);
     return box;
   }
@@ -69,8 +88,13 @@ export class ImageBox implements Box {
     return await this.#withRoot(async (files) => getFile(files, path));
   }
 
+  async freeze(key: string): Promise<number> {
+    return await this.#parts.layers.add(key, this.#upper);
+  }
+
   async remove(): Promise<void> {
     await removeTree(this.#folder);
+    this.#ground.layer?.release();
   }
 
   async #launch(
@@ -80,8 +104,9 @@ export class ImageBox implements Box {
     onPid: (pid: number | undefined) => void,
   ): Promise<CommandResult> {
     const { host, launch } = this.#parts;
-    const readOnly = command.mounts.map((one) => [host.mountSeen(one), one.target] as const);
-    const options = { root: '.', readOnly, readOnlyTry: [] };
+    const mounts = command.mounts.map((one) => [host.mountSeen(one), one.target] as const);
+    const { readOnly, readOnlyTry } = this.#ground;
+    const options = { root: '.', readOnly: [...readOnly, ...mounts], readOnlyTry };
     return await launch(
       { spec: this.#spec, folder: this.#folder, prefix: this.#prefix, command, options, onPid },
       sink,
@@ -108,7 +133,7 @@ export class ImageBox implements Box {
     );
     try {
       await Promise.race([ready, holding.then(refuseEarlyEnd)]);
-      return await work({ root: rootOf(pid), uid: this.#parts.host.uid, covered: ['proc', 'dev'] });
+      return await work({ root: rootOf(pid), uid: this.#parts.host.uid, covered: this.#ground.covered });
     } finally {
       done.abort();
       await holding.catch(() => {});

@@ -1,0 +1,42 @@
+// Calls of the scheduler that leads, wherever that is now: the lease names it.
+import type { Client } from '@connectrpc/connect';
+import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { createPlainClient } from '../../common/client.ts';
+import { sleep } from '../../common/clock.ts';
+import { asPolarError } from '../../common/errors.ts';
+import { LEASE_POLL_MS, TAKE_OVER_WAIT_MS } from '../../common/limits.ts';
+import type { Bus } from '../../common/nats/bus.ts';
+import { LEASE_KEY, leaderIn } from '../../common/nats/leader.ts';
+
+/** The call is made again while another scheduler takes over. */
+export type AskScheduler = <T>(
+  call: (scheduler: Client<typeof RolloutService>) => Promise<T>,
+  signal: AbortSignal,
+) => Promise<T>;
+
+/** `configured` is where one is asked if nobody has the lease. */
+export function createScheduler(bus: Bus, configured: string): AskScheduler {
+  return async (call, signal) => {
+    const until = performance.now() + TAKE_OVER_WAIT_MS;
+    for (;;) {
+      const leader = await leaderOf(bus);
+      try {
+        return await call(createPlainClient(RolloutService, leader ?? configured));
+      } catch (error) {
+        const { reason } = asPolarError(error);
+        const takenOver = leader !== undefined && (reason === 'NOT_LEADER' || reason === 'NODE_LOST');
+        if (!takenOver || signal.aborted || performance.now() > until) throw error;
+      }
+      await sleep(LEASE_POLL_MS, signal);
+    }
+  };
+}
+
+/** Its address; undefined where nobody leads or NATS does not tell. */
+async function leaderOf(bus: Bus): Promise<string | undefined> {
+  try {
+    return leaderIn(await (await bus.kv('lease')).get(LEASE_KEY))?.publicUrl;
+  } catch {
+    return undefined;
+  }
+}

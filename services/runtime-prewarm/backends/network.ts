@@ -1,0 +1,73 @@
+// The network of one command: nothing but listeners inside its namespace that are accepted here.
+import type { Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Command, CommandResult } from '../domain/command.ts';
+import { Denials } from '../domain/denials.ts';
+import { EgressPolicy, type Target } from '../domain/egress.ts';
+import { unreachable } from '../egress/connect.ts';
+import { EgressProxy } from '../egress/proxy.ts';
+import { connectOnce, forwardConnections, type ProxyAddress } from '../host/forward.ts';
+import type { NetnsBroker } from '../host/netns-broker.ts';
+import { Unrouted } from '../host/unrouted.ts';
+import { EGRESS_ENV, EGRESS_PORT, PROXY_PORT } from './proxy-port.ts';
+
+export interface NetworkParts {
+  readonly broker: NetnsBroker;
+  /** The LLM proxy. */
+  readonly proxy: ProxyAddress;
+}
+
+export interface CommandNetwork {
+  /** What is known now. */
+  result(): Pick<CommandResult, 'proxyConnectFailures' | 'denied'>;
+  close(): void;
+}
+
+/** Given way to by everything that a command sets itself. */
+export const networkEnv = ({ egress = [] }: Pick<Command, 'egress'>): Readonly<Record<string, string>> =>
+  egress.length > 0 ? EGRESS_ENV : {};
+
+/** In the namespace of `pid`. Throws SANDBOX_FAILED. */
+export async function openNetwork(
+  { broker, proxy }: NetworkParts,
+  pid: number,
+  { proxyAccess, egress = [] }: Command,
+): Promise<CommandNetwork> {
+  using opened = new DisposableStack();
+  const unrouted = opened.use(new Unrouted(pid));
+  const forwarding = proxyAccess ? forwardConnections(await broker.open(pid, PROXY_PORT), proxy) : undefined;
+  opened.defer(() => forwarding?.close());
+  const outward =
+    egress.length === 0
+      ? undefined
+      : new EgressProxy(await broker.open(pid, EGRESS_PORT), {
+          policy: new EgressPolicy(egress, nodeAddresses()),
+          inside: (target, signal) =>
+            proxyAccess && isProxy(target) ? toProxy(proxy, target, signal) : undefined,
+        });
+  opened.defer(() => outward?.close());
+  const all = opened.move();
+  return {
+    result() {
+      const denied = new Denials();
+      if (outward !== undefined) denied.add(outward.denials);
+      denied.add({ count: unrouted.count, targets: [] });
+      return { proxyConnectFailures: forwarding?.failures ?? 0, denied };
+    },
+    close: () => all.dispose(),
+  };
+}
+
+const nodeAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+
+/** Some clients send everything to the proxy of their environment, whatever NO_PROXY says. */
+const isProxy = ({ host, port }: Target): boolean =>
+  port === PROXY_PORT && (host === '127.0.0.1' || host === 'localhost');
+
+async function toProxy(proxy: ProxyAddress, target: Target, signal: AbortSignal): Promise<Socket> {
+  const socket = await connectOnce(proxy);
+  if (signal.aborted) socket?.destroy();
+  if (socket === undefined) throw unreachable(target, new Error('the LLM proxy does not answer'));
+  return socket;
+}

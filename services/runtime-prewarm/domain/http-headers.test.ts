@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { passedOn } from './http-headers.ts';
+
+describe('headers through the egress proxy', () => {
+  it('lose what belongs to one connection, and keep the rest as it is written', () => {
+    const raw = [
+      ...[
+        'Host',
+        'evil.org',
+        'Accept',
+        '*/*',
+        'Proxy-Authorization',
+        'Basic x',
+        'X-Twice',
+        '1',
+        'X-Twice',
+        '2',
+      ],
+      ...[
+        'Connection',
+        'keep-alive, X-Hop',
+        'x-hop',
+        'y',
+        'Transfer-Encoding',
+        'chunked',
+        'Upgrade',
+        'websocket',
+      ],
+    ];
+    expect(passedOn(raw, ['host', 'pypi.org'])).to.eql([
+      ...[
+        'host',
+        'pypi.org',
+        'Accept',
+        '*/*',
+        'X-Twice',
+        '1',
+        'X-Twice',
+        '2',
+        'Transfer-Encoding',
+        'chunked',
+      ],
+    ]);
+  });
+});

@@ -1,0 +1,19 @@
+import { expect } from 'chai';
+import { TokenBucket } from './token-bucket.ts';
+
+describe('TokenBucket', () => {
+  const bucket = (): TokenBucket => new TokenBucket({ perSecond: 10, burst: 3 });
+
+  it('lets a burst through, then one after the other', () => {
+    const one = bucket();
+    expect([1, 2, 3, 4, 5].map(() => one.take(5_000))).to.eql([0, 0, 0, 100, 200]);
+  });
+
+  it('fills again with time, up to the burst', () => {
+    const one = bucket();
+    for (let i = 0; i < 4; i++) one.take(0);
+    expect(one.take(250)).to.equal(0);
+    expect(one.take(250)).to.equal(50);
+    expect([1, 2, 3, 4].map(() => one.take(60_000))).to.eql([0, 0, 0, 100]);
+  });
+});

@@ -1,0 +1,25 @@
+// Smooths what would come all at once: so many a second, after a burst.
+
+export interface Rate {
+  readonly perSecond: number;
+  /** So many at once; at least 1. */
+  readonly burst: number;
+}
+
+export class TokenBucket {
+  readonly #everyMs: number;
+  readonly #aheadMs: number;
+  /** Moment of the token that was taken last. */
+  #takenMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ perSecond, burst }: Rate) {
+    this.#everyMs = 1_000 / perSecond;
+    this.#aheadMs = (burst - 1) * this.#everyMs;
+  }
+
+  /** Take the next token; how long to wait until it is there. Times are of a clock that never goes back. */
+  take(nowMs: number): number {
+    this.#takenMs = Math.max(this.#takenMs + this.#everyMs, nowMs - this.#aheadMs);
+    return Math.max(0, this.#takenMs - nowMs);
+  }
+}

@@ -1,0 +1,85 @@
+// What a submit asks for: its spec completed, and every fault of it with its path in the request.
+import { create } from '@bufbuild/protobuf';
+import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { SubmitTaskRequest } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import type { FieldFault } from '../../common/errors.ts';
+import { BATCH_SESSIONS_MAX, BATCH_TASKS_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
+import { checkTaskSpec, completeTaskSpec } from '../../common/specs/task-spec.ts';
+import { specDigest } from '../domain/task.ts';
+import type { CallbackHosts } from './callback-hosts.ts';
+
+export interface Submission {
+  /** Completed. */
+  readonly spec: TaskSpec;
+  readonly requestId: string;
+  readonly specSha256: string;
+  /** Where its spec is in the request, with a dot behind it; empty: the request is about this spec alone. */
+  readonly path: string;
+}
+
+type Request = Pick<SubmitTaskRequest, 'spec' | 'requestId'>;
+
+interface Read {
+  readonly submission: Submission;
+  readonly faults: readonly FieldFault[];
+}
+
+/** `at` is where the request is in a batch, with a dot behind it. */
+export function readSubmission(request: Request, hosts: CallbackHosts, at = ''): Read {
+  const spec = completeTaskSpec(request.spec ?? create(TaskSpecSchema));
+  const path = at === '' ? '' : `${at}spec.`;
+  const faults = [...checkTaskSpec(spec), ...hostFaults(spec, hosts)].map(({ field, description }) => ({
+    field: `${path}${field}`,
+    description,
+  }));
+  if (request.requestId.length > REQUEST_ID_CHARS_MAX) {
+    const description = `must be at most ${REQUEST_ID_CHARS_MAX} characters`;
+    faults.push({ field: `${at}request_id`, description });
+  }
+  const requestId = request.requestId || spec.taskId;
+  return { submission: { spec, requestId, specSha256: specDigest(spec), path }, faults };
+}
+
+/** The same of several that are one batch. */
+export function readBatch(
+  requests: readonly Request[],
+  hosts: CallbackHosts,
+): { readonly submissions: readonly Submission[]; readonly faults: readonly FieldFault[] } {
+  const limit = `BATCH_TASKS_MAX (${BATCH_TASKS_MAX})`;
+  if (requests.length === 0 || requests.length > BATCH_TASKS_MAX) {
+    const description = `must be 1 to ${limit}, not ${requests.length}`;
+    return { submissions: [], faults: [{ field: 'tasks', description }] };
+  }
+  const read = requests.map((request, i) => readSubmission(request, hosts, `tasks[${i}].`));
+  const submissions = read.map(({ submission }) => submission);
+  const faults = [...read.flatMap((one) => one.faults), ...twice(submissions)];
+  const sessions = submissions.reduce((sum, { spec }) => sum + spec.numSamples, 0);
+  if (sessions > BATCH_SESSIONS_MAX) {
+    const description = `are ${sessions} sessions, at most BATCH_SESSIONS_MAX (${BATCH_SESSIONS_MAX})`;
+    faults.push({ field: 'tasks', description });
+  }
+  return { submissions, faults };
+}
+
+/** Of two that ask for the same task, or say that they are the same request, it is not clear which one is meant. */
+function twice(submissions: readonly Submission[]): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const taskIds = new Set<string>();
+  const requestIds = new Set<string>();
+  for (const [i, { spec, requestId }] of submissions.entries()) {
+    if (taskIds.has(spec.taskId)) {
+      faults.push({ field: `tasks[${i}].spec.task_id`, description: `${spec.taskId} is there twice` });
+    } else if (requestIds.has(requestId)) {
+      faults.push({ field: `tasks[${i}].request_id`, description: `${requestId} is there twice` });
+    }
+    taskIds.add(spec.taskId);
+    requestIds.add(requestId);
+  }
+  return faults;
+}
+
+function hostFaults({ callbackUrl }: TaskSpec, hosts: CallbackHosts): FieldFault[] {
+  const url = URL.parse(callbackUrl);
+  const description = url === null ? undefined : hosts.fault(url);
+  return description === undefined ? [] : [{ field: 'callback_url', description }];
+}

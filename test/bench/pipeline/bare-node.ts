@@ -1,0 +1,58 @@
+// Sandboxes of a node without a mesh: its backends in this process, and what stands where the llm-proxy would.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { RuntimeSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { createLogger } from '../../../services/common/logger.ts';
+import { type Backends, openBackends } from '../../../services/runtime-prewarm/backends/backends.ts';
+import { openHost } from '../../../services/runtime-prewarm/host/host.ts';
+import { RuntimeTable } from '../../../services/runtime-prewarm/runtimes/table.ts';
+
+export interface BareNode extends AsyncDisposable {
+  readonly backends: Backends;
+  readonly runtimes: RuntimeTable;
+  /** Of its data. */
+  readonly folder: string;
+}
+
+export interface BareNodeOptions {
+  /** What sandboxes reach as their LLM proxy. */
+  readonly engineUrl: string;
+  readonly dockerSocket?: string;
+}
+
+const NEVER = '/run/no-container-engine.sock';
+const LAYERS = { maxBytes: 1 << 30, freeBytes: 0 };
+export const LEASE_MS = 600_000;
+
+export async function openBareNode({ engineUrl, dockerSocket = NEVER }: BareNodeOptions): Promise<BareNode> {
+  const folder = mkdtempSync(join(tmpdir(), 'polar-bench-node-'));
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const [dataDir, imagesDir] = [join(folder, 'data'), join(folder, 'images')];
+  for (const path of [dataDir, imagesDir]) mkdirSync(path);
+  const path = process.env['PATH'] ?? '';
+  const host = opened.use(await openHost({ dataDir, imagesDir, mountRoots: [], path, dockerSocket }));
+  const backends = opened.use(
+    await openBackends({
+      ...{ host, dataDir, proxyUrl: engineUrl, defaultRuntime: undefined, layers: LAYERS },
+      docker: { socket: dockerSocket, pull: 'never' },
+      onChange: () => {},
+    }),
+  );
+  const runtimes = new RuntimeTable({ backends, rates: new Map(), log: createLogger('bench', 'silent') });
+  opened.defer(() => runtimes.close());
+  const all = opened.move();
+  return { backends, runtimes, folder: dataDir, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+/** What AcquireRuntime is asked for. */
+export const orderOf = (init: MessageInitShape<typeof RuntimeSpecSchema>, sessionId: string) => ({
+  spec: create(RuntimeSpecSchema, init),
+  owner: { sessionId, attempt: 1, purpose: 'run' },
+  leaseMs: LEASE_MS,
+  timeoutMs: LEASE_MS,
+  forEvaluation: false,
+});

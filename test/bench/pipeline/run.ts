@@ -1,0 +1,112 @@
+// npm run bench:pipeline: how busy run slots are, what a clone costs, how many sessions a second. Writes docs/benchmarks.md.
+//   --parts A,B       of slots, clones, process, bubblewrap, docker
+//   --quick           fewer sessions, and nothing is written
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { startEngine } from '../../support/mesh.ts';
+import { curlTask } from '../../support/tasks.ts';
+import { busyMs } from '../proxy/processes.ts';
+import { writePart } from '../proxy/report.ts';
+import { aboutMachine, say } from '../scheduler/machine.ts';
+import { openBareNode } from './bare-node.ts';
+import { measureClones } from './clones.ts';
+import { measureFloor } from './floor.ts';
+import { usedMs } from './meter.ts';
+import {
+  type BackendThroughput,
+  clonesTable,
+  goalsTable,
+  processesTable,
+  slotsTable,
+  throughputTable,
+} from './report.ts';
+import { measureSlots, type SlotsCase } from './slots.ts';
+import { measureMesh } from './throughput.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    parts: { type: 'string', default: 'slots,clones,process,bubblewrap,docker' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+const PARTS = new Set(flags.parts.split(','));
+const DOCUMENT = join(import.meta.dirname, '../../../docs/benchmarks.md');
+const SLOT_SESSIONS = flags.quick ? 8 : 24;
+/** Without ready slots a session takes four seconds of a slot. */
+const FEWER = SLOT_SESSIONS / 2;
+
+const CASES: readonly SlotsCase[] = [
+  { what: 'each prepared, none ahead (`max_ready: 0`)', ready: 0, layers: false, sessions: FEWER },
+  { what: 'each prepared, ahead of the runs', ready: 2, layers: false, sessions: SLOT_SESSIONS },
+  { what: 'clones, none ahead (`max_ready: 0`)', ready: 0, layers: true, sessions: SLOT_SESSIONS },
+  { what: 'clones, ahead of the runs', ready: 2, layers: true, sessions: SLOT_SESSIONS },
+];
+/** Sessions submitted at once, and those of the floor. */
+const SIZES: Readonly<Record<string, { readonly sizes: readonly number[]; readonly floor: number }>> = {
+  process: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
+  bubblewrap: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
+  docker: { sizes: flags.quick ? [1] : [1, 32], floor: 24 },
+};
+const AT_ONCE = 8;
+
+async function withEngine<T>(use: (url: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'polar-bench-engine-'));
+  const children: Parameters<typeof startEngine>[2] = new Map();
+  try {
+    return await use(await startEngine(folder, {}, children));
+  } finally {
+    for (const child of children.values()) child.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function throughput(backend: string): Promise<BackendThroughput> {
+  const { sizes = [], floor: sessions = 0 } = SIZES[backend] ?? {};
+  const docker = backend === 'docker' ? await startDocker() : undefined;
+  await using _docker = docker;
+  const runtime = { backend, ...(docker && { image: docker.image }) };
+  const dockerSocket = docker?.socket;
+  // The engine of docker starts containers, and is none of ours: there it is all that the machine does.
+  const cpuMs = docker ? busyMs : usedMs;
+  const command = curlTask('floor', 1).harness?.command?.command ?? '';
+  const floor = await withEngine(async (engineUrl) => {
+    await using node = await openBareNode({ engineUrl, ...(dockerSocket && { dockerSocket }) });
+    const options = { atOnce: AT_ONCE, cpuMs: () => cpuMs([process.pid], node.folder) };
+    await measureFloor(node, runtime, command, { ...options, sessions: AT_ONCE });
+    return await measureFloor(node, runtime, command, { ...options, sessions });
+  });
+  const node = dockerSocket && { docker: { socket: dockerSocket, pull: 'never' } };
+  const mesh = await measureMesh({ runtime, sizes, cpuMs, ...(node && { node }) });
+  return { backend, floor, mesh };
+}
+
+/** Loaded only where it is wanted: it looks for an engine, and installs it. */
+async function startDocker() {
+  const { PROGRAMS_IMAGE, startDockerWithPrograms } = await import('../../support/docker.ts');
+  const docker = await startDockerWithPrograms({ remapped: true });
+  const dispose = async (): Promise<void> => await docker[Symbol.asyncDispose]();
+  return { socket: docker.socket, image: PROGRAMS_IMAGE, [Symbol.asyncDispose]: dispose };
+}
+
+function tell(part: string, tables: readonly string[]): void {
+  const text = [`${aboutMachine()}.`, ...tables.filter((one) => one !== '')].join('\n\n');
+  say(`\n${text}`);
+  if (!flags.quick) writePart(DOCUMENT, `pipeline ${part}`, text);
+}
+
+if (PARTS.has('slots')) {
+  const results: [SlotsCase, number][] = [];
+  for (const one of CASES) {
+    results.push([one, await measureSlots(one)]);
+    say(`${one.what}: ${((results.at(-1)?.[1] ?? 0) * 100).toFixed(1)} %`);
+  }
+  tell('slots', [slotsTable(results)]);
+}
+if (PARTS.has('clones')) tell('clones', [clonesTable(await withEngine(measureClones))]);
+for (const backend of Object.keys(SIZES).filter((name) => PARTS.has(name))) {
+  const figures = await throughput(backend);
+  tell(backend, [throughputTable([figures]), goalsTable(figures), processesTable(figures)]);
+}

@@ -1,0 +1,95 @@
+// Sessions with three instant model calls, many submitted at once: how many a second, and what the mesh costs beside the floor.
+import type { Client } from '@connectrpc/connect';
+import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { createServiceClient } from '../../../services/common/client.ts';
+import { sleep } from '../../../services/common/clock.ts';
+import { type Mesh, type MeshOptions, startMesh } from '../../support/mesh.ts';
+import { curlTask } from '../../support/tasks.ts';
+import { cpuMsOf, residentMiBOf } from '../proxy/processes.ts';
+import type { Throughput } from './floor.ts';
+
+export interface MeshThroughput extends Throughput {
+  readonly sessions: number;
+  /** Own CPU of each process a session, in ms. */
+  readonly ownCpuMs: ReadonlyMap<string, number>;
+  readonly residentMiB: ReadonlyMap<string, number>;
+}
+
+const SLOTS = 8;
+const LOOK_MS = 50;
+const END_MS = 140_000;
+/** So that code is compiled and connections are open. */
+const WARM_UP = 16;
+
+export interface ThroughputOptions {
+  readonly runtime: { readonly backend: string; readonly image?: string };
+  readonly sizes: readonly number[];
+  readonly node?: MeshOptions['node'];
+  /** CPU that these processes and the sandboxes of a node have used so far. */
+  readonly cpuMs: (pids: readonly number[], nodeFolder: string) => number;
+}
+
+/** One mesh, the sizes one after the other; the first figures are those at rest. */
+export async function measureMesh({
+  runtime,
+  sizes,
+  node = {},
+  cpuMs,
+}: ThroughputOptions): Promise<MeshThroughput[]> {
+  await using mesh = await startMesh({
+    ...{ runSlots: SLOTS, prepareSlots: SLOTS, evaluateSlots: SLOTS, node },
+  });
+  const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+  await runAll(rollout, 'warm-up', WARM_UP, runtime);
+  const figures: MeshThroughput[] = [];
+  for (const sessions of sizes) figures.push(await measured(mesh, rollout, sessions, { runtime, cpuMs }));
+  return figures;
+}
+
+async function measured(
+  mesh: Mesh,
+  rollout: Client<typeof RolloutService>,
+  sessions: number,
+  { runtime, cpuMs }: Pick<ThroughputOptions, 'runtime' | 'cpuMs'>,
+): Promise<MeshThroughput> {
+  const pids = processesOf(mesh);
+  const spentMs = (): number => cpuMs([...pids.values()], mesh.nodeFolder);
+  const cpuBefore = new Map([...pids].map(([name, pid]) => [name, cpuMsOf(pid)]));
+  const [busyBefore, begun] = [spentMs(), performance.now()];
+  await runAll(rollout, `at-once-${sessions}`, sessions, runtime);
+  const seconds = (performance.now() - begun) / 1000;
+  return {
+    sessions,
+    perSecond: sessions / seconds,
+    cpuMs: (spentMs() - busyBefore) / sessions,
+    ownCpuMs: new Map(
+      [...pids].map(([name, pid]) => [name, (cpuMsOf(pid) - (cpuBefore.get(name) ?? 0)) / sessions]),
+    ),
+    residentMiB: new Map([...pids].map(([name, pid]) => [name, residentMiBOf(pid)])),
+  };
+}
+
+/** Everything of the mesh; the engine is none of it. */
+const processesOf = ({ pids, nats }: Mesh): Map<string, number> =>
+  new Map([...[...pids].filter(([name]) => name !== 'engine'), ['nats-server', nats.pid]]);
+
+/** Submit at once, and wait for the end; all must be usable. */
+async function runAll(
+  rollout: Client<typeof RolloutService>,
+  taskId: string,
+  sessions: number,
+  runtime: ThroughputOptions['runtime'],
+): Promise<void> {
+  await rollout.submitTask({ spec: curlTask(taskId, sessions, 3, { runtime }) });
+  const until = performance.now() + END_MS;
+  while (performance.now() < until) {
+    const { task } = await rollout.getTask({ taskId });
+    const ended = task?.sessionsByState['ended'] ?? 0;
+    const completed = task?.sessionsByOutcome['completed'] ?? 0;
+    if (ended === sessions && completed < sessions)
+      throw new Error(`${sessions - completed} of ${taskId} failed`);
+    if (ended === sessions) return;
+    await sleep(LOOK_MS);
+  }
+  throw new Error(`${taskId} has not ended within ${END_MS} ms`);
+}

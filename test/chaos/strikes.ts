@@ -1,0 +1,180 @@
+// What strikes a cluster: which kind comes next is dealt from a seed; which process of that kind, too.
+import { globSync, readFileSync } from 'node:fs';
+import process from 'node:process';
+import { NODE_SERVICES } from '../../clients/cli/services.ts';
+import { sleep } from '../../services/common/clock.ts';
+import type { TestDocker } from '../support/docker.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestNats } from '../support/nats.ts';
+import type { Cluster, ClusterNode } from './cluster.ts';
+import { freeze } from './freeze.ts';
+import type { Kept } from './kept.ts';
+
+/** SIGKILL each, but `node`: all processes of one stand still, and go on when they are long given up. */
+const KINDS = [
+  ...NODE_SERVICES,
+  'scheduler',
+  'reconstructor',
+  'nats-server',
+  'dockerd',
+  'harness',
+  'guardian',
+  'node',
+] as const;
+export type StrikeKind = (typeof KINDS)[number];
+
+const NODE_AWAY_MS = 12_000;
+const SERVER_AWAY_MS = 500;
+/** A node that a scheduler has surely heard of. */
+const SETTLED_MS = 10_000;
+/** What a node that returns may take to find out. */
+const FENCE_MS = 10_000;
+const FENCED = 'the node counts as started anew';
+
+export class Strikes {
+  /** How many of each kind hit something. */
+  readonly hits = new Map<StrikeKind, number>();
+  /** Nodes that came back, and of them those that gave up their sandboxes. */
+  returned = 0;
+  fenced = 0;
+  readonly #cluster: Cluster;
+  readonly #random: () => number;
+  readonly #say: (text: string) => void;
+  #deck: StrikeKind[] = [];
+  #away: ClusterNode | undefined;
+  readonly #kinds: readonly StrikeKind[];
+  readonly #pending: Promise<void>[] = [];
+
+  constructor(cluster: Cluster, random: () => number, say: (text: string) => void) {
+    this.#cluster = cluster;
+    this.#random = random;
+    this.#say = say;
+    this.#kinds = KINDS.filter((kind) => kind !== 'dockerd' || cluster.docker !== undefined);
+  }
+
+  get count(): number {
+    return [...this.hits.values()].reduce((sum, one) => sum + one, 0);
+  }
+
+  /** One at a time until the signal aborts or there were so many; resolves when all that was away is back. */
+  async run(everyMs: number, most: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.count < most) {
+      await sleep(everyMs * (0.5 + this.#random()), signal);
+      if (!signal.aborted) await this.#strike(this.#deal());
+    }
+    await Promise.all(this.#pending);
+  }
+
+  /** Every kind comes once before one comes again. */
+  #deal(): StrikeKind {
+    if (this.#deck.length === 0) this.#deck = [...this.#kinds];
+    return this.#deck.splice(Math.floor(this.#random() * this.#deck.length), 1)[0] as StrikeKind;
+  }
+
+  async #strike(kind: StrikeKind): Promise<void> {
+    const target = await this.#hit(kind);
+    if (target === undefined) return void this.#deck.push(kind);
+    this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
+    this.#say(`${(performance.now() / 1000).toFixed(1)} s: ${target}`);
+  }
+
+  /** What was hit; undefined: nothing of the kind was there. */
+  async #hit(kind: StrikeKind): Promise<string | undefined> {
+    const { schedulers, reconstructor, nodes } = this.#cluster;
+    const node = this.#pick(nodes.filter((one) => one !== this.#away));
+    switch (kind) {
+      case 'scheduler':
+        return killed(this.#pick(schedulers));
+      case 'reconstructor':
+        return killed(reconstructor);
+      case 'nats-server':
+        return await restarted('nats-server', this.#cluster.nats);
+      case 'dockerd':
+        return await restarted('dockerd', this.#cluster.docker as TestDocker);
+      case 'harness':
+        return killedPid('a process of a sandbox on', node, this.#pick(sandboxed(node)));
+      case 'guardian':
+        return killedPid('the guardian of', node, guardianOf(node));
+      case 'node':
+        return this.#freeze(this.#pick(nodes.filter(isSettled)));
+      default:
+        return killed(node.services[kind] as Kept);
+    }
+  }
+
+  /** One at a time. */
+  #freeze(node: ClusterNode | undefined): string | undefined {
+    if (node === undefined || this.#away !== undefined) return undefined;
+    const before = this.#fences(node);
+    const frozen = freeze(Object.values(node.services).flatMap(({ pid }) => pid ?? []));
+    this.#away = node;
+    const back = async (): Promise<void> => {
+      await sleep(NODE_AWAY_MS);
+      await frozen.thaw();
+      this.returned++;
+      const isFenced = (): boolean => this.#fences(node) > before;
+      await eventually('', isFenced, FENCE_MS).then(
+        () => this.fenced++,
+        () => this.#say(`${node.id} came back and was not fenced`),
+      );
+      this.#away = undefined;
+    };
+    this.#pending.push(back());
+    return `${node.id}, for ${NODE_AWAY_MS / 1000} s`;
+  }
+
+  #fences({ id }: ClusterNode): number {
+    return this.#cluster.log(`runtime-prewarm-${id}`).split(FENCED).length;
+  }
+
+  #pick<T>(all: readonly T[]): T {
+    return all[Math.floor(this.#random() * all.length)] as T;
+  }
+}
+
+const isSettled = ({ services }: ClusterNode): boolean =>
+  (services['runtime-prewarm']?.ageMs ?? 0) > SETTLED_MS;
+
+async function restarted(name: string, server: TestNats | TestDocker): Promise<string> {
+  await server.kill();
+  await sleep(SERVER_AWAY_MS);
+  await server.start();
+  return name;
+}
+
+const killed = (one: Kept): string | undefined => (one.kill() ? one.name : undefined);
+
+function killedPid(what: string, { id }: ClusterNode, pid: number | undefined): string | undefined {
+  try {
+    if (pid !== undefined && process.kill(pid, 'SIGKILL')) return `${what} ${id}`;
+  } catch {
+    // It has ended.
+  }
+  return undefined;
+}
+
+/** Processes in the sandboxes of a node, launchers among them. */
+const sandboxed = ({ instance }: ClusterNode): number[] =>
+  pidsIn(`/sys/fs/cgroup/{,*/}${instance}/*/cgroup.procs`);
+
+/** The child of its manager that holds the lock. */
+function guardianOf({ services, dataDir }: ClusterNode): number | undefined {
+  const manager = services['runtime-prewarm']?.pid;
+  if (manager === undefined) return undefined;
+  return pidsIn(`/proc/${manager}/task/*/children`).find((pid) => {
+    const command = textOf(`/proc/${pid}/cmdline`);
+    return command.includes('guardian.sh') && command.includes(dataDir);
+  });
+}
+
+const pidsIn = (files: string): number[] =>
+  globSync(files).flatMap((file) => textOf(file).split(/\s+/).map(Number).filter(Boolean));
+
+/** Empty where it has gone meanwhile. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

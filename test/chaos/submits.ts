@@ -1,0 +1,71 @@
+// A client that submits tasks through whatever happens: it repeats what was not acknowledged, and some of what was.
+import { leaderClient } from '../../clients/cli/leader-client.ts';
+import { sleep } from '../../services/common/clock.ts';
+import { curlTask } from '../support/tasks.ts';
+
+const PAUSE_MS = 200;
+const REPEAT_SHARE = 0.2;
+const CALLS = 3;
+/** Storms strike one session more often than its share of infrastructure would. */
+const ATTEMPTS_MAX = 10;
+
+const IMAGE_EVERY = 5;
+
+const taskIdOf = (i: number): string => `storm-${i}`;
+
+export interface Submits {
+  readonly urls: string;
+  readonly tasks: number;
+  readonly samples: number;
+  readonly everyMs: number;
+  readonly random: () => number;
+  /** What every fifth task runs in; undefined: all run in the default. */
+  readonly image: string | undefined;
+}
+
+export interface Submitted {
+  /** Session ids of each task as they were acknowledged. */
+  readonly acknowledged: ReadonlyMap<string, readonly string[]>;
+  /** Submits that were tried again. */
+  readonly repeats: number;
+  /** Tasks that a repeated submit gave other sessions than the first one. */
+  readonly changed: readonly string[];
+}
+
+export async function submitAll({
+  urls,
+  tasks,
+  samples,
+  everyMs,
+  random,
+  image,
+}: Submits): Promise<Submitted> {
+  const client = leaderClient(urls);
+  const acknowledged = new Map<string, readonly string[]>();
+  const changed: string[] = [];
+  let repeats = 0;
+  const submit = async (i: number): Promise<readonly string[]> => {
+    const taskId = taskIdOf(i);
+    const runtime = image !== undefined && i % IMAGE_EVERY === 0 ? { backend: 'docker', image } : {};
+    const spec = curlTask(taskId, samples, CALLS, { maxAttempts: ATTEMPTS_MAX, runtime });
+    for (;;) {
+      try {
+        return (await client.submitTask({ spec, requestId: `request-${taskId}` })).sessionIds;
+      } catch {
+        repeats++;
+        await sleep(PAUSE_MS);
+      }
+    }
+  };
+  for (let i = 0; i < tasks; i++) {
+    acknowledged.set(taskIdOf(i), await submit(i));
+    if (random() < REPEAT_SHARE) {
+      const earlier = Math.floor(random() * (i + 1));
+      const again = await submit(earlier);
+      const taskId = taskIdOf(earlier);
+      if (String(again) !== String(acknowledged.get(taskId))) changed.push(taskId);
+    }
+    await sleep(everyMs);
+  }
+  return { acknowledged, repeats, changed };
+}

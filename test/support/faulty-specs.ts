@@ -1,0 +1,201 @@
+// Specs with one wrong field each, and what is to be said of it.
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { NetworkPolicySchema } from '../../gen/ts/polar/common/v1/network_pb.js';
+import {
+  type Budgets,
+  EarlyStopSchema,
+  type EvaluatorSpec,
+  type ExecStep,
+  ExecStepSchema,
+  type HarnessSpec,
+  type McpServer,
+  McpServerSchema,
+  type PrepareStep,
+  PrepareStepSchema,
+  type RuntimeSpec,
+  SamplingSchema,
+  type StrategySpec,
+  type TaskSpec,
+  TaskSpecSchema,
+  type UploadFile,
+  UploadFileSchema,
+} from '../../gen/ts/polar/common/v1/task_pb.js';
+import { TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../../services/common/limits.ts';
+
+export const upload = (target: string, content = new Uint8Array([1]), mode = 0) =>
+  create(PrepareStepSchema, { step: { case: 'uploadFile', value: { target, content, mode } } });
+type ExecInit = Exclude<MessageInitShape<typeof ExecStepSchema>, ExecStep>;
+export const exec = (over: ExecInit = {}) =>
+  create(PrepareStepSchema, { step: { case: 'exec', value: { command: 'make', maxAttempts: 1, ...over } } });
+export const dir = (target: string, ...files: string[]) =>
+  create(PrepareStepSchema, {
+    step: {
+      case: 'uploadDir',
+      value: { target, files: files.map((name) => ({ target: name, content: new Uint8Array([2]) })) },
+    },
+  });
+
+export const good = (): TaskSpec =>
+  create(TaskSpecSchema, {
+    taskId: 'calc-1.a_b',
+    instruction: 'make the tests pass',
+    numSamples: 4,
+    runtime: { prepare: [exec(), upload('/data/a'), dir('/data/d', 'x/y', 'z')], env: { A: 'b' } },
+    harness: { name: 'pi', modelName: 'm', settings: { max_tokens: 100 } },
+    builder: { strategy: 'prefix_merging' },
+    evaluator: {
+      strategy: 'test_on_output',
+      config: { test_command: 'make test', expected_output_json: { a: 'PASSED' } },
+    },
+    sampling: { temperature: 1, topP: 0.9, topK: -1, maxTokens: 10, seedBase: 7 },
+    dispatchPriority: 3,
+  });
+
+export type Change = (spec: TaskSpec) => void;
+/** Puts fields on a part of the spec. */
+const set =
+  <T extends object>(part: (spec: TaskSpec) => T | undefined, over: Partial<T>): Change =>
+  (spec) => {
+    Object.assign(part(spec) ?? expect.fail('the good task lacks this part'), over);
+  };
+const top = (over: Partial<TaskSpec>): Change => set((spec) => spec, over);
+const budgets = (over: Partial<Budgets>): Change => set((spec) => spec.budgets, over);
+const runtime = (over: Partial<RuntimeSpec>): Change => set((spec) => spec.runtime, over);
+const step = (...prepare: PrepareStep[]): Change => runtime({ prepare });
+const harness = (over: Partial<HarnessSpec>): Change => set((spec) => spec.harness, over);
+export const codex = (over: Partial<HarnessSpec>): Change =>
+  harness({ name: 'codex', settings: {}, ...over });
+export const skill = (target: string): UploadFile =>
+  create(UploadFileSchema, { target, content: Buffer.from('x') });
+const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
+  create(McpServerSchema, { name: 'probe', transport: 'stdio', command: 'serve', ...over });
+const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
+const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
+const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
+  top({ sampling: create(SamplingSchema, over) });
+export const command = (over: ExecInit): Change =>
+  harness({
+    name: 'shell',
+    settings: {},
+    command: create(ExecStepSchema, { command: 'run', maxAttempts: 1, ...over }),
+  });
+export const without =
+  (field: 'harness' | 'evaluator' | 'runtime'): Change =>
+  (spec) => {
+    delete spec[field];
+  };
+const network = (...hosts: string[]) =>
+  create(NetworkPolicySchema, { egress: hosts.map((host) => ({ host, port: 443 })) });
+const none = (): PrepareStep => create(PrepareStepSchema);
+
+/** Each field wrong in turn: the fault's field, the change that makes it, what its description says. */
+export const WRONG: readonly [field: string, change: Change, description?: RegExp][] = [
+  ['task_id', top({ taskId: '' })],
+  ['task_id', top({ taskId: 'a b' })],
+  ['task_id', top({ taskId: '.a' })],
+  ['task_id', top({ taskId: 'x'.repeat(129) })],
+  ['instruction', top({ instruction: ' \n' })],
+  ['instruction', top({ instruction: 'a\0b' })],
+  ['num_samples', top({ numSamples: 16_385 })],
+  ['dispatch_priority', top({ dispatchPriority: 101 })],
+  ['max_attempts', top({ maxAttempts: 11 })],
+  ['budgets.prepare', budgets({ prepare: durationFromMs(0) })],
+  ['budgets.run', budgets({ run: durationFromMs(-1) })],
+  ['budgets.build', budgets({ build: durationFromMs(86_400_001) })],
+  ['budgets.evaluate', budgets({ evaluate: durationFromMs(0.2) })],
+  ['runtime.backend', runtime({ backend: 'podman' }), /bubblewrap, process, docker/],
+  ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 }), /docker does/],
+  ['runtime.storage_mb', runtime({ backend: 'process', storageMb: 1 }), /bubblewrap and docker do/],
+  [
+    'runtime.network',
+    runtime({ backend: 'process', network: network('a') }),
+    /process has the network of the host/,
+  ],
+  ['runtime.network.egress[0].host', runtime({ network: network('a b') }), /must be a name/],
+  ['runtime.image', runtime({ backend: 'process', image: 'x' })],
+  ['runtime.image', runtime({ image: '../etc' })],
+  ['runtime.workdir', runtime({ workdir: 'work' })],
+  ['runtime.workdir', runtime({ workdir: '/a/../b' }), /\.\./],
+  ['runtime.env.A-B', runtime({ env: { 'A-B': '' } })],
+  ['runtime.env.A', runtime({ env: { A: '\0' } })],
+  ['runtime.cpus', runtime({ cpus: -1 })],
+  ['runtime.cpus', runtime({ cpus: Number.NaN })],
+  ['runtime.prepare[0]', step(none()), /exec, upload_file, upload_dir/],
+  ['runtime.prepare[1].exec.command', step(exec(), exec({ command: '' }))],
+  ['runtime.prepare[0].exec.cwd', step(exec({ cwd: 'a' }))],
+  ['runtime.prepare[0].exec.env.1', step(exec({ env: { 1: '' } }))],
+  ['runtime.prepare[0].exec.max_attempts', step(exec({ maxAttempts: 11 }))],
+  ['runtime.prepare[0].upload_file.target', step(upload('a'))],
+  ['runtime.prepare[0].upload_file.target', step(upload('/a/../../b')), /\.\./],
+  ['runtime.prepare[0].upload_file.target', step(upload('/a\0'))],
+  ['runtime.prepare[0].upload_file.mode', step(upload('/a', undefined, 0o10000))],
+  ['runtime.prepare[0].upload_dir.target', step(dir('d'))],
+  ['runtime.prepare[0].upload_dir.files[1].target', step(dir('/d', 'a', '../b'))],
+  ['runtime.prepare[0].upload_dir.files[0].target', step(dir('/d', '/a'))],
+  ['runtime.prepare[0].upload_dir.files[0].target', step(dir('/d', ''))],
+  [
+    'runtime.eval_prepare.steps[0].upload_file.target',
+    runtime({ evalPrepare: { $typeName: 'polar.common.v1.PrepareSteps', steps: [upload('a')] } }),
+  ],
+  ['harness.name', without('harness'), /shell, pi/],
+  ['harness.name', harness({ name: '' }), /shell, pi/],
+  ['harness.name', harness({ name: 'vim' }), /unknown harness vim; there are shell, pi/],
+  ['harness.model_name', harness({ modelName: 'x'.repeat(257) })],
+  ['harness.model_pools', harness({ modelPools: ['judge'] }), /pool\//],
+  ['harness.model_pools', harness({ modelPools: ['pool/a', 'pool/a'] }), /once/],
+  ['harness.model_pools', harness({ modelPools: Array.from({ length: 17 }, (_, i) => `pool/${i}`) }), /16/],
+  ['harness.settings.tempo', harness({ settings: { tempo: 1 } }), /unknown key/],
+  ['harness.settings.max_tokens', harness({ settings: { max_tokens: 0 } })],
+  ['harness.env.A=', harness({ env: { 'A=': 'x' } })],
+  ['harness.command', harness({ name: 'shell', settings: {} }), /must be set/],
+  ['harness.name', harness({ name: 'swe_agent' }), /use mini_swe_agent/],
+  ['harness.name', harness({ importPath: 'a.ts' }), /must be empty/],
+  ['harness.import_path', harness({ name: '', importPath: 'a/../../b.mjs' }), /plugins_dir/],
+  ['harness.skills', harness({ skills: [skill('a/SKILL.md')] }), /pi takes no skills; these do: claude_code/],
+  ['harness.skills[0].target', codex({ skills: [skill('../x')] }), /\.\./],
+  ['harness.mcp_servers[0].transport', harness({ mcpServers: [server()] }), /pi takes no MCP servers/],
+  ['harness.mcp_servers', codex({ mcpServers: [server(), server()] }), /names that differ/],
+  ['harness.mcp_servers[0].url', codex({ mcpServers: [server({ url: 'http://x' })] })],
+  ['harness.mcp_servers[0].args[0]', codex({ mcpServers: [server({ args: ['\0'] })] }), /NUL/],
+  ['harness.artifacts', harness({ artifacts: Array.from({ length: 17 }, (_, i) => `a${i}`) }), /16/],
+  ['harness.artifacts[1]', harness({ artifacts: ['a', '/b/../c'] })],
+  [
+    'harness.command',
+    harness({ command: create(ExecStepSchema, { command: 'x', maxAttempts: 1 }) }),
+    /shell/,
+  ],
+  ['harness.command.command', command({ command: ' ' })],
+  ['harness.command.cwd', command({ cwd: 'x' })],
+  ['harness.command.env.a b', command({ env: { 'a b': '' } })],
+  ['builder.strategy', builder({ strategy: 'x' }), /per_request, prefix_merging/],
+  ['builder.config.x', builder({ config: { x: 1 } }), /unknown key/],
+  ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output/],
+  ['evaluator.strategy', evaluator({ strategy: '' })],
+  ['evaluator.config.test_command', evaluator({ config: { expected_output_json: {} } })],
+  [
+    'evaluator.config.repo_dir',
+    evaluator({ config: { test_command: 'x', expected_output_json: {}, repo_dir: 'relative' } }),
+  ],
+  ['evaluator.env.-', evaluator({ env: { '-': '' } })],
+  ['sampling.temperature', sampling({ temperature: 2.1 })],
+  ['sampling.temperature', sampling({ temperature: Number.NaN })],
+  ['sampling.top_p', sampling({ topP: 0 })],
+  ['sampling.top_p', sampling({ topP: 1.1 })],
+  ['sampling.top_k', sampling({ topK: 0 })],
+  ['sampling.top_k', sampling({ topK: -2 })],
+  ['sampling.max_tokens', sampling({ maxTokens: 0 })],
+  ['sampling.seed_base', sampling({ seedBase: 2 ** 32 - 3 }), /4294967296/],
+  ['queue', top({ queue: '-a' })],
+  ['max_running_sessions', top({ maxRunningSessions: 16_385 })],
+  ['early_stop.min_usable_sessions', top({ earlyStop: create(EarlyStopSchema) })],
+  [
+    'early_stop.grace',
+    top({ earlyStop: create(EarlyStopSchema, { minUsableSessions: 1, grace: durationFromMs(-1) }) }),
+  ],
+  ['callback_url', top({ callbackUrl: 'file:///etc/passwd' })],
+  ['callback_url', top({ callbackUrl: `http://h/${'x'.repeat(2_048)}` })],
+  ['(task)', step(upload('/a', new Uint8Array(TASK_SPEC_BYTES_MAX))), /TASK_SPEC_BYTES_MAX/],
+  ['(task)', top({ instruction: 'x'.repeat(TASK_OUTLINE_BYTES_MAX) }), /TASK_OUTLINE_BYTES_MAX/],
+];
