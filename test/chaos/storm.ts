@@ -99,7 +99,7 @@ function entriesOf({ strikes, witness, trainer, submitted, sessions, broken, idl
   return [
     ...[...hits].map(([kind, count]) => ({ what: `strikes at ${kind}`, count })),
     { what: 'lost nodes that returned and were fenced', count: fenced, expected: returned },
-    { what: 'submits repeated as they were not acknowledged', count: submitted.repeats },
+    ...[...submitted.repeats].map(([reason, count]) => ({ what: `submits repeated for ${reason}`, count })),
     none('tasks that a repeated submit gave other sessions', submitted.changed),
     { what: 'commits of the state log', count: witness.commits },
     { what: 'take-overs among the schedulers', count: witness.leaders - 1 },

@@ -1,6 +1,7 @@
 // A client that submits tasks through whatever happens: it repeats what was not acknowledged, and some of what was.
 import { leaderClient } from '../../clients/cli/leader-client.ts';
 import { sleep } from '../../services/common/clock.ts';
+import { asPolarError } from '../../services/common/errors.ts';
 import { curlTask } from '../support/tasks.ts';
 
 const PAUSE_MS = 200;
@@ -26,8 +27,8 @@ export interface Submits {
 export interface Submitted {
   /** Session ids of each task as they were acknowledged. */
   readonly acknowledged: ReadonlyMap<string, readonly string[]>;
-  /** Submits that were tried again. */
-  readonly repeats: number;
+  /** Why submits were tried again, each with how often. */
+  readonly repeats: ReadonlyMap<string, number>;
   /** Tasks that a repeated submit gave other sessions than the first one. */
   readonly changed: readonly string[];
 }
@@ -43,7 +44,7 @@ export async function submitAll({
   const client = leaderClient(urls);
   const acknowledged = new Map<string, readonly string[]>();
   const changed: string[] = [];
-  let repeats = 0;
+  const repeats = new Map<string, number>();
   const submit = async (i: number): Promise<readonly string[]> => {
     const taskId = taskIdOf(i);
     const runtime = image !== undefined && i % IMAGE_EVERY === 0 ? { backend: 'docker', image } : {};
@@ -51,8 +52,9 @@ export async function submitAll({
     for (;;) {
       try {
         return (await client.submitTask({ spec, requestId: `request-${taskId}` })).sessionIds;
-      } catch {
-        repeats++;
+      } catch (error) {
+        const { reason } = asPolarError(error);
+        repeats.set(reason, (repeats.get(reason) ?? 0) + 1);
         await sleep(PAUSE_MS);
       }
     }

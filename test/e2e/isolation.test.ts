@@ -81,7 +81,7 @@ if (BACKENDS.length > 0) {
       const { folder, schedulerUrl } = mesh;
       const script = (where: string) => `curl -sS http://${where}/; curl -sS https://${where}/; true`;
       const spec = curlTask('denied', 1, 1, {
-        harness: { name: 'shell', modelName: 'm', command: { command: script('pypi.org') } },
+        harness: { name: 'shell', modelName: 'm', command: { command: script('site.test') } },
         runtime: {
           ...BACKENDS[0],
           prepare: [{ step: { case: 'exec', value: { command: script('prepare.test') } } }],
@@ -93,7 +93,7 @@ if (BACKENDS.length > 0) {
       });
       await rollout.submitTask({ spec });
       const [session] = await waitForEnd(rollout, 'denied', 60_000);
-      const targets = ['prepare.test:80', 'prepare.test:443', 'pypi.org:80', 'pypi.org:443'];
+      const targets = ['prepare.test:80', 'prepare.test:443', 'site.test:80', 'site.test:443'];
       expect(session?.attempts[0]?.denied).to.deep.include({ count: 4, targets });
       const id = session?.sessionId ?? '';
       const { stdout } = await polar(['status', id, '--rollout-url', schedulerUrl], { cwd: folder });

@@ -16,35 +16,35 @@ interface Site extends AsyncDisposable {
   readonly spec: { readonly backend: string; readonly image?: string };
 }
 
-if (bwrapIsThere) {
-  describeEgress('bubblewrap', async (nats) => {
-    const node = await startNode({ natsUrl: nats.url });
-    return {
-      node,
-      spec: { backend: 'bubblewrap' },
-      [Symbol.asyncDispose]: () => node[Symbol.asyncDispose](),
-    };
-  });
-}
-if (dockerIsThere) {
-  describeEgress('docker', async (nats) => {
-    const docker = await startDockerWithPrograms();
-    const node = await startNode({
-      natsUrl: nats.url,
-      node: { docker: { socket: docker.socket, pull: 'never' } },
-    });
-    return {
-      node,
-      spec: { backend: 'docker', image: PROGRAMS_IMAGE },
-      async [Symbol.asyncDispose]() {
-        await node[Symbol.asyncDispose]();
-        await docker[Symbol.asyncDispose]();
-      },
-    };
-  });
-}
+type Open = (nats: TestNats) => Promise<Site>;
 
-function describeEgress(backend: string, open: (nats: TestNats) => Promise<Site>): void {
+const inBubblewrap: Open = async (nats) => {
+  const node = await startNode({ natsUrl: nats.url });
+  return { node, spec: { backend: 'bubblewrap' }, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
+};
+
+const inDocker: Open = async (nats) => {
+  const docker = await startDockerWithPrograms();
+  const node = await startNode({
+    natsUrl: nats.url,
+    node: { docker: { socket: docker.socket, pull: 'never' } },
+  });
+  return {
+    node,
+    spec: { backend: 'docker', image: PROGRAMS_IMAGE },
+    async [Symbol.asyncDispose]() {
+      await node[Symbol.asyncDispose]();
+      await docker[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
+  ...(bwrapIsThere ? [['bubblewrap', inBubblewrap] as const] : []),
+  ...(dockerIsThere ? [['docker', inDocker] as const] : []),
+];
+
+for (const [backend, open] of BACKENDS) {
   describe(`runtime-prewarm: egress list with ${backend}`, function () {
     this.timeout(60_000);
     let nats: TestNats;
@@ -188,7 +188,7 @@ function describeEgress(backend: string, open: (nats: TestNats) => Promise<Site>
     it('says what a failed step was not let connect to', async () => {
       const command = 'curl -sSf http://not-listed.test/';
       const prepare = [{ step: { case: 'exec' as const, value: { command } } }];
-      const network = { prepareEgress: [{ host: 'pypi.org', port: 443 }] };
+      const network = { prepareEgress: [{ host: 'site.test', port: 443 }] };
       const error = await node
         .acquire({ spec: { ...site.spec, prepare, network } })
         .catch((reason) => reason);

@@ -7,7 +7,7 @@ import { Faults } from './faults-of.ts';
 
 describe('egress lists', () => {
   it('take names, names below one, addresses and networks', () => {
-    expect(egressHost('pypi.org')).to.eql({ kind: 'name', name: 'pypi.org' });
+    expect(egressHost('site.test')).to.eql({ kind: 'name', name: 'site.test' });
     expect(egressHost('*.example.com')).to.eql({ kind: 'below', suffix: '.example.com' });
     for (const host of ['10.1.0.0/16', '10.1.2.3', '::1', 'fd00::/8', 'registry', 'a-b.c_d.org'])
       expect(egressHost(host), host).to.not.equal(undefined);
@@ -43,11 +43,11 @@ describe('egress lists', () => {
 
   it('have port 443 and small letters', () => {
     const network = create(NetworkPolicySchema, {
-      egress: [{ host: 'PyPI.org' }],
+      egress: [{ host: 'Site.Test' }],
       prepareEgress: [{ host: 'a.b', port: 80 }],
     });
     completeNetwork(network);
-    expect(network.egress[0]).to.deep.include({ host: 'pypi.org', port: 443 });
+    expect(network.egress[0]).to.deep.include({ host: 'site.test', port: 443 });
     expect(network.prepareEgress[0]).to.deep.include({ host: 'a.b', port: 80 });
   });
 

@@ -79,9 +79,9 @@ describe('a task file', () => {
   });
 
   it('lists what its sandbox may reach', () => {
-    const network = { egress: [{ host: 'PyPI.org' }], prepare_egress: [{ host: '10.1.0.0/16', port: 80 }] };
+    const network = { egress: [{ host: 'Site.Test' }], prepare_egress: [{ host: '10.1.0.0/16', port: 80 }] };
     const { runtime } = parseTaskFile(JSON.stringify({ ...TASK, runtime: { network } }), 'task.json');
-    expect(runtime?.network?.egress[0]).to.deep.include({ host: 'pypi.org', port: 443 });
+    expect(runtime?.network?.egress[0]).to.deep.include({ host: 'site.test', port: 443 });
     expect(runtime?.network?.prepareEgress[0]).to.deep.include({ host: '10.1.0.0/16', port: 80 });
     const none = parseTaskFile(JSON.stringify({ ...TASK, runtime: { network: 'none' } }), 'task.json');
     expect(none.runtime?.network?.egress).to.eql([]);
@@ -214,10 +214,10 @@ describe('faults of a task file', () => {
     ['runtime.memory_mb', runtime({ memory_mb: 0.5 })],
     ['runtime.memory_mb', runtime({ memory_mb: 2 ** 32 })],
     ['runtime.network', runtime({ network: 'bridge' })],
-    ['runtime.network', runtime({ backend: 'process', network: { egress: [{ host: 'pypi.org' }] } })],
+    ['runtime.network', runtime({ backend: 'process', network: { egress: [{ host: 'site.test' }] } })],
     ['runtime.network.ingress', runtime({ network: { ingress: [] } })],
-    ['runtime.network.egress[0]', runtime({ network: { egress: ['pypi.org'] } })],
-    ['runtime.network.egress[0].host', runtime({ network: { egress: [{ host: 'https://pypi.org' }] } })],
+    ['runtime.network.egress[0]', runtime({ network: { egress: ['site.test'] } })],
+    ['runtime.network.egress[0].host', runtime({ network: { egress: [{ host: 'https://site.test' }] } })],
     ['runtime.network.egress[0].host', runtime({ network: { egress: [{ host: '10.0.0.1/8' }] } })],
     [
       'runtime.network.prepare_egress[0].port',

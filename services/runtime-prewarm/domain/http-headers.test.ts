@@ -27,10 +27,10 @@ describe('headers through the egress proxy', () => {
         'websocket',
       ],
     ];
-    expect(passedOn(raw, ['host', 'pypi.org'])).to.eql([
+    expect(passedOn(raw, ['host', 'site.test'])).to.eql([
       ...[
         'host',
-        'pypi.org',
+        'site.test',
         'Accept',
         '*/*',
         'X-Twice',

@@ -137,7 +137,7 @@ export function canPrepare(node: NodeState): boolean {
   const { heartbeat, preparing, ready, running, finishing } = node;
   if (heartbeat === undefined || node.lost) return false;
   const { prepareSlots, runSlots, readySlots, evaluateSlots } = heartbeat;
-  const ending = readySlots === 0 ? 0 : Math.min(prepareSlots, endingWithin(node.pace, running.size));
+  const ending = readySlots === 0 ? 0 : Math.min(prepareSlots, endingWithin(node.pace, runSlots));
   return (
     preparing.size < prepareSlots &&
     preparing.size + ready.size < readySlots + Math.max(0, runSlots - running.size) + ending &&

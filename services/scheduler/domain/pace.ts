@@ -24,9 +24,11 @@ export function paceAfter(pace: Pace, before: SessionRecord, after: SessionRecor
   return pace;
 }
 
-/** How many of the runs are expected to end while a sandbox is prepared. */
-export const endingWithin = ({ prepareMs, runMs }: Pace, running: number): number =>
-  prepareMs === undefined || runMs === undefined ? 0 : Math.floor((running * prepareMs) / Math.max(1, runMs));
+/** How many runs are expected to end, with all run slots busy, while a sandbox is prepared. */
+export const endingWithin = ({ prepareMs, runMs }: Pace, runSlots: number): number =>
+  prepareMs === undefined || runMs === undefined
+    ? 0
+    : Math.floor((runSlots * prepareMs) / Math.max(1, runMs));
 
 const blend = (known: number | undefined, newest: number): number =>
   known === undefined ? newest : known + (newest - known) * NEWEST;

@@ -26,11 +26,11 @@ const verdict = (isMet: boolean): string => (isMet ? 'yes' : '**no**');
 
 /** How busy run slots were, case by case. */
 export function slotsTable(results: readonly (readonly [SlotsCase, number])[]): string {
-  const rows = results.map(([{ what, sessions }, share]) => [
+  const rows = results.map(([{ what, sessions, ready }, share]) => [
     what,
     `${sessions}`,
     `**${percent(share)}**`,
-    verdict(share >= GOALS.busyShare),
+    ready === 0 ? '' : verdict(share >= GOALS.busyShare),
   ]);
   return table(
     ['prepare 3 s, run 1 s, grade 1 s, 2 run slots', 'sessions', 'run slots busy', '≥ 95 %'],

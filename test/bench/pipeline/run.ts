@@ -1,6 +1,7 @@
 // npm run bench:pipeline: how busy run slots are, what a clone costs, how many sessions a second. Writes docs/benchmarks.md.
 //   --parts A,B       of slots, clones, process, bubblewrap, docker
 //   --quick           fewer sessions, and nothing is written
+//   --sizes N,M       sessions submitted at once; then nothing is written
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +31,7 @@ const { values: flags } = parseArgs({
   options: {
     parts: { type: 'string', default: 'slots,clones,process,bubblewrap,docker' },
     quick: { type: 'boolean', default: false },
+    sizes: { type: 'string', default: '' },
   },
 });
 const PARTS = new Set(flags.parts.split(','));
@@ -64,7 +66,8 @@ async function withEngine<T>(use: (url: string) => Promise<T>): Promise<T> {
 }
 
 async function throughput(backend: string): Promise<BackendThroughput> {
-  const { sizes = [], floor: sessions = 0 } = SIZES[backend] ?? {};
+  const { sizes: all = [], floor: sessions = 0 } = SIZES[backend] ?? {};
+  const sizes = flags.sizes === '' ? all : flags.sizes.split(',').map(Number);
   const docker = backend === 'docker' ? await startDocker() : undefined;
   await using _docker = docker;
   const runtime = { backend, ...(docker && { image: docker.image }) };
@@ -94,7 +97,7 @@ async function startDocker() {
 function tell(part: string, tables: readonly string[]): void {
   const text = [`${aboutMachine()}.`, ...tables.filter((one) => one !== '')].join('\n\n');
   say(`\n${text}`);
-  if (!flags.quick) writePart(DOCUMENT, `pipeline ${part}`, text);
+  if (!flags.quick && flags.sizes === '') writePart(DOCUMENT, `pipeline ${part}`, text);
 }
 
 if (PARTS.has('slots')) {

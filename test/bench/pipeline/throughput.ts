@@ -6,6 +6,7 @@ import { sleep } from '../../../services/common/clock.ts';
 import { type Mesh, type MeshOptions, startMesh } from '../../support/mesh.ts';
 import { curlTask } from '../../support/tasks.ts';
 import { cpuMsOf, residentMiBOf } from '../proxy/processes.ts';
+import { say } from '../scheduler/machine.ts';
 import type { Throughput } from './floor.ts';
 
 export interface MeshThroughput extends Throughput {
@@ -42,7 +43,10 @@ export async function measureMesh({
   const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
   await runAll(rollout, 'warm-up', WARM_UP, runtime);
   const figures: MeshThroughput[] = [];
-  for (const sessions of sizes) figures.push(await measured(mesh, rollout, sessions, { runtime, cpuMs }));
+  for (const sessions of sizes) {
+    figures.push(await measured(mesh, rollout, sessions, { runtime, cpuMs }));
+    say(`${sessions} at once: ${figures.at(-1)?.perSecond.toFixed(1)} sessions/s`);
+  }
   return figures;
 }
 
