@@ -28,7 +28,6 @@ import {
   spawnScheduler,
   startScheduler,
   taskSpec,
-  until,
 } from '../support/scheduler.ts';
 
 const log = createLogger('test', 'silent');
