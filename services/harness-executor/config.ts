@@ -1,9 +1,9 @@
 // Configuration of the harness executor: the topology file and the environment, nothing else.
-import { dirname, join } from 'node:path';
-import process from 'node:process';
+import { join } from 'node:path';
 import type { CommonConfig, Environment } from '../common/config/environment.ts';
 import { nodeOf, readCommonConfig } from '../common/config/environment.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
+import { nodeFolder } from '../common/node-folder.ts';
 
 export interface HarnessExecutorConfig extends CommonConfig {
   readonly node: NodeTopology;
@@ -13,7 +13,7 @@ export interface HarnessExecutorConfig extends CommonConfig {
   readonly logsDir: string;
   /** Files that are kept of sandboxes. */
   readonly artifactsDir: string;
-  /** Folder whose bin/node runs this process, and harnesses from npm. */
+  /** Folder whose bin/node runs harnesses from npm. */
   readonly nodeDir: string;
 }
 
@@ -28,6 +28,6 @@ export function readConfig(env: Environment): HarnessExecutorConfig {
     proxyUrl: `http://${everywhere ? '127.0.0.1' : node.host}:${node.port}`,
     logsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-logs'),
     artifactsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-artifacts'),
-    nodeDir: dirname(dirname(process.execPath)),
+    nodeDir: nodeFolder(),
   };
 }

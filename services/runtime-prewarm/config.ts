@@ -1,7 +1,6 @@
 // Configuration of runtime-prewarm: the topology file and the environment, nothing else.
-import { existsSync, mkdirSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import process from 'node:process';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { type RuntimeSpec, RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import {
@@ -13,6 +12,7 @@ import {
 import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
+import { nodeFolder } from '../common/node-folder.ts';
 import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
 import { networkOf, type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
@@ -43,14 +43,12 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
   };
 }
 
-/** The rule: installed harnesses (cache), and the Node.js that runs this service (node). Nothing else of the host. */
+/** The rule: installed harnesses (cache), and the Node.js of harnesses (node). Nothing else of the host. */
 function mountRootsOf(node: NodeTopology): MountRoot[] {
   mkdirSync(node.cache_dir, { recursive: true });
-  const packaged = join(import.meta.dirname, '../../node_modules/node');
-  const nodeDir = existsSync(packaged) ? packaged : dirname(process.execPath);
   return [
     { name: 'cache', path: realpathSync(node.cache_dir) },
-    { name: 'node', path: realpathSync(nodeDir) },
+    { name: 'node', path: nodeFolder() },
   ];
 }
 
