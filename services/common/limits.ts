@@ -153,6 +153,8 @@ export const KNOWN_BODIES_BYTES_MAX = 128 * 1024 * 1024;
 export const KNOWN_BODIES_PER_ATTEMPT_MAX = 4;
 /** An HTTP/1 request from its first byte to its last; then its connection is cut. Answers have no such limit. */
 export const HTTP_REQUEST_MS = 300_000;
+/** A new connection, until its first bytes tell HTTP/1 from HTTP/2; then it is cut. */
+export const HTTP_SILENT_MS = 10_000;
 /** The head of an HTTP/1 request. */
 export const HTTP_HEAD_MS = 60_000;
 /** An HTTP/1 connection between two requests. Longer than clients keep theirs, so that none calls on one that is closing. */

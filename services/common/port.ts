@@ -4,7 +4,7 @@ import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
-import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS } from './limits.ts';
+import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS, HTTP_SILENT_MS, STOP_GRACE_MS } from './limits.ts';
 
 /** What connectNodeAdapter returns: it takes a request of either HTTP version. */
 export type Handler = (
@@ -38,11 +38,16 @@ export function createPort(handler: Handler, tls?: http2.SecureServerOptions): P
   // The HTTP/1 server listens: one that does not has no idle tracking and no header timeout.
   const listener = (h1 ?? h2) as Server;
   const sockets = new Set<Socket>();
+  /** Of them those that neither server has been given: they have said nothing, or less than tells the version. */
+  const silent = new Set<Socket>();
   if (h1 !== undefined) {
     const [serveH1] = h1.listeners('connection') as [(this: Server, socket: Socket) => void];
     h1.removeAllListeners('connection');
     h1.on('connection', (socket) => {
+      silent.add(socket);
+      socket.once('close', () => silent.delete(socket));
       sniff(socket, (isH2) => {
+        silent.delete(socket);
         if (isH2) h2.emit('connection', socket);
         else serveH1.call(h1, socket);
       });
@@ -59,9 +64,10 @@ export function createPort(handler: Handler, tls?: http2.SecureServerOptions): P
       await once(listener, 'listening');
       return (listener.address() as AddressInfo).port;
     },
-    async close(graceMs = 10_000) {
+    async close(graceMs = STOP_GRACE_MS) {
       const closed = once(listener, 'close');
       listener.close();
+      for (const socket of silent) socket.destroy();
       if (h1 !== undefined) h2.close(); // Sends GOAWAY on each session; it is not listening itself.
       // A kept-alive HTTP/1 connection that was busy at close() is not closed when it turns idle.
       const idle = setInterval(() => (h1 ?? (h2 as unknown as http.Server)).closeIdleConnections?.(), 50);
@@ -79,7 +85,7 @@ export function createPort(handler: Handler, tls?: http2.SecureServerOptions): P
 function sniff(socket: Socket, route: (isH2: boolean) => void): void {
   const chunks: Buffer[] = [];
   const drop = (): void => void socket.destroy();
-  const timer = setTimeout(drop, 10_000);
+  const timer = setTimeout(drop, HTTP_SILENT_MS);
   const onReadable = (): void => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;

@@ -1,4 +1,7 @@
 // One port: gRPC, gRPC-Web, Connect over HTTP/2 and HTTP/1.1, JSON by plain HTTP, health, readiness, typed errors.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type Transport } from '@connectrpc/connect';
 import {
   createConnectTransport,
@@ -13,7 +16,7 @@ import {
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { PolarError } from '../../services/common/errors.ts';
-import { HTTP_IDLE_MS } from '../../services/common/limits.ts';
+import { HTTP_IDLE_MS, STOP_GRACE_MS } from '../../services/common/limits.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 
 describe('one port', () => {
@@ -112,5 +115,19 @@ describe('one port', () => {
     await server.close();
     const error = await reading;
     expect(error === undefined || error.reason === 'SHUTTING_DOWN').to.equal(true);
+  });
+
+  it('does not wait at its stop for connections that have said nothing', async () => {
+    const socket = connect(server.port, '127.0.0.1');
+    await once(socket, 'connect');
+    // The server has it too, once it has answered one that came after it.
+    await fetch(`${url}/plain`);
+    const closed = once(socket, 'close');
+    const first = await Promise.race([
+      server.close().then(() => 'stopped'),
+      sleep(STOP_GRACE_MS / 2, 'waits'),
+    ]);
+    expect(first).to.equal('stopped');
+    await closed;
   });
 });

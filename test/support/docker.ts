@@ -157,6 +157,8 @@ class TestEngine implements TestDocker {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child?.kill('SIGTERM');
     await this.#ended();
+    // Those of containers that ended while no engine was there are nobody's: pkill says 1 where there are none.
+    await run('pkill', ['-KILL', '-f', `containerd-shim.*${this.#folder}/`]).catch(() => {});
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
