@@ -10,12 +10,19 @@ describe('callback hosts', () => {
   const none = new CallbackHosts([]);
 
   it('are public, unless they are named', () => {
-    for (const address of ['8.8.8.8', '172.15.0.1', '172.32.0.1', '100.63.0.1', '2606:4700::1111']) {
+    for (const address of [
+      '8.8.8.8',
+      '172.15.0.1',
+      '172.32.0.1',
+      '100.63.0.1',
+      '2606:4700::1111',
+      '::ffff:8.8.8.8',
+    ]) {
       expect(isPublicAddress(address), address).to.equal(true);
     }
     const inside = ['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.31.9.9'];
     inside.push('192.168.0.1', '198.19.0.1', '224.0.0.1', '255.255.255.255', '::', '::1', 'fd00::1');
-    inside.push('fe80::1', 'ff02::1', '::ffff:8.8.8.8', '64:ff9b::a00:1', '2002:a00:1::', '2001:0:1::1');
+    inside.push('fe80::1', 'ff02::1', '::ffff:10.0.0.1', '64:ff9b::a00:1', '2002:a00:1::', '2001:0:1::1');
     for (const address of inside) expect(isPublicAddress(address), address).to.equal(false);
   });
 

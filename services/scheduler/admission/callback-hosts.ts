@@ -1,22 +1,9 @@
 // Where callbacks may go: to public addresses, and to what the topology names. Else whoever may submit a task could have the
 // scheduler call services that only it can reach.
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { PolarError } from '../../common/errors.ts';
-
-/** IPv4 that is not public (IANA's registry of special purposes, multicast, reserved). */
-const INSIDE_V4 = [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
-  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
-  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-];
-/** IPv6 that is public, and what is not within it: Teredo and other protocols, documentation, 6to4. */
-const PUBLIC_V6 = ['2000::/3'];
-const INSIDE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
-
-const insideV4 = blockList(INSIDE_V4, 'ipv4');
-const publicV6 = blockList(PUBLIC_V6, 'ipv6');
-const insideV6 = blockList(INSIDE_V6, 'ipv6');
+import { parseNetwork, specialBlockOf } from '../../common/specs/addresses.ts';
 
 export class CallbackHosts {
   readonly #named: ReadonlySet<string>;
@@ -55,9 +42,9 @@ export class CallbackHosts {
   }
 }
 
-export function isPublicAddress(address: LookupAddress['address']): boolean {
-  if (isIP(address) === 4) return !insideV4.check(address, 'ipv4');
-  return publicV6.check(address, 'ipv6') && !insideV6.check(address, 'ipv6');
+export function isPublicAddress(text: LookupAddress['address']): boolean {
+  const network = parseNetwork(text);
+  return network !== undefined && specialBlockOf(network) === undefined;
 }
 
 const refusal = (host: string): string =>
@@ -65,12 +52,3 @@ const refusal = (host: string): string =>
 
 /** IPv6 stands in brackets in URLs. */
 const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
-
-function blockList(nets: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
-  const list = new BlockList();
-  for (const net of nets) {
-    const [address = '', bits] = net.split('/');
-    list.addSubnet(address, Number(bits), family);
-  }
-  return list;
-}
