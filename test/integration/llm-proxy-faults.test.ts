@@ -180,6 +180,19 @@ for (const kind of ['vllm', 'sglang'] as const) {
       expect(await proxy.records('closing-0')).to.have.length(closed.calls);
     });
 
+    it('leaves an engine alone for as long as it says, and tells the harness', async () => {
+      const capability = await proxy.admit('later-0');
+      let asked = 0;
+      engine.behaviour.status = () => {
+        asked++;
+        return { status: 429, body: { message: 'busy' }, retryAfter: '60' };
+      };
+      const answer = await proxy.chat(capability, { messages: MESSAGES });
+      expect(answer.status).to.equal(503);
+      expect(answer.headers.get('retry-after')).to.equal('60');
+      expect(asked).to.equal(1);
+    });
+
     it('does not take a reply that the engine interrupted for an answer', async () => {
       const capability = await proxy.admit('abort-0');
       engine.behaviour.reply = () => ({ content: 'half', finish: 'abort' });

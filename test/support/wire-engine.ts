@@ -26,7 +26,7 @@ export interface WireReply {
 export interface WireBehaviour {
   reply: (body: WireBody) => WireReply;
   /** Answer with this status instead; undefined: answer. */
-  status: (body: WireBody) => { status: number; body: unknown } | undefined;
+  status: (body: WireBody) => { status: number; body: unknown; retryAfter?: string } | undefined;
   /** Cut the connection after so many text chunks. */
   cutAfter: number | undefined;
   /** Send an error event after so many text chunks. */
@@ -135,7 +135,10 @@ export class WireEngine implements AsyncDisposable {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as WireBody;
     this.bodies.push(body);
     const failure = this.behaviour.status(body);
-    if (failure !== undefined) return json(response, failure.status, failure.body);
+    if (failure !== undefined) {
+      if (failure.retryAfter !== undefined) response.setHeader('retry-after', failure.retryAfter);
+      return json(response, failure.status, failure.body);
+    }
     if (request.url === '/tokenize') return json(response, 200, tokenized(body));
     const reply = this.behaviour.reply(body);
     if (body.stream) await this.#stream(body, reply, response);

@@ -47,6 +47,17 @@ describe('HTTP answers', () => {
       expect(read([text.slice(0, i), text.slice(i)])).to.deep.equal(whole);
   });
 
+  it('say when to ask again, where they are errors and say so in seconds', () => {
+    const waitOf = (field: string, status = '503 Busy'): number | undefined =>
+      read([head(`${field}\r\ncontent-length: 0\r\n`, status)]).heads[0]?.retryAfterMs;
+    expect(waitOf('Retry-After: 7')).to.equal(7_000);
+    expect(waitOf('retry-after: 20', '429 Slow')).to.equal(20_000);
+    expect(waitOf('retry-after: 0')).to.equal(undefined);
+    expect(waitOf('retry-after: Fri, 31 Dec 1999 23:59:59 GMT')).to.equal(undefined);
+    expect(waitOf('retry-after: -1')).to.equal(undefined);
+    expect(waitOf('retry-after: 7', '200 OK')).to.equal(undefined);
+  });
+
   it('end with the connection where they tell no length', () => {
     const text = `${head('content-type: text/plain\r\n')}until the end`;
     expect(read([text]).whole).to.equal(0);

@@ -5,6 +5,8 @@ export interface AnswerHead {
   readonly contentType: string;
   /** Whether another request may follow on the connection. */
   readonly keepAlive: boolean;
+  /** What an answer with an error says of when to ask again; only where it says so in seconds. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 export interface AnswerParts {
@@ -97,7 +99,8 @@ export class AnswerReader {
     const connection = fieldOf(head, CONNECTION) ?? '';
     const stays = persistent ? !/\bclose\b/i.test(connection) : /\bkeep-alive\b/i.test(connection);
     this.#keepAlive = stays && this.#state !== 'rest';
-    this.#parts.head({ status, contentType: fieldOf(head, TYPE) ?? '', keepAlive: this.#keepAlive });
+    const contentType = fieldOf(head, TYPE) ?? '';
+    this.#parts.head({ status, contentType, keepAlive: this.#keepAlive, ...waitIn(status, head) });
     if (this.#state === 'body' && this.#left === 0) this.#end();
   }
 
@@ -141,14 +144,26 @@ export class AnswerReader {
   }
 }
 
-const [LENGTH, ENCODING, CONNECTION, TYPE] = [
+const [LENGTH, ENCODING, CONNECTION, TYPE, RETRY_AFTER] = [
   'content-length',
   'transfer-encoding',
   'connection',
   'content-type',
-].map((name) => new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i')) as [RegExp, RegExp, RegExp, RegExp];
+  'retry-after',
+].map((name) => new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i')) as [
+  RegExp,
+  RegExp,
+  RegExp,
+  RegExp,
+  RegExp,
+];
 
 const fieldOf = (head: string, field: RegExp): string | undefined => field.exec(head)?.[1]?.trim();
+
+function waitIn(status: number, head: string): { retryAfterMs?: number } {
+  const seconds = status < 400 ? undefined : /^[1-9]\d{0,5}$/.exec(fieldOf(head, RETRY_AFTER) ?? '')?.[0];
+  return seconds === undefined ? {} : { retryAfterMs: Number(seconds) * 1_000 };
+}
 
 const SIZE_DIGITS_MAX = 8;
 

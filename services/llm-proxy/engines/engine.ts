@@ -148,14 +148,14 @@ export class Engine implements Disposable {
   }
 
   async #failure(response: Answer, signal: AbortSignal): Promise<PolarError> {
-    const { status } = response;
+    const { status, retryAfterMs } = response;
     if (isFault(status)) this.health.failed();
     else this.health.answered();
-    return this.#said(status, messageIn(await this.#text(response, signal)));
+    return this.#said(status, messageIn(await this.#text(response, signal)), retryAfterMs);
   }
 
-  #said(status: number, message: string): PolarError {
-    return failureOfStatus(this.name, status, this.#key?.without(status, message) ?? message);
+  #said(status: number, message: string, retryAfterMs?: number): PolarError {
+    return failureOfStatus(this.name, status, this.#key?.without(status, message) ?? message, retryAfterMs);
   }
 
   async #text(response: Answer, signal: AbortSignal): Promise<string> {

@@ -13,12 +13,20 @@ const ABSENT = [408, 429, 500, 502, 503, 504];
 /** Whether an answer with this status says that the engine is not in order; one that is busy is. */
 export const isFault = (status: number): boolean => status >= 500;
 
+/** Where the engine says nothing of when to ask again. */
+const RETRY_AFTER_MS = 1_000;
+
 /** ENGINE_REFUSED, ENGINE_UNAVAILABLE or ENGINE_ERROR. `name` is the engine's address. */
-export function failureOfStatus(name: string, status: number, message: string): PolarError {
+export function failureOfStatus(
+  name: string,
+  status: number,
+  message: string,
+  retryAfterMs = RETRY_AFTER_MS,
+): PolarError {
   if (REFUSED.includes(status)) return new PolarError('ENGINE_REFUSED', message);
   if (ABSENT.includes(status)) {
     return new PolarError('ENGINE_UNAVAILABLE', `the engine at ${name} answers ${status}: ${message}`, {
-      retryAfterMs: 1_000,
+      retryAfterMs,
     });
   }
   return new PolarError(

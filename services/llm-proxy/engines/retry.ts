@@ -8,8 +8,9 @@ import {
 } from '../../common/limits.ts';
 
 /**
- * Repeat on ENGINE_UNAVAILABLE for ENGINE_RETRY_TOTAL_MS from the first one on; at once where the error's
- * `retryAfterMs` is 0, as another engine is there. Throws the last error, or the signal's reason.
+ * Repeat on ENGINE_UNAVAILABLE for ENGINE_RETRY_TOTAL_MS from the first one on, unless the engine wants to be left alone
+ * for longer; at once where the error's `retryAfterMs` is 0, as another engine is there. Throws the last error, or the
+ * signal's reason.
  */
 export async function retried<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   let until: number | undefined;
@@ -21,7 +22,7 @@ export async function retried<T>(signal: AbortSignal, attempt: () => Promise<T>)
       if (signal.aborted) throw signal.reason;
       const absent = error instanceof PolarError && error.reason === 'ENGINE_UNAVAILABLE';
       until ??= performance.now() + ENGINE_RETRY_TOTAL_MS;
-      if (!absent || performance.now() + pauseMs > until) throw error;
+      if (!absent || performance.now() + Math.max(pauseMs, error.retryAfterMs ?? 0) > until) throw error;
       if (error.retryAfterMs === 0) continue;
     }
     await sleep(pauseMs, signal);

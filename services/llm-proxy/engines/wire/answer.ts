@@ -20,6 +20,7 @@ interface Reading {
 export class Answer {
   readonly status: number;
   readonly contentType: string;
+  readonly retryAfterMs: number | undefined;
   readonly #connection: Flow;
   /** Copies of what came while nobody took it. */
   #kept: Buffer[] = [];
@@ -32,9 +33,10 @@ export class Answer {
   /** Set: what comes is thrown away, and if it has not ended until then, the connection is given up. */
   #tail: NodeJS.Timeout | undefined;
 
-  constructor({ status, contentType }: AnswerHead, connection: Flow) {
+  constructor({ status, contentType, retryAfterMs }: AnswerHead, connection: Flow) {
     this.status = status;
     this.contentType = contentType;
+    this.retryAfterMs = retryAfterMs;
     this.#connection = connection;
   }
 
