@@ -5,7 +5,7 @@ import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { unpackFloats, unpackIds } from '../../services/common/columns.ts';
 import { promptsOf, readEvents, TestProxy } from '../support/llm-proxy.ts';
-import { type RawAnswer, RawEngine, type RawRequest } from '../support/raw-engine.ts';
+import { type RawAnswer, RawEngine, type RawRequest, sse } from '../support/raw-engine.ts';
 import { messageOf, promptIds, sampledIds, WireEngine } from '../support/wire-engine.ts';
 
 const MESSAGES = [{ role: 'user', content: 'x' }];
@@ -240,6 +240,21 @@ describe('llm-proxy and engines without ids in streams', () => {
         'model',
         'stream',
       ]);
+    });
+  });
+
+  it('records a stream that breaks at an engine of kind openai, too', async () => {
+    const half = { model: 'm', choices: [{ index: 0, delta: { role: 'assistant', content: 'half' } }] };
+    await using engine = await RawEngine.start((request) =>
+      request.path.endsWith('/completions')
+        ? { type: 'text/event-stream', body: sse(half), cut: true }
+        : plainReply(request),
+    );
+    await withProxy(engine, 'openai', {}, async (proxy, capability) => {
+      const { whole } = await readEvents(await ask(proxy, capability, { stream: true }));
+      expect(whole).to.equal(false);
+      const [record] = await proxy.records('s');
+      expect(record).to.deep.include({ noTokenIds: true, finishReason: 'error', replyDigest: '' });
     });
   });
 });

@@ -13,6 +13,7 @@ import {
   interrupted,
   noTokenIds,
   requireIds,
+  tellsIds,
 } from './exchange.ts';
 
 interface ChoiceProgress {
@@ -180,7 +181,9 @@ const BROKEN: Partial<Record<Reason, string>> = {
 async function recordBroken(exchange: Exchange, reply: Reply, error: unknown): Promise<void> {
   const { tried, usage } = reply;
   const unknown = tried.tokens.choices.some((one) => countOfUnknown(one) !== undefined);
-  if (!knowsPrompt(tried.tokens) && !unknown) return;
+  // Of an engine that tells no ids it is only known that something was sampled.
+  const told = tellsIds(tried) ? knowsPrompt(tried.tokens) || unknown : reply.choices.size > 0;
+  if (!told) return;
   const { reason } = asPolarError(error);
   const finishReason = BROKEN[reason] ?? 'error';
   const indexes = reply.choices.size === 0 ? [0] : [...reply.choices.keys()];
