@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { settledWithin, sleep } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
-import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS } from '../../../common/limits.ts';
+import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS, SANDBOX_START_MS } from '../../../common/limits.ts';
 import { BoundedOutput } from '../../domain/bounded-output.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import { FrameReader } from '../../domain/docker-frames.ts';
@@ -139,7 +139,10 @@ class RunningExec {
   /** All output is read. Throws SANDBOX_FAILED. */
   async exitCode(killedHere: boolean): Promise<number> {
     await settledWithin(this.#closed, SANDBOX_END_MS);
-    const { ExitCode } = await this.#whenTrue(({ Running, ExitCode }) => !Running && ExitCode !== null);
+    const { ExitCode } = await this.#whenTrue(
+      SANDBOX_END_MS,
+      ({ Running, ExitCode }) => !Running && ExitCode !== null,
+    );
     const code = ExitCode ?? 0;
     if (this.#pid > 0 || killedHere) return code;
     const own = unstartedExitCode(this.#complaint);
@@ -160,17 +163,21 @@ class RunningExec {
   }
 
   async #startedPid(): Promise<number> {
-    const { Pid } = await this.#whenTrue(({ Pid, Running, ExitCode }) => {
+    const { Pid } = await this.#whenTrue(SANDBOX_START_MS, ({ Pid, Running, ExitCode }) => {
       if (this.#killing) this.#exec.container.group.kill();
       return Pid > 0 || (!Running && ExitCode !== null);
     });
     return Pid;
   }
 
-  async #whenTrue(test: (state: ExecState) => boolean): Promise<ExecState> {
+  async #whenTrue(limitMs: number, test: (state: ExecState) => boolean): Promise<ExecState> {
+    const until = performance.now() + limitMs;
     for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
       const state = await this.#exec.engine.call<ExecState>('GET', `/exec/${this.#id}/json`);
       if (test(state)) return state;
+      if (performance.now() > until) {
+        throw new PolarError('SANDBOX_FAILED', `docker has not told of the command within ${limitMs} ms`);
+      }
       await sleep(pauseMs);
     }
   }
