@@ -1,9 +1,11 @@
 // One TCP port for gRPC, gRPC-Web, Connect and plain HTTP.
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
+import { readGreeting } from './greeting.ts';
 import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS, HTTP_SILENT_MS, STOP_GRACE_MS } from './limits.ts';
 
 /** What connectNodeAdapter returns: it takes a request of either HTTP version. */
@@ -15,6 +17,8 @@ export type Handler = (
 export interface Port {
   /** Listen, and answer with the port taken. */
   listen(port: number, host?: string): Promise<number>;
+  /** Listen on a Unix socket. What an earlier process has left at its path is removed. */
+  listenAt(path: string): Promise<void>;
   /** Stop accepting, let calls in flight end, and after graceMs cut what is left. */
   close(graceMs?: number): Promise<void>;
 }
@@ -28,8 +32,14 @@ const TIMES = {
   keepAliveTimeout: HTTP_IDLE_MS,
 };
 
+export interface PortOptions {
+  readonly tls?: http2.SecureServerOptions;
+  /** Each connection begins with a line that says where it comes from, see greeting.ts. Not with TLS. */
+  readonly greeted?: boolean;
+}
+
 /** Serve on one port: by preface without TLS, by ALPN with it. */
-export function createPort(handler: Handler, tls?: http2.SecureServerOptions): Port {
+export function createPort(handler: Handler, { tls, greeted = false }: PortOptions = {}): Port {
   const h1 = tls === undefined ? http.createServer(TIMES, handler) : undefined;
   const h2 =
     tls === undefined
@@ -46,11 +56,14 @@ export function createPort(handler: Handler, tls?: http2.SecureServerOptions): P
     h1.on('connection', (socket) => {
       silent.add(socket);
       socket.once('close', () => silent.delete(socket));
-      sniff(socket, (isH2) => {
-        silent.delete(socket);
-        if (isH2) h2.emit('connection', socket);
-        else serveH1.call(h1, socket);
-      });
+      const serve = (): void =>
+        sniff(socket, (isH2) => {
+          silent.delete(socket);
+          if (isH2) h2.emit('connection', socket);
+          else serveH1.call(h1, socket);
+        });
+      if (greeted) readGreeting(socket, HTTP_SILENT_MS, serve);
+      else serve();
     });
   }
   listener.on('connection', (socket: Socket) => {
@@ -63,6 +76,11 @@ export function createPort(handler: Handler, tls?: http2.SecureServerOptions): P
       listener.listen(port, host);
       await once(listener, 'listening');
       return (listener.address() as AddressInfo).port;
+    },
+    async listenAt(path) {
+      rmSync(path, { force: true });
+      listener.listen(path);
+      await once(listener, 'listening');
     },
     async close(graceMs = STOP_GRACE_MS) {
       const closed = once(listener, 'close');

@@ -1,11 +1,11 @@
 // One port: gRPC, gRPC-Web, Connect and plain HTTP, with health and readiness.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
-import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { type ConnectNodeAdapterOptions, connectNodeAdapter } from '@connectrpc/connect-node';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
-import { createPort } from './port.ts';
+import { createPort, type Handler } from './port.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly routes: (router: ConnectRouter) => void;
   /** Plain HTTP requests that are neither RPCs nor health; true when it took the request. */
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Path of a Unix socket that serves `http` and health, and no RPC; its connections begin with a greeting. */
+  readonly httpSocket?: string;
 }
 
 export interface RunningServer {
@@ -46,6 +48,7 @@ async function* mapped<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const readiness = new Readiness(options.services);
   const stop = new AbortController();
+  const fallback = plainHandler(options, readiness);
   const port = createPort(
     connectNodeAdapter({
       routes(router) {
@@ -57,26 +60,36 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       readMaxBytes: RPC_BODY_BYTES_MAX,
       // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
       compressMinBytes: 2 ** 31 - 1,
-      fallback: (nodeRequest, nodeResponse) => {
-        // HTTP/2 requests come in Node's compatibility form, which has what is used here.
-        const request = nodeRequest as IncomingMessage;
-        const response = nodeResponse as unknown as ServerResponse;
-        if (answerHealth(readiness, request.url ?? '', response)) return;
-        if (options.http?.(request, response) === true) return;
-        response.writeHead(404);
-        response.end();
-      },
+      fallback,
     }),
   );
   const listening = await port.listen(options.port, options.host);
+  const plain =
+    options.httpSocket === undefined ? undefined : createPort(fallback as Handler, { greeted: true });
+  if (options.httpSocket !== undefined) await plain?.listenAt(options.httpSocket);
   return {
     port: listening,
     readiness,
     async close() {
       readiness.set(false);
       stop.abort(toConnectError(new PolarError('SHUTTING_DOWN', 'the service is stopping; call again')));
-      await port.close(STOP_GRACE_MS);
+      await Promise.all([port.close(STOP_GRACE_MS), plain?.close(STOP_GRACE_MS)]);
     },
+  };
+}
+
+/** Everything but RPCs. HTTP/2 requests come in Node's compatibility form, which has what is used here. */
+function plainHandler(
+  { http }: ServerOptions,
+  readiness: Readiness,
+): NonNullable<ConnectNodeAdapterOptions['fallback']> {
+  return (nodeRequest, nodeResponse) => {
+    const request = nodeRequest as IncomingMessage;
+    const response = nodeResponse as unknown as ServerResponse;
+    if (answerHealth(readiness, request.url ?? '', response)) return;
+    if (http?.(request, response) === true) return;
+    response.writeHead(404);
+    response.end();
   };
 }
 

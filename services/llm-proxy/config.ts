@@ -5,6 +5,7 @@ import { nodeOf, readCommonConfig } from '../common/config/environment.ts';
 import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
+import { proxySocketOf } from '../common/proxy-socket.ts';
 import { ApiKey } from './engines/api-key.ts';
 import type { PoolSpec } from './engines/spec.ts';
 
@@ -12,13 +13,16 @@ export interface LlmProxyConfig extends CommonConfig {
   readonly node: NodeTopology;
   /** The policy's engines, then those of frozen model pools. */
   readonly pools: readonly PoolSpec[];
+  /** Where it takes what comes out of sandboxes. */
+  readonly proxySocket: string;
 }
 
 /** Throws INVALID_CONFIG with every fault. */
 export function readConfig(env: Environment): LlmProxyConfig {
   const common = readCommonConfig(env);
   const node = nodeOf(common.topology, env);
-  return { ...common, node, pools: poolsOf(node, env) };
+  const proxySocket = proxySocketOf(common.topology.data_dir, node.id);
+  return { ...common, node, pools: poolsOf(node, env), proxySocket };
 }
 
 type Engines = NodeTopology['inference'] | NodeTopology['model_pool'][number];

@@ -1,10 +1,13 @@
 // The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { settledWithin } from '../common/clock.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { STOP_GRACE_MS } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
+import { shortSocketPath } from '../common/proxy-socket.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { createContext, type LlmProxyContext } from './context.ts';
@@ -32,6 +35,7 @@ export class LlmProxyService implements RunningService {
         services: [ProxyService.typeName, PolicyService.typeName],
         routes: (router) => routes(router, context),
         http: harnessHandler(context),
+        httpSocket: openSocketPath(config.proxySocket),
       });
       const service = new LlmProxyService(context, server);
       server.readiness.set(true);
@@ -49,4 +53,10 @@ export class LlmProxyService implements RunningService {
     await settledWithin(this.#context.attempts.settled(), STOP_GRACE_MS / 2);
     await this.#context[Symbol.asyncDispose]();
   }
+}
+
+/** In a folder that is the node's own. */
+function openSocketPath(path: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  return shortSocketPath(path);
 }

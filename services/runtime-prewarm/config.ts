@@ -13,6 +13,7 @@ import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
 import { nodeFolder } from '../common/node-folder.ts';
+import { proxySocketOf } from '../common/proxy-socket.ts';
 import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
 import { networkOf, type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
@@ -22,6 +23,8 @@ export interface RuntimePrewarmConfig extends CommonConfig {
   readonly node: NodeTopology;
   /** Everything of this node's sandboxes lies here. */
   readonly dataDir: string;
+  /** Where the node's LLM proxy takes what comes out of sandboxes. */
+  readonly proxySocket: string;
   /** Host folders below which a command's mounts may lie. */
   readonly mountRoots: readonly MountRoot[];
   readonly defaultRuntime: RuntimeSpec | undefined;
@@ -37,6 +40,7 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
     ...common,
     node,
     dataDir: join(common.topology.data_dir, 'nodes', node.id),
+    proxySocket: proxySocketOf(common.topology.data_dir, node.id),
     mountRoots: mountRootsOf(node),
     defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime),
     path: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',

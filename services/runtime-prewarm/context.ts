@@ -4,9 +4,11 @@ import { newId } from '../common/ids.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
+import { shortSocketPath } from '../common/proxy-socket.ts';
 import { type Backends, openBackends } from './backends/backends.ts';
 import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
 import * as events from './events.ts';
+import { proxyAt } from './host/forward.ts';
 import { type Host, openHost } from './host/host.ts';
 import { RuntimeTable } from './runtimes/table.ts';
 
@@ -31,7 +33,7 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<RuntimePrewarmContext> {
-  const { node, dataDir, mountRoots, path, defaultRuntime } = config;
+  const { node, dataDir, proxySocket, mountRoots, path, defaultRuntime } = config;
   await using opened = new AsyncDisposableStack();
   const bus = await openBus({ url: config.natsUrl, name: `runtime-prewarm-${node.id}`, signal });
   opened.defer(() => bus.close());
@@ -41,6 +43,7 @@ export async function createContext(
   events.hostOpened(log, host);
   const backends = await openBackends({
     ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker },
+    proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
     onChange: (state) => events.backendProbed(log, state),
   });

@@ -38,7 +38,7 @@ describe('harness executor that is killed', () => {
   };
 
   it('has its run reported as lost by the next one, which does not run it again', async () => {
-    await using _ = await startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'] });
+    await using _ = await startStandInProxy({ node });
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
     await node.work(ref, run(runtimeId, 'sleep 60'));
@@ -50,7 +50,7 @@ describe('harness executor that is killed', () => {
   });
 
   it('has a run that it had not begun done by the next one', async () => {
-    await using _ = await startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'] });
+    await using _ = await startStandInProxy({ node });
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
     await node.end('harness-executor', 'SIGKILL');
@@ -70,7 +70,7 @@ describe('harness executor that is killed', () => {
   });
 
   it('reports a run that ended while NATS was down', async () => {
-    await using _ = await startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'] });
+    await using _ = await startStandInProxy({ node });
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
     await node.work(ref, run(runtimeId, 'sleep 1'));

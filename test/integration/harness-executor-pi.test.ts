@@ -32,8 +32,7 @@ describe('pi in a sandbox', function () {
   for (const backend of ['the default', 'process'] as const) {
     it(`works on an instruction through the proxy, in ${backend} runtime`, async () => {
       await using proxy = await startStandInProxy({
-        bus: node.bus,
-        port: node.ports['llm-proxy'],
+        node,
         reply: script,
       });
       const ref = newRef();

@@ -60,8 +60,7 @@ describe('harness executor', () => {
 
   const harnesses = () =>
     createServiceClient(HarnessService, `http://127.0.0.1:${node.ports['harness-executor']}`);
-  const proxy = (options: object = {}): Promise<StandInProxy> =>
-    startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'], ...options });
+  const proxy = (options: object = {}): Promise<StandInProxy> => startStandInProxy({ node, ...options });
   const stdout = async (sessionId: string): Promise<string> => {
     const logs = await harnesses().getSessionLogs({ sessionId });
     return Buffer.from(logs.stdout).toString();

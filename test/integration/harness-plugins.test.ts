@@ -40,7 +40,7 @@ describe('plug-ins, artifacts and logs of the harness executor', () => {
     return ref;
   };
   const run = async (harness: object): Promise<{ ref: AttemptRef; ran: Ran }> => {
-    await using _ = await startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'] });
+    await using _ = await startStandInProxy({ node });
     const ref = await begin(harness);
     const { kind } = await node.fact(ref);
     if (kind.case === 'ran') return { ref, ran: kind.value };
@@ -140,7 +140,7 @@ describe('plug-ins, artifacts and logs of the harness executor', () => {
   });
 
   it('tells of a harness at work what is new', async () => {
-    await using _ = await startStandInProxy({ bus: node.bus, port: node.ports['llm-proxy'] });
+    await using _ = await startStandInProxy({ node });
     const ref = await begin(shell('echo one; sleep 2; echo two'));
     const read = (stdoutOffset = 0n) =>
       harnesses().getSessionLogs({ sessionId: ref.sessionId, stdoutOffset });

@@ -72,7 +72,7 @@ if (bwrapIsThere) {
     });
 
     it('counts connections that the LLM proxy did not take', async () => {
-      await using alone = await startNode({ natsUrl: nats.url, node: { public_url: 'http://127.0.0.1:1' } });
+      await using alone = await startNode({ natsUrl: nats.url, proxy: false });
       const id = await alone.acquire();
       const script = 'curl -sS http://127.0.0.1:4141/ || curl -sS http://127.0.0.1:4141/; true';
       const result = await alone.sh(id, script, { proxyAccess: true });

@@ -26,6 +26,7 @@ import { consume } from '../../services/common/nats/consume.ts';
 import { publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects, type WorkKind } from '../../services/common/nats/subjects.ts';
+import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
 export type NodeService = 'runtime-prewarm' | 'harness-executor' | 'evaluator';
@@ -41,6 +42,8 @@ export interface TestNode extends AsyncDisposable {
   readonly bus: Bus;
   readonly runtimes: Runtimes;
   readonly ports: Readonly<Record<NodeService | 'llm-proxy', number>>;
+  /** Where sandboxes are led to. */
+  readonly proxySocket: string;
   /** All facts so far, in order. */
   readonly facts: readonly Fact[];
   /** bubblewrap where it works here, else process. */
@@ -106,6 +109,7 @@ export async function startNode(services: readonly NodeService[], more: object =
       bus,
       runtimes,
       ports,
+      proxySocket: proxySocketOf(join(folder, 'data'), NODE_ID),
       facts,
       backend,
       start,

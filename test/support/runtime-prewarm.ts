@@ -1,9 +1,10 @@
 // A runtime-prewarm of one node for tests: real NATS, real sandboxes, own data folder.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
@@ -12,6 +13,8 @@ import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_pr
 import { createServiceClient } from '../../services/common/client.ts';
 import { type ExecInput, execCollected, type Runtimes } from '../../services/common/exec.ts';
 import { createLogger } from '../../services/common/logger.ts';
+import { createPort, type Handler } from '../../services/common/port.ts';
+import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/runtime-prewarm/config.ts';
 import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
 import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
@@ -53,6 +56,8 @@ export interface TestNodeOptions {
   /** More keys of the node in the topology. */
   readonly node?: object;
   readonly path?: string;
+  /** False: nothing stands for the LLM proxy. */
+  readonly proxy?: boolean;
   /** False: only the configuration is made. */
   readonly start?: boolean;
 }
@@ -60,11 +65,18 @@ export interface TestNodeOptions {
 export async function startNode(options: TestNodeOptions): Promise<TestNode> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-prewarm-'));
   const proxied: string[] = [];
-  const proxy = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     proxied.push(request.url ?? '');
     response.end('from the proxy');
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  };
+  // Sandboxes come by the socket, what is no sandbox by the port.
+  const proxy = createServer(answer);
+  const proxyInside = createPort(answer as Handler, { greeted: true });
+  const socket = proxySocketOf(join(folder, 'data'), NODE_ID);
+  mkdirSync(dirname(socket), { recursive: true });
+  await proxyInside.listenAt(options.proxy === false ? join(folder, 'nothing.sock') : socket);
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
   const port = await freePort();
   const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const env = writeTopology(folder, port, proxyUrl, options);
@@ -72,6 +84,7 @@ export async function startNode(options: TestNodeOptions): Promise<TestNode> {
   const remove = (): void => {
     proxy.closeAllConnections();
     proxy.close();
+    void proxyInside.close(0);
     rmSync(folder, { recursive: true, force: true });
   };
   const service = await startService(options, env, stop.signal).catch((error) => {

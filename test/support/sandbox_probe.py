@@ -151,9 +151,10 @@ def network():
     check("proxy-unreachable", not connects(bait["PROXY"]))
 
 
-def asks(path, credential):
+def asks(path, credential, body=None):
     """Status of the LLM proxy's answer."""
-    request = urllib.request.Request(f"http://{bait['PROXY']}{path}", headers={"authorization": f"Bearer {credential}"})
+    headers = {"authorization": f"Bearer {credential}", "content-type": "application/json"}
+    request = urllib.request.Request(f"http://{bait['PROXY']}{path}", data=body, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
             return answer.status
@@ -179,6 +180,10 @@ def neighbours():
     check("neighbour-capability", [path for path in [*seen, *readable_files()] if secret in slurp(path)])
     own = os.environ["OPENAI_API_KEY"]
     check("own-capability-refused", asks("/v1/models", own) != 200)
+    # What trainers and operators call at the proxy, and what would end another session.
+    for rpc in ("PolicyService/GetPolicy", "PolicyService/Pause", "ProxyService/ListEngines", "ProxyService/CloseSession"):
+        check(f"rpc-{rpc}", asks(f"/polar.llm_proxy.v1.{rpc}", own, b"{}") not in (401, 404, 405))
+    check("neighbour-capability-refused", asks("/v1/models", secret.decode()) != 401)
     near = own[:-1] + ("A" if own[-1] != "A" else "B")
     for name, guess in (("session-id", bait["NEIGHBOUR"]), ("changed", near), ("short", own[:-1]), ("none", "")):
         check(f"capability-{name}", asks("/v1/models", guess) != 401)

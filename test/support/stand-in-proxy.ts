@@ -10,6 +10,7 @@ import { PolarError } from '../../services/common/errors.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import type { Bus } from '../../services/common/nats/bus.ts';
 import { startServer } from '../../services/common/server.ts';
+import type { TestNode } from './node.ts';
 
 export interface StandInProxy extends AsyncDisposable {
   /** Attempts that were closed: `<session>.<attempt>`. */
@@ -24,8 +25,7 @@ export interface ChatRequest {
 }
 
 export interface StandInOptions {
-  readonly bus: Bus;
-  readonly port: number;
+  readonly node: Pick<TestNode, 'bus' | 'ports' | 'proxySocket'>;
   /** What closing a session answers. */
   readonly closing?: (key: string) => MessageInitShape<typeof CloseSessionResponseSchema>;
   /** Closings that are refused first. */
@@ -35,6 +35,7 @@ export interface StandInOptions {
 }
 
 export async function startStandInProxy(options: StandInOptions): Promise<StandInProxy> {
+  const { bus, ports, proxySocket } = options.node;
   const closed: string[] = [];
   const calls: { capability: Capability | undefined; body: ChatRequest }[] = [];
   let refuse = options.refuse ?? 0;
@@ -42,7 +43,7 @@ export async function startStandInProxy(options: StandInOptions): Promise<StandI
     let text = '';
     for await (const chunk of request) text += chunk;
     const body = JSON.parse(text) as ChatRequest;
-    calls.push({ capability: await capabilityOf(options.bus, request.url ?? ''), body });
+    calls.push({ capability: await capabilityOf(bus, request.url ?? ''), body });
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const event of chunksOf(options.reply?.(body) ?? { content: 'done' })) {
       response.write(`data: ${JSON.stringify(event)}\n\n`);
@@ -51,7 +52,8 @@ export async function startStandInProxy(options: StandInOptions): Promise<StandI
   };
   const server = await startServer({
     host: '127.0.0.1',
-    port: options.port,
+    port: ports['llm-proxy'],
+    httpSocket: proxySocket,
     services: [ProxyService.typeName],
     routes: (router) =>
       router.service(ProxyService, {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
+import { greetingOf } from '../../common/greeting.ts';
 import { count } from '../calls/count.ts';
 import { generate } from '../calls/generate.ts';
 import { answerTokenize } from '../calls/tokenize.ts';
@@ -37,7 +38,7 @@ async function answer(
   try {
     using _ = ctx.attempts.enter();
     if (ctx.stopping.aborted) throw new PolarError('SHUTTING_DOWN', 'the proxy is stopping; call again');
-    const capability = await authorize(ctx, capabilities);
+    const capability = await authorize(ctx, capabilities, greetingOf(request));
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
       const error = new PolarError('INVALID_REQUEST', 'WebSocket is not offered; use HTTP');
       return sendError(response, error, dialect, 426);
@@ -49,10 +50,17 @@ async function answer(
   }
 }
 
-async function authorize(ctx: LlmProxyContext, offered: readonly string[]): Promise<Capability> {
+/** `session`: that of the sandbox which the request comes from, if it comes from one. */
+async function authorize(
+  ctx: LlmProxyContext,
+  offered: readonly string[],
+  session: string | undefined,
+): Promise<Capability> {
   for (const secret of offered) {
     const found = await ctx.capabilities.find(secret);
-    if (found !== undefined) return found;
+    if (found === undefined) continue;
+    if (session === undefined || found.ref?.sessionId === session) return found;
+    throw new PolarError('CAPABILITY_INVALID', 'the capability is that of another session');
   }
   throw new PolarError(
     'CAPABILITY_INVALID',

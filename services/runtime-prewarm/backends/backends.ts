@@ -3,7 +3,7 @@ import type { RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { BackendName } from '../../common/specs/catalogue.ts';
 import type { PlanDefaults } from '../domain/plan.ts';
-import { proxyAddress } from '../host/forward.ts';
+import type { ProxyConnect } from '../host/forward.ts';
 import type { Host } from '../host/host.ts';
 import type { Backend, BackendState } from './backend.ts';
 import { openBubblewrap } from './bubblewrap/backend.ts';
@@ -14,7 +14,9 @@ import { openProcess } from './process/backend.ts';
 export interface BackendsOptions {
   readonly host: Host;
   readonly dataDir: string;
-  /** Of the node's LLM proxy. */
+  /** To the node's LLM proxy, out of sandboxes. */
+  readonly proxy: ProxyConnect;
+  /** Of that proxy, for what is no sandbox. */
   readonly proxyUrl: string;
   readonly defaultRuntime: RuntimeSpec | undefined;
   readonly docker: { readonly socket: string; readonly pull: 'missing' | 'never' };
@@ -33,8 +35,7 @@ export interface Backends extends AsyncDisposable {
 
 /** `process` is never a default by itself: who wants no isolation says so. */
 export async function openBackends(options: BackendsOptions): Promise<Backends> {
-  const { host, dataDir, proxyUrl, defaultRuntime, docker, layers, onChange } = options;
-  const proxy = proxyAddress(proxyUrl);
+  const { host, dataDir, proxy, proxyUrl, defaultRuntime, docker, layers, onChange } = options;
   const pull = docker.pull === 'missing';
   const [bubblewrap, processes, containers] = await Promise.all([
     openBubblewrap(host, dataDir, proxy, layers),

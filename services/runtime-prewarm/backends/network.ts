@@ -6,15 +6,14 @@ import { Denials } from '../domain/denials.ts';
 import { EgressPolicy, type Target } from '../domain/egress.ts';
 import { unreachable } from '../egress/connect.ts';
 import { EgressProxy } from '../egress/proxy.ts';
-import { connectOnce, forwardConnections, type ProxyAddress } from '../host/forward.ts';
+import { forwardConnections, type ProxyConnect } from '../host/forward.ts';
 import type { NetnsBroker } from '../host/netns-broker.ts';
 import { Unrouted } from '../host/unrouted.ts';
 import { EGRESS_ENV, EGRESS_PORT, PROXY_PORT } from './proxy-port.ts';
 
 export interface NetworkParts {
   readonly broker: NetnsBroker;
-  /** The LLM proxy. */
-  readonly proxy: ProxyAddress;
+  readonly proxy: ProxyConnect;
 }
 
 export interface CommandNetwork {
@@ -31,11 +30,12 @@ export const networkEnv = ({ egress = [] }: Pick<Command, 'egress'>): Readonly<R
 export async function openNetwork(
   { broker, proxy }: NetworkParts,
   pid: number,
-  { proxyAccess, egress = [] }: Command,
+  { proxyAs: session, egress = [] }: Command,
 ): Promise<CommandNetwork> {
   using opened = new DisposableStack();
   const unrouted = opened.use(new Unrouted(pid));
-  const forwarding = proxyAccess ? forwardConnections(await broker.open(pid, PROXY_PORT), proxy) : undefined;
+  const connect = session === undefined ? undefined : () => proxy(session);
+  const forwarding = connect && forwardConnections(await broker.open(pid, PROXY_PORT), connect);
   opened.defer(() => forwarding?.close());
   const outward =
     egress.length === 0
@@ -43,7 +43,7 @@ export async function openNetwork(
       : new EgressProxy(await broker.open(pid, EGRESS_PORT), {
           policy: new EgressPolicy(egress, nodeAddresses()),
           inside: (target, signal) =>
-            proxyAccess && isProxy(target) ? toProxy(proxy, target, signal) : undefined,
+            connect !== undefined && isProxy(target) ? toProxy(connect, target, signal) : undefined,
         });
   opened.defer(() => outward?.close());
   const all = opened.move();
@@ -65,8 +65,12 @@ const nodeAddresses = (): string[] =>
 const isProxy = ({ host, port }: Target): boolean =>
   port === PROXY_PORT && (host === '127.0.0.1' || host === 'localhost');
 
-async function toProxy(proxy: ProxyAddress, target: Target, signal: AbortSignal): Promise<Socket> {
-  const socket = await connectOnce(proxy);
+async function toProxy(
+  connect: () => ReturnType<ProxyConnect>,
+  target: Target,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const socket = await connect();
   if (signal.aborted) socket?.destroy();
   if (socket === undefined) throw unreachable(target, new Error('the LLM proxy does not answer'));
   return socket;

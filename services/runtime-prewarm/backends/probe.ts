@@ -16,7 +16,7 @@ export async function probe(backend: Backend, image: string, cwd: string): Promi
     const { exitCode } = await box.exec(
       {
         ...{ argv: ['sh', '-c', 'exit 0'], cwd, env: {}, stdin: new Uint8Array(), mounts: [] },
-        ...{ limit: new Limit(RPC_TIMEOUT_MS), proxyAccess: true },
+        ...{ limit: new Limit(RPC_TIMEOUT_MS), proxyAs: '' },
       },
       (_stream, bytes) => said.push(bytes),
       signal,

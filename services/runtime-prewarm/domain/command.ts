@@ -12,7 +12,8 @@ export interface Command {
   readonly stdin: Uint8Array;
   readonly limit: CommandLimit;
   readonly mounts: readonly ResolvedMount[];
-  readonly proxyAccess: boolean;
+  /** Session as which it may call the LLM proxy; undefined: it may not. */
+  readonly proxyAs: string | undefined;
   /** What it may connect to through the egress proxy; none: nothing. */
   readonly egress?: readonly EgressRule[];
 }

@@ -1,14 +1,11 @@
 // Bytes between connections made inside a sandbox and the LLM proxy of the node.
 import { connect, type Server, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { sleep } from '../../common/clock.ts';
+import { greetingLine } from '../../common/greeting.ts';
 import { PROXY_CONNECT_MS, PROXY_CONNECT_PAUSE_MS, PROXY_CONNECTIONS_MAX } from '../../common/limits.ts';
 
-export interface ProxyAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: boolean;
-}
+/** A connection to the LLM proxy for what comes out of a session's sandbox; undefined where it cannot be reached. */
+export type ProxyConnect = (session: string) => Promise<Socket | undefined>;
 
 export interface Forwarding {
   /** Connections that could not be made in PROXY_CONNECT_MS. */
@@ -17,15 +14,8 @@ export interface Forwarding {
   close(): void;
 }
 
-export function proxyAddress(url: string): ProxyAddress {
-  const { protocol, hostname, port } = new URL(url);
-  const tls = protocol === 'https:';
-  const defaultPort = tls ? 443 : 80;
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port), tls };
-}
-
 /** Forward every connection of a server; half-close is kept, both ends close together. */
-export function forwardConnections(server: Server, address: ProxyAddress): Forwarding {
+export function forwardConnections(server: Server, toProxy: () => ReturnType<ProxyConnect>): Forwarding {
   const stop = new AbortController();
   const open = new Set<Socket>();
   let failures = 0;
@@ -40,7 +30,7 @@ export function forwardConnections(server: Server, address: ProxyAddress): Forwa
     inside.pause();
     inside.on('error', () => inside.destroy());
     keep(inside);
-    const outside = await connectPatiently(address, inside, stop.signal);
+    const outside = await connectPatiently(toProxy, inside, stop.signal);
     if (outside === undefined) {
       if (!inside.destroyed && !stop.signal.aborted) failures++;
       inside.resetAndDestroy();
@@ -70,13 +60,13 @@ export function forwardConnections(server: Server, address: ProxyAddress): Forwa
 
 /** A proxy that restarts is away for a moment: the harness does not notice. */
 async function connectPatiently(
-  address: ProxyAddress,
+  toProxy: () => ReturnType<ProxyConnect>,
   inside: Socket,
   signal: AbortSignal,
 ): Promise<Socket | undefined> {
   const until = performance.now() + PROXY_CONNECT_MS;
   for (;;) {
-    const socket = await connectOnce(address);
+    const socket = await toProxy();
     if (inside.destroyed || signal.aborted) socket?.destroy();
     if (socket !== undefined || inside.destroyed || signal.aborted) return socket;
     if (performance.now() > until) return undefined;
@@ -84,21 +74,23 @@ async function connectPatiently(
   }
 }
 
-/** Undefined where it cannot be reached. */
-export function connectOnce({ host, port, tls }: ProxyAddress): Promise<Socket | undefined> {
-  const options = { host, port, allowHalfOpen: true, noDelay: true };
-  const socket = tls ? connectTls({ ...options, servername: host }) : connect(options);
-  return new Promise((resolve) => {
-    const onError = (): void => {
-      socket.destroy();
-      resolve(undefined);
-    };
-    socket.setTimeout(PROXY_CONNECT_MS, onError);
-    socket.once('error', onError);
-    socket.once(tls ? 'secureConnect' : 'connect', () => {
-      socket.setTimeout(0);
-      socket.off('error', onError);
-      resolve(socket);
+/** By the Unix socket at the path. */
+export const proxyAt =
+  (path: string): ProxyConnect =>
+  (session) => {
+    const socket = connect({ path, allowHalfOpen: true });
+    return new Promise((resolve) => {
+      const onError = (): void => {
+        socket.destroy();
+        resolve(undefined);
+      };
+      socket.setTimeout(PROXY_CONNECT_MS, onError);
+      socket.once('error', onError);
+      socket.once('connect', () => {
+        socket.setTimeout(0);
+        socket.off('error', onError);
+        socket.write(greetingLine(session));
+        resolve(socket);
+      });
     });
-  });
-}
+  };

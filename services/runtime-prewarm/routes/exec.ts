@@ -14,13 +14,12 @@ import {
   EXEC_STDIN_BYTES_MAX,
   EXEC_TIMEOUT_MAX_MS,
 } from '../../common/limits.ts';
-import type { RuntimePrewarmContext } from '../context.ts';
+import type { Runtime, RuntimePrewarmContext } from '../context.ts';
 import type { Command, OutputSink } from '../domain/command.ts';
 import { durationBetween, invalid } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
 import { partsOf } from '../domain/paths.ts';
-import type { SandboxPlan } from '../domain/plan.ts';
 import { Limit } from '../host/limit.ts';
 import { orBroken } from '../runtimes/broken.ts';
 
@@ -34,7 +33,7 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
   return {
     async *exec(request, { signal }) {
       const runtime = ctx.runtimes.get(request.runtimeId);
-      const command = commandOf(ctx, request, runtime.plan);
+      const command = commandOf(ctx, request, runtime);
       const queue = outputQueue<Response>();
       const sink: OutputSink = (stream, value) => queue.push({ event: { case: stream, value } });
       const done = orBroken(runtime.exec(command, sink, signal), signal).finally(queue.close);
@@ -58,7 +57,7 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
   };
 }
 
-function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, plan: SandboxPlan): Command {
+function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, options }: Runtime): Command {
   const { argv, cwd, env, timeout, stdin, mounts, proxyAccess } = request;
   if ((argv[0] ?? '') === '') throw invalid('argv', 'must name a program');
   for (const text of [...argv, ...Object.values(env)]) checkArgument(text);
@@ -75,7 +74,7 @@ function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, plan: Sandb
     stdin,
     limit: new Limit(durationBetween('timeout', timeout, EXEC_DEFAULT_MS, 1, EXEC_TIMEOUT_MAX_MS)),
     mounts: mounts.map((mount) => mountOf(ctx, mount)),
-    proxyAccess,
+    proxyAs: proxyAccess ? options.owner.sessionId : undefined,
     egress: proxyAccess ? plan.egress : [],
   };
 }

@@ -48,7 +48,7 @@ async function runExecStep(
         // The signal ends the preparation as a whole, and says why.
         limit: new Limit(timeoutMs + SANDBOX_END_MS),
         mounts: [],
-        proxyAccess: false,
+        proxyAs: undefined,
         egress: runtime.plan.prepareEgress,
       },
       (_stream, bytes) => tail.add(bytes),

@@ -1,5 +1,7 @@
 // Sandboxes of a node without a mesh: its backends in this process, and what stands where the llm-proxy would.
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -7,6 +9,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RuntimeSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { createLogger } from '../../../services/common/logger.ts';
 import { type Backends, openBackends } from '../../../services/runtime-prewarm/backends/backends.ts';
+import type { ProxyConnect } from '../../../services/runtime-prewarm/host/forward.ts';
 import { openHost } from '../../../services/runtime-prewarm/host/host.ts';
 import { RuntimeTable } from '../../../services/runtime-prewarm/runtimes/table.ts';
 
@@ -38,6 +41,7 @@ export async function openBareNode({ engineUrl, dockerSocket = NEVER }: BareNode
   const backends = opened.use(
     await openBackends({
       ...{ host, dataDir, proxyUrl: engineUrl, defaultRuntime: undefined, layers: LAYERS },
+      proxy: straightTo(engineUrl),
       docker: { socket: dockerSocket, pull: 'never' },
       onChange: () => {},
     }),
@@ -47,6 +51,15 @@ export async function openBareNode({ engineUrl, dockerSocket = NEVER }: BareNode
   const all = opened.move();
   return { backends, runtimes, folder: dataDir, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
+
+const straightTo =
+  (url: string): ProxyConnect =>
+  async () => {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true, noDelay: true });
+    await once(socket, 'connect');
+    return socket;
+  };
 
 /** What AcquireRuntime is asked for. */
 export const orderOf = (init: MessageInitShape<typeof RuntimeSpecSchema>, sessionId: string) => ({

@@ -40,7 +40,7 @@ async function one(node: BareNode, runtime: object, command: string, name: strin
   const { exitCode } = await sandbox.exec(
     {
       ...{ argv: ['sh', '-c', command], cwd: sandbox.plan.workdir, env, stdin: new Uint8Array() },
-      ...{ mounts: [], proxyAccess: true, limit: new Limit(SESSION_MS) },
+      ...{ mounts: [], proxyAs: name, limit: new Limit(SESSION_MS) },
     },
     () => {},
     signal,

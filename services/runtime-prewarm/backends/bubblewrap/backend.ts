@@ -6,7 +6,7 @@ import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import { removeTree } from '../../host/box-folders.ts';
-import type { ProxyAddress } from '../../host/forward.ts';
+import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import { findTool } from '../../host/tools.ts';
@@ -28,7 +28,7 @@ const HOW =
 export async function openBubblewrap(
   host: Host,
   dataDir: string,
-  proxy: ProxyAddress,
+  proxy: ProxyConnect,
   layerLimits: LayerLimits,
 ): Promise<OpenedBackend> {
   const layers = new LayerStore(host.layers, layerLimits);

@@ -1,4 +1,5 @@
 // One command in bubblewrap: descriptors, the hand-shake while it waits, and what its end means.
+
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
@@ -8,7 +9,7 @@ import { type BwrapOptions, bwrapArgs } from '../../domain/bwrap-args.ts';
 import { type BwrapStatus, readStatus, unstartedExitCode } from '../../domain/bwrap-status.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import { NOTHING_DENIED } from '../../domain/denials.ts';
-import type { ProxyAddress } from '../../host/forward.ts';
+import type { ProxyConnect } from '../../host/forward.ts';
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import { type Ended, run } from '../../host/run.ts';
@@ -27,7 +28,7 @@ export interface BwrapLaunch {
   /** File with the seccomp program. */
   readonly seccompFile: string;
   readonly broker: NetnsBroker;
-  readonly proxy: ProxyAddress;
+  readonly proxy: ProxyConnect;
   /** Called with pid 1 of the sandbox while the command runs, and with undefined after it. */
   readonly onPid: (pid: number | undefined) => void;
 }

@@ -120,7 +120,7 @@ export class OverlayBox implements Box {
     const { promise: ready, resolve } = Promise.withResolvers<void>();
     let pid = 0;
     const command: Command = {
-      ...{ argv: HOLD, cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [], proxyAccess: false },
+      ...{ argv: HOLD, cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [], proxyAs: undefined },
       limit: new Limit(RPC_TIMEOUT_MS),
     };
     const holding = this.#launch(

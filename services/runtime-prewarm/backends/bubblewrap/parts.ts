@@ -1,7 +1,8 @@
 // What all bubblewrap sandboxes of a manager share.
+
 import type { BwrapOptions } from '../../domain/bwrap-args.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
-import type { ProxyAddress } from '../../host/forward.ts';
+import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import type { BoxSpec } from '../backend.ts';
@@ -41,7 +42,7 @@ export function bubblewrapParts(
   layers: LayerStore,
   seccompFile: string,
   broker: NetnsBroker,
-  proxy: ProxyAddress,
+  proxy: ProxyConnect,
 ): BubblewrapParts {
   let launches = 0;
   return {

@@ -5,7 +5,7 @@ import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
 import { containerSeccomp } from '../../domain/container-seccomp.ts';
-import type { ProxyAddress } from '../../host/forward.ts';
+import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import type { Backend, BackendState, Box, BoxSpec } from '../backend.ts';
@@ -16,7 +16,7 @@ import { type DockerImages, dockerImages } from './images.ts';
 
 export interface DockerOptions {
   readonly host: Host;
-  readonly proxy: ProxyAddress;
+  readonly proxy: ProxyConnect;
   /** Unix socket of the engine. */
   readonly socket: string;
   /** Fetch images that are missing. */

@@ -1,9 +1,10 @@
 // A sandbox that is a container. It runs from its making to its removal; between two commands it holds its init and `cat`.
+
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import type { ResolvedMount } from '../../domain/mounts.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
-import type { ProxyAddress } from '../../host/forward.ts';
+import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { mountInto } from '../../host/mount-into.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
@@ -20,7 +21,7 @@ export interface DockerParts {
   readonly host: Host;
   readonly engine: Engine;
   readonly broker: NetnsBroker;
-  readonly proxy: ProxyAddress;
+  readonly proxy: ProxyConnect;
   readonly users: ContainerUsers;
   readonly seccomp: string;
 }
