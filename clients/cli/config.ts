@@ -11,6 +11,8 @@ export const environment = {
   rolloutUrl: process.env['POLAR_ROLLOUT_URL'],
   trajectoryUrl: process.env['POLAR_TRAJECTORY_URL'],
   natsUrl: process.env['POLAR_NATS_URL'],
+  /** Access token, sent with every call. */
+  token: process.env['POLAR_TOKEN'] || undefined,
   /** Installed harnesses, nats-server, compiled code. */
   cacheDir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
 } as const;

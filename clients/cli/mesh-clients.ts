@@ -26,7 +26,7 @@ export function trajectoryUrl(args: Arguments): string {
 
 export const rolloutClient = leaderClient;
 export const trajectoryClient = (url: string): Client<typeof TrajectoryService> =>
-  createPlainClient(TrajectoryService, url);
+  createPlainClient(TrajectoryService, url, environment.token);
 
 /** A call that says where it went when nobody answers there. */
 export async function at<T>(url: string, call: Promise<T>): Promise<T> {

@@ -1,9 +1,21 @@
 // Connect clients between services and for the CLI. What they throw is a PolarError.
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import { type CallOptions, type Client, createClient, type Transport } from '@connectrpc/connect';
+import {
+  type CallOptions,
+  type Client,
+  createClient,
+  type Interceptor,
+  type Transport,
+} from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { fromConnectError } from './errors.ts';
 import { RPC_BODY_BYTES_MAX, RPC_TIMEOUT_MS } from './limits.ts';
+
+export interface ServiceClientOptions {
+  readonly readMaxBytes?: number;
+  /** Access token. */
+  readonly token?: string | undefined;
+}
 
 /**
  * A client over HTTP/2. Leaving a stream needs its `signal` aborted: `break` does not cancel. Readers of trajectories
@@ -12,19 +24,34 @@ import { RPC_BODY_BYTES_MAX, RPC_TIMEOUT_MS } from './limits.ts';
 export function createServiceClient<T extends DescService>(
   service: T,
   baseUrl: string,
-  readMaxBytes: number = RPC_BODY_BYTES_MAX,
+  { readMaxBytes = RPC_BODY_BYTES_MAX, token }: ServiceClientOptions = {},
 ): Client<T> {
-  return typed(service, createGrpcTransport({ baseUrl, readMaxBytes, acceptCompression: [] }));
+  const interceptors = sending(token);
+  return typed(service, createGrpcTransport({ baseUrl, readMaxBytes, acceptCompression: [], interceptors }));
 }
 
 /**
  * A client over HTTP/1.1 with the Connect protocol, for one-off calls that leave no connection behind. A call that is
  * not a stream ends after RPC_TIMEOUT_MS, unless it is given another time.
  */
-export function createPlainClient<T extends DescService>(service: T, baseUrl: string): Client<T> {
-  const transport = createConnectTransport({ baseUrl, httpVersion: '1.1' });
+export function createPlainClient<T extends DescService>(
+  service: T,
+  baseUrl: string,
+  token?: string,
+): Client<T> {
+  const transport = createConnectTransport({ baseUrl, httpVersion: '1.1', interceptors: sending(token) });
   return typed(service, transport, { timeoutMs: RPC_TIMEOUT_MS });
 }
+
+const sending = (token: string | undefined): Interceptor[] =>
+  token === undefined
+    ? []
+    : [
+        (next) => async (request) => {
+          request.header.set('authorization', `Bearer ${token}`);
+          return await next(request);
+        },
+      ];
 
 type Method = (request: unknown, options?: CallOptions) => unknown;
 

@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
 import { type ConnectNodeAdapterOptions, connectNodeAdapter } from '@connectrpc/connect-node';
+import type { AccessControl } from './access/access-control.ts';
+import { type ByteStream, createByteStreams } from './byte-stream.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
@@ -14,6 +16,10 @@ export interface ServerOptions {
   /** Full names of the services that `routes` adds. */
   readonly services: readonly string[];
   readonly routes: (router: ConnectRouter) => void;
+  /** Who may call; undefined: everybody. */
+  readonly access?: AccessControl | undefined;
+  /** Methods of these services whose messages gRPC callers get as they lie in memory. */
+  readonly byteStreams?: readonly ByteStream[];
   /** Plain HTTP requests that are neither RPCs nor health; true when it took the request. */
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Path of a Unix socket that serves `http` and health, and no RPC; its connections begin with a greeting. */
@@ -36,6 +42,14 @@ const mapErrors: Interceptor = (next) => async (request) => {
   }
 };
 
+const requireAccess =
+  (access: AccessControl): Interceptor =>
+  (next) =>
+  async (request) => {
+    access.require(new URL(request.url).pathname, request.header.get('authorization'));
+    return await next(request);
+  };
+
 async function* mapped<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* messages;
@@ -49,20 +63,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const readiness = new Readiness(options.services);
   const stop = new AbortController();
   const fallback = plainHandler(options, readiness);
-  const port = createPort(
-    connectNodeAdapter({
-      routes(router) {
-        options.routes(router);
-        readiness.routes(router);
-      },
-      interceptors: [mapErrors],
-      shutdownSignal: stop.signal,
-      readMaxBytes: RPC_BODY_BYTES_MAX,
-      // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
-      compressMinBytes: 2 ** 31 - 1,
-      fallback,
-    }),
-  );
+  const connect = connectNodeAdapter({
+    routes(router) {
+      options.routes(router);
+      readiness.routes(router);
+    },
+    interceptors: options.access === undefined ? [mapErrors] : [mapErrors, requireAccess(options.access)],
+    shutdownSignal: stop.signal,
+    readMaxBytes: RPC_BODY_BYTES_MAX,
+    // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
+    compressMinBytes: 2 ** 31 - 1,
+    fallback,
+  });
+  const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
+  const port = createPort((request, response) => {
+    if (!bytes(request, response)) connect(request, response);
+  });
   const listening = await port.listen(options.port, options.host);
   const plain =
     options.httpSocket === undefined ? undefined : createPort(fallback as Handler, { greeted: true });

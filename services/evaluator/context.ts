@@ -30,7 +30,9 @@ export async function createContext(
     log,
     bus,
     blobs: createBlobStore(bus),
-    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
+    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`, {
+      token: config.token,
+    }),
     done: new Once(),
     [Symbol.asyncDispose]: () => bus.close(),
   };

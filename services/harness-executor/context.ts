@@ -49,8 +49,10 @@ export async function createContext(
       log,
       bus,
       blobs: createBlobStore(bus),
-      runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`),
-      proxy: createServiceClient(ProxyService, config.proxyUrl),
+      runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`, {
+        token: config.token,
+      }),
+      proxy: createServiceClient(ProxyService, config.proxyUrl, { token: config.token }),
       logs,
       artifacts,
       policy,

@@ -3,6 +3,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { LeaseRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { openAccess } from '../common/access/open.ts';
 import { asPolarError, PolarError } from '../common/errors.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { LEASE_POLL_MS } from '../common/limits.ts';
@@ -45,9 +46,11 @@ export class SchedulerService implements RunningService {
     signal: AbortSignal,
     overrides: ContextOverrides = {},
   ): Promise<SchedulerService> {
+    const access = openAccess(config, log);
     const { host, port, public_url: publicUrl } = config.topology.rollout;
     let service: SchedulerService | undefined;
     const server = await startServer({
+      access,
       host,
       port,
       services: [RolloutService.typeName],

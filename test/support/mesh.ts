@@ -28,6 +28,10 @@ export interface MeshOptions {
   readonly node?: object;
   /** In place of a folder of the mesh's own. */
   readonly dataDir?: string;
+  /** More flags of Node.js for the services. */
+  readonly nodeFlags?: readonly string[];
+  /** Access tokens, and the one that the services have. */
+  readonly access?: { readonly tokensFile: string; readonly token: string };
   /** How far the clock of the node's services is ahead. */
   readonly nodeClockAheadMs?: number;
 }
@@ -64,7 +68,10 @@ export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
     const topologyFile = join(folder, 'topology.yaml');
     writeFileSync(topologyFile, stringify(topologyOf(options, ports, engineUrl, nats.url, folder)));
     const launch = (name: ServiceName): Promise<void> =>
-      startService(name, { folder, topologyFile, ports, children, flags: clockFlags(name, options) });
+      startService(name, {
+        ...{ folder, topologyFile, ports, children },
+        ...{ flags: flagsOf(name, options), token: options.access?.token },
+      });
     const started = performance.now();
     await Promise.all(SERVICES.map(launch));
     const servicesReadyMs = performance.now() - started;
@@ -113,6 +120,7 @@ function topologyOf(
   return {
     data_dir: options.dataDir ?? join(folder, 'data'),
     nats: { url: natsUrl },
+    ...(options.access && { access: { tokens_file: options.access.tokensFile } }),
     rollout: { host: '127.0.0.1', port: ports.scheduler },
     reconstructor: { host: '127.0.0.1', port: ports.reconstructor },
     gateway: {
@@ -172,7 +180,13 @@ interface Launch {
   readonly children: Map<string, ChildProcess>;
   /** Of Node.js. */
   readonly flags: readonly string[];
+  readonly token: string | undefined;
 }
+
+const flagsOf = (name: ServiceName, options: MeshOptions): string[] => [
+  ...(options.nodeFlags ?? []),
+  ...clockFlags(name, options),
+];
 
 const CENTRAL: readonly ServiceName[] = ['scheduler', 'reconstructor'];
 
@@ -189,7 +203,7 @@ function clockFlags(name: ServiceName, { nodeClockAheadMs = 0 }: MeshOptions): s
 
 async function startService(
   name: ServiceName,
-  { folder, topologyFile, ports, children, flags }: Launch,
+  { folder, topologyFile, ports, children, flags, token }: Launch,
 ): Promise<void> {
   const main = join(ROOT, 'services', name, 'main.ts');
   const child = spawn(process.execPath, [...nodeFlagsOf(name), ...flags, main], {
@@ -199,6 +213,7 @@ async function startService(
       HOME: process.env['HOME'],
       POLAR_TOPOLOGY: topologyFile,
       POLAR_LIFELINE: 'stdin',
+      ...(token !== undefined && { POLAR_TOKEN: token }),
       NODE_COMPILE_CACHE: compileCache,
     },
   });

@@ -1,15 +1,18 @@
 // All commands, in the order of the help.
 import type { Command } from '../arguments.ts';
+import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
 import { drain } from './drain.ts';
 import { exportSession } from './export.ts';
 import { logs } from './logs.ts';
 import { queues } from './queues.ts';
+import { rebuild } from './rebuild.ts';
 import { retry } from './retry.ts';
 import { serve } from './serve.ts';
 import { serveGateway, serveRollout } from './serve-group.ts';
 import { status } from './status.ts';
 import { submit } from './submit.ts';
+import { token } from './token.ts';
 import { up } from './up.ts';
 import { watch } from './watch.ts';
 
@@ -20,10 +23,13 @@ export const COMMANDS: readonly Command[] = [
   watch,
   logs,
   exportSession,
+  rebuild,
+  audit,
   cancel,
   retry,
   queues,
   drain,
+  token,
   serve,
   serveRollout,
   serveGateway,

@@ -10,11 +10,13 @@ export interface CommonConfig {
   readonly logLevel: string;
   /** End when standard input ends. */
   readonly lifeline: boolean;
+  /** With which this process calls others; undefined: with none. */
+  readonly token: string | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** POLAR_TOPOLOGY, POLAR_NATS_URL, POLAR_LOG_LEVEL, POLAR_LIFELINE. */
+/** POLAR_TOPOLOGY, POLAR_NATS_URL, POLAR_LOG_LEVEL, POLAR_LIFELINE, POLAR_TOKEN. */
 export function readCommonConfig(env: Environment): CommonConfig {
   const file = env['POLAR_TOPOLOGY'];
   const topology = file === undefined ? parseTopology('{}', 'the default topology') : readTopology(file);
@@ -29,6 +31,7 @@ export function readCommonConfig(env: Environment): CommonConfig {
     natsUrl: env['POLAR_NATS_URL'] ?? topology.nats.url ?? `nats://127.0.0.1:${topology.nats.port}`,
     logLevel,
     lifeline: env['POLAR_LIFELINE'] === 'stdin',
+    token: env['POLAR_TOKEN'] || undefined,
   };
 }
 

@@ -249,13 +249,28 @@ const gateway = z.strictObject({
   completion_persistence: persistence.prefault({}),
 });
 
+/** [mesh] Who may call the RPCs. */
+const access = z.strictObject({
+  /** One line for each token, see `polar token`; null: whoever reaches a port may call it. */
+  tokens_file: z.string().min(1).nullable().default(null),
+});
+
 export const topologySchema = z.strictObject({
   rollout: rollout.prefault({}),
   gateway: gateway.prefault({ nodes: [{}] }),
   /** [mesh] */
   nats: nats.prefault({}),
+  /** [mesh] */
+  access: access.prefault({}),
   /** [mesh] TrajectoryService. */
-  reconstructor: listener(8070).prefault({}),
+  reconstructor: listener(8070)
+    .extend({
+      /** Builders that tasks may name by path; without it, none may. */
+      plugins_dir: z.string().min(1).optional(),
+      /** Of one build by such a builder. */
+      plugin_timeout_seconds: positive.max(3600).default(30),
+    })
+    .prefault({}),
   /** [mesh] State of the local mesh: JetStream's files, sandboxes, logs, caches. */
   data_dir: z.string().min(1).default('.polar'),
 });
@@ -291,8 +306,13 @@ function complete(parsed: Parsed): Topology {
   return {
     ...parsed,
     data_dir: dataDir,
+    access: { tokens_file: parsed.access.tokens_file && resolve(parsed.access.tokens_file) },
     rollout: { ...parsed.rollout, public_url: publicUrl(parsed.rollout) },
-    reconstructor: { ...parsed.reconstructor, public_url: publicUrl(parsed.reconstructor) },
+    reconstructor: {
+      ...parsed.reconstructor,
+      public_url: publicUrl(parsed.reconstructor),
+      plugins_dir: parsed.reconstructor.plugins_dir && resolve(parsed.reconstructor.plugins_dir),
+    },
     gateway: { ...parsed.gateway, nodes: parsed.gateway.nodes.map((one) => completeNode(one, dataDir)) },
   };
 }

@@ -15,13 +15,13 @@ export type AskScheduler = <T>(
 ) => Promise<T>;
 
 /** `configured` is where one is asked if nobody has the lease. */
-export function createScheduler(bus: Bus, configured: string): AskScheduler {
+export function createScheduler(bus: Bus, configured: string, token: string | undefined): AskScheduler {
   return async (call, signal) => {
     const until = performance.now() + TAKE_OVER_WAIT_MS;
     for (;;) {
       const leader = await leaderOf(bus);
       try {
-        return await call(createPlainClient(RolloutService, leader ?? configured));
+        return await call(createPlainClient(RolloutService, leader ?? configured, token));
       } catch (error) {
         const { reason } = asPolarError(error);
         const takenOver = leader !== undefined && (reason === 'NOT_LEADER' || reason === 'NODE_LOST');

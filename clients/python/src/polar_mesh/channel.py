@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import grpc
@@ -22,8 +24,57 @@ _CHANNEL_OPTIONS = [
 ]
 
 
-def open_channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
+def authorization(token: str | None) -> list[tuple[str, str]]:
+    """Metadata of calls with an access token; default: that of ``$POLAR_TOKEN``, if it is set."""
+    known = token or os.environ.get("POLAR_TOKEN")
+    return [("authorization", f"Bearer {known}")] if known else []
+
+
+class _Authorized(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+):
+    """Adds the token to every call; the API has no others than these two kinds."""
+
+    def __init__(self, metadata: list[tuple[str, str]]) -> None:
+        self._metadata = metadata
+
+    def intercept_unary_unary(self, continuation, client_call_details, request):  # type: ignore[no-untyped-def]
+        return continuation(self._with_token(client_call_details), request)
+
+    def intercept_unary_stream(self, continuation, client_call_details, request):  # type: ignore[no-untyped-def]
+        return continuation(self._with_token(client_call_details), request)
+
+    def _with_token(self, details: grpc.ClientCallDetails) -> grpc.ClientCallDetails:
+        return _CallDetails(
+            method=details.method,
+            timeout=details.timeout,
+            metadata=[*(details.metadata or ()), *self._metadata],
+            credentials=details.credentials,
+            wait_for_ready=details.wait_for_ready,
+            compression=details.compression,
+        )
+
+
+class _CallDetails(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: list[tuple[str, str]] | None
+    credentials: grpc.CallCredentials | None
+    wait_for_ready: bool | None
+    compression: grpc.Compression | None
+
+
+def open_channel(
+    url: str, credentials: grpc.ChannelCredentials | None, token: str | None = None
+) -> grpc.Channel:
     """A channel to ``http://host:port`` or ``https://host:port``. Raises ValueError for another URL."""
+    metadata = authorization(token)
+    channel = _plain_channel(url, credentials)
+    return grpc.intercept_channel(channel, _Authorized(metadata)) if metadata else channel
+
+
+def _plain_channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
         raise ValueError(f"{url!r} is not http://host:port or https://host:port")

@@ -51,6 +51,7 @@ class PolicyClient:
         proxy_url: ``http://host:port`` of an LLM proxy.
         timeout_s: Seconds for a call with all its retries.
         credentials: For TLS with other than the system's certificates.
+        token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
     """
 
     def __init__(
@@ -59,10 +60,11 @@ class PolicyClient:
         *,
         timeout_s: float = limits.CALL_S,
         credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
     ) -> None:
         self._timeout_s = timeout_s
         self._closed = threading.Event()
-        self._channel = open_channel(proxy_url, credentials)
+        self._channel = open_channel(proxy_url, credentials, token)
         self._policy = PolicyServiceStub(self._channel)
 
     def publish_version(self, policy_version: int, weight_version: str = "") -> messages.Policy:

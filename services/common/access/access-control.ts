@@ -1,0 +1,77 @@
+// Who may call what: the tokens of a file, read again when it has changed.
+import { statSync } from 'node:fs';
+import { readText } from '../config/faults.ts';
+import { asPolarError, PolarError } from '../errors.ts';
+import { sha256 } from '../ids.ts';
+import { SCOPE_OF_RPC, type Scope } from './scopes.ts';
+import { type Access, parseTokens } from './tokens.ts';
+
+/** Between two looks at the file. */
+const LOOK_MS = 1_000;
+
+export class AccessControl {
+  readonly #file: string;
+  readonly #onFault: (error: PolarError) => void;
+  #tokens: ReadonlyMap<string, Access>;
+  #changed: string;
+  #lookedMs = performance.now();
+
+  /** `onFault` is told of a file that cannot be used any more; what it held before holds on. Throws INVALID_CONFIG. */
+  constructor(file: string, onFault: (error: PolarError) => void) {
+    this.#file = file;
+    this.#onFault = onFault;
+    this.#changed = versionOf(file);
+    this.#tokens = parseTokens(readText(file, 'INVALID_CONFIG'), file);
+  }
+
+  /**
+   * Throws UNAUTHENTICATED or SCOPE_MISSING unless the caller may call this RPC.
+   *
+   * @param path `/package.Service/Method`
+   * @param authorization the header
+   */
+  require(path: string, authorization: string | undefined | null): void {
+    const [, service = '', method = ''] = path.split('/');
+    const scopes = SCOPE_OF_RPC[service];
+    if (scopes === undefined) return;
+    this.#requireScope(scopes[method], authorization, method);
+  }
+
+  /** Whose token it is. */
+  of(token: string): Access | undefined {
+    this.#look();
+    return this.#tokens.get(sha256(token));
+  }
+
+  /** `scope` undefined: nobody may. */
+  #requireScope(scope: Scope | undefined, authorization: string | undefined | null, what: string): void {
+    const token = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1];
+    if (token === undefined) {
+      throw new PolarError('UNAUTHENTICATED', 'an access token is needed: set POLAR_TOKEN');
+    }
+    const access = this.of(token);
+    if (access === undefined) throw new PolarError('UNAUTHENTICATED', 'the access token is unknown');
+    if (scope !== undefined && access.scopes.has(scope)) return;
+    const message = `the token of ${access.name} has no scope ${scope ?? 'for it'}, which ${what} needs`;
+    throw new PolarError('SCOPE_MISSING', message);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    if (now - this.#lookedMs < LOOK_MS) return;
+    this.#lookedMs = now;
+    try {
+      const changed = versionOf(this.#file);
+      if (changed === this.#changed) return;
+      this.#changed = changed;
+      this.#tokens = parseTokens(readText(this.#file, 'INVALID_CONFIG'), this.#file);
+    } catch (error) {
+      this.#onFault(asPolarError(error));
+    }
+  }
+}
+
+function versionOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? '' : `${found.ino} ${found.mtimeMs} ${found.size}`;
+}

@@ -1,0 +1,97 @@
+// A mesh that asks for access tokens: each client with the scopes that it needs, the services among each other with theirs.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { type Ended, polar, ROOT } from '../support/cli.ts';
+import { type Mesh, startMesh } from '../support/mesh.ts';
+
+const run = promisify(execFile);
+
+describe('a mesh with access tokens', function () {
+  this.timeout(120_000);
+  const opened = new AsyncDisposableStack();
+  const tokens: Record<string, string> = {};
+  let folder: string;
+  let mesh: Mesh;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-access-'));
+    opened.defer(() => rmSync(folder, { recursive: true }));
+    const tokensFile = join(folder, 'tokens.txt');
+    const scopes = { services: 'node,read', submitter: 'submit,read', trainer: 'consume', reader: 'read' };
+    for (const [name, list] of Object.entries(scopes)) {
+      const { code, stdout } = await polar(['token', name, '--scopes', list, '--file', tokensFile]);
+      expect(code).to.equal(0);
+      tokens[name] = stdout.trim();
+    }
+    mesh = opened.use(await startMesh({ access: { tokensFile, token: tokens['services'] ?? '' } }));
+  });
+  after(() => opened.disposeAsync());
+
+  const as = (name: string): { POLAR_TOKEN: string } => ({ POLAR_TOKEN: tokens[name] ?? name });
+  const call = (args: readonly string[], env: Record<string, string>): Promise<Ended> =>
+    polar([...args, '--rollout-url', mesh.schedulerUrl], { cwd: folder, env });
+
+  it('runs a task of who may submit, and gives its batch to who may consume', async () => {
+    const file = join(folder, 'task.yaml');
+    writeFileSync(file, stringify(TASK));
+    for (const [name, reason] of [
+      ['', 'UNAUTHENTICATED'],
+      ['guess', 'UNAUTHENTICATED'],
+      ['reader', 'SCOPE_MISSING'],
+    ] as const) {
+      const refused = await call(['submit', file], as(name));
+      expect(refused.code, name).to.equal(1);
+      expect(refused.stderr, name).to.match(new RegExp(`^polar: ${reason}: `));
+    }
+    const ended = await call(['submit', file, '--wait'], as('submitter'));
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(await consume('trainer')).to.match(/completed, reward 1\.000/);
+    expect(await consume('submitter')).to.contain('SCOPE_MISSING');
+  });
+
+  it('lets a reader see and nothing else', async () => {
+    const shown = await call(['status', TASK.task_id], as('reader'));
+    expect(shown.code, shown.stderr).to.equal(0);
+    const refused = await call(['cancel', TASK.task_id], as('reader'));
+    expect(refused.stderr).to.contain('the token of reader has no scope submit');
+  });
+
+  it('does not start a service that could not call the others', async () => {
+    const env = { POLAR_TOPOLOGY: mesh.topologyFile, POLAR_TOKEN: tokens['reader'] ?? '' };
+    const { code, stderr } = await polar(['serve', 'evaluator'], { cwd: folder, env });
+    expect(code).to.not.equal(0);
+    expect(stderr).to.match(/POLAR_TOKEN: must hold a token of .* with the scopes node,read/);
+  });
+
+  async function consume(name: string): Promise<string> {
+    const script = join(ROOT, 'examples/trainer/consume.py');
+    const urls = ['--rollout-url', mesh.schedulerUrl, '--trajectory-url', mesh.reconstructorUrl];
+    const env = { ...process.env, ...as(name), PYTHONPATH: join(ROOT, 'clients/python/src') };
+    const args = [script, ...urls, '--max-batches', '1'];
+    const python = join(ROOT, '.venv/bin/python');
+    return await run(python, args, { env, timeout: 60_000 }).then(
+      ({ stdout }) => stdout,
+      (error) => String(error.stderr),
+    );
+  }
+});
+
+const TASK = {
+  task_id: 'with-tokens',
+  instruction: 'Say something.',
+  num_samples: 1,
+  timeout_seconds: 60,
+  agent: {
+    harness: 'shell',
+    custom_shell: {
+      command: `curl -sS --fail -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '{"model":"m","messages":[{"role":"user","content":"hi"}]}'`,
+    },
+  },
+  builder: { strategy: 'prefix_merging' },
+  evaluator: { strategy: 'session_completed' },
+};
