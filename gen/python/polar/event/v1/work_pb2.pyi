@@ -254,28 +254,85 @@ class Capability(_message.Message):
     def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., digest: _Optional[str] = ..., expire_ms: _Optional[int] = ..., model_name: _Optional[str] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., model_pools: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Cursor(_message.Message):
-    __slots__ = ("task_id", "sent", "sent_count", "unacked", "stream_id", "seen_ms")
+    __slots__ = ("task_id", "sent", "sent_count", "unacked", "members", "last_member", "shared", "seeks", "sent_ever", "dropped_groups", "dropped_sessions")
+    class DroppedGroupsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class DroppedSessionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
     SENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     UNACKED_FIELD_NUMBER: _ClassVar[int]
-    STREAM_ID_FIELD_NUMBER: _ClassVar[int]
-    SEEN_MS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    LAST_MEMBER_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    SEEKS_FIELD_NUMBER: _ClassVar[int]
+    SENT_EVER_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     sent: int
     sent_count: int
     unacked: _containers.RepeatedCompositeFieldContainer[UnackedBatch]
+    members: _containers.RepeatedCompositeFieldContainer[CursorMember]
+    last_member: int
+    shared: bool
+    seeks: int
+    sent_ever: int
+    dropped_groups: _containers.ScalarMap[str, int]
+    dropped_sessions: _containers.ScalarMap[str, int]
+    def __init__(self, task_id: _Optional[str] = ..., sent: _Optional[int] = ..., sent_count: _Optional[int] = ..., unacked: _Optional[_Iterable[_Union[UnackedBatch, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CursorMember, _Mapping]]] = ..., last_member: _Optional[int] = ..., shared: bool = ..., seeks: _Optional[int] = ..., sent_ever: _Optional[int] = ..., dropped_groups: _Optional[_Mapping[str, int]] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class CursorMember(_message.Message):
+    __slots__ = ("number", "stream_id", "seen_ms")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    STREAM_ID_FIELD_NUMBER: _ClassVar[int]
+    SEEN_MS_FIELD_NUMBER: _ClassVar[int]
+    number: int
     stream_id: str
     seen_ms: int
-    def __init__(self, task_id: _Optional[str] = ..., sent: _Optional[int] = ..., sent_count: _Optional[int] = ..., unacked: _Optional[_Iterable[_Union[UnackedBatch, _Mapping]]] = ..., stream_id: _Optional[str] = ..., seen_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., stream_id: _Optional[str] = ..., seen_ms: _Optional[int] = ...) -> None: ...
 
 class UnackedBatch(_message.Message):
-    __slots__ = ("batch_id", "ordinal")
+    __slots__ = ("batch_id", "ordinal", "deliveries", "member", "tokens", "not_before_ms", "nacks", "nack_reason", "dropped_reason", "dropped_sessions")
+    class DroppedSessionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     BATCH_ID_FIELD_NUMBER: _ClassVar[int]
     ORDINAL_FIELD_NUMBER: _ClassVar[int]
+    DELIVERIES_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_MS_FIELD_NUMBER: _ClassVar[int]
+    NACKS_FIELD_NUMBER: _ClassVar[int]
+    NACK_REASON_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_REASON_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     batch_id: int
     ordinal: int
-    def __init__(self, batch_id: _Optional[int] = ..., ordinal: _Optional[int] = ...) -> None: ...
+    deliveries: int
+    member: int
+    tokens: int
+    not_before_ms: int
+    nacks: int
+    nack_reason: str
+    dropped_reason: str
+    dropped_sessions: _containers.ScalarMap[str, int]
+    def __init__(self, batch_id: _Optional[int] = ..., ordinal: _Optional[int] = ..., deliveries: _Optional[int] = ..., member: _Optional[int] = ..., tokens: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., nacks: _Optional[int] = ..., nack_reason: _Optional[str] = ..., dropped_reason: _Optional[str] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class EnginePressure(_message.Message):
     __slots__ = ("node_id", "calls_waiting", "cache_use")

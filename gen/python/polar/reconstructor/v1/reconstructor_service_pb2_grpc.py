@@ -45,6 +45,21 @@ class TrajectoryServiceStub(object):
                 request_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesRequest.SerializeToString,
                 response_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesResponse.FromString,
                 _registered_method=True)
+        self.NackTrajectories = channel.unary_unary(
+                '/polar.reconstructor.v1.TrajectoryService/NackTrajectories',
+                request_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesRequest.SerializeToString,
+                response_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesResponse.FromString,
+                _registered_method=True)
+        self.SeekConsumer = channel.unary_unary(
+                '/polar.reconstructor.v1.TrajectoryService/SeekConsumer',
+                request_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerRequest.SerializeToString,
+                response_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerResponse.FromString,
+                _registered_method=True)
+        self.DeleteConsumer = channel.unary_unary(
+                '/polar.reconstructor.v1.TrajectoryService/DeleteConsumer',
+                request_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerRequest.SerializeToString,
+                response_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerResponse.FromString,
+                _registered_method=True)
         self.GetTrajectory = channel.unary_unary(
                 '/polar.reconstructor.v1.TrajectoryService/GetTrajectory',
                 request_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.GetTrajectoryRequest.SerializeToString,
@@ -68,15 +83,45 @@ class TrajectoryServiceServicer(object):
 
     def StreamTrajectories(self, request, context):
         """StreamTrajectories sends the batches that the consumer has not acknowledged, oldest first, then new ones as they
-        come. One stream a consumer: a new one ends the older with ABORTED. A message without a batch is progress only and
-        comes every 10 s. Errors: INVALID_ARGUMENT (consumer name), ABORTED (replaced).
+        come. A message without a batch is progress only: the first one, one every 10 s, and one as soon as the policy
+        version changes. A consumer is read by one stream, a new one ending the older with ABORTED (STREAM_REPLACED), or,
+        where all open it as shared, by several, each batch going to one of them. Errors: INVALID_ARGUMENT (consumer name,
+        a limit, another task than the consumer's), ABORTED (STREAM_REPLACED; STREAM_LAPSED: a shared stream was not seen
+        for 30 s, open it again), NOT_FOUND (the consumer was deleted), RESOURCE_EXHAUSTED (too many consumers or streams).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AckTrajectories(self, request, context):
-        """AckTrajectories records durably that batches need not come again. Safe to repeat. Errors: NOT_FOUND (consumer).
+        """AckTrajectories records durably that batches need not come again. Safe to repeat. Errors: NOT_FOUND (consumer),
+        INVALID_ARGUMENT (a batch that this consumer was never sent; then none is acknowledged).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NackTrajectories(self, request, context):
+        """NackTrajectories gives batches back: each comes again, to any stream of the consumer, when the delay is over. A
+        batch that is acknowledged already stays so. Errors: as AckTrajectories, and RESOURCE_EXHAUSTED (too many batches
+        wait to come again).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SeekConsumer(self, request, context):
+        """SeekConsumer sets where the consumer goes on: everything before counts as acknowledged, everything from there on
+        comes, what was sent before with redelivered set. Open streams go on from there. Errors: NOT_FOUND (consumer),
+        OUT_OF_RANGE (not a place between the oldest kept batch and the end of the stream), INVALID_ARGUMENT (no place).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteConsumer(self, request, context):
+        """DeleteConsumer forgets a consumer; its streams end with NOT_FOUND. A stream opened later makes it anew, at the oldest
+        kept batch. Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,7 +135,7 @@ class TrajectoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ExportSession(self, request, context):
-        """ExportSession streams the recorded calls or the traces of a session as JSON lines in the format of
+        """ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
         docs/export-format.md. Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -116,6 +161,21 @@ def add_TrajectoryServiceServicer_to_server(servicer, server):
                     servicer.AckTrajectories,
                     request_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesRequest.FromString,
                     response_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesResponse.SerializeToString,
+            ),
+            'NackTrajectories': grpc.unary_unary_rpc_method_handler(
+                    servicer.NackTrajectories,
+                    request_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesRequest.FromString,
+                    response_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesResponse.SerializeToString,
+            ),
+            'SeekConsumer': grpc.unary_unary_rpc_method_handler(
+                    servicer.SeekConsumer,
+                    request_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerRequest.FromString,
+                    response_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerResponse.SerializeToString,
+            ),
+            'DeleteConsumer': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteConsumer,
+                    request_deserializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerRequest.FromString,
+                    response_serializer=polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerResponse.SerializeToString,
             ),
             'GetTrajectory': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTrajectory,
@@ -188,6 +248,87 @@ class TrajectoryService(object):
             '/polar.reconstructor.v1.TrajectoryService/AckTrajectories',
             polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesRequest.SerializeToString,
             polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.AckTrajectoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NackTrajectories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.reconstructor.v1.TrajectoryService/NackTrajectories',
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesRequest.SerializeToString,
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.NackTrajectoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SeekConsumer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.reconstructor.v1.TrajectoryService/SeekConsumer',
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerRequest.SerializeToString,
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.SeekConsumerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteConsumer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.reconstructor.v1.TrajectoryService/DeleteConsumer',
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerRequest.SerializeToString,
+            polar_dot_reconstructor_dot_v1_dot_reconstructor__service__pb2.DeleteConsumerResponse.FromString,
             options,
             channel_credentials,
             insecure,

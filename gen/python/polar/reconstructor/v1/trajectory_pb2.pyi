@@ -20,7 +20,7 @@ DRIFT_KIND_RETOKENISED: DriftKind
 DRIFT_KIND_REWRITTEN: DriftKind
 
 class TrajectoryBatch(_message.Message):
-    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata")
+    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata", "policy_version", "delivery_count", "dropped_reason", "nack_count", "nack_reason")
     BATCH_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,11 @@ class TrajectoryBatch(_message.Message):
     REDELIVERED_FIELD_NUMBER: _ClassVar[int]
     READY_TIME_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DELIVERY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_REASON_FIELD_NUMBER: _ClassVar[int]
+    NACK_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NACK_REASON_FIELD_NUMBER: _ClassVar[int]
     batch_id: int
     task_id: str
     group_id: str
@@ -35,10 +40,15 @@ class TrajectoryBatch(_message.Message):
     redelivered: bool
     ready_time: _timestamp_pb2.Timestamp
     metadata: _struct_pb2.Struct
-    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    policy_version: int
+    delivery_count: int
+    dropped_reason: str
+    nack_count: int
+    nack_reason: str
+    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., policy_version: _Optional[int] = ..., delivery_count: _Optional[int] = ..., dropped_reason: _Optional[str] = ..., nack_count: _Optional[int] = ..., nack_reason: _Optional[str] = ...) -> None: ...
 
 class Trajectory(_message.Message):
-    __slots__ = ("session_id", "task_id", "group_id", "sample_index", "attempt", "outcome", "failure", "reward", "traces", "stats", "builder", "policy_version_min", "policy_version_max", "drift", "evaluation")
+    __slots__ = ("session_id", "task_id", "group_id", "sample_index", "attempt", "outcome", "failure", "reward", "traces", "stats", "builder", "policy_version_min", "policy_version_max", "drift", "evaluation", "builder_config", "dropped_reason")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +64,8 @@ class Trajectory(_message.Message):
     POLICY_VERSION_MAX_FIELD_NUMBER: _ClassVar[int]
     DRIFT_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
+    BUILDER_CONFIG_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_REASON_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     task_id: str
     group_id: str
@@ -69,7 +81,9 @@ class Trajectory(_message.Message):
     policy_version_max: int
     drift: _containers.RepeatedCompositeFieldContainer[Drift]
     evaluation: _struct_pb2.Struct
-    def __init__(self, session_id: _Optional[str] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., builder: _Optional[str] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ..., drift: _Optional[_Iterable[_Union[Drift, _Mapping]]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    builder_config: _struct_pb2.Struct
+    dropped_reason: str
+    def __init__(self, session_id: _Optional[str] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., builder: _Optional[str] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ..., drift: _Optional[_Iterable[_Union[Drift, _Mapping]]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., builder_config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., dropped_reason: _Optional[str] = ...) -> None: ...
 
 class Trace(_message.Message):
     __slots__ = ("prompt_ids", "response_ids", "loss_mask", "logprobs", "spans")
@@ -86,20 +100,32 @@ class Trace(_message.Message):
     def __init__(self, prompt_ids: _Optional[bytes] = ..., response_ids: _Optional[bytes] = ..., loss_mask: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., spans: _Optional[_Iterable[_Union[CallSpan, _Mapping]]] = ...) -> None: ...
 
 class CallSpan(_message.Message):
-    __slots__ = ("call_id", "start", "length", "finish_reason", "policy_version", "masked_reason")
+    __slots__ = ("call_id", "start", "length", "finish_reason", "policy_version", "masked_reason", "policy_runs")
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     MASKED_REASON_FIELD_NUMBER: _ClassVar[int]
+    POLICY_RUNS_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     start: int
     length: int
     finish_reason: str
     policy_version: int
     masked_reason: str
-    def __init__(self, call_id: _Optional[str] = ..., start: _Optional[int] = ..., length: _Optional[int] = ..., finish_reason: _Optional[str] = ..., policy_version: _Optional[int] = ..., masked_reason: _Optional[str] = ...) -> None: ...
+    policy_runs: _containers.RepeatedCompositeFieldContainer[PolicyRun]
+    def __init__(self, call_id: _Optional[str] = ..., start: _Optional[int] = ..., length: _Optional[int] = ..., finish_reason: _Optional[str] = ..., policy_version: _Optional[int] = ..., masked_reason: _Optional[str] = ..., policy_runs: _Optional[_Iterable[_Union[PolicyRun, _Mapping]]] = ...) -> None: ...
+
+class PolicyRun(_message.Message):
+    __slots__ = ("policy_version", "start", "length")
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    policy_version: int
+    start: int
+    length: int
+    def __init__(self, policy_version: _Optional[int] = ..., start: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...
 
 class Drift(_message.Message):
     __slots__ = ("call_id", "kind", "first_difference")

@@ -88,7 +88,7 @@ class Mount(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
 class ExecRequest(_message.Message):
-    __slots__ = ("runtime_id", "argv", "cwd", "env", "timeout", "stdin", "mounts", "proxy_access")
+    __slots__ = ("runtime_id", "argv", "cwd", "env", "timeout", "stdin", "mounts", "proxy_access", "files")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +104,7 @@ class ExecRequest(_message.Message):
     STDIN_FIELD_NUMBER: _ClassVar[int]
     MOUNTS_FIELD_NUMBER: _ClassVar[int]
     PROXY_ACCESS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     argv: _containers.RepeatedScalarFieldContainer[str]
     cwd: str
@@ -112,7 +113,8 @@ class ExecRequest(_message.Message):
     stdin: bytes
     mounts: _containers.RepeatedCompositeFieldContainer[Mount]
     proxy_access: bool
-    def __init__(self, runtime_id: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., stdin: _Optional[bytes] = ..., mounts: _Optional[_Iterable[_Union[Mount, _Mapping]]] = ..., proxy_access: bool = ...) -> None: ...
+    files: _containers.RepeatedCompositeFieldContainer[_task_pb2.UploadFile]
+    def __init__(self, runtime_id: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., stdin: _Optional[bytes] = ..., mounts: _Optional[_Iterable[_Union[Mount, _Mapping]]] = ..., proxy_access: bool = ..., files: _Optional[_Iterable[_Union[_task_pb2.UploadFile, _Mapping]]] = ...) -> None: ...
 
 class ExecResponse(_message.Message):
     __slots__ = ("stdout", "stderr", "result")

@@ -629,14 +629,14 @@ export declare const HarnessSpecSchema: GenMessage<HarnessSpec>;
  */
 export declare type StrategySpec = Message<"polar.common.v1.StrategySpec"> & {
   /**
-   * Name, for example prefix_merging.
+   * Name, for example prefix_merging; or a module below the reconstructor's plugins_dir that exports a builder.
    *
    * @generated from field: string strategy = 1;
    */
   strategy: string;
 
   /**
-   * Configuration; unknown keys are refused at submit.
+   * Configuration; unknown keys are refused at submit. docs/task-file.md lists the keys and their defaults.
    *
    * @generated from field: google.protobuf.Struct config = 2;
    */

@@ -882,39 +882,74 @@ export declare type Cursor = Message<"polar.event.v1.Cursor"> & {
   taskId: string;
 
   /**
-   * Largest batch id sent, 0 if none. Written before the batch is sent.
+   * Largest batch id sent since the last seek, 0 if none. Written before the batch is sent.
    *
    * @generated from field: uint64 sent = 2;
    */
   sent: bigint;
 
   /**
-   * Batches sent, each counted once.
+   * Batches sent since then, each counted once.
    *
    * @generated from field: uint64 sent_count = 3;
    */
   sentCount: bigint;
 
   /**
-   * Sent and not acknowledged, ascending; at most 1000.
+   * Sent and not acknowledged, ascending; at most 4000.
    *
    * @generated from field: repeated polar.event.v1.UnackedBatch unacked = 4;
    */
   unacked: UnackedBatch[];
 
   /**
-   * The stream that may send; empty: none is open.
+   * The streams that may send, by number; at most 64, and at most one unless the consumer is shared.
    *
-   * @generated from field: string stream_id = 5;
+   * @generated from field: repeated polar.event.v1.CursorMember members = 7;
    */
-  streamId: string;
+  members: CursorMember[];
 
   /**
-   * Unix time in milliseconds at which that stream was last seen open.
+   * Number of the member that came last.
    *
-   * @generated from field: uint64 seen_ms = 6;
+   * @generated from field: uint32 last_member = 8;
    */
-  seenMs: bigint;
+  lastMember: number;
+
+  /**
+   * The members have opened it as shared.
+   *
+   * @generated from field: bool shared = 9;
+   */
+  shared: boolean;
+
+  /**
+   * How many times it was sought.
+   *
+   * @generated from field: uint64 seeks = 10;
+   */
+  seeks: bigint;
+
+  /**
+   * Largest batch id ever sent: what comes up to it has come before.
+   *
+   * @generated from field: uint64 sent_ever = 11;
+   */
+  sentEver: bigint;
+
+  /**
+   * Acknowledged groups that a filter dropped, by reason.
+   *
+   * @generated from field: map<string, uint64> dropped_groups = 12;
+   */
+  droppedGroups: { [key: string]: bigint };
+
+  /**
+   * Sessions that a filter dropped from acknowledged groups, by reason.
+   *
+   * @generated from field: map<string, uint64> dropped_sessions = 13;
+   */
+  droppedSessions: { [key: string]: bigint };
 };
 
 /**
@@ -922,6 +957,40 @@ export declare type Cursor = Message<"polar.event.v1.Cursor"> & {
  * Use `create(CursorSchema)` to create a new message.
  */
 export declare const CursorSchema: GenMessage<Cursor>;
+
+/**
+ * CursorMember is a stream that reads a consumer.
+ *
+ * @generated from message polar.event.v1.CursorMember
+ */
+export declare type CursorMember = Message<"polar.event.v1.CursorMember"> & {
+  /**
+   * Counted from 1.
+   *
+   * @generated from field: uint32 number = 1;
+   */
+  number: number;
+
+  /**
+   * The stream.
+   *
+   * @generated from field: string stream_id = 2;
+   */
+  streamId: string;
+
+  /**
+   * Unix time in milliseconds at which it was last seen open.
+   *
+   * @generated from field: uint64 seen_ms = 3;
+   */
+  seenMs: bigint;
+};
+
+/**
+ * Describes the message polar.event.v1.CursorMember.
+ * Use `create(CursorMemberSchema)` to create a new message.
+ */
+export declare const CursorMemberSchema: GenMessage<CursorMember>;
 
 /**
  * UnackedBatch is a batch that was sent and not acknowledged.
@@ -942,6 +1011,62 @@ export declare type UnackedBatch = Message<"polar.event.v1.UnackedBatch"> & {
    * @generated from field: uint64 ordinal = 2;
    */
   ordinal: bigint;
+
+  /**
+   * Times it was sent.
+   *
+   * @generated from field: uint32 deliveries = 3;
+   */
+  deliveries: number;
+
+  /**
+   * Number of the member that it was sent to; a batch whose member is gone, or 0, may be sent again.
+   *
+   * @generated from field: uint32 member = 4;
+   */
+  member: number;
+
+  /**
+   * Token ids in it as it was sent.
+   *
+   * @generated from field: uint64 tokens = 5;
+   */
+  tokens: bigint;
+
+  /**
+   * Unix time in milliseconds before which it may not be sent again; 0: it was not given back.
+   *
+   * @generated from field: uint64 not_before_ms = 6;
+   */
+  notBeforeMs: bigint;
+
+  /**
+   * Times it was given back.
+   *
+   * @generated from field: uint32 nacks = 7;
+   */
+  nacks: number;
+
+  /**
+   * What was said when it was given back.
+   *
+   * @generated from field: string nack_reason = 8;
+   */
+  nackReason: string;
+
+  /**
+   * Rule for groups that it broke when it was sent.
+   *
+   * @generated from field: string dropped_reason = 9;
+   */
+  droppedReason: string;
+
+  /**
+   * Its sessions that broke rules for sessions when it was sent, by reason.
+   *
+   * @generated from field: map<string, uint32> dropped_sessions = 10;
+   */
+  droppedSessions: { [key: string]: number };
 };
 
 /**

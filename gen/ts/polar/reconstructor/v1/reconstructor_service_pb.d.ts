@@ -7,6 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Trajectory, TrajectoryBatch } from "./trajectory_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file polar/reconstructor/v1/reconstructor_service.proto.
@@ -27,7 +28,7 @@ export declare type StreamTrajectoriesRequest = Message<"polar.reconstructor.v1.
   consumer: string;
 
   /**
-   * Batches that may be sent and not yet acknowledged; 1 to 1000, default 16.
+   * Batches that this stream may have sent and not yet acknowledged; 1 to 1000, default 16.
    *
    * @generated from field: uint32 max_unacked = 2;
    */
@@ -39,6 +40,36 @@ export declare type StreamTrajectoriesRequest = Message<"polar.reconstructor.v1.
    * @generated from field: string task_id = 3;
    */
   taskId: string;
+
+  /**
+   * Token ids, of prompts and responses, that this stream may have sent and not yet acknowledged; 0: no such limit. One
+   * batch is always let out, however large.
+   *
+   * @generated from field: uint64 max_unacked_tokens = 4;
+   */
+  maxUnackedTokens: bigint;
+
+  /**
+   * Several batches come in one message while they have at most so many token ids together; 0: one a message. Only
+   * batches that need not be waited for are put together, at most 256.
+   *
+   * @generated from field: uint32 message_tokens = 5;
+   */
+  messageTokens: number;
+
+  /**
+   * Read the consumer together with other streams that say so, too, up to 64.
+   *
+   * @generated from field: bool shared = 6;
+   */
+  shared: boolean;
+
+  /**
+   * What to drop; it may be another one each time a stream is opened.
+   *
+   * @generated from field: polar.reconstructor.v1.StreamFilter filter = 7;
+   */
+  filter?: StreamFilter | undefined;
 };
 
 /**
@@ -48,7 +79,59 @@ export declare type StreamTrajectoriesRequest = Message<"polar.reconstructor.v1.
 export declare const StreamTrajectoriesRequestSchema: GenMessage<StreamTrajectoriesRequest>;
 
 /**
- * StreamTrajectoriesResponse is a batch or progress.
+ * StreamFilter is what a trainer does not want. Nothing is left out in silence: a session that breaks a rule for
+ * sessions keeps its place in its group, with outcome, reward and stats, without traces and with dropped_reason; a group
+ * that breaks a rule for groups comes as a batch without traces and with dropped_reason, and is acknowledged like any
+ * other. Rules for sessions come first; those for groups see what they left. Judged each time a batch is sent.
+ *
+ * @generated from message polar.reconstructor.v1.StreamFilter
+ */
+export declare type StreamFilter = Message<"polar.reconstructor.v1.StreamFilter"> & {
+  /**
+   * Most policy versions that a trajectory's oldest trained call may be behind the current one; above: stale. One whose
+   * engine tells no version counts as of version 0.
+   *
+   * @generated from field: optional uint64 staleness_max = 1;
+   */
+  stalenessMax?: bigint | undefined;
+
+  /**
+   * Most policy versions between the oldest and the newest trained call of a trajectory; above: policy_span.
+   *
+   * @generated from field: optional uint64 policy_span_max = 2;
+   */
+  policySpanMax?: bigint | undefined;
+
+  /**
+   * Least part of a group's sessions that have a reward and traces, 0 to 1; below: usable_fraction. Default 0.
+   *
+   * @generated from field: double usable_fraction_min = 3;
+   */
+  usableFractionMin: number;
+
+  /**
+   * Drop groups of which no two usable sessions have different rewards: zero_variance.
+   *
+   * @generated from field: bool drop_zero_variance = 4;
+   */
+  dropZeroVariance: boolean;
+
+  /**
+   * Most token ids in all traces of a group; above: group_tokens. 0: no such limit.
+   *
+   * @generated from field: uint64 group_tokens_max = 5;
+   */
+  groupTokensMax: bigint;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.StreamFilter.
+ * Use `create(StreamFilterSchema)` to create a new message.
+ */
+export declare const StreamFilterSchema: GenMessage<StreamFilter>;
+
+/**
+ * StreamTrajectoriesResponse is one batch, several, or progress.
  *
  * @generated from message polar.reconstructor.v1.StreamTrajectoriesResponse
  */
@@ -59,6 +142,28 @@ export declare type StreamTrajectoriesResponse = Message<"polar.reconstructor.v1
    * @generated from field: polar.reconstructor.v1.TrajectoryBatch batch = 1;
    */
   batch?: TrajectoryBatch | undefined;
+
+  /**
+   * The batches behind it; never any unless the request has message_tokens.
+   *
+   * @generated from field: repeated polar.reconstructor.v1.TrajectoryBatch more = 2;
+   */
+  more: TrajectoryBatch[];
+
+  /**
+   * The current policy version; 0 until one is published.
+   *
+   * @generated from field: uint64 policy_version = 3;
+   */
+  policyVersion: bigint;
+
+  /**
+   * How many times the consumer was sought. When it grows, what was received before no longer counts: batches that come
+   * from here on are to be done again.
+   *
+   * @generated from field: uint64 seeks = 4;
+   */
+  seeks: bigint;
 };
 
 /**
@@ -106,6 +211,13 @@ export declare type AckTrajectoriesResponse = Message<"polar.reconstructor.v1.Ac
    * @generated from field: uint64 floor = 1;
    */
   floor: bigint;
+
+  /**
+   * The current policy version; 0 until one is published. A call without batch ids asks for it alone.
+   *
+   * @generated from field: uint64 policy_version = 2;
+   */
+  policyVersion: bigint;
 };
 
 /**
@@ -113,6 +225,172 @@ export declare type AckTrajectoriesResponse = Message<"polar.reconstructor.v1.Ac
  * Use `create(AckTrajectoriesResponseSchema)` to create a new message.
  */
 export declare const AckTrajectoriesResponseSchema: GenMessage<AckTrajectoriesResponse>;
+
+/**
+ * NackTrajectoriesRequest gives batches back.
+ *
+ * @generated from message polar.reconstructor.v1.NackTrajectoriesRequest
+ */
+export declare type NackTrajectoriesRequest = Message<"polar.reconstructor.v1.NackTrajectoriesRequest"> & {
+  /**
+   * The consumer.
+   *
+   * @generated from field: string consumer = 1;
+   */
+  consumer: string;
+
+  /**
+   * Their ids, up to 1000.
+   *
+   * @generated from field: repeated uint64 batch_ids = 2;
+   */
+  batchIds: bigint[];
+
+  /**
+   * Milliseconds after which they come again; 0 (default) to 86400000, a day.
+   *
+   * @generated from field: uint64 delay_ms = 3;
+   */
+  delayMs: bigint;
+
+  /**
+   * Why, for people; up to 128 characters. Comes back with the batch.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.NackTrajectoriesRequest.
+ * Use `create(NackTrajectoriesRequestSchema)` to create a new message.
+ */
+export declare const NackTrajectoriesRequestSchema: GenMessage<NackTrajectoriesRequest>;
+
+/**
+ * NackTrajectoriesResponse answers when the cursor is durable.
+ *
+ * @generated from message polar.reconstructor.v1.NackTrajectoriesResponse
+ */
+export declare type NackTrajectoriesResponse = Message<"polar.reconstructor.v1.NackTrajectoriesResponse"> & {
+  /**
+   * Batches of the consumer that were given back and wait to come again.
+   *
+   * @generated from field: uint32 waiting = 1;
+   */
+  waiting: number;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.NackTrajectoriesResponse.
+ * Use `create(NackTrajectoriesResponseSchema)` to create a new message.
+ */
+export declare const NackTrajectoriesResponseSchema: GenMessage<NackTrajectoriesResponse>;
+
+/**
+ * SeekConsumerRequest names a consumer and a place.
+ *
+ * @generated from message polar.reconstructor.v1.SeekConsumerRequest
+ */
+export declare type SeekConsumerRequest = Message<"polar.reconstructor.v1.SeekConsumerRequest"> & {
+  /**
+   * The consumer.
+   *
+   * @generated from field: string consumer = 1;
+   */
+  consumer: string;
+
+  /**
+   * Where it goes on.
+   *
+   * @generated from oneof polar.reconstructor.v1.SeekConsumerRequest.to
+   */
+  to: {
+    /**
+     * A named place.
+     *
+     * @generated from field: polar.reconstructor.v1.SeekTarget target = 2;
+     */
+    value: SeekTarget;
+    case: "target";
+  } | {
+    /**
+     * The first batch that comes has this id or is the next one behind it.
+     *
+     * @generated from field: uint64 batch_id = 3;
+     */
+    value: bigint;
+    case: "batchId";
+  } | {
+    /**
+     * The first batch that comes was stored at this time or is the next one behind it; not in the future.
+     *
+     * @generated from field: google.protobuf.Timestamp time = 4;
+     */
+    value: Timestamp;
+    case: "time";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.SeekConsumerRequest.
+ * Use `create(SeekConsumerRequestSchema)` to create a new message.
+ */
+export declare const SeekConsumerRequestSchema: GenMessage<SeekConsumerRequest>;
+
+/**
+ * SeekConsumerResponse answers when the cursor is durable.
+ *
+ * @generated from message polar.reconstructor.v1.SeekConsumerResponse
+ */
+export declare type SeekConsumerResponse = Message<"polar.reconstructor.v1.SeekConsumerResponse"> & {
+  /**
+   * All batches up to this id count as acknowledged.
+   *
+   * @generated from field: uint64 floor = 1;
+   */
+  floor: bigint;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.SeekConsumerResponse.
+ * Use `create(SeekConsumerResponseSchema)` to create a new message.
+ */
+export declare const SeekConsumerResponseSchema: GenMessage<SeekConsumerResponse>;
+
+/**
+ * DeleteConsumerRequest names a consumer.
+ *
+ * @generated from message polar.reconstructor.v1.DeleteConsumerRequest
+ */
+export declare type DeleteConsumerRequest = Message<"polar.reconstructor.v1.DeleteConsumerRequest"> & {
+  /**
+   * The consumer.
+   *
+   * @generated from field: string consumer = 1;
+   */
+  consumer: string;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.DeleteConsumerRequest.
+ * Use `create(DeleteConsumerRequestSchema)` to create a new message.
+ */
+export declare const DeleteConsumerRequestSchema: GenMessage<DeleteConsumerRequest>;
+
+/**
+ * DeleteConsumerResponse answers when it is gone.
+ *
+ * @generated from message polar.reconstructor.v1.DeleteConsumerResponse
+ */
+export declare type DeleteConsumerResponse = Message<"polar.reconstructor.v1.DeleteConsumerResponse"> & {
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.DeleteConsumerResponse.
+ * Use `create(DeleteConsumerResponseSchema)` to create a new message.
+ */
+export declare const DeleteConsumerResponseSchema: GenMessage<DeleteConsumerResponse>;
 
 /**
  * GetTrajectoryRequest names a session.
@@ -282,6 +560,34 @@ export declare type Consumer = Message<"polar.reconstructor.v1.Consumer"> & {
    * @generated from field: bool connected = 5;
    */
   connected: boolean;
+
+  /**
+   * Streams that are open; more than one where it is shared.
+   *
+   * @generated from field: uint32 streams = 6;
+   */
+  streams: number;
+
+  /**
+   * Of pending: given back, and waiting to come again.
+   *
+   * @generated from field: uint32 nacked = 7;
+   */
+  nacked: number;
+
+  /**
+   * Acknowledged groups that a filter dropped, by reason.
+   *
+   * @generated from field: map<string, uint64> dropped_groups = 8;
+   */
+  droppedGroups: { [key: string]: bigint };
+
+  /**
+   * Sessions that a filter dropped from acknowledged groups, by reason.
+   *
+   * @generated from field: map<string, uint64> dropped_sessions = 9;
+   */
+  droppedSessions: { [key: string]: bigint };
 };
 
 /**
@@ -289,6 +595,39 @@ export declare type Consumer = Message<"polar.reconstructor.v1.Consumer"> & {
  * Use `create(ConsumerSchema)` to create a new message.
  */
 export declare const ConsumerSchema: GenMessage<Consumer>;
+
+/**
+ * SeekTarget is a named place of the trajectory stream.
+ *
+ * @generated from enum polar.reconstructor.v1.SeekTarget
+ */
+export enum SeekTarget {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: SEEK_TARGET_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The oldest kept batch.
+   *
+   * @generated from enum value: SEEK_TARGET_OLDEST = 1;
+   */
+  OLDEST = 1,
+
+  /**
+   * The end: only what comes from now on.
+   *
+   * @generated from enum value: SEEK_TARGET_NEWEST = 2;
+   */
+  NEWEST = 2,
+}
+
+/**
+ * Describes the enum polar.reconstructor.v1.SeekTarget.
+ */
+export declare const SeekTargetSchema: GenEnum<SeekTarget>;
 
 /**
  * ExportKind is what to export.
@@ -316,6 +655,20 @@ export enum ExportKind {
    * @generated from enum value: EXPORT_KIND_TRACES = 2;
    */
   TRACES = 2,
+
+  /**
+   * Recorded model calls as CALLS, with how the engine was asked and what it counted.
+   *
+   * @generated from enum value: EXPORT_KIND_RECORDS = 3;
+   */
+  RECORDS = 3,
+
+  /**
+   * The messages, tools and reply of each recorded model call.
+   *
+   * @generated from enum value: EXPORT_KIND_MESSAGES = 4;
+   */
+  MESSAGES = 4,
 }
 
 /**
@@ -331,8 +684,11 @@ export declare const ExportKindSchema: GenEnum<ExportKind>;
 export declare const TrajectoryService: GenService<{
   /**
    * StreamTrajectories sends the batches that the consumer has not acknowledged, oldest first, then new ones as they
-   * come. One stream a consumer: a new one ends the older with ABORTED. A message without a batch is progress only and
-   * comes every 10 s. Errors: INVALID_ARGUMENT (consumer name), ABORTED (replaced).
+   * come. A message without a batch is progress only: the first one, one every 10 s, and one as soon as the policy
+   * version changes. A consumer is read by one stream, a new one ending the older with ABORTED (STREAM_REPLACED), or,
+   * where all open it as shared, by several, each batch going to one of them. Errors: INVALID_ARGUMENT (consumer name,
+   * a limit, another task than the consumer's), ABORTED (STREAM_REPLACED; STREAM_LAPSED: a shared stream was not seen
+   * for 30 s, open it again), NOT_FOUND (the consumer was deleted), RESOURCE_EXHAUSTED (too many consumers or streams).
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.StreamTrajectories
    */
@@ -342,7 +698,8 @@ export declare const TrajectoryService: GenService<{
     output: typeof StreamTrajectoriesResponseSchema;
   },
   /**
-   * AckTrajectories records durably that batches need not come again. Safe to repeat. Errors: NOT_FOUND (consumer).
+   * AckTrajectories records durably that batches need not come again. Safe to repeat. Errors: NOT_FOUND (consumer),
+   * INVALID_ARGUMENT (a batch that this consumer was never sent; then none is acknowledged).
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.AckTrajectories
    */
@@ -350,6 +707,41 @@ export declare const TrajectoryService: GenService<{
     methodKind: "unary";
     input: typeof AckTrajectoriesRequestSchema;
     output: typeof AckTrajectoriesResponseSchema;
+  },
+  /**
+   * NackTrajectories gives batches back: each comes again, to any stream of the consumer, when the delay is over. A
+   * batch that is acknowledged already stays so. Errors: as AckTrajectories, and RESOURCE_EXHAUSTED (too many batches
+   * wait to come again).
+   *
+   * @generated from rpc polar.reconstructor.v1.TrajectoryService.NackTrajectories
+   */
+  nackTrajectories: {
+    methodKind: "unary";
+    input: typeof NackTrajectoriesRequestSchema;
+    output: typeof NackTrajectoriesResponseSchema;
+  },
+  /**
+   * SeekConsumer sets where the consumer goes on: everything before counts as acknowledged, everything from there on
+   * comes, what was sent before with redelivered set. Open streams go on from there. Errors: NOT_FOUND (consumer),
+   * OUT_OF_RANGE (not a place between the oldest kept batch and the end of the stream), INVALID_ARGUMENT (no place).
+   *
+   * @generated from rpc polar.reconstructor.v1.TrajectoryService.SeekConsumer
+   */
+  seekConsumer: {
+    methodKind: "unary";
+    input: typeof SeekConsumerRequestSchema;
+    output: typeof SeekConsumerResponseSchema;
+  },
+  /**
+   * DeleteConsumer forgets a consumer; its streams end with NOT_FOUND. A stream opened later makes it anew, at the oldest
+   * kept batch. Errors: NOT_FOUND.
+   *
+   * @generated from rpc polar.reconstructor.v1.TrajectoryService.DeleteConsumer
+   */
+  deleteConsumer: {
+    methodKind: "unary";
+    input: typeof DeleteConsumerRequestSchema;
+    output: typeof DeleteConsumerResponseSchema;
   },
   /**
    * GetTrajectory returns the trajectory of an ended session. Errors: NOT_FOUND, FAILED_PRECONDITION (not ended).
@@ -362,7 +754,7 @@ export declare const TrajectoryService: GenService<{
     output: typeof GetTrajectoryResponseSchema;
   },
   /**
-   * ExportSession streams the recorded calls or the traces of a session as JSON lines in the format of
+   * ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
    * docs/export-format.md. Errors: NOT_FOUND.
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.ExportSession

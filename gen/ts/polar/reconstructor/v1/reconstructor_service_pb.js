@@ -5,13 +5,14 @@
 /* eslint-disable */
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_polar_reconstructor_v1_trajectory } from "./trajectory_pb.js";
 
 /**
  * Describes the file polar/reconstructor/v1/reconstructor_service.proto.
  */
 export const file_polar_reconstructor_v1_reconstructor_service = /*@__PURE__*/
-  fileDesc("CjJwb2xhci9yZWNvbnN0cnVjdG9yL3YxL3JlY29uc3RydWN0b3Jfc2VydmljZS5wcm90bxIWcG9sYXIucmVjb25zdHJ1Y3Rvci52MSJTChlTdHJlYW1UcmFqZWN0b3JpZXNSZXF1ZXN0EhAKCGNvbnN1bWVyGAEgASgJEhMKC21heF91bmFja2VkGAIgASgNEg8KB3Rhc2tfaWQYAyABKAkiVAoaU3RyZWFtVHJhamVjdG9yaWVzUmVzcG9uc2USNgoFYmF0Y2gYASABKAsyJy5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLlRyYWplY3RvcnlCYXRjaCI9ChZBY2tUcmFqZWN0b3JpZXNSZXF1ZXN0EhAKCGNvbnN1bWVyGAEgASgJEhEKCWJhdGNoX2lkcxgCIAMoBCIoChdBY2tUcmFqZWN0b3JpZXNSZXNwb25zZRINCgVmbG9vchgBIAEoBCIqChRHZXRUcmFqZWN0b3J5UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIk8KFUdldFRyYWplY3RvcnlSZXNwb25zZRI2Cgp0cmFqZWN0b3J5GAEgASgLMiIucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5UcmFqZWN0b3J5Im0KFEV4cG9ydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSMAoEa2luZBgCIAEoDjIiLnBvbGFyLnJlY29uc3RydWN0b3IudjEuRXhwb3J0S2luZBIPCgdhdHRlbXB0GAMgASgNIiUKFUV4cG9ydFNlc3Npb25SZXNwb25zZRIMCgRsaW5lGAEgASgJIhYKFExpc3RDb25zdW1lcnNSZXF1ZXN0IkwKFUxpc3RDb25zdW1lcnNSZXNwb25zZRIzCgljb25zdW1lcnMYASADKAsyIC5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkNvbnN1bWVyImYKCENvbnN1bWVyEgwKBG5hbWUYASABKAkSDQoFZmxvb3IYAiABKAQSGQoRYWNrZWRfYWJvdmVfZmxvb3IYAyABKA0SDwoHcGVuZGluZxgEIAEoBBIRCgljb25uZWN0ZWQYBSABKAgqWAoKRXhwb3J0S2luZBIbChdFWFBPUlRfS0lORF9VTlNQRUNJRklFRBAAEhUKEUVYUE9SVF9LSU5EX0NBTExTEAESFgoSRVhQT1JUX0tJTkRfVFJBQ0VTEAIy0gQKEVRyYWplY3RvcnlTZXJ2aWNlEn0KElN0cmVhbVRyYWplY3RvcmllcxIxLnBvbGFyLnJlY29uc3RydWN0b3IudjEuU3RyZWFtVHJhamVjdG9yaWVzUmVxdWVzdBoyLnBvbGFyLnJlY29uc3RydWN0b3IudjEuU3RyZWFtVHJhamVjdG9yaWVzUmVzcG9uc2UwARJyCg9BY2tUcmFqZWN0b3JpZXMSLi5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkFja1RyYWplY3Rvcmllc1JlcXVlc3QaLy5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkFja1RyYWplY3Rvcmllc1Jlc3BvbnNlEmwKDUdldFRyYWplY3RvcnkSLC5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkdldFRyYWplY3RvcnlSZXF1ZXN0Gi0ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5HZXRUcmFqZWN0b3J5UmVzcG9uc2USbgoNRXhwb3J0U2Vzc2lvbhIsLnBvbGFyLnJlY29uc3RydWN0b3IudjEuRXhwb3J0U2Vzc2lvblJlcXVlc3QaLS5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkV4cG9ydFNlc3Npb25SZXNwb25zZTABEmwKDUxpc3RDb25zdW1lcnMSLC5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkxpc3RDb25zdW1lcnNSZXF1ZXN0Gi0ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5MaXN0Q29uc3VtZXJzUmVzcG9uc2ViBnByb3RvMw", [file_polar_reconstructor_v1_trajectory]);
+  fileDesc("CjJwb2xhci9yZWNvbnN0cnVjdG9yL3YxL3JlY29uc3RydWN0b3Jfc2VydmljZS5wcm90bxIWcG9sYXIucmVjb25zdHJ1Y3Rvci52MSLNAQoZU3RyZWFtVHJhamVjdG9yaWVzUmVxdWVzdBIQCghjb25zdW1lchgBIAEoCRITCgttYXhfdW5hY2tlZBgCIAEoDRIPCgd0YXNrX2lkGAMgASgJEhoKEm1heF91bmFja2VkX3Rva2VucxgEIAEoBBIWCg5tZXNzYWdlX3Rva2VucxgFIAEoDRIOCgZzaGFyZWQYBiABKAgSNAoGZmlsdGVyGAcgASgLMiQucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5TdHJlYW1GaWx0ZXIiwQEKDFN0cmVhbUZpbHRlchIaCg1zdGFsZW5lc3NfbWF4GAEgASgESACIAQESHAoPcG9saWN5X3NwYW5fbWF4GAIgASgESAGIAQESGwoTdXNhYmxlX2ZyYWN0aW9uX21pbhgDIAEoARIaChJkcm9wX3plcm9fdmFyaWFuY2UYBCABKAgSGAoQZ3JvdXBfdG9rZW5zX21heBgFIAEoBEIQCg5fc3RhbGVuZXNzX21heEISChBfcG9saWN5X3NwYW5fbWF4IrIBChpTdHJlYW1UcmFqZWN0b3JpZXNSZXNwb25zZRI2CgViYXRjaBgBIAEoCzInLnBvbGFyLnJlY29uc3RydWN0b3IudjEuVHJhamVjdG9yeUJhdGNoEjUKBG1vcmUYAiADKAsyJy5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLlRyYWplY3RvcnlCYXRjaBIWCg5wb2xpY3lfdmVyc2lvbhgDIAEoBBINCgVzZWVrcxgEIAEoBCI9ChZBY2tUcmFqZWN0b3JpZXNSZXF1ZXN0EhAKCGNvbnN1bWVyGAEgASgJEhEKCWJhdGNoX2lkcxgCIAMoBCJAChdBY2tUcmFqZWN0b3JpZXNSZXNwb25zZRINCgVmbG9vchgBIAEoBBIWCg5wb2xpY3lfdmVyc2lvbhgCIAEoBCJgChdOYWNrVHJhamVjdG9yaWVzUmVxdWVzdBIQCghjb25zdW1lchgBIAEoCRIRCgliYXRjaF9pZHMYAiADKAQSEAoIZGVsYXlfbXMYAyABKAQSDgoGcmVhc29uGAQgASgJIisKGE5hY2tUcmFqZWN0b3JpZXNSZXNwb25zZRIPCgd3YWl0aW5nGAEgASgNIqMBChNTZWVrQ29uc3VtZXJSZXF1ZXN0EhAKCGNvbnN1bWVyGAEgASgJEjQKBnRhcmdldBgCIAEoDjIiLnBvbGFyLnJlY29uc3RydWN0b3IudjEuU2Vla1RhcmdldEgAEhIKCGJhdGNoX2lkGAMgASgESAASKgoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAEIECgJ0byIlChRTZWVrQ29uc3VtZXJSZXNwb25zZRINCgVmbG9vchgBIAEoBCIpChVEZWxldGVDb25zdW1lclJlcXVlc3QSEAoIY29uc3VtZXIYASABKAkiGAoWRGVsZXRlQ29uc3VtZXJSZXNwb25zZSIqChRHZXRUcmFqZWN0b3J5UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIk8KFUdldFRyYWplY3RvcnlSZXNwb25zZRI2Cgp0cmFqZWN0b3J5GAEgASgLMiIucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5UcmFqZWN0b3J5Im0KFEV4cG9ydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSMAoEa2luZBgCIAEoDjIiLnBvbGFyLnJlY29uc3RydWN0b3IudjEuRXhwb3J0S2luZBIPCgdhdHRlbXB0GAMgASgNIiUKFUV4cG9ydFNlc3Npb25SZXNwb25zZRIMCgRsaW5lGAEgASgJIhYKFExpc3RDb25zdW1lcnNSZXF1ZXN0IkwKFUxpc3RDb25zdW1lcnNSZXNwb25zZRIzCgljb25zdW1lcnMYASADKAsyIC5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkNvbnN1bWVyIpMDCghDb25zdW1lchIMCgRuYW1lGAEgASgJEg0KBWZsb29yGAIgASgEEhkKEWFja2VkX2Fib3ZlX2Zsb29yGAMgASgNEg8KB3BlbmRpbmcYBCABKAQSEQoJY29ubmVjdGVkGAUgASgIEg8KB3N0cmVhbXMYBiABKA0SDgoGbmFja2VkGAcgASgNEksKDmRyb3BwZWRfZ3JvdXBzGAggAygLMjMucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5Db25zdW1lci5Ecm9wcGVkR3JvdXBzRW50cnkSTwoQZHJvcHBlZF9zZXNzaW9ucxgJIAMoCzI1LnBvbGFyLnJlY29uc3RydWN0b3IudjEuQ29uc3VtZXIuRHJvcHBlZFNlc3Npb25zRW50cnkaNAoSRHJvcHBlZEdyb3Vwc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEaNgoURHJvcHBlZFNlc3Npb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASpZCgpTZWVrVGFyZ2V0EhsKF1NFRUtfVEFSR0VUX1VOU1BFQ0lGSUVEEAASFgoSU0VFS19UQVJHRVRfT0xERVNUEAESFgoSU0VFS19UQVJHRVRfTkVXRVNUEAIqiwEKCkV4cG9ydEtpbmQSGwoXRVhQT1JUX0tJTkRfVU5TUEVDSUZJRUQQABIVChFFWFBPUlRfS0lORF9DQUxMUxABEhYKEkVYUE9SVF9LSU5EX1RSQUNFUxACEhcKE0VYUE9SVF9LSU5EX1JFQ09SRFMQAxIYChRFWFBPUlRfS0lORF9NRVNTQUdFUxAEMqUHChFUcmFqZWN0b3J5U2VydmljZRJ9ChJTdHJlYW1UcmFqZWN0b3JpZXMSMS5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLlN0cmVhbVRyYWplY3Rvcmllc1JlcXVlc3QaMi5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLlN0cmVhbVRyYWplY3Rvcmllc1Jlc3BvbnNlMAEScgoPQWNrVHJhamVjdG9yaWVzEi4ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5BY2tUcmFqZWN0b3JpZXNSZXF1ZXN0Gi8ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5BY2tUcmFqZWN0b3JpZXNSZXNwb25zZRJ1ChBOYWNrVHJhamVjdG9yaWVzEi8ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5OYWNrVHJhamVjdG9yaWVzUmVxdWVzdBowLnBvbGFyLnJlY29uc3RydWN0b3IudjEuTmFja1RyYWplY3Rvcmllc1Jlc3BvbnNlEmkKDFNlZWtDb25zdW1lchIrLnBvbGFyLnJlY29uc3RydWN0b3IudjEuU2Vla0NvbnN1bWVyUmVxdWVzdBosLnBvbGFyLnJlY29uc3RydWN0b3IudjEuU2Vla0NvbnN1bWVyUmVzcG9uc2USbwoORGVsZXRlQ29uc3VtZXISLS5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkRlbGV0ZUNvbnN1bWVyUmVxdWVzdBouLnBvbGFyLnJlY29uc3RydWN0b3IudjEuRGVsZXRlQ29uc3VtZXJSZXNwb25zZRJsCg1HZXRUcmFqZWN0b3J5EiwucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5HZXRUcmFqZWN0b3J5UmVxdWVzdBotLnBvbGFyLnJlY29uc3RydWN0b3IudjEuR2V0VHJhamVjdG9yeVJlc3BvbnNlEm4KDUV4cG9ydFNlc3Npb24SLC5wb2xhci5yZWNvbnN0cnVjdG9yLnYxLkV4cG9ydFNlc3Npb25SZXF1ZXN0Gi0ucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5FeHBvcnRTZXNzaW9uUmVzcG9uc2UwARJsCg1MaXN0Q29uc3VtZXJzEiwucG9sYXIucmVjb25zdHJ1Y3Rvci52MS5MaXN0Q29uc3VtZXJzUmVxdWVzdBotLnBvbGFyLnJlY29uc3RydWN0b3IudjEuTGlzdENvbnN1bWVyc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_polar_reconstructor_v1_trajectory]);
 
 /**
  * Describes the message polar.reconstructor.v1.StreamTrajectoriesRequest.
@@ -21,80 +22,143 @@ export const StreamTrajectoriesRequestSchema = /*@__PURE__*/
   messageDesc(file_polar_reconstructor_v1_reconstructor_service, 0);
 
 /**
+ * Describes the message polar.reconstructor.v1.StreamFilter.
+ * Use `create(StreamFilterSchema)` to create a new message.
+ */
+export const StreamFilterSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 1);
+
+/**
  * Describes the message polar.reconstructor.v1.StreamTrajectoriesResponse.
  * Use `create(StreamTrajectoriesResponseSchema)` to create a new message.
  */
 export const StreamTrajectoriesResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 1);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 2);
 
 /**
  * Describes the message polar.reconstructor.v1.AckTrajectoriesRequest.
  * Use `create(AckTrajectoriesRequestSchema)` to create a new message.
  */
 export const AckTrajectoriesRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 2);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 3);
 
 /**
  * Describes the message polar.reconstructor.v1.AckTrajectoriesResponse.
  * Use `create(AckTrajectoriesResponseSchema)` to create a new message.
  */
 export const AckTrajectoriesResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 3);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 4);
+
+/**
+ * Describes the message polar.reconstructor.v1.NackTrajectoriesRequest.
+ * Use `create(NackTrajectoriesRequestSchema)` to create a new message.
+ */
+export const NackTrajectoriesRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 5);
+
+/**
+ * Describes the message polar.reconstructor.v1.NackTrajectoriesResponse.
+ * Use `create(NackTrajectoriesResponseSchema)` to create a new message.
+ */
+export const NackTrajectoriesResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 6);
+
+/**
+ * Describes the message polar.reconstructor.v1.SeekConsumerRequest.
+ * Use `create(SeekConsumerRequestSchema)` to create a new message.
+ */
+export const SeekConsumerRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 7);
+
+/**
+ * Describes the message polar.reconstructor.v1.SeekConsumerResponse.
+ * Use `create(SeekConsumerResponseSchema)` to create a new message.
+ */
+export const SeekConsumerResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 8);
+
+/**
+ * Describes the message polar.reconstructor.v1.DeleteConsumerRequest.
+ * Use `create(DeleteConsumerRequestSchema)` to create a new message.
+ */
+export const DeleteConsumerRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 9);
+
+/**
+ * Describes the message polar.reconstructor.v1.DeleteConsumerResponse.
+ * Use `create(DeleteConsumerResponseSchema)` to create a new message.
+ */
+export const DeleteConsumerResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 10);
 
 /**
  * Describes the message polar.reconstructor.v1.GetTrajectoryRequest.
  * Use `create(GetTrajectoryRequestSchema)` to create a new message.
  */
 export const GetTrajectoryRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 4);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 11);
 
 /**
  * Describes the message polar.reconstructor.v1.GetTrajectoryResponse.
  * Use `create(GetTrajectoryResponseSchema)` to create a new message.
  */
 export const GetTrajectoryResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 5);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 12);
 
 /**
  * Describes the message polar.reconstructor.v1.ExportSessionRequest.
  * Use `create(ExportSessionRequestSchema)` to create a new message.
  */
 export const ExportSessionRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 6);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 13);
 
 /**
  * Describes the message polar.reconstructor.v1.ExportSessionResponse.
  * Use `create(ExportSessionResponseSchema)` to create a new message.
  */
 export const ExportSessionResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 7);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 14);
 
 /**
  * Describes the message polar.reconstructor.v1.ListConsumersRequest.
  * Use `create(ListConsumersRequestSchema)` to create a new message.
  */
 export const ListConsumersRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 8);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 15);
 
 /**
  * Describes the message polar.reconstructor.v1.ListConsumersResponse.
  * Use `create(ListConsumersResponseSchema)` to create a new message.
  */
 export const ListConsumersResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 9);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 16);
 
 /**
  * Describes the message polar.reconstructor.v1.Consumer.
  * Use `create(ConsumerSchema)` to create a new message.
  */
 export const ConsumerSchema = /*@__PURE__*/
-  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 10);
+  messageDesc(file_polar_reconstructor_v1_reconstructor_service, 17);
+
+/**
+ * Describes the enum polar.reconstructor.v1.SeekTarget.
+ */
+export const SeekTargetSchema = /*@__PURE__*/
+  enumDesc(file_polar_reconstructor_v1_reconstructor_service, 0);
+
+/**
+ * SeekTarget is a named place of the trajectory stream.
+ *
+ * @generated from enum polar.reconstructor.v1.SeekTarget
+ */
+export const SeekTarget = /*@__PURE__*/
+  tsEnum(SeekTargetSchema);
 
 /**
  * Describes the enum polar.reconstructor.v1.ExportKind.
  */
 export const ExportKindSchema = /*@__PURE__*/
-  enumDesc(file_polar_reconstructor_v1_reconstructor_service, 0);
+  enumDesc(file_polar_reconstructor_v1_reconstructor_service, 1);
 
 /**
  * ExportKind is what to export.

@@ -50,7 +50,8 @@ export declare type TrajectoryBatch = Message<"polar.reconstructor.v1.Trajectory
   trajectories: Trajectory[];
 
   /**
-   * True when this batch was sent to this consumer before and not acknowledged.
+   * True when this batch may have been sent to this consumer before: it was not acknowledged, or a seek went back
+   * behind it.
    *
    * @generated from field: bool redelivered = 5;
    */
@@ -69,6 +70,43 @@ export declare type TrajectoryBatch = Message<"polar.reconstructor.v1.Trajectory
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
   metadata?: JsonObject | undefined;
+
+  /**
+   * The policy version that was current when this batch was sent. A trajectory's staleness is this less its
+   * policy_version_min.
+   *
+   * @generated from field: uint64 policy_version = 8;
+   */
+  policyVersion: bigint;
+
+  /**
+   * It is sent for the n-th time to this consumer, from 1. All times before a seek count as one.
+   *
+   * @generated from field: uint32 delivery_count = 9;
+   */
+  deliveryCount: number;
+
+  /**
+   * Rule for groups of the stream's filter that it breaks (see StreamFilter), or sessions_dropped where rules for
+   * sessions left no traces in it; its trajectories then have none. Empty: it is whole.
+   *
+   * @generated from field: string dropped_reason = 10;
+   */
+  droppedReason: string;
+
+  /**
+   * How many times this consumer has given it back.
+   *
+   * @generated from field: uint32 nack_count = 11;
+   */
+  nackCount: number;
+
+  /**
+   * What it said last when it gave it back.
+   *
+   * @generated from field: string nack_reason = 12;
+   */
+  nackReason: string;
 };
 
 /**
@@ -161,14 +199,14 @@ export declare type Trajectory = Message<"polar.reconstructor.v1.Trajectory"> & 
   builder: string;
 
   /**
-   * Smallest policy version of a call in it; 0 where the engine tells none.
+   * Smallest policy version that sampled a trained id of it; 0 where the engine tells none.
    *
    * @generated from field: uint64 policy_version_min = 12;
    */
   policyVersionMin: bigint;
 
   /**
-   * Largest policy version of a call in it.
+   * Largest one.
    *
    * @generated from field: uint64 policy_version_max = 13;
    */
@@ -187,6 +225,20 @@ export declare type Trajectory = Message<"polar.reconstructor.v1.Trajectory"> & 
    * @generated from field: google.protobuf.Struct evaluation = 15;
    */
   evaluation?: JsonObject | undefined;
+
+  /**
+   * Configuration of the builder as the task gave it; unset: all defaults.
+   *
+   * @generated from field: google.protobuf.Struct builder_config = 16;
+   */
+  builderConfig?: JsonObject | undefined;
+
+  /**
+   * Rule for sessions of the stream's filter that it breaks (see StreamFilter): its traces are left out. Empty: none.
+   *
+   * @generated from field: string dropped_reason = 20;
+   */
+  droppedReason: string;
 };
 
 /**
@@ -285,11 +337,18 @@ export declare type CallSpan = Message<"polar.reconstructor.v1.CallSpan"> & {
   policyVersion: bigint;
 
   /**
-   * Why ids of it are masked; empty when all are trained.
+   * Why ids of it are masked; empty when all are trained, several reasons by commas.
    *
    * @generated from field: string masked_reason = 6;
    */
   maskedReason: string;
+
+  /**
+   * Runs of its ids by the weights that sampled them, in order; empty where all are policy_version's.
+   *
+   * @generated from field: repeated polar.reconstructor.v1.PolicyRun policy_runs = 7;
+   */
+  policyRuns: PolicyRun[];
 };
 
 /**
@@ -297,6 +356,40 @@ export declare type CallSpan = Message<"polar.reconstructor.v1.CallSpan"> & {
  * Use `create(CallSpanSchema)` to create a new message.
  */
 export declare const CallSpanSchema: GenMessage<CallSpan>;
+
+/**
+ * PolicyRun is a run of sampled ids with one version of the weights.
+ *
+ * @generated from message polar.reconstructor.v1.PolicyRun
+ */
+export declare type PolicyRun = Message<"polar.reconstructor.v1.PolicyRun"> & {
+  /**
+   * Version of the weights.
+   *
+   * @generated from field: uint64 policy_version = 1;
+   */
+  policyVersion: bigint;
+
+  /**
+   * Index of its first id in response_ids.
+   *
+   * @generated from field: uint32 start = 2;
+   */
+  start: number;
+
+  /**
+   * Number of ids, at least 1.
+   *
+   * @generated from field: uint32 length = 3;
+   */
+  length: number;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.PolicyRun.
+ * Use `create(PolicyRunSchema)` to create a new message.
+ */
+export declare const PolicyRunSchema: GenMessage<PolicyRun>;
 
 /**
  * Drift is one place where a call does not append.

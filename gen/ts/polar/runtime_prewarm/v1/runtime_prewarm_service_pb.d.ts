@@ -315,6 +315,13 @@ export declare type ExecRequest = Message<"polar.runtime_prewarm.v1.ExecRequest"
    * @generated from field: bool proxy_access = 8;
    */
   proxyAccess: boolean;
+
+  /**
+   * Written before the command starts, as by PutFiles; the command's limit does not run meanwhile.
+   *
+   * @generated from field: repeated polar.common.v1.UploadFile files = 9;
+   */
+  files: UploadFile[];
 };
 
 /**
@@ -731,7 +738,8 @@ export declare const RuntimeService: GenService<{
   /**
    * Exec runs one command; output comes as it is written, the result last. When the caller leaves, or the limit is
    * reached, the whole process tree is killed. One exec at a time in one sandbox.
-   * Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start).
+   * Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start), those of
+   * PutFiles.
    *
    * @generated from rpc polar.runtime_prewarm.v1.RuntimeService.Exec
    */
