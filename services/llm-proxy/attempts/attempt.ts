@@ -132,7 +132,9 @@ export class Attempt {
   /** Write the next record; durable when it returns. Throws RECORD_NOT_WRITTEN. */
   record(draft: Draft): Promise<Completion> {
     const written = this.#writing.then(() => this.#write(draft));
-    this.#writing = written.catch(() => {});
+    // Nothing of the record is held until the next one.
+    const over = (): void => {};
+    this.#writing = written.then(over, over);
     return written;
   }
 

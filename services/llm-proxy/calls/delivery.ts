@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { PolarError } from '../../common/errors.ts';
 import type { Dialect, StreamWriter } from '../dialects/dialect.ts';
-import type { JsonObject } from '../domain/json.ts';
-import { sendError, sendJson } from '../http/answer.ts';
+import { sendError, sendText } from '../http/answer.ts';
 import { EventRelay } from '../http/event-relay.ts';
 
 export class Delivery {
@@ -67,10 +66,10 @@ export class Delivery {
     for (const relay of this.#requests.values()) relay?.end(events);
   }
 
-  /** Send a whole reply. */
-  whole(body: JsonObject): void {
+  /** Send a whole reply, written as JSON. */
+  whole(text: string): void {
     this.#over = true;
-    for (const response of this.#requests.keys()) sendJson(response, 200, body);
+    for (const response of this.#requests.keys()) sendText(response, 200, text);
   }
 
   /** Tell all what went wrong: with a status where nothing has gone out, else as the dialect ends a broken stream. */

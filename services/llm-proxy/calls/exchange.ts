@@ -1,11 +1,10 @@
 // What whole and streamed calls share: the request's side of a record, and writing it.
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors.ts';
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
 import type { Draft, GoesOn } from '../domain/attempt-state.ts';
+import type { CompletionFields as Fields } from '../domain/completion.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
@@ -13,6 +12,7 @@ import type { RoleFound } from '../domain/roles.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { settingsKey } from '../domain/template-settings.ts';
 import {
+  idColumn,
   knowsPrompt,
   logprobColumn,
   policyVersionOf,
@@ -63,8 +63,6 @@ export interface Ending {
   readonly usage: JsonObject;
   readonly error?: unknown;
 }
-
-type Fields = Exclude<MessageInitShape<typeof CompletionSchema>, Completion>;
 
 export class Exchange implements Disposable {
   readonly parts: ExchangeParts;
@@ -189,7 +187,7 @@ export class Exchange implements Disposable {
     const counted = usageOf(usage, choice.index, lengths) ?? countOfUnknown(sampled);
     return {
       ...promptOf(tried.tokens),
-      sampledIds: new Int32Array(sampled.ids ?? []),
+      sampledIds: idColumn(sampled),
       ...this.prepare(),
       reply: cancelled || choice.reply === undefined ? undefined : digestMessage(choice.reply),
       fields: {

@@ -1,5 +1,6 @@
 // A call without a stream: the reply goes out when its record is durable.
 import { PolarError } from '../../common/errors.ts';
+import type { ReplyWriter } from '../dialects/dialect.ts';
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { finishReasonOf } from '../domain/reply.ts';
 import type { PlacedCall } from '../engines/placed-call.ts';
@@ -14,11 +15,16 @@ export async function wholeReply(exchange: Exchange): Promise<void> {
   const choices = choicesOf(tried, reply);
   const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
   const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
-  await exchange.record({ tried, choices: kept, usage: objectOf(reply['usage']), error });
+  const recorded = exchange.record({ tried, choices: kept, usage: objectOf(reply['usage']), error });
+  // Written while the record is on its way, so that nothing of the engine's reply need wait for it.
+  const [text] = await Promise.all([written(writer, reply), recorded]);
   if (error !== undefined) throw error;
   call.signal.throwIfAborted();
-  delivery.whole(writer.whole(reply));
+  delivery.whole(text);
 }
+
+const written = async (writer: ReplyWriter, reply: JsonObject): Promise<string> =>
+  JSON.stringify(writer.whole(reply));
 
 function choicesOf(tried: PlacedCall, reply: JsonObject): Choice[] {
   const choices = arrayOf(reply['choices']).filter(isObject);

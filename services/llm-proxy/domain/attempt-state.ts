@@ -1,10 +1,10 @@
 // What the proxy knows of one attempt: its token tree, what its records have said, and the next record.
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { packIds, unpackIds } from '../../common/columns.ts';
 import { Conversations } from '../../common/conversations.ts';
 import { PolarError } from '../../common/errors.ts';
 import { joined, startsWith } from './bridge.ts';
+import { type CompletionFields, completionOf } from './completion.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
@@ -24,7 +24,7 @@ export interface Draft {
   /** Unset: it was not delivered. */
   readonly reply: Digested | undefined;
   /** All other fields. */
-  readonly fields: MessageInitShape<typeof CompletionSchema>;
+  readonly fields: CompletionFields;
 }
 
 /** The ids of a recorded call: its prompt, then what was sampled. */
@@ -119,7 +119,7 @@ export class AttemptState {
     const baseMessageCount = this.#history.shared(base.index, digests);
     // What the base's messages say is in the records.
     const said = [...draft.messages.slice(baseMessageCount), draft.tools, draft.reply];
-    return create(CompletionSchema, {
+    return completionOf({
       ...draft.fields,
       index: this.calls,
       baseIndex: base.index,

@@ -3,9 +3,6 @@
 import type { JsonObject, JsonValue } from './json.ts';
 import type { BodySource } from './known-body.ts';
 
-/** Pieces below this are put together, as each costs more to send than to copy. */
-const COPIED_BYTES_MAX = 64 * 1024;
-
 /** A request body in the order of its members; `source` is where its messages come from, if from anywhere. */
 export function engineText(body: JsonObject, source: BodySource | undefined): Buffer[] {
   const { messages } = body;
@@ -70,8 +67,7 @@ class Pieces {
 
   end(): Buffer[] {
     this.#flush();
-    const sizeBytes = this.#done.reduce((sum, { length }) => sum + length, 0);
-    return sizeBytes < COPIED_BYTES_MAX ? [Buffer.concat(this.#done, sizeBytes)] : this.#done;
+    return this.#done;
   }
 
   #flush(): void {

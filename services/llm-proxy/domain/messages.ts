@@ -10,25 +10,30 @@ export interface Digested {
   readonly value: JsonValue;
 }
 
-/** Digests of the objects that have one: those of a known body are the very same from turn to turn. */
-const known = new WeakMap<object, Digested>();
+/**
+ * Digests of the objects that have one: those of a known body are the very same from turn to turn. Not with the objects
+ * themselves: V8's small collections keep what a WeakMap holds, so that no message would be gone before a large one.
+ */
+const known = new WeakMap<object, string>();
 
-const knownOf = (value: JsonValue): Digested | undefined =>
-  typeof value === 'object' && value !== null ? known.get(value) : undefined;
-
-function digested(value: JsonValue, content: JsonValue): Digested {
-  const one = { digest: sha256Half(canonicalJson(content)), value };
-  if (typeof value === 'object' && value !== null) known.set(value, one);
-  return one;
+function digested(value: JsonValue, contentOf: (value: JsonValue) => JsonValue): Digested {
+  if (typeof value !== 'object' || value === null) return { digest: digestOf(contentOf(value)), value };
+  let digest = known.get(value);
+  if (digest === undefined) {
+    digest = digestOf(contentOf(value));
+    known.set(value, digest);
+  }
+  return { digest, value };
 }
 
+const digestOf = (content: JsonValue): string => sha256Half(canonicalJson(content));
+
 /** The message must not be changed afterwards. */
-export const digestMessage = (message: JsonValue): Digested =>
-  knownOf(message) ?? digested(message, contentOf(message));
+export const digestMessage = (message: JsonValue): Digested => digested(message, contentOf);
 
 /** The tools must not be changed afterwards. */
 export const digestTools = (tools: readonly JsonValue[]): Digested =>
-  knownOf(tools as JsonValue[]) ?? digested(tools as JsonValue[], tools as JsonValue[]);
+  digested(tools as JsonValue[], (value) => value);
 
 /**
  * What a message says, without what harnesses change when they send it back: an empty content may be null, "" or

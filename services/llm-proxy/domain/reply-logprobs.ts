@@ -2,6 +2,7 @@
 // numbers are read from the text; the entries themselves are parsed only if somebody looks at them.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import { parseLenient } from './lenient-json.ts';
+import { logprobOf } from './logprob.ts';
 
 /** In front of the entries. No string can hold it: it would have to escape the quotes. */
 const OPENING = '"logprobs":{"content":[';
@@ -13,28 +14,35 @@ interface Entries {
   readonly logprobs: readonly number[];
 }
 
-/** Logprobs of entries that nobody has looked at, by the `logprobs` of their choice. */
-const unread = new WeakMap<object, readonly number[]>();
+/** What is known of entries that nobody has looked at, on the `logprobs` of their choice. */
+const UNREAD = Symbol('unread');
+
+interface Unread {
+  readonly logprobs: readonly number[];
+  /** The entries' bytes, a character for each. */
+  readonly text: string;
+}
+
+const unreadOf = (logprobs: object): Unread | undefined => (logprobs as { [UNREAD]?: Unread })[UNREAD];
 
 /** The logprobs of a choice's `logprobs`, where its entries were not parsed. */
-export const unreadLogprobs = (logprobs: object): readonly number[] | undefined => unread.get(logprobs);
+export const unreadLogprobs = (logprobs: object): readonly number[] | undefined =>
+  unreadOf(logprobs)?.logprobs;
 
-/** The reply; undefined: it is no JSON. */
+/** The reply; undefined: it is no JSON. Nothing of it is kept. */
 export function parseReply(bytes: Buffer): JsonValue | undefined {
-  const all = entriesIn(bytes);
+  // A character for each byte.
+  const text = bytes.includes(OPENING) ? bytes.toString('latin1') : '';
+  const all = entriesIn(text);
   const value = all && parseLenient(withoutEntries(bytes, all));
-  if (all !== undefined && isObject(value) && restored(value, all, bytes)) return value;
+  if (all !== undefined && isObject(value) && restored(value, all, text)) return value;
   return parseLenient(bytes.toString('utf8'));
 }
 
 /** Of all choices in their order; undefined: one of them is not what it seems. */
-function entriesIn(bytes: Buffer): Entries[] | undefined {
-  const first = bytes.indexOf(OPENING);
+function entriesIn(text: string): Entries[] | undefined {
   const all: Entries[] = [];
-  if (first < 0) return all;
-  // A character for each byte.
-  const text = bytes.toString('latin1');
-  for (let at = first; at >= 0; at = text.indexOf(OPENING, all.at(-1)?.close)) {
+  for (let at = text.indexOf(OPENING); at >= 0; at = text.indexOf(OPENING, all.at(-1)?.close)) {
     const entries = entriesFrom(text, at + OPENING.length - 1);
     if (entries === undefined) return undefined;
     all.push(entries);
@@ -54,32 +62,41 @@ function withoutEntries(bytes: Buffer, all: readonly Entries[]): string {
 }
 
 /** Whether all entries have found their choice. */
-function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer): boolean {
-  const found = arrayOf(reply['choices']).filter((choice) => {
-    const logprobs = objectOf(objectOf(choice)['logprobs']);
-    const { content } = logprobs;
+function restored(reply: JsonObject, all: readonly Entries[], text: string): boolean {
+  let found = 0;
+  for (const choice of arrayOf(reply['choices']).map(objectOf)) {
+    const { content, ...others } = objectOf(choice['logprobs']);
     const entries = typeof content === 'number' ? all[-1 - content] : undefined;
-    if (entries === undefined) return false;
-    unread.set(logprobs, entries.logprobs);
-    showEntries(logprobs, () => bytes.toString('utf8', entries.open, entries.close + 1));
-    return true;
-  });
-  return found.length === all.length;
+    if (entries === undefined) continue;
+    const { logprobs, open, close } = entries;
+    choice['logprobs'] = unread({ logprobs, text: text.slice(open, close + 1) }, others);
+    found++;
+  }
+  return found === all.length;
 }
 
-/** The entries are there when they are asked for. */
-function showEntries(logprobs: JsonObject, text: () => string): void {
-  const shown = { enumerable: true, configurable: true };
-  const set = (value: unknown): void => {
-    Object.defineProperty(logprobs, 'content', { ...shown, value, writable: true });
-  };
-  const get = (): JsonValue => {
-    const value = parseLenient(text()) ?? null;
-    set(value);
-    return value;
-  };
-  Object.defineProperty(logprobs, 'content', { ...shown, get, set });
+/** A choice's `logprobs`: the entries are there when they are asked for. */
+function unread(entries: Unread, others: JsonObject): JsonObject {
+  const logprobs = Object.defineProperty({}, 'content', WHEN_ASKED);
+  Object.defineProperty(logprobs, UNREAD, { value: entries });
+  return Object.assign(logprobs, others);
 }
+
+const SHOWN = { enumerable: true, configurable: true };
+
+/** The same for all of them, as V8 makes a hidden class for each one that is not. */
+const WHEN_ASKED = {
+  ...SHOWN,
+  get(this: object): JsonValue {
+    const text = unreadOf(this)?.text ?? '';
+    const value = parseLenient(Buffer.from(text, 'latin1').toString('utf8')) ?? null;
+    Object.defineProperty(this, 'content', { ...SHOWN, value, writable: true });
+    return value;
+  },
+  set(this: object, value: unknown): void {
+    Object.defineProperty(this, 'content', { ...SHOWN, value, writable: true });
+  },
+};
 
 const BYTES = String.raw`"bytes":(?:null|\[[\d,]*\])`;
 const UP_TO_NUMBER = String.raw`\{(?:"id":\d+,)?"token":"(?:[^"\\]|\\.)*",(?:${BYTES},)?"logprob":`;
@@ -96,7 +113,7 @@ function entriesFrom(text: string, open: number): Entries | undefined {
   if (!FIRST.test(text)) return undefined;
   const number = new NumberReader(text, FIRST.lastIndex);
   for (;;) {
-    logprobs.push(number.read());
+    logprobs.push(logprobOf(number.read()));
     NEXT.lastIndex = number.at;
     if (!NEXT.test(text)) return undefined;
     number.at = NEXT.lastIndex;

@@ -14,7 +14,8 @@ interface Vertex {
   /** Ids before this run. */
   depth: number;
   ids: Int32Array;
-  readonly children: Map<number, Vertex>;
+  /** By their first id; unset: none. */
+  children: Map<number, Vertex> | undefined;
   /** A call that goes through this run. */
   readonly through: number;
   /** A call whose ids end with this run, -1 for none. */
@@ -75,7 +76,7 @@ export class TokenTree {
     let at = this.#ends[behind] ?? this.#root;
     let done = 0;
     for (;;) {
-      const child = done < prompt.length ? at.children.get(prompt[done] as number) : undefined;
+      const child = done < prompt.length ? at.children?.get(prompt[done] as number) : undefined;
       if (child === undefined) break;
       const n = shared(child.ids, 0, prompt, done);
       done += n;
@@ -112,10 +113,10 @@ export class TokenTree {
     let at = from;
     let done = 0;
     while (done < fresh.length) {
-      const child = at.children.get(fresh[done] as number);
+      const child = at.children?.get(fresh[done] as number);
       if (child === undefined) {
         const leaf = vertex(at, endOf(at), fresh.subarray(done), this.size, -1);
-        at.children.set(fresh[done] as number, leaf);
+        adopt(at, leaf);
         return leaf;
       }
       const n = shared(child.ids, 0, fresh, done);
@@ -133,17 +134,22 @@ function vertex(
   through: number,
   ending: number,
 ): Vertex {
-  return { parent, depth, ids, children: new Map(), through, ending };
+  return { parent, depth, ids, children: undefined, through, ending };
+}
+
+function adopt(parent: Vertex, child: Vertex): void {
+  parent.children ??= new Map();
+  parent.children.set(child.ids[0] as number, child);
 }
 
 /** The vertex that ends after the first `n` ids of this one; the lower part keeps its identity. */
 function split(lower: Vertex, n: number): Vertex {
   if (n === lower.ids.length) return lower;
   const upper = vertex(lower.parent, lower.depth, lower.ids.subarray(0, n), lower.through, -1);
-  lower.parent?.children.set(lower.ids[0] as number, upper);
+  if (lower.parent !== undefined) adopt(lower.parent, upper);
   lower.ids = lower.ids.subarray(n);
   lower.depth += n;
   lower.parent = upper;
-  upper.children.set(lower.ids[0] as number, lower);
+  adopt(upper, lower);
   return upper;
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { unpackFloats } from '../../common/columns.ts';
 import { idsOf } from './json.ts';
+import { logprobOf } from './logprob.ts';
 import {
   addLogprobs,
   addSampled,
   logprobColumn,
-  logprobOf,
   noTokens,
   policyVersionOf,
   sampledOf,

@@ -2,10 +2,8 @@
 import { packFloats } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
+import { logprobOf } from './logprob.ts';
 import { unreadLogprobs } from './reply-logprobs.ts';
-
-/** vLLM's word for no logprob. */
-const SENTINEL = -9998;
 
 /** Replies of one call. */
 export const CHOICES_MAX = 128;
@@ -19,8 +17,8 @@ export interface WeightSpan {
 
 /** What was sampled for one choice. */
 export interface Sampled {
-  /** Unset: the engine has not told. */
-  ids: number[] | undefined;
+  /** Unset: the engine has not told. A column as long as all came at once. */
+  ids: number[] | Int32Array | undefined;
   /** As told so far; a hole is NaN. */
   logprobs: number[];
 }
@@ -68,27 +66,32 @@ export function sampledOf(tokens: Tokens, index: number): Sampled {
   return sampled;
 }
 
-/** A logprob; what is none (null, -9999, infinite, positive) is a hole. */
-export const logprobOf = (value: JsonValue | undefined): number =>
-  typeof value === 'number' && value > SENTINEL && value <= 0 ? value : Number.NaN;
-
 /** Add ids that were sampled. */
 export function addSampled(sampled: Sampled, ids: Int32Array): void {
-  sampled.ids ??= [];
-  for (const id of ids) sampled.ids.push(id);
+  const { ids: known } = sampled;
+  if (known === undefined) sampled.ids = ids;
+  else {
+    const all = known instanceof Int32Array ? [...known] : known;
+    for (const id of ids) all.push(id);
+    sampled.ids = all;
+  }
 }
 
 /** Add the logprobs of a choice in the form of the OpenAI dialect. */
 export function addLogprobs(sampled: Sampled, choice: JsonObject): void {
   const known = unreadLogprobs(objectOf(choice['logprobs']));
   if (known !== undefined) {
-    for (const value of known) sampled.logprobs.push(logprobOf(value));
+    sampled.logprobs = sampled.logprobs.concat(known);
     return;
   }
   for (const entry of arrayOf(objectOf(choice['logprobs'])['content'])) {
     sampled.logprobs.push(logprobOf(objectOf(entry)['logprob']));
   }
 }
+
+/** The ids as a column; empty where the engine has not told. */
+export const idColumn = ({ ids = [] }: Sampled): Int32Array =>
+  ids instanceof Int32Array ? ids : new Int32Array(ids);
 
 /** The logprobs as a column; unset where the engine gave none or not one for each id. */
 export function logprobColumn({ ids, logprobs }: Sampled): Uint8Array | undefined {

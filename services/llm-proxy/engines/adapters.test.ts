@@ -16,9 +16,14 @@ function read(adapter: EngineAdapter, chunks: JsonObject[]): Tokens {
   return tokens;
 }
 
+const idsIn = (tokens: Tokens): number[] | undefined => {
+  const { ids } = sampledOf(tokens, 0);
+  return ids && [...ids];
+};
+
 const plain = (tokens: Tokens): object => ({
   promptIds: tokens.promptIds && [...tokens.promptIds],
-  sampledIds: sampledOf(tokens, 0).ids,
+  sampledIds: idsIn(tokens),
   logprobs: sampledOf(tokens, 0).logprobs,
   weightVersion: tokens.weightVersion,
 });
@@ -66,7 +71,7 @@ describe('vllm adapter', () => {
     vllm.readReply({ choices: [{ message: {}, logprobs: null }] }, tokens);
     expect(plain(tokens)).to.include({ promptIds: undefined, sampledIds: undefined });
     vllm.readReply({ choices: [{ token_ids: [] }], prompt_token_ids: [4] }, tokens);
-    expect(sampledOf(tokens, 0).ids).to.deep.equal([]);
+    expect(idsIn(tokens)).to.deep.equal([]);
   });
 });
 
@@ -104,7 +109,7 @@ describe('sglang adapter', () => {
     const other = { ...choice, index: 1, response_token_ids: [9], meta_info: {}, logprobs: content(-2) };
     sglang.readReply({ choices: [choice, other] }, tokens);
     sglang.readChunk({ choices: [], sglext: { input_ids: [1], output_ids: [[3], [4]] } }, tokens);
-    expect(sampledOf(tokens, 0).ids).to.deep.equal([1600, 1318, 3]);
+    expect(idsIn(tokens)).to.deep.equal([1600, 1318, 3]);
     expect(sampledOf(tokens, 1)).to.deep.equal({ ids: [9, 4], logprobs: [-2] });
   });
 
@@ -118,7 +123,7 @@ describe('sglang adapter', () => {
     const tokens = noTokens();
     const { response_token_ids: _, ...older } = choice;
     sglang.readReply({ choices: [older] }, tokens);
-    expect(sampledOf(tokens, 0).ids).to.deep.equal([1600, 1318]);
+    expect(idsIn(tokens)).to.deep.equal([1600, 1318]);
   });
 
   it('reads a stream, whose last chunk has the ids', () => {

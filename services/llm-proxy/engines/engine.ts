@@ -13,7 +13,7 @@ import { ADAPTERS } from './adapters.ts';
 import type { ApiKey } from './api-key.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
-import { type Answer, EngineConnection, readBytes, tooLarge, unavailable } from './http.ts';
+import { type Answer, EngineConnection, readWhole, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
 import type { Taker } from './taker.ts';
 
@@ -29,6 +29,9 @@ function piecesOf(body: RequestBody | undefined): readonly Buffer[] | undefined 
   if (body === undefined || Array.isArray(body)) return body;
   return [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))];
 }
+
+const textOfBytes = (bytes: Buffer): string => bytes.toString('utf8');
+const parseBytes = (bytes: Buffer): JsonValue | undefined => parseLenient(textOfBytes(bytes));
 
 export interface Probe {
   readonly model: string;
@@ -69,25 +72,27 @@ export class Engine implements Disposable {
 
   /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
   async whole(body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
-    const bytes = await this.#bytes(await this.#request('POST', CHAT, body, signal), signal);
-    const reply = this.#object(parseReply(bytes), () => bytes.toString('utf8'));
-    this.health.answered();
-    return reply;
+    return await this.#request('POST', CHAT, body, signal, (answer) =>
+      this.#json(answer, signal, parseReply),
+    );
   }
 
   /** POST to another path than that of chats; bytes go out as they are. Throws as `whole`. */
   async ask(path: string, body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
-    return await this.#json(await this.#request('POST', path, body, signal), signal);
+    return await this.#request('POST', path, body, signal, (answer) => this.#json(answer, signal));
   }
 
   /** GET. Throws as `whole`. */
   async get(path: string, signal: AbortSignal): Promise<JsonObject> {
-    return await this.#json(await this.#request('GET', path, undefined, signal), signal);
+    return await this.#request('GET', path, undefined, signal, (answer) => this.#json(answer, signal));
   }
 
   /** One try of a chat call, chunk by chunk up to [DONE]. Throws as `whole`, ENGINE_STREAM_CUT, and what `to` throws. */
   async stream(body: RequestBody, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
-    const answer = await this.#request('POST', CHAT, body, signal);
+    await this.#request('POST', CHAT, body, signal, (answer) => this.#stream(answer, to, signal));
+  }
+
+  async #stream(answer: Answer, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     if (!answer.contentType.includes('event-stream')) {
       throw noStream(this.name, await this.#text(answer, signal));
     }
@@ -117,34 +122,44 @@ export class Engine implements Disposable {
     const limit = withTimeout(ENGINE_PROBE_MS, signal);
     try {
       const answer = await this.#connection.request('GET', METRICS, undefined, limit);
-      const bytes = await readBytes(answer, this.name, limit);
-      return answer.status === 200 ? loadIn(bytes.toString('utf8')) : undefined;
+      const text = await readWhole(answer, this.name, limit, textOfBytes);
+      return answer.status === 200 ? loadIn(text) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  /** The answer if its status is 200. */
-  async #request(
+  /** What comes of an answer of status 200: `use` gets it with its head, so that what follows is read as it comes. */
+  async #request<T>(
     method: 'GET' | 'POST',
     path: string,
     body: RequestBody | undefined,
     signal: AbortSignal,
-  ): Promise<Answer> {
-    const response = await this.#connection.request(method, path, piecesOf(body), signal).catch((error) => {
+    use: (answer: Answer) => Promise<T>,
+  ): Promise<T> {
+    let used: Promise<T> | undefined;
+    const onHead = (answer: Answer): void => {
+      if (answer.status === 200) used = use(answer);
+    };
+    const sent = this.#connection.request(method, path, piecesOf(body), signal, onHead);
+    const answer = await sent.catch((error) => {
       if (!signal.aborted) this.health.failed();
       throw error;
     });
-    if (response.status === 200) return response;
+    if (used !== undefined) return await used;
     // The model may have gone with another start of the engine.
-    if (response.status === 404) this.#modelFound = undefined;
-    throw await this.#failure(response, signal);
+    if (answer.status === 404) this.#modelFound = undefined;
+    throw await this.#failure(answer, signal);
   }
 
-  async #json(response: Answer, signal: AbortSignal): Promise<JsonObject> {
-    const value = this.#parse(await this.#text(response, signal));
+  async #json(answer: Answer, signal: AbortSignal, parse = parseBytes): Promise<JsonObject> {
+    const { value, text } = await this.#whole(answer, signal, (bytes) => {
+      const value = parse(bytes);
+      return { value, text: isObject(value) ? '' : textOfBytes(bytes) };
+    });
+    const object = this.#object(value, text);
     this.health.answered();
-    return value;
+    return object;
   }
 
   async #failure(response: Answer, signal: AbortSignal): Promise<PolarError> {
@@ -158,13 +173,13 @@ export class Engine implements Disposable {
     return failureOfStatus(this.name, status, this.#key?.without(status, message) ?? message, retryAfterMs);
   }
 
-  async #text(response: Answer, signal: AbortSignal): Promise<string> {
-    return (await this.#bytes(response, signal)).toString('utf8');
+  async #text(answer: Answer, signal: AbortSignal): Promise<string> {
+    return await this.#whole(answer, signal, textOfBytes);
   }
 
-  async #bytes(response: Answer, signal: AbortSignal): Promise<Buffer> {
+  async #whole<T>(answer: Answer, signal: AbortSignal, read: (bytes: Buffer) => T): Promise<T> {
     try {
-      return await readBytes(response, this.name, signal);
+      return await readWhole(answer, this.name, signal, read);
     } catch (error) {
       if (!signal.aborted) this.health.failed();
       throw error;
@@ -206,7 +221,7 @@ export class Engine implements Disposable {
   }
 
   #chunk(value: JsonValue | undefined, data: string): JsonObject {
-    const chunk = this.#object(value, () => data);
+    const chunk = this.#object(value, data);
     if (isObject(chunk['error'])) throw this.#failureOf(chunk['error']);
     return chunk;
   }
@@ -217,14 +232,11 @@ export class Engine implements Disposable {
     return this.#said(status, textOf(message) ?? 'error in the stream');
   }
 
-  #parse(text: string): JsonObject {
-    return this.#object(parseLenient(text), () => text);
-  }
-
-  #object(value: JsonValue | undefined, text: () => string): JsonObject {
+  /** `text` is where it was read. */
+  #object(value: JsonValue | undefined, text: string): JsonObject {
     if (isObject(value)) return value;
     this.health.failed();
-    throw notJson(this.name, text());
+    throw notJson(this.name, text);
   }
 
   #cut(error: unknown): PolarError {

@@ -3,6 +3,7 @@ import { PolarError } from '../../common/errors.ts';
 import { ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { ApiKey } from './api-key.ts';
 import type { Answer } from './wire/answer.ts';
+import type { OnHead } from './wire/connection.ts';
 import { Connections } from './wire/connections.ts';
 
 export type { Answer };
@@ -42,10 +43,11 @@ export class EngineConnection implements Disposable {
     path: string,
     body: readonly Buffer[] | undefined,
     signal: AbortSignal,
+    onHead?: OnHead,
   ): Promise<Answer> {
     const head = `${method} ${this.#path}${path} HTTP/1.1\r\n${this.#fields}${jsonFields(body)}\r\n`;
     try {
-      return await this.#connections.send(head, body ?? [], signal);
+      return await this.#connections.send(head, body ?? [], signal, onHead);
     } catch (error) {
       throw signal.aborted ? signal.reason : unavailable(this.name, error);
     }
@@ -73,10 +75,18 @@ export const unavailable = (name: string, error: unknown): PolarError =>
     { cause: error, retryAfterMs: 1_000 },
   );
 
-/** The body. Throws ENGINE_ERROR above ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut. */
-export async function readBytes(answer: Answer, name: string, signal: AbortSignal): Promise<Buffer> {
+/**
+ * Reads the body when it is all there; its memory is used again once `read` has returned. Throws ENGINE_ERROR above
+ * ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut.
+ */
+export async function readWhole<T>(
+  answer: Answer,
+  name: string,
+  signal: AbortSignal,
+  read: (body: Buffer) => T,
+): Promise<T> {
   try {
-    return await answer.whole(ENGINE_REPLY_BYTES_MAX);
+    return await answer.whole(ENGINE_REPLY_BYTES_MAX, read);
   } catch (error) {
     answer.close();
     if (error instanceof RangeError) throw tooLarge();

@@ -2,8 +2,9 @@
 // make a character; the text of the prompt, whose ids its own tokenizer tells.
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import { logprobOf } from '../domain/logprob.ts';
 import { pairLogprobs, type TokenLogprob } from '../domain/pairing.ts';
-import { addSampled, logprobOf, sampledOf, type Tokens } from '../domain/tokens.ts';
+import { addSampled, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { AskEngine, EngineAdapter } from './adapter.ts';
 
 const VERBOSE = '__verbose';

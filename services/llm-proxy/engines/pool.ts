@@ -66,9 +66,9 @@ export class Pool implements Disposable {
     this.#requireOffered(order);
     await this.found(signal);
     this.#leases.take(session);
-    const failed = this.#failedBy(order);
+    const failed = this.#failed.get(order) ?? NONE;
     const member = await this.#places.take({ session, failed }, signal);
-    const place = this.#placeAt(member, failed);
+    const place = this.#placeAt(member, order);
     try {
       const call = this.#callAt(member, await member.engine.model(signal), this.#ordered(order, place));
       return new PlacedCall(call, place);
@@ -113,22 +113,20 @@ export class Pool implements Disposable {
     return { ...order, chat: { ...chat, fields, stream: chat.stream && !madeStream } };
   }
 
-  #failedBy(order: CallOrder): Set<Member> {
+  /** Whether there is another one that has not. */
+  #haveFailed(order: CallOrder, member: Member): boolean {
     const failed = this.#failed.get(order) ?? new Set();
-    this.#failed.set(order, failed);
-    return failed;
+    this.#failed.set(order, failed.add(member));
+    return this.members.some((other) => other.up && !other.draining && !failed.has(other));
   }
 
-  #placeAt(member: Member, failed: Set<Member>): Place {
+  #placeAt(member: Member, order: CallOrder): Place {
     const { wholeIds, streamedIds } = member.engine.adapter.features;
     return {
       madeStream: this.spec.madeStreams || (wholeIds && streamedIds === 'never'),
       trainable: this.spec.alias === '',
       leave: () => this.#leave(member),
-      failed: () => {
-        failed.add(member);
-        return this.members.some((other) => other.up && !other.draining && !failed.has(other));
-      },
+      failed: () => this.#haveFailed(order, member),
     };
   }
 
@@ -137,6 +135,8 @@ export class Pool implements Disposable {
     this.#roster.left(member);
   }
 }
+
+const NONE: ReadonlySet<Member> = new Set();
 
 /** What a session is known by: two attempts at one are two, as they may overlap for a moment. */
 export const sessionOf = ({ sessionId, attempt }: Pick<CallOrder, 'sessionId' | 'attempt'>): string =>

@@ -1,10 +1,10 @@
 // SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { arrayOf, countOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
+import { logprobOf } from '../domain/logprob.ts';
 import {
   addLogprobs,
   addSampled,
-  logprobOf,
   sampledOf,
   type Tokens,
   weightSpansOf,

@@ -14,7 +14,11 @@ export function sendJson(
   body: JsonObject,
   headers: object = {},
 ): void {
-  const text = JSON.stringify(body);
+  sendText(response, status, JSON.stringify(body), headers);
+}
+
+/** The same, written already. */
+export function sendText(response: ServerResponse, status: number, text: string, headers: object = {}): void {
   response.writeHead(status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),

@@ -37,6 +37,32 @@ describe('event relay', () => {
     );
   });
 
+  it('sends what any client reads, whichever version of HTTP it speaks and in whatever order it asks', async () => {
+    const server = createServer(async (_, response) => {
+      using relay = new EventRelay(response, writer);
+      for (const text of ['é', '', 'b'.repeat(70_000)]) {
+        if (text !== '') await relay.send(text, never);
+        await sleep(5);
+      }
+      relay.end('c');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const all = async (request: string): Promise<string> => {
+      const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+      socket.write(request);
+      let text = '';
+      for await (const piece of socket) text += piece;
+      return text.replaceAll(/HTTP\/1.1 200[\s\S]*?\r\n\r\n/g, '<').replaceAll(/b{9,}/g, 'B');
+    };
+    const last = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
+    const chunked = '<2\r\né\r\n11170\r\nB\r\n1\r\nc\r\n0\r\n\r\n';
+    expect(await all(last)).to.equal(chunked);
+    expect(await all(`GET / HTTP/1.1\r\nhost: x\r\n\r\n${last}`)).to.equal(chunked + chunked);
+    expect(await all('GET / HTTP/1.0\r\n\r\n')).to.equal('<éBc');
+    server.close();
+  });
+
   it('waits for a harness that does not read, and for no longer than the call lasts', async () => {
     const stop = new AbortController();
     const failed = Promise.withResolvers<Error>();

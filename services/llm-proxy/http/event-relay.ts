@@ -4,14 +4,17 @@ import type { ServerResponse } from 'node:http';
 import type { PolarError } from '../../common/errors.ts';
 import { REPLY_SILENCE_MS } from '../../common/limits.ts';
 import type { StreamWriter } from '../dialects/dialect.ts';
+import { Outlet } from './outlet.ts';
 
 export class EventRelay implements Disposable {
   readonly #response: ServerResponse;
+  readonly #outlet: Outlet;
   readonly #writer: StreamWriter;
   readonly #silence: NodeJS.Timeout;
 
   constructor(response: ServerResponse, writer: StreamWriter, silenceMs = REPLY_SILENCE_MS) {
     this.#response = response;
+    this.#outlet = new Outlet(response);
     this.#writer = writer;
     this.#silence = setTimeout(() => this.#keepAlive(), silenceMs);
   }
@@ -32,10 +35,10 @@ export class EventRelay implements Disposable {
     const left = (): void => over.abort();
     this.#response.once('close', left);
     try {
-      await once(this.#response, 'drain', { signal: AbortSignal.any([signal, over.signal]) });
-    } catch (error) {
+      await once(this.#outlet.flow, 'drain', { signal: AbortSignal.any([signal, over.signal]) });
+    } catch {
+      // All else is that the connection broke, which its close tells.
       if (signal.aborted) throw signal.reason;
-      if (!over.signal.aborted) throw error;
     } finally {
       this.#response.off('close', left);
     }
@@ -45,7 +48,7 @@ export class EventRelay implements Disposable {
   write(events: string): boolean {
     this.#begin();
     this.#silence.refresh();
-    return this.#response.write(events);
+    return this.#outlet.write(events);
   }
 
   /** Send the last events and end. */
@@ -64,7 +67,7 @@ export class EventRelay implements Disposable {
   /** The head goes out with the first event, so that a failure before it can still have a status of its own. */
   #begin(): void {
     if (this.#response.headersSent) return;
-    this.#response.writeHead(200, {
+    this.#outlet.begin({
       'content-type': this.#writer.contentType,
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
@@ -76,7 +79,7 @@ export class EventRelay implements Disposable {
     const filler = this.#writer.keepAlive();
     if (filler === '') return;
     this.#begin();
-    if (!this.#response.writableNeedDrain) this.#response.write(filler);
+    if (!this.#outlet.flow.writableNeedDrain) this.#outlet.write(filler);
     this.#silence.refresh();
   }
 }

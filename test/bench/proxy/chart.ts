@@ -40,12 +40,15 @@ function panel({ title, lines }: Panel, index: number): string {
   ].join('\n');
 }
 
-/** Panels below each other; all axes begin at 0. */
-export function chart(panels: readonly Panel[]): string {
+/** Panels below each other; all axes begin at 0. `title` is for who cannot see it. */
+export function chart(
+  panels: readonly Panel[],
+  title = 'Cost, storage and memory of a growing session',
+): string {
   const height = TOP + panels.length * (HEIGHT + GAP);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
-    '<title>Cost, storage and memory of a growing session</title>',
+    `<title>${title}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     ...panels.map(panel),
     '</svg>\n',

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { CANDIDATES, type CandidateName, OTHER_CORE } from './candidates.ts';
-import { type Cell, cellsOf, warmUpOf } from './cells.ts';
+import { type Cell, cellsOf, warmUpsOf } from './cells.ts';
 import { measureGrowth } from './growth.ts';
 import { growthChart, growthTable, soakTable } from './growth-report.ts';
 import { installPeers } from './install.ts';
@@ -51,7 +51,7 @@ async function measure(
   cells: readonly Cell[],
 ): Promise<Result[]> {
   await using candidate = await CANDIDATES[name](bench.enginePort);
-  await bench.sample(warmUpOf(flags.quick), candidate);
+  for (const warmUp of warmUpsOf(flags.quick)) await bench.sample(warmUp, candidate);
   const results: Result[] = [];
   for (const cell of cells) {
     const { figures, foreign, errors } = await bench.sample(cell, candidate);

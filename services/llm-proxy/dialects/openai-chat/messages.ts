@@ -37,12 +37,16 @@ export function readMessages(messages: JsonValue | undefined, faults: Faults): J
   });
 }
 
-/** Messages of earlier turns come as the very same objects: each is read once, but for what depends on those before. */
+/**
+ * Messages of earlier turns come as the very same objects: each is read once, but for what depends on those before. Those
+ * that say what they are to say stand by themselves, as V8's small collections keep what a WeakMap holds.
+ */
+const plain = new WeakSet<JsonObject>();
 const known = new WeakMap<JsonObject, JsonObject>();
 
 function readOnce(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
   const { role, tool_call_id: answers } = message;
-  const already = known.get(message);
+  const already = plain.has(message) ? message : known.get(message);
   const said = already ?? readMessage(message, i, before, faults);
   for (const call of arrayOf(said['tool_calls'])) {
     const id = isObject(call) ? textOf(call['id']) : undefined;
@@ -53,7 +57,10 @@ function readOnce(message: JsonObject, i: number, before: Before, faults: Faults
   }
   if (already !== undefined) return said;
   const alone = role !== 'function' && !isObject(message['function_call']);
-  if (alone && faults.none) known.set(message, said);
+  if (alone && faults.none) {
+    if (said === message) plain.add(message);
+    else known.set(message, said);
+  }
   return said;
 }
 

@@ -15,7 +15,7 @@ export const toolFeatures = featuresOf('tools', TOOLS);
 
 export interface Tools {
   /** As the engine gets them. */
-  readonly list: JsonObject[];
+  readonly list: readonly JsonObject[];
   readonly declared: Declared;
 }
 
@@ -23,13 +23,14 @@ export function readTools(body: JsonObject, faults: Faults): Tools {
   const custom = new Set<string>();
   const tools = Array.isArray(body['tools']) ? body['tools'] : [];
   const functions = Array.isArray(body['functions']) ? body['functions'] : [];
-  const list = [
-    ...tools.map((tool: JsonValue, i) => readTool(tool, `tools[${i}]`, custom, faults)),
-    ...functions.map((one: JsonValue, i) => {
-      readFunction(one, `functions[${i}]`, faults);
-      return { type: 'function', function: one };
-    }),
-  ];
+  const read = tools.map((tool: JsonValue, i) => readTool(tool, `tools[${i}]`, custom, faults));
+  const made = functions.map((one: JsonValue, i) => {
+    readFunction(one, `functions[${i}]`, faults);
+    return { type: 'function', function: one };
+  });
+  // The very same list where nothing is to be said otherwise: it is digested once.
+  const same = made.length === 0 && read.every((tool, i) => tool === tools[i]);
+  const list = same ? (tools as JsonObject[]) : [...read, ...made];
   return { list, declared: { custom, legacy: functions.length > 0 && tools.length === 0 } };
 }
 

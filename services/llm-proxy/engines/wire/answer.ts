@@ -40,22 +40,29 @@ export class Answer {
     this.#connection = connection;
   }
 
-  /** The body. Throws RangeError above `bytesMax`, Error when it is cut. */
-  async whole(bytesMax: number): Promise<Buffer> {
-    const pieces = this.#kept;
-    let sizeBytes = this.#keptBytes;
-    [this.#kept, this.#keptBytes] = [[], 0];
-    const requireFit = (): void => {
-      if (sizeBytes > bytesMax) throw new RangeError(`more than ${bytesMax} bytes`);
-    };
+  /**
+   * Reads the body when it is all there. Its memory is used again once `read` has returned: what comes in one piece is
+   * read where it lies. Throws RangeError above `bytesMax`, Error when it is cut.
+   */
+  async whole<T>(bytesMax: number, read: (body: Buffer) => T): Promise<T> {
+    const pieces: Buffer[] = [];
+    let sizeBytes = 0;
+    let value: Promise<T> | undefined;
+    let own = 0;
     const take = (piece: Buffer): void => {
       sizeBytes += piece.length;
-      requireFit();
-      pieces.push(Buffer.from(piece));
+      if (sizeBytes > bytesMax) throw new RangeError(`more than ${bytesMax} bytes`);
+      pieces.push(piece);
     };
-    requireFit();
-    await this.read({ take, flush: () => undefined });
-    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, sizeBytes);
+    const flush = (): undefined => {
+      const whole = this.#ended && this.#error === undefined;
+      // A promise takes what it throws: that is the caller's, and no fault of the connection.
+      if (whole) value ??= new Promise((resolve) => resolve(read(joined(pieces))));
+      else for (let i = own; i < pieces.length; i++) pieces[i] = Buffer.from(pieces[i] as Buffer);
+      own = pieces.length;
+    };
+    await this.read({ take, flush });
+    return await (value ?? read(joined(pieces)));
   }
 
   /**
@@ -145,3 +152,6 @@ export class Answer {
     else if (this.#ended) this.#reading?.resolve();
   }
 }
+
+const joined = (pieces: readonly Buffer[]): Buffer =>
+  pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);

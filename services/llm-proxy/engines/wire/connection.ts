@@ -16,13 +16,12 @@ export interface Address {
 /** What comes on any connection is read into it and taken before the next read: Node makes 64 KiB for each by itself. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** A piece of a write costs more than a copy of so many bytes. */
-const COPIED_BYTES_MAX = 16 * 1024;
+/** What is not longer goes out in one piece, as each piece of a write costs more than a copy. */
+const COPIED_BYTES_MAX = 64 * 1024;
 
 function write(socket: Socket, head: string, body: readonly Buffer[]): void {
-  const [piece] = body;
-  if (piece !== undefined && body.length === 1 && piece.length <= COPIED_BYTES_MAX) {
-    socket.write(Buffer.concat([Buffer.from(head, 'latin1'), piece]));
+  if (body.reduce((sum, { length }) => sum + length, 0) <= COPIED_BYTES_MAX) {
+    socket.write(Buffer.concat([Buffer.from(head, 'latin1'), ...body]));
     return;
   }
   socket.cork();
@@ -31,7 +30,11 @@ function write(socket: Socket, head: string, body: readonly Buffer[]): void {
   socket.uncork();
 }
 
+/** Gets an answer as its head comes, before anything of its body. */
+export type OnHead = (answer: Answer) => void;
+
 interface Exchange extends Disposable {
+  readonly onHead: OnHead | undefined;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
   answer: Answer | undefined;
@@ -83,14 +86,14 @@ export class Connection {
   }
 
   /** Resolves with the head of the answer; rejects with Error where none comes. An abort cuts the body, too. */
-  send(head: string, body: readonly Buffer[], signal: AbortSignal): Promise<Answer> {
+  send(head: string, body: readonly Buffer[], signal: AbortSignal, onHead?: OnHead): Promise<Answer> {
     this.requests++;
     const socket = this.#socket;
     const abort = (): void => this.destroy(new Error('the call was aborted'));
     signal.addEventListener('abort', abort, { once: true });
     return new Promise((resolve, reject) => {
       const release = (): void => signal.removeEventListener('abort', abort);
-      this.#exchange = { resolve, reject, answer: undefined, [Symbol.dispose]: release };
+      this.#exchange = { onHead, resolve, reject, answer: undefined, [Symbol.dispose]: release };
       write(socket, head, body);
     });
   }
@@ -133,7 +136,8 @@ export class Connection {
     this.#keepAlive = keepAlive;
     const answer = new Answer(head, this);
     this.#exchange.answer = answer;
-    this.#exchange.resolve(answer);
+    this.#exchange.onHead?.(answer);
+    this.#exchange?.resolve(answer);
   }
 
   #end(): void {

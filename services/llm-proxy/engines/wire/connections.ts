@@ -1,7 +1,7 @@
 // The connections to one engine: as many as there are calls, kept for the calls to come.
 import { ENGINE_IDLE_CONNECTIONS_MAX } from '../../../common/limits.ts';
 import type { Answer } from './answer.ts';
-import { type Address, Connection } from './connection.ts';
+import { type Address, Connection, type OnHead } from './connection.ts';
 
 export class Connections implements Disposable {
   readonly #address: Address;
@@ -18,12 +18,12 @@ export class Connections implements Disposable {
   }
 
   /** Send a request. Rejects with Error where no answer comes, or with the signal's reason. */
-  async send(head: string, body: readonly Buffer[], signal: AbortSignal): Promise<Answer> {
+  async send(head: string, body: readonly Buffer[], signal: AbortSignal, onHead?: OnHead): Promise<Answer> {
     for (;;) {
       signal.throwIfAborted();
       const connection = this.#take();
       try {
-        return await connection.send(head, body, signal);
+        return await connection.send(head, body, signal, onHead);
       } catch (error) {
         signal.throwIfAborted();
         // The engine closed a kept connection while the request was on its way: no answer to this request.

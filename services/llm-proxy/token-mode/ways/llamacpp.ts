@@ -9,8 +9,9 @@ import {
   objectOf,
   textOf,
 } from '../../domain/json.ts';
+import { logprobOf } from '../../domain/logprob.ts';
 import { pairLogprobs } from '../../domain/pairing.ts';
-import { addSampled, logprobOf, sampledOf } from '../../domain/tokens.ts';
+import { addSampled, sampledOf } from '../../domain/tokens.ts';
 import { readWrittenTurn } from '../../domain/written-turn.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
