@@ -1,7 +1,7 @@
 // `evaluate` work of this node: each becomes one fact, `evaluated` or `failed`.
 import { fromBinary } from '@bufbuild/protobuf';
 import { type AttemptRef, type EvaluateWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { Semaphore, withTimeout } from '../../common/clock.ts';
+import { Deadline, Semaphore } from '../../common/clock.ts';
 import { asPolarError, failureOf, PolarError, type Reason } from '../../common/errors.ts';
 import { EVALUATE_GRACE_MS } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
@@ -78,7 +78,8 @@ async function verdictOf(
 ): Promise<Verdict | PolarError> {
   const timeoutMs = Number(work.timeoutMs);
   const until = performance.now() + timeoutMs;
-  const limited = withTimeout(timeoutMs + EVALUATE_GRACE_MS, signal);
+  using deadline = new Deadline(timeoutMs + EVALUATE_GRACE_MS, signal);
+  const limited = deadline.signal;
   try {
     const evaluation = { ref, work, remainingMs: () => until - performance.now() };
     return await evaluatorOf(work.evaluator?.strategy ?? '').evaluate(ctx, evaluation, limited);

@@ -1,5 +1,6 @@
 // What harnesses wrote, one file an attempt, the newest kept. Nothing here is waited for by a session's result.
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { renameSync, writeFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
@@ -96,8 +97,9 @@ export class LogStore {
 
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.#folder, name);
-    await writeFile(`${path}.part`, bytes);
-    await rename(`${path}.part`, path);
+    // At once: it is small and goes to the kernel's memory, and threads would take several times the CPU.
+    writeFileSync(`${path}.part`, bytes);
+    renameSync(`${path}.part`, path);
     this.#add(name, bytes.byteLength);
     const total = { count: this.#sizes.size, sizeBytes: this.#sizeBytes };
     const max = { count: HARNESS_LOGS_KEPT_MAX, sizeBytes: HARNESS_LOGS_BYTES_MAX };

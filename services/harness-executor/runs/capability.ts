@@ -10,7 +10,8 @@ import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
 import { LEASE_MARGIN_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
+import { HEADER_BEHIND, jetstreamCode, withRetry } from '../../common/nats/publish.ts';
+import { subjectOfKey } from '../../common/nats/streams.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
 
@@ -27,12 +28,13 @@ export async function grantCapability(
   signal: AbortSignal,
 ): Promise<string> {
   const bucket = await bus.kv('capabilities');
+  const subject = subjectOfKey('capabilities', keyOf(ref));
   const secret = newSecret();
   const digest = sha256(secret);
   const value = toBinary(CapabilitySchema, capabilityOf(ref, work, digest));
   await withRetry('write capability', signal, async () => {
     try {
-      await bucket.put(keyOf(ref), value, { previousSeq: 0 });
+      await bus.acks.store(subject, value, { [HEADER_BEHIND]: '0' });
     } catch (error) {
       if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
       // An earlier try may have been stored and its answer lost.
@@ -59,6 +61,5 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
 
 /** The credential opens nothing any more. Left to its expiry where NATS is away. */
 export async function revokeCapability(bus: Bus, ref: AttemptRef): Promise<void> {
-  const bucket = await bus.kv('capabilities');
-  await bucket.delete(keyOf(ref));
+  await bus.acks.store(subjectOfKey('capabilities', keyOf(ref)), new Uint8Array(), { 'KV-Operation': 'DEL' });
 }

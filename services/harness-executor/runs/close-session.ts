@@ -5,7 +5,7 @@ import type {
   CloseSessionResponse,
   ProxyService,
 } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
-import { sleep, withTimeout } from '../../common/clock.ts';
+import { Deadline, sleep } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { PROXY_CLOSE_PAUSE_MS, PROXY_CLOSE_TOTAL_MS } from '../../common/limits.ts';
 
@@ -18,7 +18,8 @@ export async function closeSession(
   onRetry: (error: PolarError) => void,
   signal: AbortSignal,
 ): Promise<CloseSessionResponse> {
-  const limited = withTimeout(PROXY_CLOSE_TOTAL_MS, signal);
+  using deadline = new Deadline(PROXY_CLOSE_TOTAL_MS, signal);
+  const limited = deadline.signal;
   let problem: PolarError | undefined;
   for (;;) {
     try {

@@ -21,7 +21,7 @@ import { grantCapability } from './capability.ts';
 import { closeSession } from './close-session.ts';
 import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
-import { execHarness, leaseRuntime, putFiles } from './sandbox.ts';
+import { execHarness, leaseRuntime } from './sandbox.ts';
 
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
   /** What the harness was not let connect to. */
@@ -44,7 +44,6 @@ export async function runHarness(
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   const runtime = await leaseRuntime(ctx, work, signal);
   const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
-  await putFiles(ctx, work, launch, signal);
   events.runStarted(log, ref, adapter.name);
   const result = await execHarness(ctx, ref, work, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);

@@ -5,7 +5,7 @@ import type {
   ExecResult,
   Runtime,
 } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
-import { withTimeout } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { execStreamed, sandboxError } from '../../common/exec.ts';
 import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS } from '../../common/limits.ts';
@@ -21,33 +21,25 @@ export async function leaseRuntime(
   signal: AbortSignal,
 ): Promise<Runtime> {
   const ttl = durationFromMs(Math.min(Number(timeoutMs) + LEASE_MARGIN_MS, LEASE_MAX_MS));
-  const { runtime } = await sandboxCall(runtimes.renewLease({ runtimeId, ttl }, within(signal)));
+  using deadline = new Deadline(RPC_TIMEOUT_MS, signal);
+  const { runtime } = await sandboxCall(runtimes.renewLease({ runtimeId, ttl }, { signal: deadline.signal }));
   if (runtime === undefined) throw new PolarError('RUNTIME_LOST', `${runtimeId} has no lease`);
   return runtime;
 }
 
-export async function putFiles(
-  { runtimes }: HarnessExecutorContext,
-  { runtimeId }: RunWork,
-  { files }: Launch,
-  signal: AbortSignal,
-): Promise<void> {
-  await sandboxCall(runtimes.putFiles({ runtimeId, files }, within(signal)));
-}
-
-/** Run the harness to its end, or to its limit; keeps what it writes. Throws RUNTIME_LOST, SANDBOX_FAILED. */
+/** Put its files there and run the harness to its end, or to its limit; keeps what it writes. Throws RUNTIME_LOST, SANDBOX_FAILED. */
 export async function execHarness(
   { runtimes, logs, log, policy }: HarnessExecutorContext,
   ref: AttemptRef,
   { runtimeId, timeoutMs }: RunWork,
-  { command }: Launch,
+  { command, files }: Launch,
   signal: AbortSignal,
 ): Promise<ExecResult> {
   const output = logs.begin(ref.sessionId, ref.attempt);
   let exitCode = -1;
   try {
     const clock = new RunClock(policy, Number(timeoutMs));
-    const request = { ...command, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true, clock };
+    const request = { ...command, files, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true, clock };
     const result = await sandboxCall(execStreamed(runtimes, request, output, signal));
     exitCode = result.exitCode;
     if (!result.empty) throw new PolarError('SANDBOX_FAILED', 'processes of the harness could not be ended');
@@ -56,10 +48,6 @@ export async function execHarness(
     await output.close(exitCode).catch((error) => events.logNotKept(log, ref, error));
   }
 }
-
-const within = (signal: AbortSignal): { signal: AbortSignal } => ({
-  signal: withTimeout(RPC_TIMEOUT_MS, signal),
-});
 
 const sandboxCall = <T>(call: Promise<T>): Promise<T> =>
   call.catch((thrown: unknown) => {

@@ -1,6 +1,6 @@
 // Control groups as containment: one group a command in every hierarchy, joined by the launcher as its first act.
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { sleep } from '../../common/clock.ts';
@@ -93,28 +93,25 @@ class CgroupCell implements Cell {
 
   usage(): CellUsage {
     const v2 = this.#isV2('memory');
-    const events = readIfThere(this.#file('memory', v2 ? 'memory.events' : 'memory.oom_control'));
     const peak = readIfThere(this.#file('memory', v2 ? 'memory.peak' : 'memory.max_usage_in_bytes'));
     const cpu = this.#hierarchies.v2 && readIfThere(join(this.#hierarchies.v2, this.#path, 'cpu.stat'));
     return {
-      oomKills: Number(/^oom_kill (\d+)/m.exec(events)?.[1] ?? 0),
+      oomKills: this.oomKills(),
       peakMemoryBytes: Number(peak || 0),
       cpuMs: Math.round(Number(/^usage_usec (\d+)/m.exec(cpu ?? '')?.[1] ?? 0) / 1000),
     };
+  }
+
+  oomKills(): number {
+    const name = this.#isV2('memory') ? 'memory.events' : 'memory.oom_control';
+    return Number(/^oom_kill (\d+)/m.exec(readIfThere(this.#file('memory', name)))?.[1] ?? 0);
   }
 
   /** The kernel answers EBUSY until the last process is reaped. */
   async close(): Promise<void> {
     const until = performance.now() + SANDBOX_END_MS;
     for (const folder of this.#folders) {
-      while (existsSync(folder)) {
-        try {
-          rmdirSync(folder);
-        } catch (error) {
-          if (performance.now() > until) throw error;
-          await sleep(2);
-        }
-      }
+      while (!removed(folder, performance.now() > until)) await sleep(2);
     }
   }
 
@@ -146,8 +143,10 @@ class CgroupCell implements Cell {
     }
   }
 
+  /** A launcher joins the v2 group before the others, so that whatever is in those is in this one. */
   #processes(): number[] {
-    const pids = this.#folders.flatMap((folder) => readIfThere(join(folder, 'cgroup.procs')).split('\n'));
+    const folders = this.#hierarchies.v2 === undefined ? this.#folders : this.#folders.slice(0, 1);
+    const pids = folders.flatMap((folder) => readIfThere(join(folder, 'cgroup.procs')).split('\n'));
     return [...new Set(pids)].filter((pid) => pid !== '' && pid !== '0').map(Number);
   }
 
@@ -157,5 +156,17 @@ class CgroupCell implements Cell {
 
   #file(controller: Controller, name: string): string {
     return join(this.#hierarchies.points.get(controller) ?? '/nonexistent', this.#path, name);
+  }
+}
+
+/** False while processes are in there; throws that where it is `late`. */
+function removed(folder: string, late: boolean): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
+    if (late) throw error;
+    return false;
   }
 }

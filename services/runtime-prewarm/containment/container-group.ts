@@ -97,6 +97,10 @@ export class ContainerGroup {
     };
   }
 
+  oomKills(): number {
+    return Math.max(0, this.#oomKills() - this.#before.oomKills);
+  }
+
   async #settle(): Promise<void> {
     const until = performance.now() + SANDBOX_START_MS;
     let pids = this.#processes();
@@ -109,14 +113,15 @@ export class ContainerGroup {
   }
 
   #counters(): { oomKills: number; cpuMs: number } {
-    const events = join(this.#memory.folder, this.#memory.v2 ? 'memory.events' : 'memory.oom_control');
     const { folder, v2 } = this.#cpu;
     const cpu = readIfThere(join(folder, v2 ? 'cpu.stat' : 'cpuacct.usage'));
     const cpuMs = v2 ? Number(/^usage_usec (\d+)/m.exec(cpu)?.[1] ?? 0) / 1e3 : Number(cpu || 0) / 1e6;
-    return {
-      oomKills: Number(/^oom_kill (\d+)/m.exec(readIfThere(events))?.[1] ?? 0),
-      cpuMs: Math.round(cpuMs),
-    };
+    return { oomKills: this.#oomKills(), cpuMs: Math.round(cpuMs) };
+  }
+
+  #oomKills(): number {
+    const events = join(this.#memory.folder, this.#memory.v2 ? 'memory.events' : 'memory.oom_control');
+    return Number(/^oom_kill (\d+)/m.exec(readIfThere(events))?.[1] ?? 0);
   }
 
   #others(): number[] {

@@ -24,6 +24,8 @@ export interface Cell {
   /** Kill what is left and wait: true when nothing is, false after SANDBOX_END_MS. */
   end(): Promise<boolean>;
   usage(): CellUsage;
+  /** That of `usage`, at less cost: it is asked for all the time. */
+  oomKills(): number;
   /** Give up what the cell itself holds; call after `end`. */
   close(): Promise<void>;
 }

@@ -57,6 +57,10 @@ class SupervisorCell implements Cell {
     return { oomKills: 0, peakMemoryBytes: 0, cpuMs: 0 };
   }
 
+  oomKills(): number {
+    return 0;
+  }
+
   async close(): Promise<void> {
     this.kill();
   }

@@ -4,7 +4,7 @@ import { SANDBOX_MEMORY_CHECK_MS, SANDBOX_START_MS } from '../../common/limits.t
 import type { Cell } from '../containment/containment.ts';
 import type { CommandLimit } from '../domain/command.ts';
 
-export type Watched = Pick<Cell, 'kill' | 'usage'>;
+export type Watched = Pick<Cell, 'kill' | 'oomKills'>;
 
 /** Kills it at its limit, when the caller leaves, and at the memory limit. */
 export class Watch {
@@ -26,7 +26,7 @@ export class Watch {
       this.#kill();
     });
     // The v1 kernel kills one process only and would leave a crippled harness to run on.
-    this.#memory = setInterval(() => cell.usage().oomKills > 0 && this.#kill(), SANDBOX_MEMORY_CHECK_MS);
+    this.#memory = setInterval(() => cell.oomKills() > 0 && this.#kill(), SANDBOX_MEMORY_CHECK_MS);
   }
 
   async starting<T>(started: Promise<T>): Promise<T> {

@@ -15,11 +15,11 @@ import {
   EXEC_TIMEOUT_MAX_MS,
 } from '../../common/limits.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
-import type { Command, OutputSink } from '../domain/command.ts';
+import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
 import { durationBetween, invalid } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
-import { partsOf } from '../domain/paths.ts';
+import { fileOf, partsOf } from '../domain/paths.ts';
 import { Limit } from '../host/limit.ts';
 import { orBroken } from '../runtimes/broken.ts';
 
@@ -36,7 +36,12 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
       const command = commandOf(ctx, request, runtime);
       const queue = outputQueue<Response>();
       const sink: OutputSink = (stream, value) => queue.push({ event: { case: stream, value } });
-      const done = orBroken(runtime.exec(command, sink, signal), signal).finally(queue.close);
+      const files = request.files.map(fileOf);
+      const work = async (): Promise<CommandResult> => {
+        if (files.length > 0) await runtime.putFiles(files);
+        return await runtime.exec(command, sink, signal);
+      };
+      const done = orBroken(work(), signal).finally(queue.close);
       done.catch(() => {});
       for await (const response of queue.items) yield create(ExecResponseSchema, response);
       const result = await done;

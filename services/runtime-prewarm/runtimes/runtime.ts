@@ -96,8 +96,9 @@ export class Runtime {
 
   /** Waits for what ends by itself; throws RUNTIME_BUSY where that is a command that somebody waits for. */
   async #alone<T>(work: (gone: AbortSignal) => Promise<T>, caller?: AbortSignal): Promise<T> {
-    const late = withTimeout(RUNTIME_CLEAR_MS, caller);
+    let late: AbortSignal | undefined;
     while (this.#running !== undefined) {
+      late ??= withTimeout(RUNTIME_CLEAR_MS, caller);
       if (!isEnding(this.#running) || late.aborted) {
         throw new PolarError(
           'RUNTIME_BUSY',

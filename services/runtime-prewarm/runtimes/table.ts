@@ -1,6 +1,6 @@
 // All sandboxes of this node: made, leased, and removed by release, expiry, revocation or fence.
 import type { AttemptRef } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { withTimeout } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { RUNTIMES_MAX } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
@@ -123,8 +123,8 @@ export class RuntimeTable {
 
   async #make(options: AcquireOptions, stop: AbortController, signal: AbortSignal): Promise<Runtime> {
     const { timeoutMs } = options;
-    const late = withTimeout(timeoutMs);
-    const all = AbortSignal.any([signal, stop.signal, late]);
+    using deadline = new Deadline(timeoutMs, signal, stop.signal);
+    const all = deadline.signal;
     const plan = planOf(options.spec, this.#backends.defaults, options.forEvaluation);
     let runtime: Runtime | undefined;
     try {
@@ -134,7 +134,7 @@ export class RuntimeTable {
       if (runtime !== undefined) await this.#discard(runtime, lost('failed'));
       stop.signal.throwIfAborted();
       signal.throwIfAborted();
-      if (!late.aborted) throw preparationFailure(error, plan);
+      if (!deadline.isOver) throw preparationFailure(error, plan);
       throw new PolarError('PREPARE_TIMEOUT', `the sandbox was not prepared within ${timeoutMs} ms`, {
         cause: error,
       });

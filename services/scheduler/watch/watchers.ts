@@ -1,6 +1,6 @@
 // Watchers of tasks: each has a bounded list of changes that it has not sent yet.
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { sleep } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { WATCH_QUEUE_MAX } from '../../common/limits.ts';
 import type { SessionChange } from '../domain/state.ts';
@@ -8,7 +8,7 @@ import type { SessionChange } from '../domain/state.ts';
 export class Watcher {
   #waiting: SessionRecord[] = [];
   #overflown = false;
-  #wake = new AbortController();
+  #wake = (): void => {};
 
   push(record: SessionRecord): void {
     if (this.#waiting.length >= WATCH_QUEUE_MAX) {
@@ -16,14 +16,17 @@ export class Watcher {
       this.#waiting = [];
     }
     if (!this.#overflown) this.#waiting.push(record);
-    this.#wake.abort();
+    this.#wake();
   }
 
   /** Changes since the last call, after at most `ms`; none: nothing changed. Throws WATCH_OVERFLOW. */
   async next(ms: number, signal: AbortSignal): Promise<SessionRecord[]> {
     if (this.#waiting.length === 0 && !this.#overflown) {
-      this.#wake = new AbortController();
-      await sleep(ms, AbortSignal.any([this.#wake.signal, signal]));
+      using over = new Deadline(ms, signal);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      over.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (!over.signal.aborted) await promise;
     }
     if (this.#overflown) {
       throw new PolarError(

@@ -2,6 +2,7 @@
 //   --parts A,B       of slots, clones, process, bubblewrap, docker
 //   --quick           fewer sessions, and nothing is written
 //   --sizes N,M       sessions submitted at once; then nothing is written
+//   --profile DIR     the services write V8 CPU profiles there, which costs some CPU; then nothing is written
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,8 +33,11 @@ const { values: flags } = parseArgs({
     parts: { type: 'string', default: 'slots,clones,process,bubblewrap,docker' },
     quick: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '' },
+    profile: { type: 'string', default: '' },
   },
 });
+/** Figures for the document. */
+const IS_WHOLE = !flags.quick && flags.sizes === '' && flags.profile === '';
 const PARTS = new Set(flags.parts.split(','));
 const DOCUMENT = join(import.meta.dirname, '../../../docs/benchmarks.md');
 const SLOT_SESSIONS = flags.quick ? 8 : 24;
@@ -82,7 +86,8 @@ async function throughput(backend: string): Promise<BackendThroughput> {
     return await measureFloor(node, runtime, command, { ...options, sessions });
   });
   const node = dockerSocket && { docker: { socket: dockerSocket, pull: 'never' } };
-  const mesh = await measureMesh({ runtime, sizes, cpuMs, ...(node && { node }) });
+  const nodeFlags = flags.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${flags.profile}`];
+  const mesh = await measureMesh({ runtime, sizes, cpuMs, nodeFlags, ...(node && { node }) });
   return { backend, floor, mesh };
 }
 
@@ -97,7 +102,7 @@ async function startDocker() {
 function tell(part: string, tables: readonly string[]): void {
   const text = [`${aboutMachine()}.`, ...tables.filter((one) => one !== '')].join('\n\n');
   say(`\n${text}`);
-  if (!flags.quick && flags.sizes === '') writePart(DOCUMENT, `pipeline ${part}`, text);
+  if (IS_WHOLE) writePart(DOCUMENT, `pipeline ${part}`, text);
 }
 
 if (PARTS.has('slots')) {

@@ -1,8 +1,8 @@
 // Sessions with three instant model calls, many submitted at once: how many a second, and what the mesh costs beside the floor.
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../../services/common/client.ts';
-import { sleep } from '../../../services/common/clock.ts';
 import { type Mesh, type MeshOptions, startMesh } from '../../support/mesh.ts';
 import { curlTask } from '../../support/tasks.ts';
 import { cpuMsOf, residentMiBOf } from '../proxy/processes.ts';
@@ -17,7 +17,7 @@ export interface MeshThroughput extends Throughput {
 }
 
 const SLOTS = 8;
-const LOOK_MS = 50;
+const WAIT_MS = 30_000;
 const END_MS = 140_000;
 /** So that code is compiled and connections are open. */
 const WARM_UP = 16;
@@ -26,6 +26,7 @@ export interface ThroughputOptions {
   readonly runtime: { readonly backend: string; readonly image?: string };
   readonly sizes: readonly number[];
   readonly node?: MeshOptions['node'];
+  readonly nodeFlags?: readonly string[];
   /** CPU that these processes and the sandboxes of a node have used so far. */
   readonly cpuMs: (pids: readonly number[], nodeFolder: string) => number;
 }
@@ -35,10 +36,11 @@ export async function measureMesh({
   runtime,
   sizes,
   node = {},
+  nodeFlags = [],
   cpuMs,
 }: ThroughputOptions): Promise<MeshThroughput[]> {
   await using mesh = await startMesh({
-    ...{ runSlots: SLOTS, prepareSlots: SLOTS, evaluateSlots: SLOTS, node },
+    ...{ runSlots: SLOTS, prepareSlots: SLOTS, evaluateSlots: SLOTS, node, nodeFlags },
   });
   const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
   await runAll(rollout, 'warm-up', WARM_UP, runtime);
@@ -87,13 +89,12 @@ async function runAll(
   await rollout.submitTask({ spec: curlTask(taskId, sessions, 3, { runtime }) });
   const until = performance.now() + END_MS;
   while (performance.now() < until) {
-    const { task } = await rollout.getTask({ taskId });
-    const ended = task?.sessionsByState['ended'] ?? 0;
-    const completed = task?.sessionsByOutcome['completed'] ?? 0;
-    if (ended === sessions && completed < sessions)
-      throw new Error(`${sessions - completed} of ${taskId} failed`);
-    if (ended === sessions) return;
-    await sleep(LOOK_MS);
+    // A long poll: asking again and again would be work of the scheduler that is no session's.
+    const { task } = await rollout.getTask({ taskId, wait: durationFromMs(WAIT_MS), summary: true });
+    if ((task?.sessionsByState['ended'] ?? 0) < sessions) continue;
+    const failed = sessions - (task?.sessionsByOutcome['completed'] ?? 0);
+    if (failed > 0) throw new Error(`${failed} of ${taskId} failed`);
+    return;
   }
   throw new Error(`${taskId} has not ended within ${END_MS} ms`);
 }

@@ -46,7 +46,11 @@ export async function execInContainer(
   const begin = performance.now();
   group.begin();
   const running = new RunningExec(exec, sink);
-  const watch = new Watch({ kill: () => running.kill(), usage: () => group.usage() }, command.limit, all);
+  const watch = new Watch(
+    { kill: () => running.kill(), oomKills: () => group.oomKills() },
+    command.limit,
+    all,
+  );
   try {
     const started = await watch.starting(running.start());
     if (started) await running.ended();
