@@ -6,10 +6,48 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {});
 }
 
-/** A signal that fires when one of the given does or the time is over. */
+/**
+ * A signal that fires when one of the given does or the time is over. What listens to it is held until then, by the
+ * timer: where that is long, or often, use a Deadline.
+ */
 export function withTimeout(ms: number, ...signals: (AbortSignal | undefined)[]): AbortSignal {
   const given = signals.filter((signal) => signal !== undefined);
   return AbortSignal.any([AbortSignal.timeout(ms), ...given]);
+}
+
+/** The same, for as long as somebody waits: disposed of, it holds nothing. */
+export class Deadline implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #given: readonly AbortSignal[];
+  readonly #timer: NodeJS.Timeout;
+  readonly #follow = (): void => {
+    this.#controller.abort(this.#given.find(({ aborted }) => aborted)?.reason);
+  };
+  #isOver = false;
+
+  constructor(ms: number, ...signals: readonly AbortSignal[]) {
+    this.#given = signals;
+    this.#timer = setTimeout(() => {
+      this.#isOver = true;
+      this.#controller.abort(new DOMException(`not done within ${ms} ms`, 'TimeoutError'));
+    }, ms);
+    for (const signal of signals) signal.addEventListener('abort', this.#follow, { once: true });
+    if (signals.some(({ aborted }) => aborted)) this.#follow();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** It fired as the time was over. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    for (const signal of this.#given) signal.removeEventListener('abort', this.#follow);
+  }
 }
 
 /** Waits for a promise to settle, but no longer than `ms`; leaves no timer behind and never rejects. */

@@ -37,6 +37,8 @@ export const REASONS = {
   INVALID_CONFIG: caller(Boundary.MESH, Code.InvalidArgument),
   INVALID_TASK: caller(Boundary.TASK, Code.InvalidArgument),
   INVALID_REQUEST: caller(Boundary.MESH, Code.InvalidArgument),
+  UNAUTHENTICATED: caller(Boundary.MESH, Code.Unauthenticated),
+  SCOPE_MISSING: caller(Boundary.MESH, Code.PermissionDenied),
   NOT_FOUND: caller(Boundary.MESH, Code.NotFound),
   TASK_EXISTS: caller(Boundary.TASK, Code.AlreadyExists),
   LIVE_SESSIONS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
@@ -51,7 +53,10 @@ export const REASONS = {
   CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },
   CALLBACK_REFUSED: caller(Boundary.TASK, Code.FailedPrecondition),
   STREAM_REPLACED: caller(Boundary.MESH, Code.Aborted),
+  STREAM_LAPSED: { ...caller(Boundary.MESH, Code.Aborted), retryable: true },
   CONSUMERS_LIMIT: caller(Boundary.MESH, Code.ResourceExhausted),
+  NACKS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
+  SEEK_OUT_OF_RANGE: caller(Boundary.MESH, Code.OutOfRange),
 
   NATS_UNAVAILABLE: infra(Boundary.MESH),
   NATS_STORE_FULL: { ...infra(Boundary.MESH, Code.ResourceExhausted) },
@@ -112,6 +117,8 @@ export const REASONS = {
   ENGINE_TIMEOUT: infra(Boundary.PROVIDER, Code.DeadlineExceeded),
 
   UNKNOWN_BUILDER: caller(Boundary.TASK, Code.InvalidArgument),
+  BUILDER_PLUGIN_INVALID: caller(Boundary.TASK, Code.FailedPrecondition),
+  BUILDER_PLUGIN_FAILED: caller(Boundary.TASK, Code.Aborted),
   BUILD_FAILED: infra(Boundary.MESH, Code.Internal),
   UNKNOWN_EVALUATOR: caller(Boundary.EVALUATOR, Code.InvalidArgument),
   EVALUATION_FAILED: infra(Boundary.EVALUATOR),

@@ -20,6 +20,12 @@ export interface ExecInput {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: Uint8Array;
   readonly mounts?: readonly { readonly source: string; readonly target: string }[];
+  /** Written before the command starts. */
+  readonly files?: readonly {
+    readonly target: string;
+    readonly content: Uint8Array;
+    readonly mode?: number;
+  }[];
   /** The command can reach the LLM proxy. */
   readonly proxyAccess?: boolean;
   /** Default: the time is over after `timeoutMs`. */
@@ -70,6 +76,7 @@ export async function execStreamed(
         argv: [...command.argv],
         env: { ...command.env },
         mounts: [...(command.mounts ?? [])],
+        files: [...(command.files ?? [])],
         timeout: durationFromMs(timeoutMs),
       },
       { signal: AbortSignal.any([leave.signal, silent.signal, signal]) },

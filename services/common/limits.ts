@@ -2,6 +2,8 @@
 
 /** Largest message body over Connect; above: RESOURCE_EXHAUSTED. */
 export const RPC_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Largest request of a stream whose messages are bytes; above: INVALID_REQUEST. */
+export const BYTE_STREAM_REQUEST_BYTES_MAX = 64 * 1024;
 /** Largest task spec, uploads included; above: INVALID_ARGUMENT at submit. */
 export const TASK_SPEC_BYTES_MAX = 16 * 1024 * 1024;
 /** Files of one upload_dir step; above: INVALID_TASK. */
@@ -14,8 +16,14 @@ export const BLOB_CHUNK_BYTES = 512 * 1024;
 export const BLOB_BYTES_MAX = 256 * 1024 * 1024;
 /** Blobs that one process moves at once; more wait. */
 export const BLOBS_IN_FLIGHT_MAX = 4;
+/** The same of blobs that it reads and that are one chunk. */
+export const SMALL_BLOBS_IN_FLIGHT_MAX = 64;
+/** Wait for one direct read of a stored message; then its connection is made anew, and it is asked for again. */
+export const DIRECT_READ_MS = 5_000;
 /** Wait for one publish to be acknowledged before it is sent again under the same id. */
 export const PUBLISH_ACK_MS = 500;
+/** Wait for one read of a cursor, or of the trajectory stream, to be answered before it is sent again. */
+export const STREAM_READ_MS = 2_000;
 /** All tries of one publish together; then NATS_UNAVAILABLE. Longer than an R3 election. */
 export const PUBLISH_TOTAL_MS = 30_000;
 /** Wait between two tries of a publish. */
@@ -221,7 +229,7 @@ export const CAPABILITY_CATCH_UP_MS = 1_000;
 export const CLOSED_ATTEMPTS_KEPT_MAX = 10_000;
 /** Times a record is written anew behind another that came first; then RECORD_NOT_WRITTEN. */
 export const RECORD_TRIES_MAX = 5;
-/** Batches sent to one consumer and not acknowledged. */
+/** Batches sent to one stream and not acknowledged; ids in one call that acknowledges or gives back. */
 export const UNACKED_BATCHES_MAX = 1_000;
 /** The same, where the request does not say. */
 export const UNACKED_BATCHES_DEFAULT = 16;
@@ -229,16 +237,14 @@ export const UNACKED_BATCHES_DEFAULT = 16;
 export const BATCH_BYTES_MAX = 512 * 1024 * 1024;
 /** What a reader of trajectories must take as one message: a batch, and what is said beside its traces. */
 export const TRAJECTORY_READ_BYTES_MAX = BATCH_BYTES_MAX + RPC_BODY_BYTES_MAX;
-/** A stream resolves the next batch ahead only if the present one is smaller. */
-export const BATCH_AHEAD_BYTES_MAX = 64 * 1024 * 1024;
+/** Trajectories that a stream holds before they can be sent; the next group is fetched above it, if it is the only one. */
+export const AHEAD_BYTES_MAX = 16 * 1024 * 1024;
+/** Groups that a stream holds or fetches before they can be sent. */
+export const AHEAD_BATCHES_MAX = 64;
 /** A waiting trajectory stream looks at its cursor and at the log this often, if nothing wakes it before. */
 export const STREAM_POLL_MS = 1_000;
-/** What a stream that ends gives the note of it in its cursor; then it shows as connected for a while. */
-export const STREAM_CLOSE_MS = 1_000;
 /** Named consumers; above: RESOURCE_EXHAUSTED for a new name. */
 export const CONSUMERS_MAX = 1_000;
-/** Times that a cursor is read and written anew because another process wrote it first; then NATS_UNAVAILABLE. */
-export const CURSOR_TRIES_MAX = 100;
 /** Trajectories that one process builds at once; more wait in the work stream. */
 export const BUILDS_AT_ONCE_MAX = 4;
 /** Completion records read one by one; more are read through a consumer that is deleted afterwards. */
@@ -387,3 +393,10 @@ export const ID_TEXT_BYTES_MAX = 64 * 1024 * 1024;
 export const ID_TEXTS_PER_SESSION_MAX = 4;
 /** Audits of token mode that wait; more are counted as missed. */
 export const AUDITS_WAITING_MAX = 64;
+/** From the start of a reconstructor to its first sweep of what all consumers have acknowledged, and between two. */
+export const SWEEP_FIRST_MS = 60_000;
+export const SWEEP_PAUSE_MS = 3_600_000;
+/** Log lines that wait for a reader that is slow, in characters; further ones are dropped and counted. */
+export const LOG_WAITING_CHARS_MAX = 4 * 1024 * 1024;
+/** At its end a process writes what waits for so long at most. */
+export const LOG_END_MS = 500;

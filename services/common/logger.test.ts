@@ -4,14 +4,18 @@ import { expect } from 'chai';
 
 /** What a process writes that logs by these statements; `log` is its logger. */
 async function written(statements: string): Promise<Record<string, unknown>[]> {
-  const module = new URL('logger.ts', import.meta.url).href;
-  const code = `const { createLogger } = await import('${module}'); const log = createLogger('test'); ${statements}`;
-  const args = ['--input-type=module', '--eval', code];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = start(statements);
   let text = '';
   child.stdout.on('data', (bytes: Buffer) => (text += bytes));
   await once(child, 'close');
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+}
+
+function start(statements: string) {
+  const module = new URL('logger.ts', import.meta.url).href;
+  const code = `const { createLogger } = await import('${module}'); const log = createLogger('test'); ${statements}`;
+  const args = ['--input-type=module', '--eval', code];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
 const KILL = `process.kill(process.pid, 'SIGKILL')`;
@@ -36,6 +40,33 @@ describe('logger', () => {
     // Less than lines wait for each other.
     const lines = await written(`log.info('one'); log.warn('two'); ${pause(50)} ${KILL}`);
     expect(lines.map(({ msg }) => msg)).to.deep.equal(['one', 'two']);
+  });
+
+  it('lets a process end whose reader is gone', async () => {
+    for (const end of ['', 'process.exit(0)']) {
+      const child = start(`${pause(300)} log.info('one'); ${end}`);
+      child.stdout.destroy();
+      const [code] = await once(child, 'exit');
+      expect(code, end).to.equal(0);
+    }
+  });
+
+  it('does not wait for a reader that is slow, and says what it dropped', async () => {
+    const text = 'x'.repeat(1_000);
+    const child = start(
+      `for (let i = 0; i < 10_000; i++) log.info({ i, text: '${text}' }, 'line'); log.warn('last'); ${pause(1_500)}`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    let read = '';
+    child.stdout.on('data', (bytes: Buffer) => (read += bytes));
+    await once(child, 'close');
+    const lines = read
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const said = lines.filter(({ msg }) => msg === 'line').length;
+    const dropped = lines.find(({ msg }) => msg === 'log lines dropped');
+    expect(dropped.lines + said + lines.filter(({ msg }) => msg === 'last').length).to.equal(10_001);
   });
 
   it('tells no credential', async () => {

@@ -1,5 +1,6 @@
 // One pino root a process. Messages are constant strings; prompts, keys and tokens are never logged.
 import pino, { type DestinationStream, type Logger } from 'pino';
+import { Lines } from './lines.ts';
 
 export type { Logger };
 
@@ -12,7 +13,7 @@ export function createLogger(service: string, level = 'info', bindings: object =
     formatters: { level: (label: string) => ({ level: label }), log: withoutSecretsWithin },
     serializers: Object.fromEntries(SECRETS.map((name) => [name, () => REDACTED])),
   };
-  return pino(options, new Lines());
+  return pino(options, new Output());
 }
 
 /** Fields that hold credentials. They are not to be logged; where one is, it is not told. */
@@ -32,31 +33,19 @@ function withoutSecretsWithin(fields: object): Record<string, unknown> {
   return told;
 }
 
-/** Lines wait for each other so long, as a write costs as much as ten of them. */
-const WAIT_MS = 100;
-const WAIT_BYTES = 4_096;
-/** From here on they do not wait. */
+/** From here on lines do not wait for others. */
 const WARNING = pino.levels.values['warn'] ?? 0;
 
 /** Where it is set, pino says of which level a line is. */
 const METADATA: unique symbol = Symbol.for('pino.metadata');
 
 /** Standard output. What waits goes out at the end of the process, too. */
-class Lines implements DestinationStream {
+class Output implements DestinationStream {
   readonly [METADATA] = true;
-  readonly #output = pino.destination({ fd: 1, sync: false, minLength: WAIT_BYTES });
-  #waiting: NodeJS.Timeout | undefined;
+  readonly #lines = new Lines(1);
   lastLevel = 0;
 
   write(line: string): void {
-    this.#output.write(line);
-    if (this.lastLevel >= WARNING) this.#flush();
-    else this.#waiting ??= setTimeout(() => this.#flush(), WAIT_MS).unref();
-  }
-
-  #flush(): void {
-    clearTimeout(this.#waiting);
-    this.#waiting = undefined;
-    this.#output.flush();
+    this.#lines.add(line, this.lastLevel >= WARNING);
   }
 }

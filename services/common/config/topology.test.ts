@@ -143,6 +143,7 @@ describe('faults of a topology file', () => {
     ['nats.url', { nats: { url: 'http://127.0.0.1:4222' } }],
     ['nats.port', { nats: { port: 0 } }],
     ['reconstructor.port', { reconstructor: { port: 0 } }],
+    ['reconstructor.plugin_timeout_seconds', { reconstructor: { plugin_timeout_seconds: 0 } }],
     ['data_dir', { data_dir: '' }],
     ['nonsense', { nonsense: 1 }],
   ];

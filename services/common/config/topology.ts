@@ -249,6 +249,12 @@ const gateway = z.strictObject({
   completion_persistence: persistence.prefault({}),
 });
 
+/** [mesh] What leaves the store by itself. */
+const retention = z.strictObject({
+  /** Days that the trajectories and records of a group stay which every consumer has acknowledged; null: for ever. */
+  acked_days: z.number().min(0).max(3_650).nullable().default(7),
+});
+
 /** [mesh] Who may call the RPCs. */
 const access = z.strictObject({
   /** One line for each token, see `polar token`; null: whoever reaches a port may call it. */
@@ -262,6 +268,8 @@ export const topologySchema = z.strictObject({
   nats: nats.prefault({}),
   /** [mesh] */
   access: access.prefault({}),
+  /** [mesh] */
+  retention: retention.prefault({}),
   /** [mesh] TrajectoryService. */
   reconstructor: listener(8070)
     .extend({

@@ -4,7 +4,13 @@ import { type BlobRef, BlobRefSchema } from '../../../gen/ts/polar/common/v1/blo
 import { Semaphore } from '../clock.ts';
 import { PolarError } from '../errors.ts';
 import { sha256 } from '../ids.ts';
-import { BLOB_BYTES_MAX, BLOB_CHUNK_BYTES, BLOBS_IN_FLIGHT_MAX, PUBLISH_ACK_MS } from '../limits.ts';
+import {
+  BLOB_BYTES_MAX,
+  BLOB_CHUNK_BYTES,
+  BLOBS_IN_FLIGHT_MAX,
+  PUBLISH_ACK_MS,
+  SMALL_BLOBS_IN_FLIGHT_MAX,
+} from '../limits.ts';
 import type { Bus } from './bus.ts';
 import { withRetry } from './publish.ts';
 import { STREAMS } from './streams.ts';
@@ -20,7 +26,9 @@ export interface BlobStore {
 /** The default store: chunks in POLAR_BLOBS, then a manifest that makes them count. */
 export function createBlobStore(bus: Bus): BlobStore {
   const slots = new Semaphore(BLOBS_IN_FLIGHT_MAX);
+  const smallSlots = new Semaphore(SMALL_BLOBS_IN_FLIGHT_MAX);
   const read = async (subject: string): Promise<Uint8Array | undefined> => {
+    if (bus.reads.usable) return await bus.reads.last(STREAMS.blobs.name, subject);
     try {
       return (await bus.direct.getMessage(STREAMS.blobs.name, { last_by_subj: subject })).data;
     } catch (error) {
@@ -55,18 +63,21 @@ export function createBlobStore(bus: Bus): BlobStore {
         return create(BlobRefSchema, { sha256: digest, sizeBytes: BigInt(bytes.byteLength) });
       }),
 
-    get: (ref, signal) =>
-      slots.run(async () => {
-        const size = Number(ref.sizeBytes);
-        const bytes = new Uint8Array(size);
+    get: (ref, signal) => {
+      const size = Number(ref.sizeBytes);
+      return (size <= BLOB_CHUNK_BYTES ? smallSlots : slots).run(async () => {
+        const chunks: Uint8Array[] = [];
         for (let i = 0; i * BLOB_CHUNK_BYTES < size; i++) {
           const chunk = await withRetry('read blob', signal, () => read(subjects.blobChunk(ref.sha256, i)));
           if (chunk === undefined) throw missing(ref.sha256, `chunk ${i} is not there`);
-          bytes.set(chunk, i * BLOB_CHUNK_BYTES);
+          chunks.push(chunk);
         }
+        const [only, ...more] = chunks;
+        const bytes = only !== undefined && more.length === 0 ? only : Buffer.concat(chunks);
         if (sha256(bytes) !== ref.sha256) throw missing(ref.sha256, 'its content differs from its digest');
         return bytes;
-      }),
+      });
+    },
   };
 }
 

@@ -12,6 +12,7 @@ import { settledWithin, sleep } from '../clock.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
 import { Acks } from './acks.ts';
+import { Reads } from './reads.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 
 /** Reads of single messages that need no consumer. */
@@ -32,6 +33,8 @@ export interface Bus {
   readonly js: JetStreamClient;
   readonly jsm: JetStreamManager;
   readonly direct: DirectReads;
+  /** Reads of messages that may be large. */
+  readonly reads: Reads;
   /** Publishes that wait until they are stored. */
   readonly acks: Acks;
   readonly kv: (bucket: keyof typeof BUCKETS) => Promise<KV>;
@@ -65,7 +68,12 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     };
     // The client has it; its published type does not say so.
     const { direct } = jsm as JetStreamManager & { direct: DirectReads };
-    return { nc, js, jsm, direct, acks: new Acks(nc), kv, close: () => closeQuietly(nc) };
+    const reads = new Reads(nc);
+    const close = async (): Promise<void> => {
+      reads[Symbol.dispose]();
+      await closeQuietly(nc);
+    };
+    return { nc, js, jsm, direct, reads, acks: new Acks(nc), kv, close };
   } catch (error) {
     await closeQuietly(nc);
     throw error;

@@ -13,7 +13,7 @@ const HEADER_SHA256 = 'Polar-Blob-Sha256';
 const HEADER_SIZE = 'Polar-Blob-Size';
 /** JetStream's: an equal id is stored once; store only behind this sequence of the subject. */
 const HEADER_MSG_ID = 'Nats-Msg-Id';
-const HEADER_BEHIND = 'Nats-Expected-Last-Subject-Sequence';
+export const HEADER_BEHIND = 'Nats-Expected-Last-Subject-Sequence';
 
 export interface PublishOptions {
   /** A retry under the same id is stored once (two minutes). */
@@ -94,11 +94,15 @@ async function checkIn(
 /** The body of a message, fetched from the blob store where the message is a claim check. */
 export async function checkOut(
   blobs: BlobStore,
-  message: { readonly data: Uint8Array; readonly headers?: MsgHdrs | undefined },
+  message: { readonly data: Uint8Array; readonly headers?: Pick<MsgHdrs, 'get'> | undefined },
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
-  const sha256 = message.headers?.get(HEADER_SHA256) ?? '';
-  if (sha256 === '') return message.data;
+  const sha256 = claimOf(message.headers);
+  if (sha256 === undefined) return message.data;
   const sizeBytes = BigInt(message.headers?.get(HEADER_SIZE) ?? '0');
   return await blobs.get({ sha256, sizeBytes }, signal);
 }
+
+/** Digest of the blob that a message stands for. */
+export const claimOf = (headers: Pick<MsgHdrs, 'get'> | undefined): string | undefined =>
+  headers?.get(HEADER_SHA256) || undefined;

@@ -109,6 +109,10 @@ export const BUCKETS = {
   capabilities: { name: 'polar_capabilities', ttlMs: 7 * DAY_MS },
 } as const;
 
+/** Where a bucket's key is stored. */
+export const subjectOfKey = (bucket: keyof typeof BUCKETS, key: string): string =>
+  `$KV.${BUCKETS[bucket].name}.${key}`;
+
 const pull = (spec: Partial<ConsumerConfig>): Partial<ConsumerConfig> => ({
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(WORK_ACK_WAIT_MS),

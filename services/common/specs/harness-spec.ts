@@ -13,12 +13,12 @@ import type { Faults } from './faults-of.ts';
 import { harnessSettings } from './harness-settings.ts';
 import { poolsFault } from './model-pools.ts';
 import { checkExec, checkMode } from './runtime-spec.ts';
+import { PLUGIN_PATH } from './strategies.ts';
 
 const MODEL_NAME_CHARS_MAX = 256;
 const MCP_SERVERS_MAX = 16;
 const ARTIFACTS_MAX = 16;
 const SERVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-const MODULE_PATH = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[\w./-]+\.(?:js|mjs|ts)$/;
 
 export function checkHarness(harness: HarnessSpec | undefined, faults: Faults): void {
   const plugin = harness?.importPath ?? '';
@@ -67,7 +67,7 @@ function checkNamed(harness: HarnessSpec, faults: Faults): void {
 /** What a plug-in takes of settings, servers and skills it says itself, on the node. */
 function checkPlugin({ importPath, name, command }: HarnessSpec, faults: Faults): void {
   faults.require(
-    MODULE_PATH.test(importPath),
+    PLUGIN_PATH.test(importPath),
     'harness.import_path',
     "must be the path of a .js, .mjs or .ts file below the node's plugins_dir, without . and ..",
   );

@@ -15,11 +15,11 @@ import {
 import type { FieldFault } from '../errors.ts';
 import { QUEUE_PATTERN, TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
-import { BUILDERS, EVALUATORS, listed } from './catalogue.ts';
+import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
-import { builderConfigs, evaluatorConfigs } from './strategies.ts';
+import { builderConfigs, evaluatorConfigs, PLUGIN_PATH, pluginConfig } from './strategies.ts';
 
 const BUDGETS_MS = {
   prepare: 300_000,
@@ -137,11 +137,15 @@ function checkCallback(text: string, faults: Faults): void {
 
 function checkBuilder(builder: StrategySpec | undefined, faults: Faults): void {
   const name = builder?.strategy ?? '';
-  const known = isOne(BUILDERS, name);
-  faults.require(known, 'builder.strategy', `unknown builder ${name}; there are ${listed(BUILDERS)}`);
-  if (known) {
-    faults.config(builderConfigs[name as keyof typeof builderConfigs], builder?.config, 'builder.config');
-  }
+  const named = isOne(BUILDERS, name) ? builderConfigs[name as BuilderName] : undefined;
+  const schema = PLUGIN_PATH.test(name) ? pluginConfig : named;
+  const rest = "or the path of a .js, .mjs or .ts file below the reconstructor's plugins_dir";
+  faults.require(
+    schema !== undefined,
+    'builder.strategy',
+    `unknown builder ${name}; there are ${listed(BUILDERS)}, ${rest}`,
+  );
+  if (schema !== undefined) faults.config(schema, builder?.config, 'builder.config');
 }
 
 function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults): void {

@@ -1,0 +1,39 @@
+import { getEventListeners } from 'node:events';
+import { expect } from 'chai';
+import { Deadline, sleep } from './clock.ts';
+
+const FAR_MS = 60_000;
+
+describe('a deadline', () => {
+  it('fires when the time is over, and says so', async () => {
+    using deadline = new Deadline(5, new AbortController().signal);
+    await sleep(FAR_MS, deadline.signal);
+    expect(deadline.isOver).to.equal(true);
+    expect(deadline.signal.reason).to.have.property('name', 'TimeoutError');
+  });
+
+  it('fires with what it was given, and with its reason', () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    using deadline = new Deadline(FAR_MS, one.signal, other.signal);
+    const reason = new Error('left');
+    other.abort(reason);
+    expect(deadline.signal.reason).to.equal(reason);
+    expect(deadline.isOver).to.equal(false);
+  });
+
+  it('has fired where what it was given had', () => {
+    const reason = new Error('left before');
+    using deadline = new Deadline(FAR_MS, AbortSignal.abort(reason));
+    expect(deadline.signal.reason).to.equal(reason);
+  });
+
+  it('leaves nothing behind', () => {
+    const given = new AbortController();
+    {
+      using _ = new Deadline(FAR_MS, given.signal);
+      expect(getEventListeners(given.signal, 'abort')).to.have.length(1);
+    }
+    expect(getEventListeners(given.signal, 'abort')).to.have.length(0);
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')).to.eql([]);
+  });
+});
