@@ -1,15 +1,25 @@
 // Composition root: what routes and consumers get.
+import type { Topology } from '../common/config/topology.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { type Batches, createBatches } from './adapters/batches.ts';
 import { Cursors } from './adapters/cursors.ts';
+import { openPolicyVersion, type PolicyVersion } from './adapters/policy-version.ts';
 import { createRecords, type Records } from './adapters/records.ts';
 import { createScheduler } from './adapters/scheduler.ts';
 import { createSessions, type Sessions } from './adapters/sessions.ts';
 import { Streams } from './adapters/streams.ts';
 import { openTrajectoryLog, type TrajectoryLog } from './adapters/trajectory-log.ts';
 import type { ReconstructorConfig } from './config.ts';
+import { createStore, type Store } from './retention/store.ts';
+
+/** Of what all consumers have acknowledged. */
+export interface Retention {
+  readonly store: Store;
+  /** After its group was complete; undefined: for ever. */
+  readonly keepMs: number | undefined;
+}
 
 export interface ReconstructorContext extends AsyncDisposable {
   readonly config: ReconstructorConfig;
@@ -20,8 +30,10 @@ export interface ReconstructorContext extends AsyncDisposable {
   readonly trajectories: TrajectoryLog;
   readonly batches: Batches;
   readonly cursors: Cursors;
+  readonly policy: PolicyVersion;
   readonly streams: Streams;
   readonly sessions: Sessions;
+  readonly retention: Retention;
 }
 
 export async function createContext(
@@ -35,7 +47,8 @@ export async function createContext(
     const cursors = await Cursors.open(bus);
     const trajectories = openTrajectoryLog(bus, blobs);
     const batches = createBatches(blobs, log);
-    const scheduler = createScheduler(bus, config.topology.rollout.public_url);
+    const policy = await openPolicyVersion(bus, signal);
+    const scheduler = createScheduler(bus, config.topology.rollout.public_url, config.token);
     return {
       config,
       log,
@@ -45,9 +58,12 @@ export async function createContext(
       trajectories,
       batches,
       cursors,
-      streams: new Streams({ cursors, trajectories, batches, log }),
+      policy,
+      streams: new Streams({ cursors, trajectories, batches, policy, log }),
       sessions: createSessions(scheduler, trajectories),
+      retention: { store: createStore(bus), keepMs: keepMsOf(config.topology) },
       async [Symbol.asyncDispose]() {
+        cursors[Symbol.dispose]();
         trajectories[Symbol.dispose]();
         await bus.close();
       },
@@ -56,4 +72,10 @@ export async function createContext(
     await bus.close();
     throw error;
   }
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+function keepMsOf({ retention }: Topology): number | undefined {
+  return retention.acked_days === null ? undefined : retention.acked_days * DAY_MS;
 }

@@ -53,3 +53,41 @@ export function streamInterrupted(log: Logger, error: PolarError): void {
 export function cursorClamped(log: Logger, consumer: string, sent: bigint, last: bigint): void {
   log.error({ consumer, sent: Number(sent), last: Number(last) }, 'cursor is ahead of the trajectory stream');
 }
+
+/** A filter left nothing of it for the trainer. */
+export function batchDropped(log: Logger, consumer: string, batchId: number, reason: string): void {
+  log.info({ consumer, batch_id: batchId, reason }, 'batch dropped by filter');
+}
+
+/** `why` is the trainer's own text. */
+export function batchesNacked(
+  log: Logger,
+  consumer: string,
+  batches: number,
+  delayMs: number,
+  why: string,
+): void {
+  log.info({ consumer, batches, delay_ms: delayMs, why }, 'batches given back');
+}
+
+export function consumerSought(log: Logger, consumer: string, floor: number): void {
+  log.info({ consumer, floor }, 'consumer sought');
+}
+
+export function consumerRemoved(log: Logger, consumer: string): void {
+  log.info({ consumer }, 'consumer deleted');
+}
+
+/** Their batches go to the other streams that share the consumer. */
+export function streamsLost(log: Logger, consumer: string, streams: number): void {
+  log.warn({ consumer, streams }, 'streams of a shared consumer were not seen any more');
+}
+
+/** Acknowledged by all consumers, and old. */
+export function groupsSwept(log: Logger, groups: number): void {
+  log.info({ groups }, 'acknowledged groups removed');
+}
+
+export function sweepFailed(log: Logger, error: PolarError): void {
+  log.warn({ reason: error.reason, err: error }, 'acknowledged groups not removed');
+}

@@ -1,12 +1,15 @@
 // The reconstructor: pulls `build` work, publishes `built` facts, streams finished groups to trainers.
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { openAccess } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { ReconstructorConfig } from './config.ts';
 import { consumeBuildWork } from './consumers/build.ts';
 import { createContext, type ReconstructorContext } from './context.ts';
+import { sweepAgain } from './retention/sweep.ts';
 import { routes } from './routes/index.ts';
+import { trajectoryBytes } from './routes/stream-trajectories.ts';
 
 export class ReconstructorService implements RunningService {
   readonly failed: Promise<never>;
@@ -17,7 +20,9 @@ export class ReconstructorService implements RunningService {
   private constructor(context: ReconstructorContext, server: RunningServer, signal: AbortSignal) {
     this.#context = context;
     this.#server = server;
-    this.#consuming = consumeBuildWork(context, signal);
+    this.#consuming = Promise.all([consumeBuildWork(context, signal), sweepAgain(context, signal)]).then(
+      () => {},
+    );
     this.failed = this.#consuming.then(() => new Promise<never>(() => {}));
     this.failed.catch(() => {});
   }
@@ -28,14 +33,17 @@ export class ReconstructorService implements RunningService {
     log: Logger,
     signal: AbortSignal,
   ): Promise<ReconstructorService> {
+    const access = openAccess(config, log);
     const context = await createContext(config, log, signal);
     const { host, port } = config.topology.reconstructor;
     try {
       const server = await startServer({
+        access,
         host,
         port,
         services: [TrajectoryService.typeName],
         routes: (router) => routes(router, context),
+        byteStreams: [trajectoryBytes(context)],
       });
       const service = new ReconstructorService(context, server, signal);
       server.readiness.set(true);

@@ -10,7 +10,7 @@ import { COMMANDS } from '../../clients/cli/commands/index.ts';
 import { readTopology, topologySchema } from '../../services/common/config/topology.ts';
 import { REASONS } from '../../services/common/errors.ts';
 import { BUILDERS, EVALUATORS, HARNESSES } from '../../services/common/specs/catalogue.ts';
-import { testOnOutputConfig } from '../../services/common/specs/strategies.ts';
+import { pluginConfig, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
 import { taskFileSchema } from '../../services/common/specs/task-file.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
 
@@ -70,7 +70,7 @@ describe('docs/topology.md', () => {
 
 describe('docs/task-file.md', () => {
   it('has every key, harness, builder and evaluator', () => {
-    const schemas = [taskFileSchema, testOnOutputConfig];
+    const schemas = [taskFileSchema, testOnOutputConfig, pluginConfig];
     const text = read('docs/task-file.md');
     const names = [...schemas.flatMap(keysOf), ...HARNESSES, ...BUILDERS, ...EVALUATORS];
     for (const name of names) expect(text).to.match(new RegExp(`\\b${name}\\b`));

@@ -125,7 +125,7 @@ describe('contract: trajectory readers', function () {
     expect(hard?.response_ids).to.deep.equal(HARD_IDS);
     expect(hard?.logprobs).to.equal(HARD_FLOATS.map((bits) => bits.toString(16).padStart(8, '0')).join(''));
     const ids = BATCHES.map(({ batchId }) => batchId);
-    for (const reader of ['python', 'grpcjs', 'curl']) {
+    for (const reader of ['python', 'aio', 'grpcjs', 'curl']) {
       expect(server.acked.get(`contract-${reader}`), reader).to.deep.equal(ids);
     }
   });
@@ -146,7 +146,7 @@ describe('contract: trajectory readers', function () {
           },
         ],
       });
-    for (const odd of ['python', 'grpcjs', 'curl']) {
+    for (const odd of ['python', 'aio', 'grpcjs', 'curl']) {
       await using server = await trajectoryServer((consumer) => [
         small(consumer === `bit-${odd}` ? 0x7fc00001 : 0x7fc00000),
       ]);
@@ -167,8 +167,13 @@ describe('contract: trajectory readers', function () {
     expect(read.map(({ task_id }) => task_id)).to.deep.equal(['t0', 't1', 't2']);
     expect(read[2]?.trajectories[1]?.traces[0]?.response_ids.length).to.be.greaterThan(10_000);
     const { consumers } = await reconstructor.client.listConsumers({});
-    expect(consumers.map(({ name }) => name)).to.have.members(['real-python', 'real-grpcjs', 'real-curl']);
-    expect(consumers.map(({ pending }) => pending)).to.deep.equal([0n, 0n, 0n]);
+    expect(consumers.map(({ name }) => name)).to.have.members([
+      'real-python',
+      'real-aio',
+      'real-grpcjs',
+      'real-curl',
+    ]);
+    expect(consumers.map(({ pending }) => pending)).to.deep.equal([0n, 0n, 0n, 0n]);
   });
 });
 

@@ -207,9 +207,10 @@ describe('reconstructor: stream', () => {
     await ack('two', all[1]!);
     await ack('one', all[0]!, all[2]!);
     const { consumers } = await reconstructor.client.listConsumers({});
+    const open = { connected: true, streams: 1, nacked: 0, droppedGroups: {}, droppedSessions: {} };
     expect(consumers.map(({ $typeName: _, ...consumer }) => consumer)).to.deep.equal([
-      { name: 'one', floor: BigInt(all[0]!), ackedAboveFloor: 1, pending: 1n, connected: true },
-      { name: 'two', floor: BigInt(all[1]!), ackedAboveFloor: 0, pending: 0n, connected: true },
+      { name: 'one', floor: BigInt(all[0]!), ackedAboveFloor: 1, pending: 1n, ...open },
+      { name: 'two', floor: BigInt(all[1]!), ackedAboveFloor: 0, pending: 0n, ...open },
     ]);
     one.close();
     two.close();

@@ -1,9 +1,10 @@
 // A reconstructor in this process, and what other services would send it.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import type { Client } from '@connectrpc/connect';
 import { type BlobRef, BlobRefSchema } from '../../gen/ts/polar/common/v1/blob_pb.js';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import type { Policy } from '../../gen/ts/polar/event/v1/policy_pb.js';
 import {
   type BuildWork,
   type Fact,
@@ -13,10 +14,15 @@ import {
   WorkSchema,
 } from '../../gen/ts/polar/event/v1/work_pb.js';
 import {
+  type StreamTrajectoriesRequestSchema,
   type StreamTrajectoriesResponse,
   TrajectoryService,
 } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { type TrajectoryBatch, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import {
+  type Trajectory,
+  type TrajectoryBatch,
+  TrajectorySchema,
+} from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { parseTopology } from '../../services/common/config/topology.ts';
 import { PolarError } from '../../services/common/errors.ts';
@@ -24,6 +30,7 @@ import { TRAJECTORY_READ_BYTES_MAX } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { PolicyWatch } from '../../services/common/nats/policy.ts';
 import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
@@ -39,18 +46,20 @@ export interface TestReconstructor extends AsyncDisposable {
 
 export async function startReconstructor(
   natsUrl: string,
-  options: { readonly port?: number; readonly schedulerPort?: number } = {},
+  options: { readonly port?: number; readonly schedulerPort?: number; readonly pluginsDir?: string } = {},
 ): Promise<TestReconstructor> {
   const port = options.port ?? (await freePort());
   const rollout = options.schedulerPort === undefined ? '' : `rollout: { port: ${options.schedulerPort} }\n`;
-  const topology = parseTopology(`${rollout}reconstructor: { host: 127.0.0.1, port: ${port} }`, 'test');
+  const plugins = options.pluginsDir === undefined ? '' : `, plugins_dir: ${options.pluginsDir}`;
+  const own = `reconstructor: { host: 127.0.0.1, port: ${port}, plugin_timeout_seconds: 5${plugins} }`;
+  const topology = parseTopology(`${rollout}${own}`, 'test');
   const stop = new AbortController();
-  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false };
+  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false, token: undefined };
   const service = await ReconstructorService.start(config, createLogger('test', 'silent'), stop.signal);
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
-    client: createServiceClient(TrajectoryService, url, TRAJECTORY_READ_BYTES_MAX),
+    client: createServiceClient(TrajectoryService, url, { readMaxBytes: TRAJECTORY_READ_BYTES_MAX }),
     async [Symbol.asyncDispose]() {
       stop.abort(new PolarError('SHUTTING_DOWN', 'test ends'));
       await service[Symbol.asyncDispose]();
@@ -96,12 +105,17 @@ export class Mesh {
     attempt: number,
     strategy: string,
     calls: BuildWork['calls'],
+    config?: JsonObject,
   ): Promise<void> {
     const work = create(WorkSchema, {
       ref: { sessionId: session, attempt, nodeId: 'n1', bootId: 'b1', taskId: 'task', sampleIndex: 0 },
       kind: {
         case: 'build',
-        value: { builder: { strategy }, timeoutMs: 60_000n, ...(calls !== undefined && { calls }) },
+        value: {
+          builder: { strategy, ...(config !== undefined && { config }) },
+          timeoutMs: 60_000n,
+          ...(calls !== undefined && { calls }),
+        },
       },
     });
     await publish(this.bus, this.blobs, subjects.work('build', ''), toBinary(WorkSchema, work));
@@ -135,6 +149,32 @@ export class Mesh {
     });
   }
 
+  /** A group with a trace of 4 ids for each reward, sampled under the policy versions named beside it. */
+  async announceGroup(
+    taskId: string,
+    sessions: readonly { readonly reward: number; readonly min?: number; readonly max?: number }[],
+  ): Promise<number> {
+    const results: object[] = [];
+    for (const [sampleIndex, { reward, min = 0, max = min }] of sessions.entries()) {
+      const sessionId = `${taskId}-${sampleIndex}`;
+      const trajectory = await this.putTrajectory(sessionId, 4, {
+        policyVersionMin: BigInt(min),
+        policyVersionMax: BigInt(max),
+      });
+      results.push({ sessionId, sampleIndex, attempt: 1, outcome: Outcome.COMPLETED, reward, trajectory });
+    }
+    return await this.announce({ taskId, sessions: results as GroupReady['sessions'] });
+  }
+
+  /** As llm-proxy does when a trainer publishes a version. */
+  async publishVersion(policyVersion: number): Promise<void> {
+    const stop = new AbortController();
+    const watch = await PolicyWatch.open({ bus: this.bus, signal: stop.signal });
+    const change = (policy: Policy): Policy => ({ ...policy, policyVersion: BigInt(policyVersion) });
+    await watch.update(change, stop.signal);
+    stop.abort();
+  }
+
   /** A group of one session with a trajectory of a trace of so many ids. */
   async announceTrace(taskId: string, ids: number, sessions = 1): Promise<number> {
     const results: GroupReady['sessions'] = [];
@@ -152,11 +192,12 @@ export class Mesh {
     return await this.announce({ taskId, sessions: results });
   }
 
-  async putTrajectory(sessionId: string, ids: number): Promise<BlobRef> {
+  async putTrajectory(sessionId: string, ids: number, fields: Partial<Trajectory> = {}): Promise<BlobRef> {
     const responseIds = new Uint8Array(Int32Array.from({ length: ids }, (_, i) => i).buffer);
     const lossMask = new Uint8Array(ids).fill(1);
     const logprobs = new Uint8Array(new Float32Array(ids).fill(-0.5).buffer);
-    const trajectory = create(TrajectorySchema, { sessionId, traces: [{ responseIds, lossMask, logprobs }] });
+    const traces = [{ responseIds, lossMask, logprobs }];
+    const trajectory = create(TrajectorySchema, { ...fields, sessionId, traces } as object);
     const ref = await this.blobs.put(toBinary(TrajectorySchema, trajectory));
     return create(BlobRefSchema, ref);
   }
@@ -166,9 +207,19 @@ export class Mesh {
 export class Trainer {
   readonly #stop = new AbortController();
   readonly #messages: AsyncIterator<StreamTrajectoriesResponse>;
+  #waiting: TrajectoryBatch[] = [];
 
-  constructor(client: TrajectoryClient, consumer: string, maxUnacked = 16, taskId = '') {
-    const stream = client.streamTrajectories({ consumer, maxUnacked, taskId }, { signal: this.#stop.signal });
+  constructor(
+    client: TrajectoryClient,
+    consumer: string,
+    maxUnacked = 16,
+    taskId = '',
+    request: MessageInitShape<typeof StreamTrajectoriesRequestSchema> = {},
+  ) {
+    const stream = client.streamTrajectories(
+      { consumer, maxUnacked, taskId, ...request },
+      { signal: this.#stop.signal },
+    );
     this.#messages = stream[Symbol.asyncIterator]();
   }
 
@@ -182,8 +233,10 @@ export class Trainer {
   /** The next batch. */
   async batch(): Promise<TrajectoryBatch> {
     for (;;) {
-      const { batch } = await this.message();
-      if (batch !== undefined) return batch;
+      const first = this.#waiting.shift();
+      if (first !== undefined) return first;
+      const { batch, more } = await this.message();
+      if (batch !== undefined) this.#waiting = [batch, ...more];
     }
   }
 

@@ -10,28 +10,49 @@ import { PolarError } from '../../common/errors.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import { batchOf, checkSize, lostGroup, trajectoryOf, withoutTrajectory } from '../domain/batch.ts';
+import { moveTraces, storedTrajectory, tokensOf } from '../domain/stored.ts';
 import { trajectoryLost } from '../events.ts';
 import type { StoredGroup } from './trajectory-log.ts';
 
+/** A group with its trajectories, whose traces are as they are stored. */
+export interface Resolved {
+  readonly batchId: number;
+  /** Without what depends on who gets it, and when. */
+  readonly batch: TrajectoryBatch;
+  readonly sizeBytes: number;
+  /** Token ids in its traces. */
+  readonly tokens: number;
+}
+
+/** Resolves when so many bytes of trajectories may be fetched. */
+export type Room = (sizeBytes: number) => Promise<void>;
+
 export interface Batches {
   /** A trajectory that is gone is a typed failure in the batch; only an absent NATS throws (NATS_UNAVAILABLE). */
-  resolve(
-    stored: StoredGroup,
-    redelivered: boolean,
-    signal: AbortSignal,
-  ): Promise<{ readonly batch: TrajectoryBatch; readonly sizeBytes: number }>;
+  resolve(stored: StoredGroup, signal: AbortSignal, room?: Room): Promise<Resolved>;
   /** One session's trajectory. Throws BLOB_MISSING. */
   trajectory(group: GroupReady, result: SessionResult, signal: AbortSignal): Promise<Trajectory>;
 }
 
 export function createBatches(blobs: BlobStore, log: Logger): Batches {
-  const trajectory: Batches['trajectory'] = async (group, result, signal) => {
-    if (result.trajectory === undefined) return trajectoryOf(group, result);
-    return trajectoryOf(group, result, decode(await blobs.get(result.trajectory, signal), result));
+  const read = async (
+    { trajectory, sessionId }: SessionResult,
+    decode: (bytes: Uint8Array) => Trajectory,
+    signal: AbortSignal,
+  ): Promise<Trajectory | undefined> => {
+    const bytes = trajectory && (await blobs.get(trajectory, signal));
+    try {
+      return bytes && decode(bytes);
+    } catch (error) {
+      const message = `the trajectory of ${sessionId} cannot be read`;
+      throw new PolarError('RECORDS_INVALID', message, { cause: error });
+    }
   };
   const orFailure = async (group: GroupReady, result: SessionResult, signal: AbortSignal) => {
     try {
-      return await trajectory(group, result, signal);
+      const stored = await read(result, storedTrajectory, signal);
+      const trajectory = trajectoryOf(group, result, stored);
+      return stored === undefined ? trajectory : moveTraces(stored, trajectory);
     } catch (error) {
       trajectoryLost(log, result.sessionId, lost(error, signal));
       return withoutTrajectory(group, result, error);
@@ -39,36 +60,32 @@ export function createBatches(blobs: BlobStore, log: Logger): Batches {
   };
 
   return {
-    trajectory,
-    async resolve(stored, redelivered, signal) {
+    async trajectory(group, result, signal) {
+      const built = await read(result, (bytes) => fromBinary(TrajectorySchema, bytes), signal);
+      return trajectoryOf(group, result, built);
+    },
+    async resolve(stored, signal, room) {
+      const { batchId, subject } = stored;
       let group: GroupReady;
       try {
         group = await stored.read(signal);
       } catch (error) {
-        trajectoryLost(log, stored.subject, lost(error, signal));
-        return { batch: lostGroup(stored.batchId, stored.subject, error, redelivered), sizeBytes: 0 };
+        trajectoryLost(log, subject, lost(error, signal));
+        return { batchId, batch: lostGroup(batchId, subject, error), sizeBytes: 0, tokens: 0 };
       }
       try {
         const sizeBytes = checkSize(group);
+        await room?.(sizeBytes);
         const all = await Promise.all(group.sessions.map((result) => orFailure(group, result, signal)));
-        return { batch: batchOf(stored.batchId, group, all, redelivered), sizeBytes };
+        const tokens = all.reduce((sum, one) => sum + tokensOf(one), 0);
+        return { batchId, batch: batchOf(batchId, group, all), sizeBytes, tokens };
       } catch (error) {
-        trajectoryLost(log, stored.subject, lost(error, signal));
+        trajectoryLost(log, subject, lost(error, signal));
         const none = group.sessions.map((result) => withoutTrajectory(group, result, error));
-        return { batch: batchOf(stored.batchId, group, none, redelivered), sizeBytes: 0 };
+        return { batchId, batch: batchOf(batchId, group, none), sizeBytes: 0, tokens: 0 };
       }
     },
   };
-}
-
-function decode(bytes: Uint8Array, result: SessionResult): Trajectory {
-  try {
-    return fromBinary(TrajectorySchema, bytes);
-  } catch (error) {
-    throw new PolarError('RECORDS_INVALID', `the trajectory of ${result.sessionId} cannot be read`, {
-      cause: error,
-    });
-  }
 }
 
 /** What is gone for good; anything else is thrown on, to be tried again. */

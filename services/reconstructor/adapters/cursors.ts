@@ -1,9 +1,11 @@
 // Cursors of consumers in bucket polar_cursors: the truth about what was sent and acknowledged. Any process may write
-// them: each write names the revision that it was made from.
+// them: each write names the revision that it was made from. What a process wants changed in one cursor while a write of
+// it is on its way goes into the next one, all together.
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type Cursor, CursorSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { CURSOR_TRIES_MAX, PUBLISH_ACK_MS } from '../../common/limits.ts';
+import { PUBLISH_ACK_MS, STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
 import { BUCKETS } from '../../common/nats/streams.ts';
@@ -11,6 +13,8 @@ import { Wakeup } from './wakeup.ts';
 
 const BUCKET = BUCKETS.cursors.name;
 const STREAM = `KV_${BUCKET}`;
+/** Times that a cursor is read and written anew because another process wrote it first; then NATS_UNAVAILABLE. */
+const CURSOR_TRIES_MAX = 100;
 /** JetStream's code for a failed expectation. */
 const WRONG_LAST_SEQUENCE = 10071;
 
@@ -21,11 +25,22 @@ interface Entry {
   readonly revision: number;
 }
 
-export class Cursors {
-  /** Wakes when this process has written any cursor. */
-  readonly changed = new Wakeup();
+/** What is to be made of a cursor. May be called several times; throws to change nothing. */
+type Change = (cursor: Cursor | undefined) => Cursor;
+
+interface Wanted {
+  readonly change: Change;
+  readonly signal: AbortSignal;
+  readonly resolve: (cursor: Cursor) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Cursors implements Disposable {
+  readonly #changed = new Map<string, Wakeup>();
   readonly #bus: Bus;
-  readonly #tails = new Map<string, Promise<void>>();
+  readonly #known = new Map<string, Entry>();
+  readonly #wanted = new Map<string, Wanted[]>();
+  readonly #closed = new AbortController();
 
   private constructor(bus: Bus) {
     this.#bus = bus;
@@ -37,8 +52,27 @@ export class Cursors {
     return new Cursors(bus);
   }
 
+  [Symbol.dispose](): void {
+    this.#closed.abort(new PolarError('SHUTTING_DOWN', 'the reconstructor stops'));
+  }
+
   async get(name: string, signal: AbortSignal): Promise<Cursor | undefined> {
     return (await this.#read(name, signal)).cursor;
+  }
+
+  /** As this process last read or wrote it. */
+  known(name: string): Cursor | undefined {
+    return this.#known.get(name)?.cursor;
+  }
+
+  /** Wakes when the cursor has changed, as far as this process knows. */
+  changed(name: string): Wakeup {
+    let wakeup = this.#changed.get(name);
+    if (wakeup === undefined) {
+      wakeup = new Wakeup();
+      this.#changed.set(name, wakeup);
+    }
+    return wakeup;
   }
 
   /** Names of all consumers, in order. */
@@ -51,71 +85,129 @@ export class Cursors {
       .sort();
   }
 
-  /**
-   * Write what `change` makes of the cursor; durable when it returns. `change` may be called again, with what another
-   * process wrote meanwhile; nothing is written when it gives back what it got.
-   */
-  async update(
-    name: string,
-    change: (cursor: Cursor | undefined) => Cursor,
-    signal: AbortSignal,
-  ): Promise<Cursor> {
-    return await this.#alone(name, async () => {
-      for (let i = 0; i < CURSOR_TRIES_MAX; i++) {
-        const { cursor, revision } = await this.#read(name, signal);
-        const next = change(cursor);
-        if (next === cursor) return next;
-        if (!(await this.#write(name, next, revision, signal))) continue;
-        this.changed.wake();
-        return next;
+  /** Write what `change` makes of the cursor; durable when it returns. Nothing is written when it gives back what it got. */
+  async update(name: string, change: Change, signal: AbortSignal): Promise<Cursor> {
+    const { promise, resolve, reject } = Promise.withResolvers<Cursor>();
+    const wanted = { change, signal, resolve, reject };
+    const queue = this.#wanted.get(name);
+    if (queue === undefined) {
+      this.#wanted.set(name, [wanted]);
+      void this.#serve(name);
+    } else {
+      queue.push(wanted);
+    }
+    return await abortable(promise, signal);
+  }
+
+  /** Forget a consumer; a cursor that is written later is a new one. */
+  async delete(name: string, signal: AbortSignal): Promise<void> {
+    await withRetry('delete cursor', signal, () =>
+      this.#bus.jsm.streams.purge(STREAM, { filter: keyOf(name) }),
+    );
+    this.#learn(name, { cursor: undefined, revision: 0 });
+    this.#changed.delete(name);
+  }
+
+  /** Serves what is wanted of one cursor until nothing is. */
+  async #serve(name: string): Promise<void> {
+    for (let queue = this.#wanted.get(name); queue !== undefined && queue.length > 0; ) {
+      const all = queue.splice(0);
+      const open = all.filter(({ signal }) => !signal.aborted);
+      await this.#apply(name, open).catch((error: unknown) => {
+        for (const { reject } of open) reject(error);
+      });
+    }
+    this.#wanted.delete(name);
+  }
+
+  async #apply(name: string, all: readonly Wanted[]): Promise<void> {
+    if (all.length === 0) return;
+    let entry = this.#known.get(name);
+    for (let i = 0; i < CURSOR_TRIES_MAX; i++) {
+      const isFresh = entry === undefined;
+      entry ??= await this.#read(name, this.#closed.signal);
+      const { cursor, done, refused, idle } = fold(entry.cursor, all);
+      // What this process remembers may be old: only what it has just read can refuse, or need no change.
+      if (!isFresh && (idle || refused.size > 0)) {
+        entry = undefined;
+        continue;
       }
-      throw new PolarError('NATS_UNAVAILABLE', `the cursor of ${name} was changed under every write`);
-    });
+      const isSame = cursor === undefined || cursor === entry.cursor;
+      const revision = isSame ? entry.revision : await this.#write(name, cursor, entry);
+      if (revision === undefined) {
+        entry = undefined;
+        continue;
+      }
+      if (revision !== entry.revision) this.#learn(name, { cursor, revision });
+      for (const [{ resolve }, made] of done) resolve(made);
+      for (const [{ reject }, error] of refused) reject(error);
+      return;
+    }
+    throw new PolarError('NATS_UNAVAILABLE', `the cursor of ${name} was changed under every write`);
   }
 
   /** Read from the stream's leader: a replica may be behind what this process has just written. */
   async #read(name: string, signal: AbortSignal): Promise<Entry> {
-    return await withRetry('read cursor', signal, async () => {
+    const before = this.#known.get(name);
+    const entry = await withRetry('read cursor', signal, async () => {
       const query = { last_by_subj: keyOf(name) };
-      const message = await this.#bus.jsm.streams.getMessage(STREAM, query).catch((error: Error) => {
+      const read = this.#bus.jsm.streams.getMessage(STREAM, query).catch((error: Error) => {
         if (!/no message found/.test(error.message)) throw error;
         return undefined;
       });
+      const message = await abortable(read, AbortSignal.timeout(STREAM_READ_MS));
       if (message === undefined) return { cursor: undefined, revision: 0 };
       // A deleted key is a message without a body, which a cursor that was ever opened never is.
       const gone = message.data.byteLength === 0;
       return { cursor: gone ? undefined : fromBinary(CursorSchema, message.data), revision: message.seq };
     });
+    const known = this.#known.get(name);
+    // What this process wrote, or read, in the meantime may be newer than this answer.
+    if (known !== undefined && known !== before && known.revision >= entry.revision) return known;
+    if (known?.revision !== entry.revision) this.#learn(name, entry);
+    return entry;
   }
 
-  /** False when another write came first, which may be this one, sent before and not answered. */
-  async #write(name: string, cursor: Cursor, revision: number, signal: AbortSignal): Promise<boolean> {
+  #learn(name: string, entry: Entry): void {
+    // Names of no consumer are not remembered: callers make them up.
+    if (entry.cursor === undefined) this.#known.delete(name);
+    else this.#known.set(name, entry);
+    this.#changed.get(name)?.wake();
+  }
+
+  /** Its revision; undefined when another write came first, which may be this one, sent before and not answered. */
+  async #write(name: string, cursor: Cursor, before: Entry): Promise<number | undefined> {
     const bytes = toBinary(CursorSchema, cursor);
-    return await withRetry('write cursor', signal, async () => {
+    return await withRetry('write cursor', this.#closed.signal, async () => {
       try {
-        await this.#bus.js.publish(keyOf(name), bytes, {
+        const { seq } = await this.#bus.js.publish(keyOf(name), bytes, {
           timeout: PUBLISH_ACK_MS,
-          expect: { lastSubjectSequence: revision },
+          expect: { lastSubjectSequence: before.revision },
         });
-        return true;
+        return seq;
       } catch (error) {
-        if (jetstreamCode(error) === WRONG_LAST_SEQUENCE) return false;
+        if (jetstreamCode(error) === WRONG_LAST_SEQUENCE) return undefined;
         throw error;
       }
     });
   }
+}
 
-  /** One write of a name at a time, so that a process does not race itself. */
-  async #alone<T>(name: string, task: () => Promise<T>): Promise<T> {
-    const before = this.#tails.get(name);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#tails.set(name, promise);
+/** All changes, one on the other; one that throws changes nothing. */
+function fold(before: Cursor | undefined, all: readonly Wanted[]) {
+  let cursor = before;
+  let idle = false;
+  const done = new Map<Wanted, Cursor>();
+  const refused = new Map<Wanted, unknown>();
+  for (const wanted of all) {
     try {
-      await before;
-      return await task();
-    } finally {
-      resolve();
-      if (this.#tails.get(name) === promise) this.#tails.delete(name);
+      const next = wanted.change(cursor);
+      idle ||= next === cursor;
+      cursor = next;
+      done.set(wanted, next);
+    } catch (error) {
+      refused.set(wanted, error);
     }
   }
+  return { cursor, done, refused, idle };
 }

@@ -1,173 +1,204 @@
-// One stream's batches in order, as its credit allows.
+// One stream's batches in order, as its credit allows: what may be sent again first, then the log.
+import { create } from '@bufbuild/protobuf';
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import {
+  type TrajectoryBatch,
+  TrajectoryBatchSchema,
+} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { BATCH_AHEAD_BYTES_MAX, STREAM_POLL_MS } from '../../common/limits.ts';
+import { STREAM_POLL_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
-import { acked, isUnacked, sent } from '../domain/cursor.ts';
-import { batchRemoved, streamInterrupted } from '../events.ts';
-import type { Batches } from './batches.ts';
+import { type Admission, admit, againIds, type Credit, nextDueMs } from '../domain/admission.ts';
+import { acked } from '../domain/cursor.ts';
+import { memberOf, type StreamRef } from '../domain/members.ts';
+import { type Offer, offerOf } from '../domain/offer.ts';
+import { batchDropped, batchRemoved, streamInterrupted } from '../events.ts';
+import { type Ahead, openAhead } from './ahead.ts';
+import type { Batches, Resolved } from './batches.ts';
 import type { Cursors } from './cursors.ts';
-import type { StoredGroup, TrajectoryLog } from './trajectory-log.ts';
+import type { PolicyVersion } from './policy-version.ts';
+import type { TrajectoryLog } from './trajectory-log.ts';
+
+/** Batches in one message. */
+const MESSAGE_BATCHES_MAX = 256;
 
 export interface StreamRequest {
   readonly consumer: string;
-  /** Batches that may be sent and not yet acknowledged. */
-  readonly maxUnacked: number;
   /** Empty: all. */
   readonly taskId: string;
+  readonly credit: Credit;
+  /** Token ids up to which batches are put into one message; 0: one batch a message. */
+  readonly messageTokens: number;
+  readonly shared: boolean;
+  readonly filter: StreamFilter | undefined;
 }
 
 export interface StreamParts {
   readonly cursors: Cursors;
   readonly trajectories: TrajectoryLog;
   readonly batches: Batches;
+  readonly policy: PolicyVersion;
   readonly log: Logger;
 }
 
-type Resolved = Awaited<ReturnType<StreamParts['batches']['resolve']>>;
+/** What one message holds. */
+export interface Parcel {
+  readonly batches: readonly TrajectoryBatch[];
+  readonly seeks: bigint;
+}
 
-/** Batches that the cursor admits. Ends only by the signal or with STREAM_REPLACED; waits while NATS is away. */
+/**
+ * Batches that the cursor admits. Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED; waits
+ * while NATS is away.
+ */
 export async function* deliver(
   parts: StreamParts,
   request: StreamRequest,
-  streamId: string,
-  cursor: Cursor,
+  stream: StreamRef,
   signal: AbortSignal,
-): AsyncGenerator<TrajectoryBatch, void> {
-  const source = new Source(parts, request, cursor, signal);
-  const credit = new Credit(parts, request, streamId, signal);
-  for (let ahead: Promise<Resolved> | undefined; ; ) {
-    const { batch, sizeBytes } = await (ahead ?? source.next());
-    ahead = sizeBytes <= BATCH_AHEAD_BYTES_MAX ? source.next() : undefined;
-    ahead?.catch(() => {});
-    if (await credit.admit(batch.batchId)) yield batch;
-  }
-}
-
-/** What is to be sent: first what the cursor says was sent and not acknowledged, then the stream behind that. */
-class Source {
-  readonly #parts: StreamParts;
-  readonly #request: StreamRequest;
-  readonly #signal: AbortSignal;
-  readonly #cursor: Cursor;
-  readonly #again: number[];
-  readonly #sentBefore: number;
-  #last: number;
-
-  constructor(parts: StreamParts, request: StreamRequest, cursor: Cursor, signal: AbortSignal) {
-    this.#parts = parts;
-    this.#request = request;
-    this.#signal = signal;
-    this.#cursor = cursor;
-    this.#again = cursor.unacked.map((batch) => Number(batch.batchId));
-    this.#sentBefore = Number(cursor.sent);
-    this.#last = this.#sentBefore;
-  }
-
-  async next(): Promise<Resolved> {
-    const stored = await this.#nextStored();
-    const redelivered = stored.batchId <= this.#sentBefore;
-    return await persistently(this.#parts, this.#signal, () =>
-      this.#parts.batches.resolve(stored, redelivered, this.#signal),
-    );
-  }
-
-  async #nextStored(): Promise<StoredGroup> {
-    const { trajectories } = this.#parts;
-    const signal = this.#signal;
-    for (let batchId = this.#again.shift(); batchId !== undefined; batchId = this.#again.shift()) {
-      const known = batchId;
-      const stored = await persistently(this.#parts, signal, () => trajectories.at(known, signal));
-      if (stored !== undefined) return stored;
-      await persistently(this.#parts, signal, () => this.#forget(known));
-    }
-    for (;;) {
-      const { count } = trajectories.published;
-      const stored = await persistently(this.#parts, signal, () =>
-        trajectories.after(this.#last, this.#request.taskId, signal),
-      );
-      if (stored !== undefined) {
-        this.#last = stored.batchId;
-        return stored;
-      }
-      await trajectories.published.wait(count, STREAM_POLL_MS, signal);
+): AsyncGenerator<Parcel, void> {
+  const persist = persistently(parts.log, signal);
+  const changed = parts.cursors.changed(request.consumer);
+  const ahead = openAhead(parts, request.taskId, signal, persist, () => changed.wake());
+  const work = { parts, request, stream, signal, ahead, persist };
+  let again: Resolved | undefined;
+  for (;;) {
+    const { count } = changed;
+    const cursor = presentCursor(parts, request.consumer);
+    memberOf(cursor, stream);
+    again = await nextAgain(work, cursor, again);
+    const first = again ?? ahead.ready(Number(cursor.sent));
+    const candidates = first === undefined ? [] : again === undefined ? packed(work, first) : [first];
+    const { batches, isWaiting } = await admitted(work, cursor.seeks, candidates);
+    if (batches.length > 0) {
+      again = undefined;
+      // What comes next is fetched while this is being sent.
+      ahead.ready(Number(presentCursor(parts, request.consumer).sent));
+      yield { batches, seeks: cursor.seeks };
+    } else if (isWaiting) {
+      const now = Date.now();
+      const dueMs = (nextDueMs(cursor, now) ?? Number.POSITIVE_INFINITY) - now;
+      await changed.wait(count, Math.min(STREAM_POLL_MS, dueMs), signal);
       signal.throwIfAborted();
     }
   }
-
-  /** An operator removed it from the stream: it can neither be sent nor acknowledged. */
-  async #forget(batchId: number): Promise<void> {
-    const { cursors, log } = this.#parts;
-    const { consumer } = this.#request;
-    const change = (cursor: Cursor | undefined): Cursor => acked(cursor ?? this.#cursor, [BigInt(batchId)]);
-    await cursors.update(consumer, change, this.#signal);
-    batchRemoved(log, consumer, batchId);
-  }
 }
 
-/** Lets a batch out when fewer than `maxUnacked` of this stream are unacknowledged, and writes so before. */
-class Credit {
-  readonly #parts: StreamParts;
-  readonly #request: StreamRequest;
-  readonly #streamId: string;
-  readonly #signal: AbortSignal;
-  #sentHere = new Set<bigint>();
-
-  constructor(parts: StreamParts, request: StreamRequest, streamId: string, signal: AbortSignal) {
-    this.#parts = parts;
-    this.#request = request;
-    this.#streamId = streamId;
-    this.#signal = signal;
-  }
-
-  /** False when the batch was acknowledged meanwhile. */
-  async admit(batchId: bigint): Promise<boolean> {
-    const { cursors } = this.#parts;
-    for (;;) {
-      const { count } = cursors.changed;
-      const verdict = await persistently(this.#parts, this.#signal, () => this.#try(batchId));
-      if (verdict !== 'full') return verdict === 'sent';
-      await cursors.changed.wait(count, STREAM_POLL_MS, this.#signal);
-      this.#signal.throwIfAborted();
-    }
-  }
-
-  async #try(batchId: bigint): Promise<'sent' | 'full' | 'acked'> {
-    let verdict: 'sent' | 'full' | 'acked' = 'sent';
-    const change = (cursor: Cursor | undefined): Cursor => {
-      if (cursor === undefined) throw new PolarError('STREAM_REPLACED', 'the consumer was removed');
-      verdict = this.#verdict(cursor, batchId);
-      return verdict === 'sent' ? sent(cursor, this.#streamId, batchId, Date.now()) : cursor;
-    };
-    await this.#parts.cursors.update(this.#request.consumer, change, this.#signal);
-    if (verdict === 'sent') this.#sentHere.add(batchId);
-    return verdict;
-  }
-
-  #verdict(cursor: Cursor, batchId: bigint): 'sent' | 'full' | 'acked' {
-    if (batchId <= cursor.sent && !isUnacked(cursor, batchId)) return 'acked';
-    const open = cursor.unacked.filter((batch) => this.#sentHere.has(batch.batchId));
-    this.#sentHere = new Set(open.map((batch) => batch.batchId));
-    return open.length < this.#request.maxUnacked ? 'sent' : 'full';
-  }
+interface Work {
+  readonly parts: StreamParts;
+  readonly request: StreamRequest;
+  readonly stream: StreamRef;
+  readonly signal: AbortSignal;
+  readonly ahead: Ahead;
+  readonly persist: Persist;
 }
+
+function presentCursor({ cursors }: StreamParts, consumer: string): Cursor {
+  const cursor = cursors.known(consumer);
+  if (cursor === undefined) throw consumerDeleted(consumer);
+  return cursor;
+}
+
+export const consumerDeleted = (consumer: string): PolarError =>
+  new PolarError('NOT_FOUND', `consumer ${consumer} was deleted`);
+
+/** The first batch that is to be sent again; `last` is what this gave before, and may still be it. */
+async function nextAgain(
+  work: Work,
+  cursor: Cursor,
+  last: Resolved | undefined,
+): Promise<Resolved | undefined> {
+  for (const id of againIds(cursor, Date.now())) {
+    if (last?.batchId === Number(id)) return last;
+    const found = await work.ahead.at(Number(id));
+    if (found !== undefined) return found;
+    await work.persist(() => forget(work, id));
+  }
+  return undefined;
+}
+
+/** An operator removed it from the stream: it can neither be sent nor acknowledged. */
+async function forget({ parts, request, signal }: Work, batchId: bigint): Promise<void> {
+  const { consumer } = request;
+  const change = (cursor: Cursor | undefined): Cursor => {
+    if (cursor === undefined) throw consumerDeleted(consumer);
+    return acked(cursor, [batchId]);
+  };
+  await parts.cursors.update(consumer, change, signal);
+  batchRemoved(parts.log, consumer, Number(batchId));
+}
+
+/** With those behind it that are there already, as far as the request lets them into one message. */
+function packed({ request, ahead }: Work, first: Resolved): Resolved[] {
+  const all = [first];
+  let tokens = first.tokens;
+  for (let last = first; all.length < MESSAGE_BATCHES_MAX; ) {
+    const next = ahead.peek(last.batchId);
+    if (next === undefined || tokens + next.tokens > request.messageTokens) break;
+    tokens += next.tokens;
+    all.push(next);
+    last = next;
+  }
+  return all;
+}
+
+/** Judges the candidates, and writes which of them are sent before they are. Waiting: there is none, or no room. */
+async function admitted(
+  { parts, request, stream, signal, persist }: Work,
+  seeks: bigint,
+  candidates: readonly Resolved[],
+): Promise<{ readonly batches: TrajectoryBatch[]; readonly isWaiting: boolean }> {
+  if (candidates.length === 0) return { batches: [], isWaiting: true };
+  const { consumer, credit, filter } = request;
+  const policyVersion = parts.policy.current;
+  const offers = candidates.map(({ batch }) => offerOf(batch, filter, policyVersion));
+  const tries: Admission[] = [];
+  const change = (cursor: Cursor | undefined): Cursor => {
+    if (cursor === undefined) throw consumerDeleted(consumer);
+    const admission = admit(cursor, stream, seeks, offers, credit, Date.now());
+    tries.push(admission);
+    return admission.cursor;
+  };
+  await persist(() => parts.cursors.update(consumer, change, signal));
+  // The last one is what was written.
+  const { admitted: sent = new Map(), full = false } = tries.at(-1) ?? {};
+  const batches = offers.flatMap((offer) => batchesOf(parts, consumer, offer, sent, policyVersion));
+  return { batches, isWaiting: full };
+}
+
+function batchesOf(
+  { log }: StreamParts,
+  consumer: string,
+  { batch, droppedReason }: Offer,
+  sent: Admission['admitted'],
+  policyVersion: bigint,
+): TrajectoryBatch[] {
+  const entry = sent.get(batch.batchId);
+  if (entry === undefined) return [];
+  if (droppedReason !== '') batchDropped(log, consumer, Number(batch.batchId), droppedReason);
+  const { deliveries: deliveryCount, nacks: nackCount, nackReason } = entry;
+  const redelivered = deliveryCount > 1;
+  const fields = { policyVersion, deliveryCount, redelivered, droppedReason, nackCount, nackReason };
+  return [create(TrajectoryBatchSchema, { ...batch, ...fields })];
+}
+
+type Persist = <T>(attempt: () => Promise<T>) => Promise<T>;
 
 /** Tries until it works: a trainer's stream outlives an absence of NATS of any length. */
-async function persistently<T>(
-  { log }: StreamParts,
-  signal: AbortSignal,
-  attempt: () => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof PolarError && error.retryable)) throw error;
-      streamInterrupted(log, error);
+function persistently(log: Logger, signal: AbortSignal): Persist {
+  return async (attempt) => {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof PolarError && error.retryable && error.reason !== 'STREAM_LAPSED'))
+          throw error;
+        streamInterrupted(log, error);
+      }
+      await sleep(STREAM_POLL_MS, signal);
     }
-    await sleep(STREAM_POLL_MS, signal);
-  }
+  };
 }

@@ -1,5 +1,6 @@
 // Looks sessions up: the scheduler knows where they stand, the trajectory stream what became of them.
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import type { StrategySpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { GroupReady, SessionResult } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
@@ -14,8 +15,8 @@ export interface Sessions {
     session: Session,
     signal: AbortSignal,
   ): Promise<{ readonly group: GroupReady; readonly result: SessionResult }>;
-  /** Name of its task's builder; empty for the default. */
-  builder(session: Session, signal: AbortSignal): Promise<string>;
+  /** Its task's builder; undefined for the default. */
+  builder(session: Session, signal: AbortSignal): Promise<StrategySpec | undefined>;
 }
 
 export function createSessions(ask: AskScheduler, log: TrajectoryLog): Sessions {
@@ -40,7 +41,7 @@ export function createSessions(ask: AskScheduler, log: TrajectoryLog): Sessions 
     },
     async builder({ taskId }, signal) {
       const { task } = await ask((scheduler) => scheduler.getTask({ taskId }, options(signal)), signal);
-      return task?.spec?.builder?.strategy ?? '';
+      return task?.spec?.builder;
     },
   };
 }
@@ -54,5 +55,5 @@ const notEnded = ({ sessionId, state }: Session): PolarError =>
 const groupNotEnded = ({ sessionId, taskId, groupId }: Session): PolarError =>
   new PolarError(
     'NOT_ENDED',
-    `session ${sessionId} has ended, but not all sessions of its group ${groupId} of task ${taskId} have: its trajectory is there when they have; its calls can be exported now`,
+    `session ${sessionId} has ended, but not all sessions of its group ${groupId} of task ${taskId} have: its trajectory is there when they have; its calls can be exported now. Or the group is gone, since every consumer has acknowledged it and retention.acked_days are over`,
   );

@@ -1,55 +1,79 @@
 // Streams of batches to named consumers: what was sent before and not acknowledged, then what comes.
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { sleep } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
-import { CONSUMERS_MAX, STREAM_CLOSE_MS, STREAM_POLL_MS, STREAM_PROGRESS_MS } from '../../common/limits.ts';
-import { clamped, closed, newCursor, opened, seen } from '../domain/cursor.ts';
+import { CONSUMERS_MAX, STREAM_PROGRESS_MS } from '../../common/limits.ts';
+import { clamped, newCursor, sentEver } from '../domain/cursor.ts';
+import { closed, opened, type StreamRef } from '../domain/members.ts';
 import { cursorClamped, streamEnded, streamOpened } from '../events.ts';
-import { deliver, type StreamParts, type StreamRequest } from './delivery.ts';
+import { consumerDeleted, deliver, type Parcel, type StreamParts, type StreamRequest } from './delivery.ts';
+import { hold } from './hold.ts';
+import type { Wakeup } from './wakeup.ts';
 
-/** Each yield is a batch, or undefined for progress only. */
-export type TrajectoryStream = AsyncGenerator<TrajectoryBatch | undefined, void>;
+/** What a stream that ends gives the note of it in its cursor; then it shows as connected for a while. */
+const STREAM_CLOSE_MS = 1_000;
+
+/** Each yield is a parcel of batches, or undefined for progress only. */
+export type TrajectoryStream = AsyncGenerator<Parcel | undefined, void>;
 
 export class Streams {
   readonly #parts: StreamParts;
   /** By consumer: those of this process, so that a newer one ends the older at once. */
-  readonly #open = new Map<string, AbortController>();
+  readonly #open = new Map<string, Set<{ readonly stream: StreamRef; readonly end: AbortController }>>();
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
   }
 
-  /** Ends only by the signal or with STREAM_REPLACED. Throws INVALID_REQUEST or CONSUMERS_LIMIT before the first yield. */
+  /**
+   * Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED. Throws INVALID_REQUEST or
+   * CONSUMERS_LIMIT before the first yield.
+   */
   async *open(request: StreamRequest, signal: AbortSignal): TrajectoryStream {
-    const { log } = this.#parts;
-    const streamId = newId('stream');
-    const cursor = await this.#takeOver(request, streamId, signal);
+    const { log, policy } = this.#parts;
+    const { consumer, shared } = request;
+    const stream = { streamId: newId('stream'), shared };
+    const cursor = await this.#join(request, stream, signal);
     const end = new AbortController();
-    this.#open.get(request.consumer)?.abort(replaced());
-    this.#open.set(request.consumer, end);
+    const place = this.#enter(consumer, stream, end);
     const ended = AbortSignal.any([signal, end.signal]);
-    const holding = this.#hold(request.consumer, streamId, end);
-    streamOpened(log, request.consumer, cursor);
+    const holding = hold(this.#parts, consumer, stream, end);
+    streamOpened(log, consumer, cursor);
     let reason: unknown;
     try {
       // Tells the caller that the stream is open.
       yield undefined;
-      yield* withProgress(deliver(this.#parts, request, streamId, cursor, ended));
+      yield* withProgress(deliver(this.#parts, request, stream, ended), policy.changed);
     } catch (error) {
       reason = end.signal.aborted ? end.signal.reason : error;
       throw reason;
     } finally {
       end.abort();
       await holding;
-      if (this.#open.get(request.consumer) === end) this.#open.delete(request.consumer);
-      await this.#note(request.consumer, streamId);
-      streamEnded(log, request.consumer, reason === undefined ? undefined : asPolarError(reason));
+      place[Symbol.dispose]();
+      await this.#leave(consumer, stream);
+      streamEnded(log, consumer, reason === undefined ? undefined : asPolarError(reason));
     }
   }
 
-  async #takeOver(request: StreamRequest, streamId: string, signal: AbortSignal): Promise<Cursor> {
+  /** Among the streams of this process; those that have no place beside it end. */
+  #enter(consumer: string, stream: StreamRef, end: AbortController): Disposable {
+    const all = this.#open.get(consumer) ?? new Set();
+    for (const other of all) {
+      if (!(stream.shared && other.stream.shared)) other.end.abort(replaced());
+    }
+    const place = { stream, end };
+    all.add(place);
+    this.#open.set(consumer, all);
+    return {
+      [Symbol.dispose]: () => {
+        all.delete(place);
+        if (all.size === 0 && this.#open.get(consumer) === all) this.#open.delete(consumer);
+      },
+    };
+  }
+
+  async #join(request: StreamRequest, stream: StreamRef, signal: AbortSignal): Promise<Cursor> {
     const { cursors, trajectories, log } = this.#parts;
     const { consumer, taskId } = request;
     const before = await cursors.get(consumer, signal);
@@ -58,67 +82,46 @@ export class Streams {
     }
     // Read after the cursor, which an older stream may still move on: only what was sent before can show a loss.
     const last = BigInt(await trajectories.lastBatchId(signal));
-    const lost = before !== undefined && before.sent > last;
+    const lost = before !== undefined && sentEver(before) > last;
     if (lost) cursorClamped(log, consumer, before.sent, last);
-    const take = (cursor: Cursor | undefined): Cursor => {
+    const join = (cursor: Cursor | undefined): Cursor => {
       const known = cursor ?? newCursor(taskId);
       if (known.taskId !== taskId) throw otherTask(known.taskId);
-      return opened(lost ? clamped(known, last) : known, streamId, Date.now());
+      return opened(lost ? clamped(known, last) : known, stream, Date.now());
     };
-    return await cursors.update(consumer, take, signal);
+    return await cursors.update(consumer, join, signal);
   }
 
-  /** Writes now and then that the stream is open, and sees that another process has taken over. */
-  async #hold(consumer: string, streamId: string, end: AbortController): Promise<void> {
-    const { cursors } = this.#parts;
-    let seenAt = performance.now();
-    for (;;) {
-      await sleep(STREAM_POLL_MS, end.signal);
-      if (end.signal.aborted) return;
-      try {
-        const cursor = await cursors.get(consumer, end.signal);
-        if (cursor?.streamId !== streamId) throw replaced();
-        if (performance.now() - seenAt < STREAM_PROGRESS_MS) continue;
-        await cursors.update(consumer, (now) => seen(now ?? cursor, streamId, Date.now()), end.signal);
-        seenAt = performance.now();
-      } catch (error) {
-        // An absent NATS does not end a stream.
-        if (asPolarError(error).reason === 'STREAM_REPLACED') return end.abort(error);
-      }
-    }
-  }
-
-  async #note(consumer: string, streamId: string): Promise<void> {
+  async #leave(consumer: string, { streamId }: StreamRef): Promise<void> {
     const change = (cursor: Cursor | undefined): Cursor => {
-      if (cursor === undefined) throw replaced();
+      if (cursor === undefined) throw consumerDeleted(consumer);
       return closed(cursor, streamId);
     };
     const signal = AbortSignal.timeout(STREAM_CLOSE_MS);
-    // Without the note the consumer shows as connected for a while, and nothing else.
+    // Without the note it shows as connected for a while, and streams that share the consumer wait for its batches.
     await this.#parts.cursors.update(consumer, change, signal).catch(() => {});
   }
 }
 
-/** Adds an undefined wherever nothing has come for STREAM_PROGRESS_MS. */
-async function* withProgress(batches: AsyncGenerator<TrajectoryBatch, void>): TrajectoryStream {
-  let next = batches.next();
+/** Adds an undefined wherever nothing has come for STREAM_PROGRESS_MS, and when the policy version changes. */
+async function* withProgress(parcels: AsyncGenerator<Parcel, void>, versions: Wakeup): TrajectoryStream {
+  let next = parcels.next();
   for (;;) {
     next.catch(() => {});
     const timer = new AbortController();
-    const first = await Promise.race([next, sleep(STREAM_PROGRESS_MS, timer.signal)]).finally(() =>
-      timer.abort(),
-    );
+    const quiet = versions.wait(versions.count, STREAM_PROGRESS_MS, timer.signal);
+    const first = await Promise.race([next, quiet]).finally(() => timer.abort());
     if (first === undefined) {
       yield undefined;
       continue;
     }
     if (first.done === true) return;
     yield first.value;
-    next = batches.next();
+    next = parcels.next();
   }
 }
 
-const replaced = (): PolarError =>
+export const replaced = (): PolarError =>
   new PolarError('STREAM_REPLACED', 'another stream of this consumer was opened');
 
 const otherTask = (taskId: string): PolarError =>

@@ -1,30 +1,32 @@
 // Reads the stream of finished groups. It has no JetStream consumers: what a trainer has acknowledged is in its
 // cursor, because JetStream may forget acknowledgements when its server is killed.
 import { fromBinary } from '@bufbuild/protobuf';
-import { AckPolicy, DeliverPolicy, nanos } from 'nats';
+import { AckPolicy, type ConsumerConfig, type ConsumerInfo, DeliverPolicy, nanos } from 'nats';
 import { type GroupReady, GroupReadySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
-import { STREAM_POLL_MS } from '../../common/limits.ts';
+import { STREAM_POLL_MS, STREAM_READ_MS } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { checkOut, withRetry } from '../../common/nats/publish.ts';
+import { checkOut, claimOf, withRetry } from '../../common/nats/publish.ts';
+import type { StoredMessage } from '../../common/nats/reads.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
+import { namesIn } from '../domain/batch.ts';
 import { Wakeup } from './wakeup.ts';
 
 const STREAM = STREAMS.trajectories.name;
 
-type StoredMessage = Pick<
-  Awaited<ReturnType<Bus['direct']['getMessage']>>,
-  'data' | 'header' | 'seq' | 'subject'
->;
 type Query = Parameters<Bus['direct']['getMessage']>[1];
 
 /** A group in the stream. */
 export interface StoredGroup {
   readonly batchId: number;
   readonly subject: string;
+  readonly taskId: string;
+  /** Digest of the blob that it is in where it is too large for a message. */
+  readonly claim: string | undefined;
   /** Fetches and decodes it. Throws BLOB_MISSING or RECORDS_INVALID. */
   readonly read: (signal: AbortSignal) => Promise<GroupReady>;
 }
@@ -41,6 +43,10 @@ export interface TrajectoryLog extends Disposable {
   pending(batchId: number, taskId: string, signal: AbortSignal): Promise<number>;
   /** Sequence of the last message ever stored. */
   lastBatchId(signal: AbortSignal): Promise<number>;
+  /** Sequences of the first message that is kept, or of the next one where none is, and of the last ever stored. */
+  range(signal: AbortSignal): Promise<{ readonly first: number; readonly last: number }>;
+  /** Sequence of the first message stored at a time or after it, or of the next one where there is none. */
+  firstAt(time: Date, signal: AbortSignal): Promise<number>;
 }
 
 export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
@@ -49,9 +55,16 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
   const hints = bus.nc.subscribe(subjects.trajectoriesOf(''), { callback: () => published.wake() });
   const get = (query: Query, signal: AbortSignal): Promise<StoredGroup | undefined> =>
     withRetry('read trajectories', signal, async () => {
-      const message = await bus.direct.getMessage(STREAM, query).catch(orNone);
+      const read = bus.reads.usable
+        ? bus.reads.find(STREAM, query)
+        : bus.direct.getMessage(STREAM, query).catch(orNone);
+      const message = await abortable(read, AbortSignal.timeout(STREAM_READ_MS));
       return message && stored(blobs, message);
     });
+  const range = async (signal: AbortSignal): Promise<{ first: number; last: number }> => {
+    const { state } = await withRetry('read trajectories', signal, () => bus.jsm.streams.info(STREAM));
+    return { first: state.messages === 0 ? state.last_seq + 1 : state.first_seq, last: state.last_seq };
+  };
 
   return {
     published,
@@ -64,10 +77,15 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
         return message && stored(blobs, message);
       }),
     ofGroup: (taskId, groupId, signal) => get({ last_by_subj: subjects.trajectory(taskId, groupId) }, signal),
-    pending: (batchId, taskId, signal) => countAfter(bus, batchId, taskId, signal),
-    lastBatchId: async (signal) => {
-      const info = await withRetry('read trajectories', signal, () => bus.jsm.streams.info(STREAM));
-      return info.state.last_seq;
+    pending: async (batchId, taskId, signal) => {
+      const start = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: batchId + 1 };
+      return (await peek(bus, taskId, start, signal)).num_pending;
+    },
+    lastBatchId: async (signal) => (await range(signal)).last,
+    range,
+    firstAt: async (time, signal) => {
+      const start = { deliver_policy: DeliverPolicy.StartTime, opt_start_time: time.toISOString() };
+      return (await peek(bus, '', start, signal)).delivered.stream_seq + 1;
     },
     [Symbol.dispose]: () => hints.unsubscribe(),
   };
@@ -78,6 +96,8 @@ function stored(blobs: BlobStore, message: StoredMessage): StoredGroup {
   return {
     batchId: seq,
     subject,
+    taskId: namesIn(subject).taskId,
+    claim: claimOf(header),
     read: async (signal) => {
       const bytes = await checkOut(blobs, { data, headers: header }, signal);
       try {
@@ -89,22 +109,26 @@ function stored(blobs: BlobStore, message: StoredMessage): StoredGroup {
   };
 }
 
-/** A consumer that is never read knows the number; it is deleted at once. */
-async function countAfter(bus: Bus, batchId: number, taskId: string, signal: AbortSignal): Promise<number> {
-  const name = newId('count');
-  const added = await withRetry('count trajectories', signal, () =>
+/** A consumer that is never read knows where it would begin, and how much comes; it is deleted at once. */
+async function peek(
+  bus: Bus,
+  taskId: string,
+  start: Partial<ConsumerConfig>,
+  signal: AbortSignal,
+): Promise<ConsumerInfo> {
+  const name = newId('peek');
+  const added = await withRetry('look at trajectories', signal, () =>
     bus.jsm.consumers.add(STREAM, {
       name,
       filter_subject: subjects.trajectoriesOf(taskId),
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: batchId + 1,
+      ...start,
       ack_policy: AckPolicy.None,
       mem_storage: true,
       inactive_threshold: nanos(STREAM_POLL_MS * 10),
     }),
   );
   await bus.jsm.consumers.delete(STREAM, name).catch(() => {});
-  return added.num_pending;
+  return added;
 }
 
 function orNone(error: Error): undefined {

@@ -9,16 +9,17 @@ import {
   WorkSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { TrajectorySchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { withTimeout } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { failureOf, PolarError } from '../../common/errors.ts';
 import { BUILDS_AT_ONCE_MAX } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { ReconstructorContext } from '../context.ts';
-import { type Build, build, builderName } from '../domain/build.ts';
+import type { Build } from '../domain/build.ts';
 import { expand, inOrder } from '../domain/expand.ts';
 import { buildFailed, trajectoryBuilt, usageDiffers } from '../events.ts';
+import { builderOf } from '../strategies/build-with.ts';
 
 /** Build until the signal aborts. Resolves when all builds have ended. */
 export async function consumeBuildWork(ctx: ReconstructorContext, signal: AbortSignal): Promise<void> {
@@ -38,11 +39,15 @@ export async function consumeBuildWork(ctx: ReconstructorContext, signal: AbortS
 async function handle(ctx: ReconstructorContext, delivery: Delivery, signal: AbortSignal): Promise<void> {
   const { ref, work } = workOf(delivery.bytes);
   const startedAt = performance.now();
-  const limited = work.timeoutMs === 0n ? signal : withTimeout(Number(work.timeoutMs), signal);
+  if (work.timeoutMs === 0n) {
+    await buildOne(ctx, ref, work, startedAt, signal);
+    return;
+  }
+  using deadline = new Deadline(Number(work.timeoutMs), signal);
   try {
-    await buildOne(ctx, ref, work, startedAt, limited);
+    await buildOne(ctx, ref, work, startedAt, deadline.signal);
   } catch (error) {
-    if (!limited.aborted || signal.aborted) throw error;
+    if (!deadline.isOver) throw error;
     throw new PolarError('STAGE_TIMEOUT', `the trajectory was not built in ${work.timeoutMs} ms`, {
       cause: error,
     });
@@ -56,12 +61,13 @@ async function buildOne(
   startedAt: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const builder = builderName(work.builder?.strategy);
+  const { strategy, config } = work.builder ?? {};
+  const builder = await builderOf(strategy, config, ctx.config.topology.reconstructor);
   const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
   const records = await ctx.records.inRange(ref.sessionId, ref.attempt, range, signal);
-  const built = build(builder, expand(inOrder(records, range.calls)));
+  const built = await builder.build(expand(inOrder(records, range.calls)), signal);
   const { stats, policyVersionMin, policyVersionMax } = built;
-  const trajectory = await ctx.blobs.put(encoded(ref, builder, built), signal);
+  const trajectory = await ctx.blobs.put(encoded(ref, work, builder.name, built), signal);
   const durationMs = Math.round(performance.now() - startedAt);
   const value = create(BuiltSchema, { trajectory, stats, policyVersionMin, policyVersionMax });
   await publishFact(ctx.bus, ctx.blobs, { ref, kind: { case: 'built', value }, durationMs, signal });
@@ -70,7 +76,7 @@ async function buildOne(
 }
 
 /** Without outcome and reward, which are known only when the session is graded, too. */
-function encoded(ref: AttemptRef, builder: string, built: Build): Uint8Array {
+function encoded(ref: AttemptRef, work: BuildWork, builder: string, built: Build): Uint8Array {
   const { sessionId, taskId, sampleIndex, attempt } = ref;
   const trajectory = create(TrajectorySchema, {
     sessionId,
@@ -78,6 +84,7 @@ function encoded(ref: AttemptRef, builder: string, built: Build): Uint8Array {
     sampleIndex,
     attempt,
     builder,
+    ...(work.builder?.config && { builderConfig: work.builder.config }),
     ...built,
   });
   return toBinary(TrajectorySchema, trajectory);

@@ -18,18 +18,12 @@ import { failureOf, PolarError } from '../../common/errors.ts';
 import { BATCH_BYTES_MAX } from '../../common/limits.ts';
 
 /** The batch of a group; `trajectories` are its sessions' by sample index. */
-export function batchOf(
-  batchId: number,
-  group: GroupReady,
-  trajectories: Trajectory[],
-  redelivered: boolean,
-): TrajectoryBatch {
+export function batchOf(batchId: number, group: GroupReady, trajectories: Trajectory[]): TrajectoryBatch {
   return create(TrajectoryBatchSchema, {
     batchId: BigInt(batchId),
     taskId: group.taskId,
     groupId: group.groupId,
     trajectories,
-    redelivered,
     readyTime: timestampFromMs(Number(group.readyMs)),
     ...(group.metadata !== undefined && { metadata: group.metadata }),
   });
@@ -54,7 +48,7 @@ export function trajectoryOf(group: GroupReady, result: SessionResult, built?: T
 }
 
 function fieldsOf(built: Trajectory): Partial<Omit<Trajectory, '$typeName' | '$unknown'>> {
-  const { traces, builder, policyVersionMin, policyVersionMax, drift, stats } = built;
+  const { traces, builder, policyVersionMin, policyVersionMax, drift, stats, builderConfig } = built;
   return {
     traces,
     builder,
@@ -62,6 +56,7 @@ function fieldsOf(built: Trajectory): Partial<Omit<Trajectory, '$typeName' | '$u
     policyVersionMax,
     drift,
     ...(stats !== undefined && { stats }),
+    ...(builderConfig !== undefined && { builderConfig }),
   };
 }
 
@@ -84,17 +79,17 @@ export function checkSize(group: GroupReady): number {
   );
 }
 
-/** A group whose own message is gone: its name, and one trajectory that says why there is nothing. */
-export function lostGroup(
-  batchId: number,
-  subject: string,
-  error: unknown,
-  redelivered: boolean,
-): TrajectoryBatch {
+/** Task and group of a message of the trajectory stream. */
+export function namesIn(subject: string): { readonly taskId: string; readonly groupId: string } {
   const [taskId = '', groupId = ''] = subject
     .split('.')
     .slice(-2)
     .map((token) => token.replaceAll('=2e', '.'));
-  const group = create(GroupReadySchema, { taskId, groupId });
-  return batchOf(batchId, group, [withoutTrajectory(group, create(SessionResultSchema), error)], redelivered);
+  return { taskId, groupId };
+}
+
+/** A group whose own message is gone: its name, and one trajectory that says why there is nothing. */
+export function lostGroup(batchId: number, subject: string, error: unknown): TrajectoryBatch {
+  const group = create(GroupReadySchema, namesIn(subject));
+  return batchOf(batchId, group, [withoutTrajectory(group, create(SessionResultSchema), error)]);
 }

@@ -1,12 +1,17 @@
 // What the shared vectors do not say. They are in test/vectors, the laws on made-up sessions in test/contract.
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { CompletionSchema, UsageSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import {
+  CompletionSchema,
+  PolicySpanSchema,
+  UsageSchema,
+} from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { DriftKind } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { type RecordedCall, recordsOf } from '../../../test/support/records.ts';
 import { packIds } from '../../common/columns.ts';
 import { CALLS_PER_ATTEMPT_MAX } from '../../common/limits.ts';
-import { type Build, build, builderName } from './build.ts';
+import { DEFAULT_POLICIES } from '../../common/specs/strategies.ts';
+import { type Build, build } from './build.ts';
 import { expand } from './expand.ts';
 
 let seq = 0;
@@ -86,6 +91,59 @@ describe('build', () => {
     expect(merged(call('none', [9], [1], { role: 'side' })).policyVersionMin).to.equal(0n);
   });
 
+  it('tells where in a trace each version of the weights sampled, and counts versions of trained ids only', () => {
+    const [first, second] = recordsOf([
+      call('c1', [1], [2, 3, 4], { logprobs: [-1, -1, null], policy_version: 8 }),
+      call('c2', [1, 2, 3, 4, 5], [6, 7], { policy_version: 8 }),
+    ]);
+    first!.policySpans = [
+      create(PolicySpanSchema, { policyVersion: 6n, start: 0, end: 2 }),
+      create(PolicySpanSchema, { policyVersion: 9n, start: 2, end: 3 }),
+    ];
+    second!.policySpans = [
+      create(PolicySpanSchema, { policyVersion: 7n, start: 0, end: 1 }),
+      create(PolicySpanSchema, { policyVersion: 8n, start: 1, end: 2 }),
+    ];
+    const runsOf = ({ traces }: Build): unknown =>
+      traces[0]?.spans.map(({ policyRuns }) =>
+        policyRuns.map(({ policyVersion, start, length }) => [Number(policyVersion), start, length]),
+      );
+    const calls = expand([first!, second!]);
+    const whole = build('prefix_merging', calls);
+    expect(runsOf(whole)).to.deep.equal([
+      [
+        [6, 0, 2],
+        [9, 2, 1],
+      ],
+      [
+        [7, 4, 1],
+        [8, 5, 1],
+      ],
+    ]);
+    expect([whole.policyVersionMin, whole.policyVersionMax]).to.deep.equal([6n, 8n]);
+    const clipped = build('prefix_merging', calls, { ...DEFAULT_POLICIES, max_trace_tokens: 6 });
+    expect(runsOf(clipped)).to.deep.equal([
+      [
+        [6, 0, 2],
+        [9, 2, 1],
+      ],
+      [[7, 4, 1]],
+    ]);
+    expect(clipped.policyVersionMax).to.equal(7n);
+  });
+
+  it('takes the oldest version for all ids where an engine’s runs are not those of the sampled ids', () => {
+    for (const ends of [[2], [1, 1, 3], [1, 4]]) {
+      const [record] = recordsOf([call('c1', [1], [2, 3, 4], { policy_version: 9 })]);
+      record!.policySpans = ends.map((end, i) =>
+        create(PolicySpanSchema, { policyVersion: BigInt(5 + i), start: ends[i - 1] ?? 0, end }),
+      );
+      const { traces, policyVersionMin, policyVersionMax } = build('prefix_merging', expand([record!]));
+      expect(traces[0]!.spans[0]).to.deep.include({ policyVersion: 5n, policyRuns: [] });
+      expect([policyVersionMin, policyVersionMax]).to.deep.equal([5n, 5n]);
+    }
+  });
+
   it('counts context once for each trace that it is in', () => {
     const { stats } = merged(call('c1', [1, 2], [3]), call('c2', [1, 2, 3, 4, 5], [6]), call('c3', [7], [8]));
     expect(stats).to.include({
@@ -119,12 +177,6 @@ describe('build', () => {
       maskedTokens: { no_token_ids: 40n },
       usageMismatches: 0,
     });
-  });
-
-  it('knows the builders of the catalogue, and per_request where none is named', () => {
-    expect(builderName('')).to.equal('per_request');
-    expect(builderName('prefix_merging')).to.equal('prefix_merging');
-    expect(() => builderName('router_policy')).to.throw('per_request, prefix_merging');
   });
 
   it('builds the most calls that an attempt may have in time for what is new in each', () => {

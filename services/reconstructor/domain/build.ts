@@ -2,11 +2,13 @@
 import { create } from '@bufbuild/protobuf';
 import { type SessionStats, SessionStatsSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { Drift, Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { PolarError } from '../../common/errors.ts';
-import { BUILDERS, type BuilderName, listed } from '../../common/specs/catalogue.ts';
-import { byStart, type Call, type MaskedReason } from './call.ts';
+import type { BuilderName } from '../../common/specs/catalogue.ts';
+import { type BuilderPolicies, DEFAULT_POLICIES } from '../../common/specs/strategies.ts';
+import { byStart, type Call, type MaskedCall, type Masking } from './call.ts';
+import { clip } from './clip.ts';
 import { driftsOf } from './drift.ts';
 import { type Branch, branches } from './forest.ts';
+import { withPolicies } from './policies.ts';
 import { traceOf } from './traces.ts';
 
 /** What a builder makes of the calls of one attempt. */
@@ -15,13 +17,13 @@ export interface Build {
   readonly traces: Trace[];
   readonly stats: SessionStats;
   readonly drift: Drift[];
-  /** Smallest and largest of the calls that are trained; 0 when none is. */
+  /** Smallest and largest that sampled a trained id; 0 when none is trained. */
   readonly policyVersionMin: bigint;
   readonly policyVersionMax: bigint;
 }
 
 /** How each builder cuts the calls into branches; the order of the calls means nothing. */
-const builders: Record<BuilderName, (calls: readonly Call[]) => Branch[]> = {
+const builders: Record<BuilderName, (calls: readonly MaskedCall[]) => Branch[]> = {
   prefix_merging: branches,
   per_request: (calls) =>
     calls
@@ -30,71 +32,97 @@ const builders: Record<BuilderName, (calls: readonly Call[]) => Branch[]> = {
       .map((call) => [call]),
 };
 
-/** per_request where the task names none. Throws UNKNOWN_BUILDER. */
-export function builderName(strategy: string | undefined): BuilderName {
-  if (strategy === undefined || strategy === '') return 'per_request';
-  const name = BUILDERS.find((known) => known === strategy);
-  if (name !== undefined) return name;
-  throw new PolarError('UNKNOWN_BUILDER', `no builder ${strategy}; there are ${listed(BUILDERS)}`);
+/** Build the traces of an attempt. Linear in the ids of the calls and of the traces. */
+export function build(
+  builder: BuilderName,
+  calls: readonly Call[],
+  policies: BuilderPolicies = DEFAULT_POLICIES,
+): Build {
+  const masked = withPolicies(calls, policies);
+  return assemble(masked, builders[builder](masked), policies.max_trace_tokens);
 }
 
-/** Build the traces of an attempt. Linear in the ids of the calls and of the traces. */
-export function build(builder: BuilderName, calls: readonly Call[]): Build {
-  const chosen = builders[builder](calls);
+/** Branches of these calls as a trajectory; each is cut at the end to `maxTokens`. */
+export function assemble(
+  calls: readonly MaskedCall[],
+  cuttings: readonly Branch[],
+  maxTokens: number | undefined,
+): Build {
+  const { branches: chosen, cut } = clip(cuttings, maxTokens);
   const traces = chosen.map(traceOf);
-  const versions = chosen
-    .flat()
-    .filter((call) => call.trainedTokens > 0)
-    .map((call) => call.policyVersion);
+  const versions = chosen.flat().flatMap(trainedVersions);
   const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
   versions.sort(compare);
   return {
     traces,
-    stats: statsOf(calls, chosen, traces),
+    stats: statsOf(calls, cut, chosen, traces),
     drift: driftsOf(calls),
     policyVersionMin: versions[0] ?? 0n,
     policyVersionMax: versions.at(-1) ?? 0n,
   };
 }
 
-/** What was sampled counts, known by its ids or not. */
-function countsOf(call: Call): { sampledTokens: number; maskedReason: MaskedReason | undefined } {
-  const { sampledIds, maskedReason, usageCompletionTokens = 0 } = call;
-  if (!call.noTokenIds) return { sampledTokens: sampledIds.length, maskedReason };
-  return {
-    sampledTokens: usageCompletionTokens,
-    maskedReason: usageCompletionTokens > 0 ? 'no_token_ids' : undefined,
-  };
+/** The policy's own: that of a frozen model, trained on all the same, says nothing of how old the policy was. */
+function trainedVersions(call: MaskedCall): bigint[] {
+  if (call.trainedTokens === 0 || !call.trainable) return [];
+  if (call.policyRuns.length === 0) return [call.policyVersion];
+  return call.policyRuns
+    .filter(({ start, length }) => call.mask.subarray(start, start + length).includes(1))
+    .map(({ policyVersion }) => policyVersion);
 }
 
 function statsOf(
-  calls: readonly Call[],
-  chosen: readonly Readonly<Branch>[],
+  calls: readonly MaskedCall[],
+  cut: ReadonlyMap<MaskedCall, MaskedCall>,
+  chosen: readonly Branch[],
   traces: readonly Trace[],
 ): SessionStats {
-  const masked = new Map<string, number>();
-  let [sampled, trained, usageMismatches] = [0, 0, 0];
-  for (const call of calls) {
-    const { sampledTokens, maskedReason } = countsOf(call);
-    sampled += sampledTokens;
-    trained += call.trainedTokens;
-    if (maskedReason !== undefined) {
-      const count = sampledTokens - call.trainedTokens;
-      masked.set(maskedReason, (masked.get(maskedReason) ?? 0) + count);
-    }
-    if (call.noTokenIds) continue;
-    if ((call.usageCompletionTokens ?? call.sampledIds.length) !== call.sampledIds.length) usageMismatches++;
-  }
+  const counts = new Counts();
+  for (const call of calls) counts.add(call, cut.get(call) ?? call);
   const inTraces = chosen.flat().reduce((sum, call) => sum + call.sampledIds.length, 0);
   const slots = traces.reduce((sum, trace) => sum + trace.promptIds.length + trace.responseIds.length, 0) / 4;
   return create(SessionStatsSchema, {
+    ...counts.told(),
     calls: calls.length,
     traces: traces.length,
-    trainedTokens: BigInt(trained),
-    // In one order, so that the same records give the same bytes.
-    maskedTokens: Object.fromEntries([...masked].sort().map(([reason, count]) => [reason, BigInt(count)])),
-    sampledTokens: BigInt(sampled),
     contextTokens: BigInt(slots - inTraces),
-    usageMismatches,
   });
+}
+
+/** Sampled ids: as many as are trained and masked together. */
+class Counts {
+  readonly #masked = new Map<string, number>();
+  #sampled = 0;
+  #trained = 0;
+  #usageMismatches = 0;
+
+  /** `left` is the call after it was cut. */
+  add({ sampledIds, noTokenIds, usageCompletionTokens }: Call, left: Masking): void {
+    // What an engine without ids sampled is known by its own count alone.
+    const sampled = noTokenIds ? (usageCompletionTokens ?? 0) : sampledIds.length;
+    this.#sampled += sampled;
+    if (noTokenIds) {
+      this.#addMasked('no_token_ids', sampled);
+      return;
+    }
+    this.#trained += left.trainedTokens;
+    for (const [reason, count] of left.masked) this.#addMasked(reason, count);
+    if ((usageCompletionTokens ?? sampledIds.length) !== sampledIds.length) this.#usageMismatches++;
+  }
+
+  #addMasked(reason: string, count: number): void {
+    if (count > 0) this.#masked.set(reason, (this.#masked.get(reason) ?? 0) + count);
+  }
+
+  told(): Pick<SessionStats, 'trainedTokens' | 'sampledTokens' | 'maskedTokens' | 'usageMismatches'> {
+    return {
+      trainedTokens: BigInt(this.#trained),
+      sampledTokens: BigInt(this.#sampled),
+      // In one order, so that the same records give the same bytes.
+      maskedTokens: Object.fromEntries(
+        [...this.#masked].sort().map(([reason, count]) => [reason, BigInt(count)]),
+      ),
+      usageMismatches: this.#usageMismatches,
+    };
+  }
 }

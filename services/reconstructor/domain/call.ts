@@ -1,15 +1,23 @@
 // One recorded model call, as the builders see it.
+import type { MessageNode } from './message-tree.ts';
 import type { TokenNode } from './token-tree.ts';
 
-/** Why a sampled id may not be trained. */
-export type MaskedReason =
-  | 'frozen'
-  | 'side'
-  | 'cancelled'
-  | 'error'
-  | 'aborted'
-  | 'no_logprob'
-  | 'no_token_ids';
+/** Sampled ids by the weights that sampled them: `length` ids from `start` on, counted in the call's sampled ids. */
+export interface PolicyRun {
+  readonly policyVersion: bigint;
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Which sampled ids are trained, and why the others are not. */
+export interface Masking {
+  /** uint8, one for each sampled id: 1 = trained. */
+  readonly mask: Uint8Array;
+  /** Ones in `mask`. */
+  readonly trainedTokens: number;
+  /** Zeros in `mask`, by reason. */
+  readonly masked: ReadonlyMap<string, number>;
+}
 
 export interface Call {
   readonly callId: string;
@@ -27,62 +35,32 @@ export interface Call {
   readonly finishReason: string;
   readonly model: string;
   readonly policyVersion: bigint;
+  /** Empty where all sampled ids are policyVersion's. */
+  readonly policyRuns: readonly PolicyRun[];
   readonly trainable: boolean;
   /** The engine told no ids: `usageCompletionTokens` is all that is known of what was sampled. */
   readonly noTokenIds: boolean;
   readonly role: string;
-  /** Digests of the conversation's messages as sent; equal digest = equal content. */
-  readonly messages: readonly string[];
+  /** The conversation's messages as sent, by digest; equal digest = equal content. */
+  readonly messages: MessageNode;
   /** Digest of the reply; null when it was never delivered. */
   readonly reply: string | null;
+  /** The reply has a tool call that cannot be read. */
+  readonly invalidToolCall: boolean;
   /** The engine's own count of sampled ids, where it gave one. */
   readonly usageCompletionTokens: number | undefined;
-  /** uint8, one for each sampled id: 1 = may be trained. */
-  readonly mask: Uint8Array;
-  /** Ones in `mask`. */
-  readonly trainedTokens: number;
-  /** Why ids are masked; undefined when none is. */
-  readonly maskedReason: MaskedReason | undefined;
 }
 
-/** What the mask of a call is read off. */
-export type MaskSource = Pick<Call, 'trainable' | 'role' | 'finishReason' | 'sampledIds' | 'logprobs'>;
-
-const LOWEST_LOGPROB = -9998;
+/** A call with what a builder's policies make of it. */
+export interface MaskedCall extends Call, Masking {}
 
 /** True for a call whose reply was never delivered whole. */
 export const isDead = (call: Pick<Call, 'finishReason'>): boolean => deadReason(call) !== undefined;
 
-function deadReason({ finishReason }: Pick<Call, 'finishReason'>): MaskedReason | undefined {
+/** Why, for such a call. */
+export function deadReason({ finishReason }: Pick<Call, 'finishReason'>): string | undefined {
   if (finishReason === 'cancelled' || finishReason === 'error') return finishReason;
   return finishReason === 'abort' ? 'aborted' : undefined;
-}
-
-/** Which sampled ids may be trained: all or none by the call, else those with a logprob of their own. */
-export function maskOf(call: MaskSource): Pick<Call, 'mask' | 'trainedTokens' | 'maskedReason'> {
-  const { sampledIds, logprobs } = call;
-  const mask = new Uint8Array(sampledIds.length);
-  const whole = wholeReason(call);
-  if (whole !== undefined || logprobs === undefined) {
-    const maskedReason = mask.length > 0 ? (whole ?? 'no_logprob') : undefined;
-    return { mask, trainedTokens: 0, maskedReason };
-  }
-  let trainedTokens = 0;
-  for (const [i, logprob] of logprobs.entries()) {
-    // Written so that NaN fails it.
-    if (!(logprob <= 0 && logprob > LOWEST_LOGPROB)) continue;
-    mask[i] = 1;
-    trainedTokens++;
-  }
-  return { mask, trainedTokens, maskedReason: trainedTokens < mask.length ? 'no_logprob' : undefined };
-}
-
-function wholeReason(call: MaskSource): MaskedReason | undefined {
-  if (!call.trainable) return 'frozen';
-  if (call.role === 'side') return 'side';
-  // Logprobs that are not as many as the ids are never paired with them by position.
-  const unpaired = call.logprobs !== undefined && call.logprobs.length !== call.sampledIds.length;
-  return deadReason(call) ?? (unpaired ? 'no_logprob' : undefined);
 }
 
 /** By start, whatever order the calls are given in. */

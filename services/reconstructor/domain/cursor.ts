@@ -1,9 +1,14 @@
 // What a named consumer was sent and has acknowledged. Every function gives a new cursor, or the same one when nothing
 // changes, so that it can be tried again after a lost compare-and-set.
 import { clone, create } from '@bufbuild/protobuf';
-import { type Cursor, CursorSchema, UnackedBatchSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { type Cursor, CursorSchema, type UnackedBatch } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { STREAM_PROGRESS_MS } from '../../common/limits.ts';
+
+/** Batches of one consumer that were given back and wait to come again; above: NACKS_LIMIT. */
+export const NACKED_BATCHES_MAX = 1_000;
+/** Longest delay of a batch that is given back, and text that says why; above: INVALID_REQUEST. */
+export const NACK_DELAY_MAX_MS = 86_400_000;
+export const NACK_REASON_CHARS_MAX = 128;
 
 /** Names of consumers. */
 export const CONSUMER_PATTERN = /^[a-z0-9-]{1,32}$/;
@@ -24,67 +29,92 @@ export function ackedAboveFloor(cursor: Cursor): number {
   return Number(cursor.sentCount - first.ordinal) + 1 - cursor.unacked.length;
 }
 
-/** A new stream takes over; an older one finds another id than its own. */
-export function opened(cursor: Cursor, streamId: string, nowMs: number): Cursor {
-  const next = clone(CursorSchema, cursor);
-  next.streamId = streamId;
-  next.seenMs = BigInt(nowMs);
-  return next;
-}
-
-/** The stream is still there. Throws STREAM_REPLACED. */
-export function seen(cursor: Cursor, streamId: string, nowMs: number): Cursor {
-  return opened(held(cursor, streamId), streamId, nowMs);
-}
-
-/** The stream has ended, unless another one has taken over. */
-export function closed(cursor: Cursor, streamId: string): Cursor {
-  return cursor.streamId === streamId ? opened(cursor, '', Number(cursor.seenMs)) : cursor;
-}
-
-/** A stream is open and has been seen lately; one whose process was killed is not seen again. */
-export const isConnected = (cursor: Cursor, nowMs: number): boolean =>
-  cursor.streamId !== '' && nowMs - Number(cursor.seenMs) < STREAM_PROGRESS_MS * 3;
-
-/** The batch is about to be sent. Throws STREAM_REPLACED. */
-export function sent(cursor: Cursor, streamId: string, batchId: bigint, nowMs: number): Cursor {
-  if (batchId <= held(cursor, streamId).sent) return cursor;
-  const next = opened(cursor, streamId, nowMs);
-  next.sent = batchId;
-  next.sentCount++;
-  next.unacked.push(create(UnackedBatchSchema, { batchId, ordinal: next.sentCount }));
-  return next;
-}
-
-/** Acknowledged; again is no change. Throws INVALID_REQUEST for a batch that was never sent. */
+/** Acknowledged; again is no change. Throws INVALID_REQUEST for a batch that was never sent, and changes nothing then. */
 export function acked(cursor: Cursor, batchIds: readonly bigint[]): Cursor {
-  const unknown = batchIds.find((batchId) => batchId > cursor.sent);
-  if (unknown !== undefined) {
-    throw new PolarError('INVALID_REQUEST', `batch ${unknown} was never sent to this consumer`, {
-      fields: [{ field: 'batch_ids', description: `largest batch sent is ${cursor.sent}` }],
-    });
-  }
+  checkSent(cursor, batchIds);
   const ids = new Set(batchIds);
   if (!cursor.unacked.some((batch) => ids.has(batch.batchId))) return cursor;
   const next = clone(CursorSchema, cursor);
+  for (const batch of next.unacked) if (ids.has(batch.batchId)) count(next, batch);
   next.unacked = next.unacked.filter((batch) => !ids.has(batch.batchId));
+  return next;
+}
+
+/** What was dropped counts when it is acknowledged: once, and as it was sent last. */
+function count(cursor: Cursor, { droppedReason, droppedSessions }: UnackedBatch): void {
+  const add = (counts: Record<string, bigint>, reason: string, more: number): void => {
+    counts[reason] = (counts[reason] ?? 0n) + BigInt(more);
+  };
+  if (droppedReason !== '') add(cursor.droppedGroups, droppedReason, 1);
+  for (const [reason, sessions] of Object.entries(droppedSessions)) {
+    add(cursor.droppedSessions, reason, sessions);
+  }
+}
+
+/** Given back, to be sent again from `notBeforeMs` on. What waits to come again, or is acknowledged, is left as it is. */
+export function nacked(
+  cursor: Cursor,
+  batchIds: readonly bigint[],
+  notBeforeMs: number,
+  reason: string,
+): Cursor {
+  checkSent(cursor, batchIds);
+  const ids = new Set(batchIds);
+  const isHeld = (batch: UnackedBatch): boolean => ids.has(batch.batchId) && !isNacked(batch);
+  if (!cursor.unacked.some(isHeld)) return cursor;
+  const next = clone(CursorSchema, cursor);
+  for (const batch of next.unacked.filter(isHeld)) {
+    batch.member = 0;
+    batch.nacks++;
+    batch.nackReason = reason;
+    batch.notBeforeMs = BigInt(notBeforeMs);
+  }
+  if (nackedCount(next) <= NACKED_BATCHES_MAX) return next;
+  const message = `more than NACKED_BATCHES_MAX (${NACKED_BATCHES_MAX}) batches would wait to come again`;
+  throw new PolarError('NACKS_LIMIT', message);
+}
+
+const isNacked = (batch: UnackedBatch): boolean => batch.notBeforeMs > 0n;
+
+/** Batches that were given back and have not come again. */
+export const nackedCount = (cursor: Cursor): number => cursor.unacked.filter(isNacked).length;
+
+/** Everything up to `floor` counts as acknowledged, everything behind it comes, also what came before. */
+export function sought(cursor: Cursor, floor: bigint): Cursor {
+  const next = clone(CursorSchema, cursor);
+  next.sent = floor;
+  next.sentCount = 0n;
+  next.unacked = [];
+  next.seeks++;
   return next;
 }
 
 /** After a loss of power the stream may end before what was sent: batches that are gone are forgotten. */
 export function clamped(cursor: Cursor, lastBatchId: bigint): Cursor {
-  if (cursor.sent <= lastBatchId) return cursor;
+  if (sentEver(cursor) <= lastBatchId) return cursor;
   const next = clone(CursorSchema, cursor);
-  next.sent = lastBatchId;
+  if (next.sent > lastBatchId) next.sent = lastBatchId;
+  next.sentEver = lastBatchId;
   next.unacked = next.unacked.filter((batch) => batch.batchId <= lastBatchId);
   return next;
 }
 
-/** The batch was sent and not acknowledged. */
-export const isUnacked = (cursor: Cursor, batchId: bigint): boolean =>
-  cursor.unacked.some((batch) => batch.batchId === batchId);
+/** Largest batch id that was ever sent. */
+export const sentEver = ({ sent, sentEver }: Cursor): bigint => (sent > sentEver ? sent : sentEver);
 
-function held(cursor: Cursor, streamId: string): Cursor {
-  if (cursor.streamId === streamId) return cursor;
-  throw new PolarError('STREAM_REPLACED', 'another stream of this consumer was opened, or it ended');
+/** The batch was sent and not acknowledged. */
+export const unackedOf = (cursor: Cursor, batchId: bigint): UnackedBatch | undefined =>
+  cursor.unacked.find((batch) => batch.batchId === batchId);
+
+/** Throws INVALID_REQUEST, naming the first id behind everything that was sent. */
+function checkSent(cursor: Cursor, batchIds: readonly bigint[]): void {
+  const last = sentEver(cursor);
+  const unknown = batchIds.find((batchId) => batchId > last);
+  if (unknown !== undefined) throw neverSent(unknown, `largest batch sent is ${last}`);
 }
+
+/** A batch of nobody, or of another consumer. */
+export const neverSent = (batchId: bigint, description: string): PolarError =>
+  new PolarError('INVALID_REQUEST', `batch ${batchId} was never sent to this consumer`, {
+    fields: [{ field: 'batch_ids', description }],
+  });

@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type Drift, DriftKind, DriftSchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { byStart, type Call } from './call.ts';
+import { equalInPlace, type MessageNode } from './message-tree.ts';
 import { commonDepth } from './token-tree.ts';
 
 /** One entry for each call that does not append to its conversation, by start. */
@@ -21,7 +22,7 @@ function driftOf(call: Call, before: readonly Call[]): Drift | undefined {
   let closest: { readonly earlier: Call; readonly equal: number } | undefined;
   for (const earlier of before) {
     if (commonDepth(call.prompt, earlier.end) === earlier.end.depth) return undefined;
-    const equal = equalInPlace(call, earlier);
+    const equal = equalInCall(call, earlier);
     if (closest === undefined || equal >= closest.equal) closest = { earlier, equal };
   }
   if (closest === undefined) return undefined;
@@ -29,16 +30,16 @@ function driftOf(call: Call, before: readonly Call[]): Drift | undefined {
   const firstDifference = commonDepth(call.prompt, earlier.end);
   if (firstDifference === call.prompt.depth) return undefined;
   // Same messages: all that were sent before, and the reply to them.
-  const same = equal === earlier.messages.length + 1;
+  const same = equal === earlier.messages.depth + 1;
   const kind = same ? DriftKind.RETOKENISED : DriftKind.REWRITTEN;
   return create(DriftSchema, { callId: call.callId, kind, firstDifference });
 }
 
 /** How many messages of the earlier call, its reply included, stand in the call at the same place. */
-function equalInPlace(call: Call, earlier: Call): number {
-  let equal = earlier.reply !== null && call.messages[earlier.messages.length] === earlier.reply ? 1 : 0;
-  for (const [i, message] of earlier.messages.entries()) if (call.messages[i] === message) equal++;
-  return equal;
+function equalInCall(call: Call, { messages, reply }: Call): number {
+  const behind = call.messages.ancestor(messages.depth + 1);
+  const replied = behind.depth > messages.depth && behind.digest === reply;
+  return equalInPlace(call.messages, messages) + (replied ? 1 : 0);
 }
 
 /**
@@ -48,47 +49,30 @@ function equalInPlace(call: Call, earlier: Call): number {
 class History {
   /** Number of messages, then reply. */
   readonly #byReply = new Map<number, Map<string, Call[]>>();
-  readonly #prefixes = new MessageNode();
+  readonly #byMessages = new Map<MessageNode, Call[]>();
 
   add(call: Call): void {
-    let node = this.#prefixes;
-    for (const message of call.messages) node = node.enter(message);
-    node.calls.push(call);
+    getOrAdd(this.#byMessages, call.messages, () => []).push(call);
     if (call.reply === null) return;
-    const place = getOrAdd(this.#byReply, call.messages.length, () => new Map<string, Call[]>());
+    const place = getOrAdd(this.#byReply, call.messages.depth, () => new Map<string, Call[]>());
     getOrAdd(place, call.reply, () => []).push(call);
   }
 
+  /** Looked for from the call's last message backwards: a call that appends is found at once. */
   before(call: Call): Call[] {
-    const prefix = this.#longestPrefix(call);
-    for (let place = call.messages.length - 1; place > 0; place--) {
-      const replied = this.#byReply.get(place)?.get(call.messages[place] as string) ?? [];
+    for (
+      let { parent, digest } = call.messages;
+      parent !== undefined && parent.depth > 0;
+      { parent, digest } = parent
+    ) {
+      const replied = this.#byReply.get(parent.depth)?.get(digest) ?? [];
       // An equal reply alone ("ok") does not make two conversations one.
-      const found = replied.filter((earlier) => equalInPlace(call, earlier) > 1);
-      if (place === prefix.place) return [...new Set([...found, ...prefix.calls])];
+      const found = replied.filter((earlier) => equalInCall(call, earlier) > 1);
+      const whole = this.#byMessages.get(parent);
+      if (whole !== undefined) return [...new Set([...found, ...whole])];
       if (found.length > 0) return found;
     }
     return [];
-  }
-
-  #longestPrefix(call: Call): { readonly place: number; readonly calls: readonly Call[] } {
-    let node: MessageNode | undefined = this.#prefixes;
-    let longest: { place: number; calls: readonly Call[] } = { place: 0, calls: [] };
-    for (let place = 1; place < call.messages.length; place++) {
-      node = node.children.get(call.messages[place - 1] as string);
-      if (node === undefined) break;
-      if (node.calls.length > 0) longest = { place, calls: node.calls };
-    }
-    return longest;
-  }
-}
-
-class MessageNode {
-  readonly children = new Map<string, MessageNode>();
-  readonly calls: Call[] = [];
-
-  enter(message: string): MessageNode {
-    return getOrAdd(this.children, message, () => new MessageNode());
   }
 }
 

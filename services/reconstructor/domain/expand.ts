@@ -1,10 +1,11 @@
 // Completion records to calls: prompts are restored from what each record names as its base.
 import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { unpackFloats, unpackIds } from '../../common/columns.ts';
-import { Conversations } from '../../common/conversations.ts';
 import { PolarError } from '../../common/errors.ts';
-import { type Call, maskOf } from './call.ts';
+import type { Call } from './call.ts';
+import { MessageNode } from './message-tree.ts';
 import { TokenTree } from './token-tree.ts';
+import { Replies } from './tool-calls.ts';
 
 /** The records of an attempt by index, each once. Throws RECORDS_MISSING when they are not 0 to count - 1. */
 export function inOrder(records: readonly Completion[], count: number): Completion[] {
@@ -24,32 +25,40 @@ export function inOrder(records: readonly Completion[], count: number): Completi
   );
 }
 
-/** Calls from records in index order. Throws RECORDS_INVALID. Linear in the ids that the records hold. */
+/** Calls from records in index order. Throws RECORDS_INVALID. Linear in what is new in each record. */
 export function expand(records: readonly Completion[]): Call[] {
   const tree = new TokenTree();
-  const conversations = new Conversations();
+  const conversation = new MessageNode();
+  const replies = new Replies();
   const calls: Call[] = [];
   for (const record of records) {
-    calls.push(expandOne(tree, calls, record, messagesOf(conversations, calls.length, record)));
+    replies.add(record.messageBodies);
+    const said = {
+      messages: messagesOf(conversation, calls, record),
+      invalidToolCall: replies.hasInvalidCall(record.replyDigest, record.finishReason),
+    };
+    calls.push(expandOne(tree, calls, record, said));
   }
   return calls;
 }
 
-function messagesOf(conversations: Conversations, index: number, record: Completion): string[] {
-  const { baseIndex, baseMessageCount: baseCount, messageDigests: fresh, replyDigest: reply } = record;
-  try {
-    conversations.add({ baseIndex, baseCount, fresh, reply });
-  } catch (error) {
-    throw invalid(record, (error as Error).message);
+/** The first of the base's messages and its reply, then those that are new. */
+function messagesOf(root: MessageNode, earlier: readonly Call[], record: Completion): MessageNode {
+  const { baseIndex, baseMessageCount: count, messageDigests } = record;
+  if (count === 0) return root.extend(messageDigests);
+  const base = earlier[baseIndex];
+  const said = base?.reply == null ? base?.messages : base.messages.next(base.reply);
+  if (said === undefined || count > said.depth) {
+    throw invalid(record, `takes ${count} messages from record ${baseIndex}, which has not as many`);
   }
-  return conversations.messagesOf(index);
+  return said.ancestor(count).extend(messageDigests);
 }
 
 function expandOne(
   tree: TokenTree,
   earlier: readonly Call[],
   record: Completion,
-  messages: readonly string[],
+  said: Pick<Call, 'messages' | 'invalidToolCall'>,
 ): Call {
   const { callId, baseIndex, baseLength } = record;
   const base = baseIndex < 0 ? tree.root : earlier[baseIndex]?.end;
@@ -64,16 +73,13 @@ function expandOne(
   }
   if ((record.logprobs?.byteLength ?? 0) % 4 !== 0)
     throw invalid(record, 'has a logprob column of odd length');
-  const source = {
+  return {
+    ...said,
     sampledIds,
     logprobs: record.logprobs && unpackFloats(record.logprobs),
     finishReason: record.finishReason,
     trainable: record.trainable,
     role: record.role === '' ? 'main' : record.role,
-  };
-  return {
-    ...source,
-    ...maskOf(source),
     callId,
     noTokenIds: record.noTokenIds,
     startSeq: Number(record.startSeq),
@@ -81,11 +87,32 @@ function expandOne(
     prompt,
     end: tree.extend(prompt, sampledIds),
     model: record.model,
-    policyVersion: record.policyVersion,
-    messages,
+    ...versionsOf(record, sampledIds.length),
     reply: record.replyDigest === '' ? null : record.replyDigest,
     usageCompletionTokens: record.usage?.completionTokens,
   };
+}
+
+/**
+ * By which weights the ids were sampled. Runs are the engine's word: where they are not those of all sampled ids, in order,
+ * the call counts as sampled by the oldest of them.
+ */
+function versionsOf(record: Completion, sampled: number): Pick<Call, 'policyVersion' | 'policyRuns'> {
+  const { policyVersion, policySpans } = record;
+  if (policySpans.length === 0) return { policyVersion, policyRuns: [] };
+  const fits = policySpans.every(
+    ({ start, end }, i) => start === (policySpans[i - 1]?.end ?? 0) && end > start,
+  );
+  if (fits && policySpans.at(-1)?.end === sampled) {
+    const policyRuns = policySpans.map((span) => ({
+      policyVersion: span.policyVersion,
+      start: span.start,
+      length: span.end - span.start,
+    }));
+    return { policyVersion, policyRuns };
+  }
+  const versions = policySpans.map((span) => span.policyVersion);
+  return { policyVersion: versions.reduce((a, b) => (a < b ? a : b)), policyRuns: [] };
 }
 
 function idColumn(record: Completion, bytes: Uint8Array): Int32Array {

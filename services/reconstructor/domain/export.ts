@@ -1,7 +1,7 @@
 // Calls and traces as JSON lines: docs/export-format.md.
 import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { unpackFloats, unpackIds } from '../../common/columns.ts';
-import type { Call } from './call.ts';
+import type { Call, PolicyRun } from './call.ts';
 import { idsOf } from './token-tree.ts';
 
 /** One recorded model call. */
@@ -19,18 +19,26 @@ export function callLine(call: Call): string {
     policy_version: Number(call.policyVersion),
     trainable: call.trainable,
     role: call.role,
-    messages: call.messages,
+    messages: call.messages.list(),
     reply: call.reply,
+    ...(call.policyRuns.length > 0 && { policy_runs: call.policyRuns.map(runOf) }),
+    ...(call.invalidToolCall && { invalid_tool_call: true }),
   });
 }
 
+const runOf = ({ policyVersion, start, length }: PolicyRun): object => ({
+  policy_version: Number(policyVersion),
+  start,
+  length,
+});
+
 /** One built trace. */
-export function traceLine(trace: Trace): string {
-  return JSON.stringify({
-    prompt_ids: [...unpackIds(trace.promptIds)],
-    response_ids: [...unpackIds(trace.responseIds)],
-    loss_mask: [...trace.lossMask],
-    logprobs: [...unpackFloats(trace.logprobs)],
-    calls: trace.spans.map((span) => span.callId),
-  });
-}
+export const traceLine = (trace: Trace): string => JSON.stringify(traceFields(trace));
+
+export const traceFields = (trace: Trace): object => ({
+  prompt_ids: [...unpackIds(trace.promptIds)],
+  response_ids: [...unpackIds(trace.responseIds)],
+  loss_mask: [...trace.lossMask],
+  logprobs: [...unpackFloats(trace.logprobs)],
+  calls: trace.spans.map((span) => span.callId),
+});

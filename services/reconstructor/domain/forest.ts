@@ -1,14 +1,14 @@
 // Which call goes on from which, and the branches that come of it.
-import { byStart, type Call, isDead } from './call.ts';
+import { byStart, isDead, type MaskedCall } from './call.ts';
 import type { TokenNode } from './token-tree.ts';
 
 /** Calls of one trace, each extending the one before it. */
-export type Branch = [...Call[], Call];
+export type Branch = [...MaskedCall[], MaskedCall];
 
 /** A call with what it attaches to, and the empty replies that lie between the two. */
 interface Step {
-  readonly call: Call;
-  readonly parent: Call | undefined;
+  readonly call: MaskedCall;
+  readonly parent: MaskedCall | undefined;
   readonly calls: Branch;
 }
 
@@ -17,9 +17,9 @@ interface Step {
  * and that it extends. A call of which nothing is trained is in a branch only if a trained one comes after it there.
  * The first such call (by start) that attaches to a call continues its branch; every further one begins its own.
  */
-export function branches(calls: readonly Call[]): Branch[] {
+export function branches(calls: readonly MaskedCall[]): Branch[] {
   const found: Branch[] = [];
-  const open = new Map<Call, Branch>();
+  const open = new Map<MaskedCall, Branch>();
   for (const { call, parent, calls: added } of stepsOf(calls.toSorted(byStart))) {
     let branch = parent && open.get(parent);
     if (parent === undefined || branch === undefined) {
@@ -34,7 +34,7 @@ export function branches(calls: readonly Call[]): Branch[] {
   return found;
 }
 
-function stepsOf(ordered: readonly Call[]): Step[] {
+function stepsOf(ordered: readonly MaskedCall[]): Step[] {
   const parents = attach(ordered.filter((call) => call.sampledIds.length > 0));
   const kept = keep(ordered, parents);
   const empty = Map.groupBy(ordered.filter(isEmptyReply), (call) => call.end);
@@ -44,13 +44,14 @@ function stepsOf(ordered: readonly Call[]): Step[] {
       const parent = parents.get(call);
       return { call, parent, calls: [...between(empty, parent, call), call] };
     });
-  const first = (step: Step): Call => step.calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
+  const first = (step: Step): MaskedCall => step.calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
   return steps.sort((a, b) => byStart(first(a), first(b)));
 }
 
-function attach(ordered: readonly Call[]): Map<Call, Call> {
-  const endsAt = new Map<TokenNode, Call>();
-  const parents = new Map<Call, Call>();
+/** By call, the longest one before it that it extends. `ordered` by start, each with sampled ids. */
+export function attach(ordered: readonly MaskedCall[]): Map<MaskedCall, MaskedCall> {
+  const endsAt = new Map<TokenNode, MaskedCall>();
+  const parents = new Map<MaskedCall, MaskedCall>();
   for (const call of ordered) {
     const parent = nearest(endsAt, call.prompt);
     if (parent !== undefined) parents.set(call, parent);
@@ -62,7 +63,7 @@ function attach(ordered: readonly Call[]): Map<Call, Call> {
   return parents;
 }
 
-function nearest(endsAt: ReadonlyMap<TokenNode, Call>, from: TokenNode): Call | undefined {
+function nearest(endsAt: ReadonlyMap<TokenNode, MaskedCall>, from: TokenNode): MaskedCall | undefined {
   for (let node: TokenNode | undefined = from; node !== undefined; node = node.parent) {
     const call = endsAt.get(node);
     if (call !== undefined) return call;
@@ -70,8 +71,8 @@ function nearest(endsAt: ReadonlyMap<TokenNode, Call>, from: TokenNode): Call | 
   return undefined;
 }
 
-function keep(ordered: readonly Call[], parents: ReadonlyMap<Call, Call>): Set<Call> {
-  const kept = new Set<Call>();
+function keep(ordered: readonly MaskedCall[], parents: ReadonlyMap<MaskedCall, MaskedCall>): Set<MaskedCall> {
+  const kept = new Set<MaskedCall>();
   for (const call of ordered.toReversed()) {
     if (call.trainedTokens > 0) kept.add(call);
     const parent = parents.get(call);
@@ -81,7 +82,7 @@ function keep(ordered: readonly Call[], parents: ReadonlyMap<Call, Call>): Set<C
 }
 
 /** Nothing was sampled, but the harness got the reply: a step of the conversation. */
-const isEmptyReply = (call: Call): boolean =>
+const isEmptyReply = (call: MaskedCall): boolean =>
   call.sampledIds.length === 0 &&
   call.prompt.depth > 0 &&
   call.trainable &&
@@ -89,8 +90,12 @@ const isEmptyReply = (call: Call): boolean =>
   !isDead(call);
 
 /** Takes out the empty replies that the call extends and its parent does not, shortest first: each goes with one call. */
-function between(empty: Map<TokenNode, Call[]>, parent: Call | undefined, call: Call): Call[] {
-  const found: Call[] = [];
+function between(
+  empty: Map<TokenNode, MaskedCall[]>,
+  parent: MaskedCall | undefined,
+  call: MaskedCall,
+): MaskedCall[] {
+  const found: MaskedCall[] = [];
   for (let node: TokenNode | undefined = call.prompt; node !== undefined; node = node.parent) {
     if (parent !== undefined && node.depth < parent.end.depth) break;
     const here = empty.get(node);

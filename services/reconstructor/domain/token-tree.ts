@@ -23,13 +23,13 @@ export class TokenNode {
 export class TokenTree {
   readonly root = new TokenNode(undefined, NOTHING);
 
-  /** The place after `ids` behind `from`. Keeps views of `ids`. */
+  /** The place after `ids` behind `from`. Keeps `ids` where all are new, else a copy of those that are. */
   extend(from: TokenNode, ids: Int32Array): TokenNode {
     let node = from;
     let at = 0;
     while (at < ids.length) {
       const child = node.children.get(ids[at] as number);
-      if (child === undefined) return new TokenNode(node, ids.subarray(at));
+      if (child === undefined) return new TokenNode(node, at === 0 ? ids : ids.slice(at));
       const length = commonLength(child.label, ids, at);
       node = length < child.label.length ? split(child, length) : child;
       at += length;

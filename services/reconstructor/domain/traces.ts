@@ -3,11 +3,13 @@ import { create } from '@bufbuild/protobuf';
 import {
   type CallSpan,
   CallSpanSchema,
+  type PolicyRun,
+  PolicyRunSchema,
   type Trace,
   TraceSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { packFloats, packIds } from '../../common/columns.ts';
-import type { Call } from './call.ts';
+import type { MaskedCall } from './call.ts';
 import type { Branch } from './forest.ts';
 import { idsOf } from './token-tree.ts';
 
@@ -17,8 +19,10 @@ import { idsOf } from './token-tree.ts';
  */
 export function traceOf(branch: Readonly<Branch>): Trace {
   const offset = branch[0].prompt.depth;
-  const last = branch.at(-1) as Call;
-  const responseIds = idsOf(last.end, offset);
+  const last = branch.at(-1) as MaskedCall;
+  const responseIds = new Int32Array(last.prompt.depth - offset + last.sampledIds.length);
+  responseIds.set(idsOf(last.prompt, offset));
+  responseIds.set(last.sampledIds, last.prompt.depth - offset);
   const lossMask = new Uint8Array(responseIds.length);
   const logprobs = new Float32Array(responseIds.length);
   const spans: CallSpan[] = [];
@@ -37,19 +41,32 @@ export function traceOf(branch: Readonly<Branch>): Trace {
   });
 }
 
-function copyTrained(call: Call, into: Float32Array, start: number): void {
+function copyTrained(call: MaskedCall, into: Float32Array, start: number): void {
   if (call.logprobs === undefined) return;
   for (let i = 0; i < call.mask.length; i++) {
     if (call.mask[i] === 1) into[start + i] = call.logprobs[i] as number;
   }
 }
 
-const spanOf = (call: Call, start: number): CallSpan =>
+const spanOf = (call: MaskedCall, start: number): CallSpan =>
   create(CallSpanSchema, {
     callId: call.callId,
     start,
     length: call.sampledIds.length,
     finishReason: call.finishReason,
     policyVersion: call.policyVersion,
-    maskedReason: call.maskedReason ?? '',
+    maskedReason: [...call.masked.keys()].join(','),
+    policyRuns: runsOf(call, start),
   });
+
+/** Where in the response each version's ids lie, of those that are in it. */
+const runsOf = ({ policyRuns, sampledIds }: MaskedCall, offset: number): PolicyRun[] =>
+  policyRuns
+    .filter(({ start }) => start < sampledIds.length)
+    .map(({ policyVersion, start, length }) =>
+      create(PolicyRunSchema, {
+        policyVersion,
+        start: offset + start,
+        length: Math.min(length, sampledIds.length - start),
+      }),
+    );

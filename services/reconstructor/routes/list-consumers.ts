@@ -5,7 +5,8 @@ import type {
   TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import type { ReconstructorContext } from '../context.ts';
-import { ackedAboveFloor, floorOf, isConnected } from '../domain/cursor.ts';
+import { ackedAboveFloor, floorOf, nackedCount } from '../domain/cursor.ts';
+import { connectedStreams } from '../domain/members.ts';
 
 export const listConsumers = (
   ctx: ReconstructorContext,
@@ -16,12 +17,17 @@ export const listConsumers = (
       const cursor = await ctx.cursors.get(name, signal);
       if (cursor === undefined) continue;
       const unsent = await ctx.trajectories.pending(Number(cursor.sent), cursor.taskId, signal);
+      const streams = connectedStreams(cursor, Date.now());
       consumers.push({
         name,
         floor: floorOf(cursor),
         ackedAboveFloor: ackedAboveFloor(cursor),
         pending: BigInt(unsent + cursor.unacked.length),
-        connected: isConnected(cursor, Date.now()),
+        connected: streams > 0,
+        streams,
+        nacked: nackedCount(cursor),
+        droppedGroups: cursor.droppedGroups,
+        droppedSessions: cursor.droppedSessions,
       });
     }
     return { consumers };

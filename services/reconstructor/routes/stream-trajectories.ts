@@ -1,24 +1,80 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
-import type { TrajectoryService } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import {
+  type StreamTrajectoriesRequest,
+  StreamTrajectoriesRequestSchema,
+  StreamTrajectoriesResponseSchema,
+  TrajectoryService,
+} from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import type { ByteStream } from '../../common/byte-stream.ts';
 import { faulty } from '../../common/config/faults.ts';
 import type { FieldFault } from '../../common/errors.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
+import type { StreamRequest } from '../adapters/delivery.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
+import { batchParts, decodedBatch } from '../domain/stored.ts';
 
+type Response = MessageInitShape<typeof StreamTrajectoriesResponseSchema>;
+const { batch: BATCH, more: MORE } = StreamTrajectoriesResponseSchema.field;
+
+/** For callers of every kind. */
 export const streamTrajectories = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'streamTrajectories'> => ({
-  async *streamTrajectories({ consumer, maxUnacked, taskId }, { signal }) {
-    const faults: FieldFault[] = [];
-    if (!CONSUMER_PATTERN.test(consumer)) {
-      faults.push({ field: 'consumer', description: 'must be 1 to 32 of [a-z0-9-]' });
+  async *streamTrajectories(message, { signal }) {
+    for await (const { head, batches } of parcels(ctx, message, signal)) {
+      const [batch, ...more] = batches.map(decodedBatch);
+      yield { ...head, ...(batch && { batch, more }) };
     }
-    if (maxUnacked > UNACKED_BATCHES_MAX) {
-      faults.push({ field: 'max_unacked', description: `must be 1 to ${UNACKED_BATCHES_MAX}` });
-    }
-    if (faults.length > 0) throw faulty('INVALID_REQUEST', 'StreamTrajectories', faults);
-    const request = { consumer, maxUnacked: maxUnacked || UNACKED_BATCHES_DEFAULT, taskId };
-    for await (const batch of ctx.streams.open(request, signal)) yield batch === undefined ? {} : { batch };
   },
 });
+
+/** The same for callers by gRPC: the traces go out as they are stored. */
+export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
+  path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
+  async *open(bytes, signal) {
+    const request = fromBinary(StreamTrajectoriesRequestSchema, bytes);
+    for await (const { head, batches } of parcels(ctx, request, signal)) {
+      const own = toBinary(StreamTrajectoriesResponseSchema, create(StreamTrajectoriesResponseSchema, head));
+      yield [own, ...batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch))];
+    }
+  },
+});
+
+interface OpenParcel {
+  /** What is said beside the batches. */
+  readonly head: Response;
+  readonly batches: readonly TrajectoryBatch[];
+}
+
+async function* parcels(
+  ctx: ReconstructorContext,
+  message: StreamTrajectoriesRequest,
+  signal: AbortSignal,
+): AsyncGenerator<OpenParcel, void> {
+  for await (const parcel of ctx.streams.open(requestOf(message), signal)) {
+    const { batches = [], seeks = 0n } = parcel ?? {};
+    yield { head: { seeks, policyVersion: ctx.policy.current }, batches };
+  }
+}
+
+/** Throws INVALID_REQUEST with every fault. */
+function requestOf(message: StreamTrajectoriesRequest): StreamRequest {
+  const { consumer, taskId, maxUnacked, maxUnackedTokens, messageTokens, shared, filter } = message;
+  const faults: FieldFault[] = [];
+  if (!CONSUMER_PATTERN.test(consumer)) {
+    faults.push({ field: 'consumer', description: 'must be 1 to 32 of [a-z0-9-]' });
+  }
+  if (maxUnacked > UNACKED_BATCHES_MAX) {
+    faults.push({ field: 'max_unacked', description: `must be 1 to ${UNACKED_BATCHES_MAX}` });
+  }
+  const part = filter?.usableFractionMin ?? 0;
+  if (!(part >= 0 && part <= 1)) {
+    faults.push({ field: 'filter.usable_fraction_min', description: 'must be 0 to 1' });
+  }
+  if (faults.length > 0) throw faulty('INVALID_REQUEST', 'StreamTrajectories', faults);
+  const credit = { maxUnacked: maxUnacked || UNACKED_BATCHES_DEFAULT, maxUnackedTokens };
+  return { consumer, taskId, credit, messageTokens, shared, filter };
+}

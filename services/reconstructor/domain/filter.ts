@@ -1,0 +1,61 @@
+// What a trainer does not want, judged when a batch is sent. Nothing goes without a name: see StreamFilter.
+import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+
+/** What the rules look at in a trajectory. */
+export interface SessionView {
+  readonly reward?: number | undefined;
+  readonly policyVersionMin: bigint;
+  readonly policyVersionMax: bigint;
+  /** Token ids in its traces. */
+  readonly tokens: number;
+}
+
+/** Reasons for dropping; empty: kept. */
+export interface Verdict {
+  readonly group: string;
+  /** One for each session. */
+  readonly sessions: readonly string[];
+  /** Token ids of what is kept. */
+  readonly tokens: number;
+}
+
+/** Rules for sessions first, then those for the group, which see what is left. */
+export function judge(
+  filter: StreamFilter | undefined,
+  policyVersion: bigint,
+  sessions: readonly SessionView[],
+): Verdict {
+  const reasons = sessions.map((session) => sessionRule(filter, policyVersion, session));
+  const left = sessions.filter((session, index) => reasons[index] === '' && session.tokens > 0);
+  const anyDropped = reasons.some((reason) => reason !== '');
+  const group = anyDropped && left.length === 0 ? 'sessions_dropped' : groupRule(filter, sessions, left);
+  return { group, sessions: reasons, tokens: group === '' ? tokensOf(left) : 0 };
+}
+
+const tokensOf = (sessions: readonly SessionView[]): number =>
+  sessions.reduce((sum, session) => sum + session.tokens, 0);
+
+function sessionRule(filter: StreamFilter | undefined, policyVersion: bigint, session: SessionView): string {
+  if (filter === undefined || session.tokens === 0) return '';
+  const { policyVersionMin: min, policyVersionMax: max } = session;
+  if (filter.stalenessMax !== undefined && policyVersion - min > filter.stalenessMax) return 'stale';
+  if (filter.policySpanMax !== undefined && max - min > filter.policySpanMax) return 'policy_span';
+  return '';
+}
+
+function groupRule(
+  filter: StreamFilter | undefined,
+  sessions: readonly SessionView[],
+  left: readonly SessionView[],
+): string {
+  if (filter === undefined) return '';
+  const usable = left.filter((session) => session.reward !== undefined);
+  if (sessions.length > 0 && usable.length / sessions.length < filter.usableFractionMin) {
+    return 'usable_fraction';
+  }
+  if (filter.dropZeroVariance && new Set(usable.map((session) => session.reward)).size < 2) {
+    return 'zero_variance';
+  }
+  if (filter.groupTokensMax > 0n && tokensOf(left) > Number(filter.groupTokensMax)) return 'group_tokens';
+  return '';
+}

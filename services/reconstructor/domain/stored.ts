@@ -1,0 +1,95 @@
+// Trajectories as they are stored. Their traces, nearly all of their bytes, are not decoded: protobuf's wire format lets
+// them stand, as they are, behind fields that are known only later. Such a trajectory has no `traces`; they lie in
+// `$unknown`, where the protobuf library keeps, and writes, what it does not read.
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import {
+  type Trace,
+  TraceSchema,
+  type Trajectory,
+  type TrajectoryBatch,
+  TrajectoryBatchSchema,
+  TrajectorySchema,
+} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+
+type Unknown = NonNullable<Trajectory['$unknown']>[number];
+
+const TRACES = TrajectorySchema.field.traces.number;
+const TRAJECTORIES = TrajectoryBatchSchema.field.trajectories.number;
+const ID_COLUMNS: readonly number[] = [
+  TraceSchema.field.promptIds.number,
+  TraceSchema.field.responseIds.number,
+];
+const ID_BYTES = 4;
+
+/** What was stored, with its traces as they are. Throws where the bytes are no trajectory. */
+export function storedTrajectory(bytes: Uint8Array): Trajectory {
+  const reader = new BinaryReader(bytes);
+  const traces: Unknown[] = [];
+  const head: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const start = reader.pos;
+    const [no, wireType] = reader.tag();
+    const data = reader.skip(wireType, no);
+    if (no === TRACES) traces.push({ no, wireType, data });
+    else head.push(bytes.subarray(start, reader.pos));
+  }
+  const trajectory = fromBinary(TrajectorySchema, Buffer.concat(head));
+  trajectory.$unknown = traces;
+  return trajectory;
+}
+
+/** The traces of a stored trajectory, to be set on another. */
+export function moveTraces(from: Trajectory, to: Trajectory): Trajectory {
+  if (from.$unknown !== undefined) to.$unknown = from.$unknown;
+  return to;
+}
+
+/** Token ids in the traces of a trajectory, stored or not. */
+export const tokensOf = ({ traces, $unknown: stored = [] }: Trajectory): number =>
+  traces.reduce((sum, trace) => sum + idsOf(trace), 0) + stored.reduce((sum, one) => sum + idsIn(one), 0);
+
+const idsOf = ({ promptIds, responseIds }: Trace): number =>
+  (promptIds.length + responseIds.length) / ID_BYTES;
+
+/** The same of a trace that is not decoded: the lengths of its id columns. */
+function idsIn({ data }: Unknown): number {
+  const reader = new BinaryReader(data);
+  reader.uint32(); // Its own length.
+  let bytes = 0;
+  while (reader.pos < reader.len) {
+    const [no, wireType] = reader.tag();
+    if (!ID_COLUMNS.includes(no)) {
+      reader.skip(wireType, no);
+      continue;
+    }
+    const length = reader.uint32();
+    bytes += length;
+    reader.pos += length;
+  }
+  return bytes / ID_BYTES;
+}
+
+/** The same batch with traces that can be read. */
+export const decodedBatch = (batch: TrajectoryBatch): TrajectoryBatch =>
+  fromBinary(TrajectoryBatchSchema, toBinary(TrajectoryBatchSchema, batch));
+
+/** The binary form of a batch as field `no` of a message, in pieces: stored traces are not copied. */
+export function batchParts(no: number, batch: TrajectoryBatch): Uint8Array[] {
+  const head = toBinary(TrajectoryBatchSchema, create(TrajectoryBatchSchema, { ...batch, trajectories: [] }));
+  return field(no, [head, ...batch.trajectories.flatMap((one) => field(TRAJECTORIES, trajectoryParts(one)))]);
+}
+
+function trajectoryParts(trajectory: Trajectory): Uint8Array[] {
+  const { $unknown: traces = [] } = trajectory;
+  const parts: Uint8Array[] = [toBinary(TrajectorySchema, trajectory, { writeUnknownFields: false })];
+  for (const { no, wireType, data } of traces)
+    parts.push(new BinaryWriter().tag(no, wireType).finish(), data);
+  return parts;
+}
+
+/** Parts with the tag and length of a message field before them. */
+function field(no: number, parts: readonly Uint8Array[]): Uint8Array[] {
+  const size = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  return [new BinaryWriter().tag(no, WireType.LengthDelimited).uint32(size).finish(), ...parts];
+}

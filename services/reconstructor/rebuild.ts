@@ -1,0 +1,69 @@
+// Builds stored calls again, without a mesh: what `polar rebuild` runs.
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import process from 'node:process';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { parse } from 'yaml';
+import { asPolarError, PolarError } from '../common/errors.ts';
+import { rebuild } from './rebuild/rebuild.ts';
+import { type Builder, builderOf, fromPlugin } from './strategies/build-with.ts';
+
+const PROGRESS_MS = 1_000;
+
+const { values } = parseArgs({
+  options: {
+    builder: { type: 'string', default: 'prefix_merging' },
+    'builder-config': { type: 'string', default: '{}' },
+    'plugin-timeout': { type: 'string', default: '30' },
+    calls: { type: 'string', default: '' },
+    traces: { type: 'string', default: '' },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+/** A name, or a module: its path or file: URL. */
+async function builder(): Promise<Builder> {
+  const { builder: name } = values;
+  const config = configOf(values['builder-config']);
+  const plugin_timeout_seconds = Number(values['plugin-timeout']);
+  if (!/\.(js|mjs|ts)$/.test(name)) return await builderOf(name, config, { plugin_timeout_seconds });
+  const url = name.startsWith('file:') ? name : pathToFileURL(resolve(name)).href;
+  return fromPlugin(name, url, config, plugin_timeout_seconds);
+}
+
+/** JSON, or the path of a JSON or YAML file. */
+function configOf(given: string): JsonObject {
+  try {
+    return (parse(given.trimStart().startsWith('{') ? given : readFileSync(given, 'utf8')) ??
+      {}) as JsonObject;
+  } catch (error) {
+    throw new PolarError('INVALID_REQUEST', `--builder-config cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function progress(): (text: string) => void {
+  let next = performance.now() + PROGRESS_MS;
+  return (text) => {
+    if (performance.now() < next) return;
+    next = performance.now() + PROGRESS_MS;
+    process.stderr.write(`${text}\n`);
+  };
+}
+
+const stop = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(signal, () => stop.abort(new PolarError('CANCELLED', `ended by ${signal}`)));
+}
+try {
+  const { calls, traces, json } = values;
+  const options = { builder: await builder(), calls, traces, onProgress: progress() };
+  const report = await rebuild(options, stop.signal);
+  process.stdout.write(`${json ? JSON.stringify(report.toJson()) : report.toText()}\n`);
+  process.exitCode = report.whole ? 0 : 1;
+} catch (error) {
+  const { reason, message } = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
+  process.stderr.write(`polar: ${reason}: ${message}\n`);
+  process.exitCode = ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
+}

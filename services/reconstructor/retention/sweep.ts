@@ -1,0 +1,67 @@
+// Takes what every consumer has acknowledged out of the store, some days later: the group first, then what it names. A
+// sweep that is cut leaves unnamed blobs at most.
+import type { Cursor, GroupReady } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { sleep } from '../../common/clock.ts';
+import { asPolarError } from '../../common/errors.ts';
+import { SWEEP_FIRST_MS, SWEEP_PAUSE_MS } from '../../common/limits.ts';
+import type { StoredGroup } from '../adapters/trajectory-log.ts';
+import type { ReconstructorContext } from '../context.ts';
+import { isDone } from '../domain/retention.ts';
+import { groupsSwept, sweepFailed } from '../events.ts';
+
+type SweepParts = Pick<ReconstructorContext, 'cursors' | 'trajectories' | 'retention' | 'log'>;
+
+/** Sweeps now and then, until the signal aborts. */
+export async function sweepAgain(parts: SweepParts, signal: AbortSignal): Promise<void> {
+  const { keepMs } = parts.retention;
+  if (keepMs === undefined) return;
+  for (let pauseMs = SWEEP_FIRST_MS; ; pauseMs = SWEEP_PAUSE_MS) {
+    await sleep(pauseMs, signal);
+    if (signal.aborted) return;
+    try {
+      const swept = await sweep(parts, Date.now() - keepMs, signal);
+      if (swept > 0) groupsSwept(parts.log, swept);
+    } catch (error) {
+      if (!signal.aborted) sweepFailed(parts.log, asPolarError(error));
+    }
+  }
+}
+
+/** Returns how many groups are gone. Groups are in the order in which they were complete, so that it ends at a young one. */
+export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSignal): Promise<number> {
+  const { trajectories, retention } = parts;
+  const { store } = retention;
+  let cursors = await cursorsOf(parts, signal);
+  let swept = 0;
+  for (let last = 0; ; ) {
+    signal.throwIfAborted();
+    const stored = await trajectories.after(last, '', signal);
+    if (stored === undefined) return swept;
+    last = stored.batchId;
+    if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
+    const group = await stored.read(signal);
+    if (Number(group.readyMs) > beforeMs) return swept;
+    // A consumer may have come, or have gone back, since they were read.
+    cursors = await cursorsOf(parts, signal);
+    if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
+    await store.removeGroup(stored.batchId, signal);
+    for (const sha256 of blobsOf(stored, group)) await store.removeBlob(sha256, signal);
+    // A later attempt belongs to a later group.
+    for (const { sessionId, attempt: last } of group.sessions) {
+      for (let attempt = 1; attempt <= last; attempt++) await store.removeRecords(sessionId, attempt, signal);
+    }
+    swept++;
+  }
+}
+
+async function cursorsOf({ cursors }: SweepParts, signal: AbortSignal): Promise<Cursor[]> {
+  const names = await cursors.names(signal);
+  const all = await Promise.all(names.map((name) => cursors.get(name, signal)));
+  return all.filter((cursor) => cursor !== undefined);
+}
+
+/** Those that only the group names: its trajectories, and its own where it is too large for a message. */
+const blobsOf = ({ claim }: StoredGroup, { sessions }: GroupReady): string[] => [
+  ...sessions.flatMap(({ trajectory }) => trajectory?.sha256 ?? []),
+  ...(claim === undefined ? [] : [claim]),
+];

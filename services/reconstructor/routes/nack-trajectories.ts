@@ -1,0 +1,39 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import type {
+  NackTrajectoriesRequest,
+  TrajectoryService,
+} from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { faulty } from '../../common/config/faults.ts';
+import type { FieldFault } from '../../common/errors.ts';
+import { changeCursor, checkCount, checkTask } from '../adapters/named-consumer.ts';
+import type { ReconstructorContext } from '../context.ts';
+import { NACK_DELAY_MAX_MS, NACK_REASON_CHARS_MAX, nacked, nackedCount } from '../domain/cursor.ts';
+import { batchesNacked } from '../events.ts';
+
+export const nackTrajectories = (
+  ctx: ReconstructorContext,
+): Pick<ServiceImpl<typeof TrajectoryService>, 'nackTrajectories'> => ({
+  async nackTrajectories(request, { signal }) {
+    const { consumer, batchIds, delayMs, reason } = request;
+    check(request);
+    await checkTask(ctx, consumer, batchIds, signal);
+    const notBeforeMs = Date.now() + Number(delayMs);
+    const change = (cursor: Parameters<typeof nacked>[0]) => nacked(cursor, batchIds, notBeforeMs, reason);
+    const cursor = await changeCursor(ctx, consumer, change, signal);
+    batchesNacked(ctx.log, consumer, batchIds.length, Number(delayMs), reason);
+    return { waiting: nackedCount(cursor) };
+  },
+});
+
+/** Throws INVALID_REQUEST with every fault. */
+function check({ batchIds, delayMs, reason }: NackTrajectoriesRequest): void {
+  checkCount('NackTrajectories', batchIds);
+  const faults: FieldFault[] = [];
+  if (delayMs > NACK_DELAY_MAX_MS) {
+    faults.push({ field: 'delay_ms', description: `must be at most ${NACK_DELAY_MAX_MS}` });
+  }
+  if (reason.length > NACK_REASON_CHARS_MAX) {
+    faults.push({ field: 'reason', description: `must be at most ${NACK_REASON_CHARS_MAX} characters` });
+  }
+  if (faults.length > 0) throw faulty('INVALID_REQUEST', 'NackTrajectories', faults);
+}

@@ -1,0 +1,162 @@
+// Builder plug-ins, each run in its process: what they may do, and what becomes of those that do otherwise.
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { seeded } from '../../../test/support/laws.ts';
+import { recordsOf } from '../../../test/support/records.ts';
+import { madeUpSession } from '../../../test/support/sessions.ts';
+import { breachesOf } from '../../../test/support/trace-laws.ts';
+import { PolarError } from '../../common/errors.ts';
+import { type Build, build } from '../domain/build.ts';
+import { expand } from '../domain/expand.ts';
+import { builderOf } from './build-with.ts';
+
+const LAST_CALL = join(import.meta.dirname, '../../../test/support/builders/last-call.mjs');
+const session = madeUpSession(seeded(5), 20, 40);
+const calls = expand(recordsOf(session));
+
+describe('builder plug-ins', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-builders-'));
+    mkdirSync(join(folder, 'plugins'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  const plugins = (seconds = 20) => ({
+    plugins_dir: join(folder, 'plugins'),
+    plugin_timeout_seconds: seconds,
+  });
+  const run = async (path: string, config?: JsonObject, seconds?: number): Promise<Build> => {
+    const builder = await builderOf(path, config, plugins(seconds));
+    return await builder.build(calls, new AbortController().signal);
+  };
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, 'plugins', name), text);
+    return name;
+  };
+  const planning = (name: string, body: string): string =>
+    write(name, `export const builder = { build(calls, options) { ${body} } };`);
+  const refused = async (work: Promise<unknown>, reason: string, why: RegExp): Promise<void> => {
+    const error = await work.then(
+      () => expect.fail('it was accepted'),
+      (thrown: unknown) => thrown as PolarError,
+    );
+    expect(error).to.be.instanceOf(PolarError);
+    expect([error.reason, error.message]).to.satisfy(
+      ([given, message]: [string, string]) => given === reason && why.test(message),
+      `${error.reason}: ${error.message}`,
+    );
+  };
+
+  it('build what they plan of the calls, in TypeScript or JavaScript, with options of their own', async () => {
+    const perCall = write(
+      'per-call.ts',
+      `interface Call { callId: string }
+      export const builder = { build: (calls: Call[]) => ({ traces: calls.map((c) => ({ calls: [c.callId] })) }) };`,
+    );
+    expect((await run(perCall)).traces).to.deep.equal(build('per_request', calls).traces);
+
+    write('last-call.mjs', `export { builder } from ${JSON.stringify(LAST_CALL)};`);
+    const last = await run('last-call.mjs', { options: { reason: 'before_the_last' } });
+    expect(breachesOf(session, last)).to.deep.equal([]);
+    expect(last.traces.length).to.equal(1);
+    expect(Object.keys(last.stats.maskedTokens)).to.include('before_the_last');
+  });
+
+  it('are shown calls whose prompts are put together from those that they extend', async () => {
+    const check = planning(
+      'check.mjs',
+      `const ends = new Map([[null, []]]);
+      for (const call of calls) {
+        const prompt = [...ends.get(call.extends), ...call.newIds];
+        if (prompt.length !== call.promptLength) throw new Error(call.callId);
+        ends.set(call.callId, [...prompt, ...call.sampledIds]);
+      }
+      return { traces: [], masks: calls.map((c) => ({ call: c.callId, reason: 'seen' })) };`,
+    );
+    const { traces, stats } = await run(check);
+    expect(traces).to.deep.equal([]);
+    expect(Number(stats.trainedTokens)).to.equal(0);
+  });
+
+  it('come after the policies of the configuration, and before its longest trace', async () => {
+    const all = planning('all.mjs', 'return { traces: calls.map((c) => ({ calls: [c.callId] })) };');
+    const made = await run(all, { truncated: 'mask', max_trace_tokens: 12 });
+    expect(breachesOf(session, made, 12)).to.deep.equal([]);
+    expect(Object.keys(made.stats.maskedTokens)).to.include('clipped');
+    await refused(run(all, { truncate: true }), 'INVALID_TASK', /builder\.config.*\n.*truncate: unknown key/);
+  });
+
+  it('fail by name when they throw, never return, use up memory, or end their process', async () => {
+    const failing = (name: string, body: string, why: RegExp, seconds?: number): Promise<void> =>
+      refused(run(planning(name, body), {}, seconds), 'BUILDER_PLUGIN_FAILED', why);
+    await failing('throws.mjs', 'throw new Error("no idea");', /throws\.mjs: it threw: no idea/);
+    await failing('loops.mjs', 'for (;;);', /loops\.mjs: it gave nothing in 300 ms/, 0.3);
+    await failing('waits.mjs', 'return new Promise(() => setInterval(() => {}, 1e6));', /gave nothing/, 0.3);
+    await failing('exits.mjs', 'process.exit(0);', /exits\.mjs: its process ended with exit code 0/);
+    await failing(
+      'eats.mjs',
+      'const all = []; for (;;) all.push(new Array(2e7).fill({}));',
+      /its process ended/,
+    );
+  });
+
+  it('may write a bounded memory, in arrays beside the heap, too', async () => {
+    const body = 'const all = []; for (;;) all.push(new Float64Array(1e7).fill(1));';
+    await refused(
+      run(planning('arrays.mjs', body)),
+      'BUILDER_PLUGIN_FAILED',
+      /it threw: .*allocation failed/,
+    );
+  });
+
+  it('are refused a plan that breaks a law', async () => {
+    const plan = (name: string, value: string, why: RegExp): Promise<void> =>
+      refused(run(planning(name, `return ${value};`)), 'BUILDER_PLUGIN_FAILED', why);
+    await plan('nothing.mjs', 'undefined', /expected object/);
+    await plan('drops.mjs', '{ traces: [] }', /is in no trace/);
+    await plan('twice.mjs', '{ traces: [...calls, ...calls].map((c) => ({ calls: [c.callId] })) }', /twice/);
+    await plan('joins.mjs', '{ traces: [{ calls: calls.map((c) => c.callId) }] }', /was not served that/);
+    await plan('made-up.mjs', '{ traces: [{ calls: ["nobody"] }] }', /no call nobody/);
+    await plan(
+      'far.mjs',
+      '{ traces: [], masks: [{ call: calls[0].callId, reason: "x", end: 99999 }] }',
+      /99999/,
+    );
+    await plan(
+      'spells.mjs',
+      '{ traces: [], masks: [{ call: calls[0].callId, reason: "No!" }] }',
+      /reason must be/,
+    );
+    await plan('extra.mjs', '{ traces: [], ids: [1] }', /ids: unknown key/);
+  });
+
+  it('are modules of the folder only', async () => {
+    const invalid = (path: string, why: RegExp): Promise<void> =>
+      refused(run(path), 'BUILDER_PLUGIN_INVALID', why);
+    writeFileSync(join(folder, 'outside.mjs'), 'export const builder = {};');
+    symlinkSync(join(folder, 'outside.mjs'), join(folder, 'plugins', 'link.mjs'));
+    await invalid('link.mjs', /outside of plugins_dir/);
+    await invalid('nowhere.mjs', /ENOENT/);
+    await invalid(write('bare.mjs', 'export const other = 1;'), /exports no `builder`/);
+    await invalid(write('broken.mjs', 'export const ='), /cannot be loaded/);
+    const without = builderOf('bare.mjs', undefined, { plugin_timeout_seconds: 1 });
+    await refused(without, 'BUILDER_PLUGIN_INVALID', /plugins_dir is not set/);
+    await refused(
+      builderOf('router_policy', undefined, plugins()),
+      'UNKNOWN_BUILDER',
+      /per_request, prefix_merging/,
+    );
+  });
+
+  it('stop when their build is over', async () => {
+    const stop = new AbortController();
+    const builder = await builderOf(planning('forever.mjs', 'for (;;);'), {}, plugins(60));
+    const work = builder.build(calls, stop.signal);
+    setTimeout(() => stop.abort(new PolarError('SHUTTING_DOWN', 'over')), 100);
+    await refused(work, 'SHUTTING_DOWN', /over/);
+  });
+});

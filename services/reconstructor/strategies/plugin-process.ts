@@ -1,0 +1,44 @@
+// A process that runs one builder plug-in once: what it breaks is its own. A thread would not do: one large allocation in
+// it ends the whole process, whatever limit the thread has.
+import process from 'node:process';
+import type { PlannedCall } from '../domain/plan.ts';
+
+/** What the process is sent. */
+export interface PluginWork {
+  /** file: URL of the module. */
+  readonly url: string;
+  readonly options: unknown;
+  readonly calls: readonly PlannedCall[];
+}
+
+/** What it answers. */
+export type PluginAnswer =
+  | { readonly plan: unknown }
+  | { readonly fault: 'invalid' | 'failed'; readonly message: string };
+
+process.once('disconnect', () => process.exit());
+process.once('message', (work) => {
+  void answer(work as PluginWork).then((told) => process.send?.(told, () => process.exit()));
+});
+
+async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer> {
+  let build: unknown;
+  try {
+    const module = (await import(url)) as { builder?: { build?: unknown } };
+    build = module.builder?.build;
+  } catch (error) {
+    return { fault: 'invalid', message: `it cannot be loaded: ${messageOf(error)}` };
+  }
+  if (typeof build !== 'function') {
+    return { fault: 'invalid', message: 'it exports no `builder` with a function `build`' };
+  }
+  try {
+    return { plan: await build(calls, options) };
+  } catch (error) {
+    return { fault: 'failed', message: `it threw: ${messageOf(error)}` };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,117 @@
+// Builders that a task names by path: modules below the folder that the operator chose, each run in a process of its own.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { sleep } from '../../common/clock.ts';
+import { checkStrict } from '../../common/config/faults.ts';
+import { PolarError } from '../../common/errors.ts';
+import type { Plan, PlannedCall } from '../domain/plan.ts';
+import type { PluginAnswer, PluginWork } from './plugin-process.ts';
+
+const PROGRAM = join(import.meta.dirname, 'plugin-process.ts');
+/** Heap of its process; above: BUILDER_PLUGIN_FAILED. */
+const HEAP_MIB_MAX = 512;
+/** All memory that it may write, heap and arrays, in KiB; above, what it allocates throws. */
+const DATA_KIB_MAX = 1024 * 1024;
+/** Of CPU, for its start. */
+const CPU_SECONDS_MORE = 5;
+/** Of what it says as it fails; the rest is cut. */
+const MESSAGE_CHARS_MAX = 1_000;
+
+const planShape = z.strictObject({
+  traces: z.array(z.strictObject({ calls: z.array(z.string()).min(1) })),
+  masks: z
+    .array(
+      z.strictObject({
+        call: z.string(),
+        reason: z.string(),
+        start: z.number().optional(),
+        end: z.number().optional(),
+      }),
+    )
+    .optional(),
+});
+
+/** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID; links may not lead out of the folder. */
+export async function pluginUrl(pluginsDir: string | undefined, path: string): Promise<string> {
+  if (pluginsDir === undefined) throw invalid(path, 'reconstructor.plugins_dir is not set');
+  try {
+    const folder = await realpath(pluginsDir);
+    const file = await realpath(join(folder, path));
+    if (file.startsWith(folder + sep)) return pathToFileURL(file).href;
+  } catch (error) {
+    throw invalid(path, `it is not there (${(error as NodeJS.ErrnoException).code})`);
+  }
+  throw invalid(path, 'it lies outside of plugins_dir');
+}
+
+/**
+ * What the plug-in plans, in its shape; whether it keeps the laws is not looked at here. Throws BUILDER_PLUGIN_INVALID
+ * where it cannot be loaded, BUILDER_PLUGIN_FAILED where it throws, takes longer than `timeoutMs`, needs more memory than
+ * it may have, or gives back something else.
+ */
+export async function planOf(
+  url: string,
+  calls: readonly PlannedCall[],
+  options: unknown,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Plan> {
+  const name = fileURLToPath(url).split(sep).at(-1) ?? url;
+  const answer = await answerOf({ url, options, calls }, timeoutMs, signal);
+  if ('fault' in answer) {
+    const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
+    throw answer.fault === 'invalid' ? invalid(name, message) : failed(name, message);
+  }
+  return checkStrict(planShape, answer.plan, `the plan of builder ${name}`, 'BUILDER_PLUGIN_FAILED') as Plan;
+}
+
+async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal): Promise<PluginAnswer> {
+  signal.throwIfAborted();
+  const child = start(timeoutMs);
+  const over = new AbortController();
+  const late = sleep(timeoutMs, AbortSignal.any([signal, over.signal])).then((): PluginAnswer => {
+    signal.throwIfAborted();
+    return { fault: 'failed', message: `it gave nothing in ${timeoutMs} ms` };
+  });
+  try {
+    return await Promise.race([said(child, work), late]);
+  } finally {
+    over.abort();
+    child.kill('SIGKILL');
+  }
+}
+
+/**
+ * A process without environment, which may name keys, and without output. The kernel ends it when it has used its time,
+ * should this process be gone by then.
+ */
+function start(timeoutMs: number): ChildProcess {
+  const limited = 'ulimit -t "$1"; ulimit -d "$2"; shift 2; exec "$@"';
+  const seconds = String(Math.ceil(timeoutMs / 1000) + CPU_SECONDS_MORE);
+  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB_MAX}`, PROGRAM];
+  return spawn('sh', ['-c', limited, 'sh', seconds, String(DATA_KIB_MAX), ...node], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+    env: {},
+  });
+}
+
+function said(child: ChildProcess, work: PluginWork): Promise<PluginAnswer> {
+  const { promise, resolve } = Promise.withResolvers<PluginAnswer>();
+  const failure = (message: string): void => resolve({ fault: 'failed', message });
+  child.once('message', (answer) => resolve(answer as PluginAnswer));
+  child.once('error', (error) => failure(error.message));
+  child.once('exit', (code, signal) => failure(`its process ended with ${signal ?? `exit code ${code}`}`));
+  // That it ended before it read this is told by its exit.
+  child.send(work, () => {});
+  return promise;
+}
+
+const invalid = (path: string, why: string): PolarError =>
+  new PolarError('BUILDER_PLUGIN_INVALID', `builder ${path}: ${why}`);
+const failed = (path: string, why: string): PolarError =>
+  new PolarError('BUILDER_PLUGIN_FAILED', `builder ${path}: ${why}`);

@@ -1,0 +1,90 @@
+// What `npm run bench:stream` says in docs/benchmarks.md.
+import type { Consumed, Sample } from './consume.ts';
+import type { Shape } from './traces.ts';
+
+/** Of the issue: M tokens/s by the length of a trace. */
+const RATE_GOALS: Readonly<Record<number, number>> = { 16384: 20, 1024: 5 };
+const RATIO_GOAL = 20;
+
+export interface Measured {
+  readonly shape: Shape;
+  readonly stream: Consumed;
+  readonly peers: Readonly<Record<string, Consumed>>;
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [row(head), row(head.map((_, i) => (i === 0 ? '---' : '--:'))), ...rows.map(row)].join('\n');
+
+const rateOf = ({ tokens, seconds }: Consumed): number => tokens / seconds / 1e6;
+const verdict = (isMet: boolean): string => (isMet ? 'yes' : '**no**');
+
+/** CPU in ns a token: of these processes, or of all. */
+function costOf({ tokens, cpuMs }: Consumed, processes: readonly string[] = Object.keys(cpuMs)): number {
+  return (processes.reduce((sum, name) => sum + (cpuMs[name] ?? 0), 0) * 1e6) / tokens;
+}
+
+/** Server and consumer, as a peer has them; the peers have no store behind them. */
+const PAIR = ['reconstructor', 'consumer'];
+
+export function rateTable(all: readonly Measured[]): string {
+  const rows = all.map(({ shape, stream }) => {
+    const goal = RATE_GOALS[shape.tokens] ?? 0;
+    const share = (name: string): string => ((stream.cpuMs[name] ?? 0) / 1e3 / stream.seconds).toFixed(2);
+    return [
+      `${shape.tokens}`,
+      `${goal}`,
+      `**${rateOf(stream).toFixed(1)}**`,
+      verdict(rateOf(stream) >= goal),
+      share('reconstructor'),
+      share('nats'),
+      share('consumer'),
+    ];
+  });
+  return table(
+    [
+      'tokens a trace',
+      'goal, M tokens/s',
+      'measured',
+      'met',
+      'cores: reconstructor',
+      'nats-server',
+      'consumer',
+    ],
+    rows,
+  );
+}
+
+export function costTable(all: readonly Measured[]): string {
+  const rows = all.flatMap(({ shape, stream, peers }) => [
+    [`${shape.tokens}: the stream`, costOf(stream, PAIR).toFixed(0), '', ''],
+    [`${shape.tokens}: the same with nats-server`, costOf(stream).toFixed(0), '', ''],
+    ...Object.entries(peers).map(([name, peer]) => [
+      `${shape.tokens}: JSON from ${name}`,
+      costOf(peer).toFixed(0),
+      `**${(costOf(peer) / costOf(stream, PAIR)).toFixed(1)}**`,
+      (costOf(peer) / costOf(stream)).toFixed(1),
+    ]),
+  ]);
+  return table(
+    [
+      'tokens a trace: how',
+      'CPU ns a token, server and consumer',
+      `times the stream (goal ${RATIO_GOAL})`,
+      'times it with nats-server',
+    ],
+    rows,
+  );
+}
+
+/** Resident memory at a tenth, at half and at the end of a long run. */
+export function memoryTable(samples: readonly Sample[]): string {
+  const at = (part: number): Sample | undefined => samples[Math.ceil((samples.length - 1) * part)];
+  const rows = [0.1, 0.25, 0.5, 0.75, 1].flatMap((part) => {
+    const sample = at(part);
+    if (sample === undefined) return [];
+    const mib = (name: string): string => (sample.residentMiB[name] ?? 0).toFixed(0);
+    return [[`${(sample.tokens / 1e9).toFixed(2)} G`, mib('reconstructor'), mib('nats'), mib('consumer')]];
+  });
+  return table(['tokens so far', 'resident MiB: reconstructor', 'nats-server', 'consumer'], rows);
+}

@@ -1,0 +1,130 @@
+// gRPC streams of bytes, read by a client that shares no code with the server.
+import * as grpc from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { PolarError } from '../../services/common/errors.ts';
+import { BYTE_STREAM_REQUEST_BYTES_MAX } from '../../services/common/limits.ts';
+import { type RunningServer, startServer } from '../../services/common/server.ts';
+
+const PATH = `/${TrajectoryService.typeName}/StreamTrajectories`;
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+describe('byte stream', () => {
+  let server: RunningServer;
+  let client: grpc.Client;
+  /** What the handler is asked and does; each test sets it. */
+  let open: (request: Uint8Array, signal: AbortSignal) => AsyncIterable<readonly Uint8Array[]>;
+
+  beforeEach(async () => {
+    server = await startServer({
+      host: '127.0.0.1',
+      port: 0,
+      services: [TrajectoryService.typeName],
+      routes: (router) =>
+        router.service(TrajectoryService, {
+          async *streamTrajectories() {
+            yield { seeks: 7n };
+          },
+        }),
+      byteStreams: [{ path: PATH, open: (request, signal) => open(request, signal) }],
+    });
+    client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
+      'grpc.max_receive_message_length': -1,
+    });
+  });
+  afterEach(async () => {
+    client.close();
+    await server.close();
+  });
+
+  const call = (request: Buffer, options: grpc.CallOptions = {}): grpc.ClientReadableStream<Buffer> =>
+    client.makeServerStreamRequest(PATH, asIs, asIs, request, options);
+
+  async function read(
+    stream: grpc.ClientReadableStream<Buffer>,
+  ): Promise<{ readonly messages: Buffer[]; readonly error?: grpc.ServiceError }> {
+    const messages: Buffer[] = [];
+    try {
+      for await (const message of stream) messages.push(message as Buffer);
+      return { messages };
+    } catch (error) {
+      return { messages, error: error as grpc.ServiceError };
+    }
+  }
+
+  it('gives a message of many pieces, of none and of megabytes as they are', async () => {
+    const large = Buffer.alloc(5_000_000, 'x');
+    open = async function* (request) {
+      yield [request, Buffer.from('-'), request];
+      yield [];
+      yield [large.subarray(0, 10), large.subarray(10)];
+    };
+    const { messages, error } = await read(call(Buffer.from('ask')));
+    expect(error).to.equal(undefined);
+    expect(messages.map((one) => one.length)).to.deep.equal([7, 0, large.length]);
+    expect(messages[0]?.toString()).to.equal('ask-ask');
+    expect(messages[2]?.equals(large)).to.equal(true);
+  });
+
+  it('ends with the typed error of the handler, before the first message or behind it', async () => {
+    for (const before of [0, 2]) {
+      open = async function* () {
+        for (let i = 0; i < before; i++) yield [Buffer.from('m')];
+        throw new PolarError('STREAM_REPLACED', 'ünterbrochen');
+      };
+      const { messages, error } = await read(call(Buffer.alloc(0)));
+      expect(messages).to.have.length(before);
+      expect(error).to.include({ code: grpc.status.ABORTED, details: 'ünterbrochen' });
+      expect(error?.metadata.get('grpc-status-details-bin').toString()).to.include('STREAM_REPLACED');
+    }
+  });
+
+  it('refuses a request that is too large', async () => {
+    open = async function* () {
+      yield [];
+    };
+    const { error } = await read(call(Buffer.alloc(BYTE_STREAM_REQUEST_BYTES_MAX)));
+    expect(error?.code).to.equal(grpc.status.INVALID_ARGUMENT);
+  });
+
+  it('stops the handler when the caller leaves, when its time is over, and when the server stops', async () => {
+    const ended: unknown[] = [];
+    open = async function* (_, signal) {
+      yield [Buffer.from('m')];
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      ended.push(signal.reason);
+      signal.throwIfAborted();
+    };
+    const left = call(Buffer.alloc(0));
+    left.once('data', () => left.cancel());
+    expect((await read(left)).error?.code).to.equal(grpc.status.CANCELLED);
+    const late = await read(call(Buffer.alloc(0), { deadline: Date.now() + 200 }));
+    expect(late.error?.code).to.equal(grpc.status.DEADLINE_EXCEEDED);
+    const stopped = call(Buffer.alloc(0));
+    stopped.once('data', () => void server.close());
+    expect((await read(stopped)).error?.code).to.equal(grpc.status.UNAVAILABLE);
+    expect(ended).to.have.length(3);
+  });
+
+  it('holds the handler back while the caller does not read', async () => {
+    let sent = 0;
+    open = async function* () {
+      for (; sent < 64; sent++) yield [Buffer.alloc(1_000_000)];
+    };
+    const stream = call(Buffer.alloc(0));
+    await new Promise((resolve) => stream.once('readable', resolve));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    // Some lie in the caller's own queue, none in the server's.
+    expect(sent).to.be.lessThan(40);
+    expect((await read(stream)).messages).to.have.length(64);
+  });
+
+  it('leaves every other form of the method to Connect', async () => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${PATH}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/connect+json' },
+      body: Buffer.from([0, 0, 0, 0, 2, 0x7b, 0x7d]),
+    });
+    expect(await response.text()).to.include('{"seeks":"7"}');
+  });
+});

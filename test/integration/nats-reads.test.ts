@@ -1,0 +1,70 @@
+// Direct reads of stored messages over a connection of their own.
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
+import { eventually } from '../support/eventually.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+
+describe('direct reads', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  const blobs = STREAMS.blobs.name;
+  const stored = new Map<string, Uint8Array>();
+
+  before(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+    // Around the size of what comes from a socket at once, and of none.
+    const sizes = [0, 1, 63, 1_000, 65_534, 65_535, 65_536, 262_143, 262_144, 262_145, 524_288];
+    for (const [i, size] of sizes.entries()) {
+      const [subject, data] = [subjects.blobChunk('d', i), randomBytes(size)];
+      await bus.js.publish(subject, data);
+      stored.set(subject, data);
+    }
+  });
+  after(async () => {
+    await bus.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  it('give the last message of each subject to the byte, however many are asked for at once', async () => {
+    const asked = Array.from({ length: 10 }, () => [...stored]).flat();
+    const found = await Promise.all(asked.map(([subject]) => bus.reads.last(blobs, subject)));
+    for (const [i, [subject, data]] of asked.entries()) {
+      expect(Buffer.from(found[i] ?? []).equals(data), subject).to.equal(true);
+    }
+  });
+
+  it('give nothing where nothing is, and fail where no stream is', async () => {
+    expect(await bus.reads.last(blobs, subjects.blobChunk('none', 0))).to.equal(undefined);
+    const failed = await bus.reads.last('NOWHERE', 'x').catch((error: Error) => error.message);
+    expect(failed).to.include('no stream answers (503)');
+  });
+
+  it('find a message by a query, with its headers', async () => {
+    const subject = subjects.trajectory('task', 'g0');
+    const { seq } = await bus.acks.store(subject, Buffer.from('body'), { 'Polar-Blob-Sha256': 'abc' });
+    const query = { seq: 1, next_by_subj: subjects.trajectoriesOf('task') };
+    const message = await bus.reads.find(STREAMS.trajectories.name, query);
+    expect(message).to.include({ seq, subject });
+    expect(Buffer.from(message?.data ?? []).toString()).to.equal('body');
+    expect(message?.header.get('Polar-Blob-Sha256')).to.equal('abc');
+    expect(message?.header.get('Polar-Blob-Size')).to.equal('');
+    expect(await bus.reads.find(STREAMS.trajectories.name, { ...query, seq: seq + 1 })).to.equal(undefined);
+  });
+
+  it('fail while the server is away, and go on when it is back', async () => {
+    const [[subject, data] = ['', Buffer.alloc(0)]] = stored;
+    await nats.kill();
+    const failed = await bus.reads.last(blobs, subject).catch((error: Error) => error);
+    expect(failed).to.be.instanceOf(Error);
+    await nats.start();
+    const isThere = async (): Promise<boolean> => {
+      const read = await bus.reads.last(blobs, subject).catch(() => undefined);
+      return read !== undefined && Buffer.from(read).equals(data);
+    };
+    await eventually('the message is read again', isThere);
+  });
+});

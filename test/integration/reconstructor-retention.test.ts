@@ -1,0 +1,108 @@
+// What every consumer has acknowledged leaves the store when it is old enough; nothing else does.
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { subjectToken } from '../../services/common/ids.ts';
+import { createLogger } from '../../services/common/logger.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
+import { Cursors } from '../../services/reconstructor/adapters/cursors.ts';
+import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
+import { createStore } from '../../services/reconstructor/retention/store.ts';
+import { sweep } from '../../services/reconstructor/retention/sweep.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { Mesh, startReconstructor, type TestReconstructor, Trainer } from '../support/reconstructor.ts';
+
+/** Groups of tests were complete then. */
+const READY_MS = 1_700_000_000_000;
+
+describe('reconstructor: retention', () => {
+  const { signal } = new AbortController();
+  let nats: TestNats;
+  let mesh: Mesh;
+  let reconstructor: TestReconstructor;
+  before(async () => {
+    nats = await startNats();
+    mesh = await Mesh.open(nats.url);
+    reconstructor = await startReconstructor(nats.url);
+  });
+  after(async () => {
+    await reconstructor[Symbol.asyncDispose]();
+    await mesh.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  const sweepAt = async (beforeMs: number): Promise<number> => {
+    const { bus, blobs } = mesh;
+    const cursors = await Cursors.open(bus);
+    const trajectories = openTrajectoryLog(bus, blobs);
+    const retention = { store: createStore(bus), keepMs: 0 };
+    const log = createLogger('test', 'silent');
+    try {
+      return await sweep({ cursors, trajectories, retention, log }, beforeMs, signal);
+    } finally {
+      cursors[Symbol.dispose]();
+      trajectories[Symbol.dispose]();
+    }
+  };
+  const count = async (stream: string, subject: string): Promise<number> => {
+    const { state } = await mesh.bus.jsm.streams.info(stream, { subjects_filter: subject });
+    return Object.values(state.subjects ?? {}).reduce((sum, messages) => sum + messages, 0);
+  };
+  const recordsOf = (session: string): Promise<number> =>
+    count(STREAMS.completions.name, `polar.v1.completion.${subjectToken(session)}.*`);
+  const record = (sizeBytes: number): Completion =>
+    create(CompletionSchema, {
+      promptSuffixIds: new Uint8Array(sizeBytes),
+    } satisfies MessageInitShape<typeof CompletionSchema>);
+
+  it('removes groups, trajectories and records that all have acknowledged, and keeps the others', async () => {
+    const ids = [];
+    for (const task of ['a', 'b', 'c']) {
+      // The second record is too large for a message: a blob stands for it.
+      await mesh.record(`${task}-0`, 1, [record(10), record(300_000 + task.charCodeAt(0))]);
+      ids.push(await mesh.announceTrace(task, 100_000));
+    }
+    const [first, second, third] = ids as [number, number, number];
+    const blobs = await count(STREAMS.blobs.name, 'polar.v1.blob.*.manifest');
+    const [one, two] = ['one', 'two'].map((name) => new Trainer(reconstructor.client, name));
+    await one?.batches(3);
+    await two?.batches(3);
+    const ack = (consumer: string, ...batchIds: number[]) =>
+      reconstructor.client.ackTrajectories({ consumer, batchIds: batchIds.map(BigInt) });
+    await ack('one', first, second, third);
+    expect(await sweepAt(READY_MS), 'one consumer has them').to.equal(0);
+    await ack('two', first, third);
+    expect(await sweepAt(READY_MS - 1), 'too young').to.equal(0);
+    expect(await sweepAt(READY_MS)).to.equal(2);
+    for (const trainer of [one, two]) trainer?.close();
+
+    expect(await count(STREAMS.trajectories.name, 'polar.v1.trajectory.>')).to.equal(1);
+    for (const [session, left] of [
+      ['a-0', 0],
+      ['b-0', 2],
+      ['c-0', 0],
+    ] as const) {
+      expect(await recordsOf(session), session).to.equal(left);
+    }
+    // Of three trajectories and three records those of one group are left.
+    expect(await count(STREAMS.blobs.name, 'polar.v1.blob.*.manifest')).to.equal(blobs - 4);
+    expect(await sweepAt(READY_MS), 'again').to.equal(0);
+    const late = new Trainer(reconstructor.client, 'late');
+    expect(Number((await late.batch()).batchId)).to.equal(second);
+    late.close();
+  });
+
+  it('keeps the records of a later attempt, which belong to a later group', async () => {
+    for (const attempt of [1, 2]) await mesh.record('again-0', attempt, [record(10)]);
+    const id = await mesh.announceTrace('again', 4);
+    const trainer = new Trainer(reconstructor.client, 'again', 16, 'again');
+    await trainer.batch();
+    await reconstructor.client.ackTrajectories({ consumer: 'again', batchIds: [BigInt(id)] });
+    for (const name of ['one', 'two', 'late']) await reconstructor.client.deleteConsumer({ consumer: name });
+    expect(await sweepAt(READY_MS)).to.equal(1);
+    trainer.close();
+    const left = async (attempt: number): Promise<number> =>
+      await count(STREAMS.completions.name, `polar.v1.completion.${subjectToken('again-0')}.${attempt}`);
+    expect([await left(1), await left(2)]).to.deep.equal([0, 1]);
+  });
+});
