@@ -2,6 +2,7 @@
 import { chosen } from './chosen.ts';
 import { figuresOf } from './figures.ts';
 import { modesOf, useSite } from './site.ts';
+import { audit } from './suites/audit.ts';
 import { behaviour } from './suites/behaviour.ts';
 import { history } from './suites/history.ts';
 import { records } from './suites/records.ts';
@@ -19,6 +20,7 @@ for (const engine of chosen) {
         records(engine, () => siteOf(mode));
         behaviour(engine, () => siteOf(mode));
         history(mode, () => siteOf(mode));
+        audit(engine, () => siteOf(mode));
       });
     }
   });

@@ -16,8 +16,21 @@ export interface Figures {
   abortMs: number;
   /** By mode: turns of a session after the first, and those whose prompt does not begin with what was served before. */
   drift: Partial<Record<Mode, { turns: number; drifted: number }>>;
+  /** By mode: a session as `polar audit --rescore` counts and scores it. */
+  audits: Partial<Record<Mode, AuditFigures>>;
   /** Set: it did not run. */
   problem?: string;
+}
+
+export interface AuditFigures {
+  readonly sampled: number;
+  readonly trained: number;
+  readonly engine_usage: number;
+  /** Ids that were scored again, and the distribution of the differences of their logprobs. */
+  readonly ids: number;
+  readonly mean: number;
+  readonly p99: number;
+  readonly max: number;
 }
 
 const byEngine = new Map<string, Figures>();
@@ -26,7 +39,7 @@ export function figuresOf(title: string): Figures {
   let figures = byEngine.get(title);
   if (figures === undefined) {
     const none = { passed: 0, failed: 0, startSeconds: 0, callsCompared: 0, idsRescored: 0 };
-    figures = { ...none, logprobError: 0, abortMs: 0, drift: {} };
+    figures = { ...none, logprobError: 0, abortMs: 0, drift: {}, audits: {} };
     byEngine.set(title, figures);
   }
   return figures;

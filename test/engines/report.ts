@@ -36,7 +36,17 @@ function tableOf(engine: RealEngine, figures: Figures): string {
     ...modesOf(engine).map((mode) => [DRIFT[mode], driftOf(figures, mode)] as const),
   ];
   const lines = rows.map(([what, value]) => `| ${what} | ${value} |`);
-  return [`| ${engine.title} | |`, '|---|---|', ...lines].join('\n');
+  return [`| ${engine.title} | |`, '|---|---|', ...lines, '', ...auditTable(figures)].join('\n');
+}
+
+/** Of `polar audit --rescore`, one row a mode. */
+function auditTable({ audits }: Figures): string[] {
+  const head = ['audit', 'sampled', "engine's count", 'trained', 'scored again', 'mean', 'p99', 'max'];
+  const rows = Object.entries(audits).map(([mode, one]) => [
+    ...[`${mode} mode`, one.sampled, one.engine_usage, one.trained, one.ids].map(String),
+    ...[one.mean, one.p99, one.max].map((value) => value.toExponential(1)),
+  ]);
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
 }
 
 const LOGPROBS = { raw: 'raw', processed: 'after bias and temperature' } as const;

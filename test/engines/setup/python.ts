@@ -1,7 +1,7 @@
 // Python environments with pinned packages, made by uv, which pip fetches first: it installs 6 GB of wheels in half a
 // minute and can override a pin that cannot be resolved.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { run } from './command.ts';
 import { ENGINES, made } from './folders.ts';
 
@@ -18,14 +18,17 @@ export interface PythonPackages {
   /** Of the environment's folder. */
   readonly name: string;
   readonly packages: readonly string[];
-  /** Versions to be taken in place of those that packages pin. */
+  /** Taken in place of what packages ask for; one with a marker that never holds keeps a package away. */
   readonly overrides?: readonly string[];
+  /** A Python script that the environment runs when the packages are there. */
+  readonly afterwards?: string;
 }
 
-export const inputsOf = ({ packages, overrides = [] }: PythonPackages): readonly string[] => [
+export const inputsOf = ({ packages, overrides = [], afterwards }: PythonPackages): readonly string[] => [
   UV,
   ...packages,
   ...overrides,
+  ...(afterwards === undefined ? [] : [readFileSync(afterwards, 'utf8')]),
 ];
 
 /** The environment's python. */
@@ -34,14 +37,18 @@ export async function pythonWith(wanted: PythonPackages): Promise<string> {
   return join(folder, 'bin/python');
 }
 
-async function install({ name, packages, overrides = [] }: PythonPackages, folder: string): Promise<void> {
+async function install(wanted: PythonPackages, folder: string): Promise<void> {
+  const { packages, overrides = [], afterwards } = wanted;
+  const name = basename(wanted.name);
   const uv = await uvBinary();
   await run(`${name}: environment`, [uv, 'venv', '--quiet', '--clear', folder], { env: ENV });
   const file = join(folder, 'overrides.txt');
   writeFileSync(file, overrides.map((line) => `${line}\n`).join(''));
   const python = join(folder, 'bin/python');
-  const argv = [uv, 'pip', 'install', '--quiet', '--python', python, '--override', file, ...packages];
+  const how = ['--quiet', '--compile-bytecode', '--python', python, '--override', file];
+  const argv = [uv, 'pip', 'install', ...how, ...packages];
   await run(`${name}: ${packages.join(', ')}`, argv, { env: ENV });
+  if (afterwards !== undefined) await run(`${name}: ${basename(afterwards)}`, [python, afterwards]);
 }
 
 async function uvBinary(): Promise<string> {

@@ -1,0 +1,190 @@
+// `polar rebuild`: exact on the vectors, lawful on random forests, and everything that is wrong with a file by name.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'chai';
+import { checkForests } from '../laws/forests.ts';
+import { type Ended, polar, ROOT } from '../support/cli.ts';
+
+interface Vector {
+  readonly name: string;
+  readonly calls: object[];
+  readonly expect: { readonly traces: { logprobs: number[] }[]; readonly masked?: Record<string, number> };
+}
+
+const vectorsFolder = join(ROOT, 'test/vectors');
+const vectors = readdirSync(vectorsFolder)
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => JSON.parse(readFileSync(join(vectorsFolder, name), 'utf8')) as Vector);
+
+const call = (changes: object = {}): object => ({
+  call_id: 'c1',
+  start_seq: 1,
+  end_seq: 2,
+  prompt_ids: [1, 2],
+  sampled_ids: [3, 4],
+  logprobs: [-0.5, -0.25],
+  finish_reason: 'stop',
+  ...changes,
+});
+
+describe('polar rebuild', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-rebuild-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const out = (): string => join(folder, 'traces.jsonl');
+  const run = async (text: string, ...flags: string[]): Promise<Ended> => {
+    const calls = join(folder, 'calls.jsonl');
+    writeFileSync(calls, text);
+    return await polar(['rebuild', '--calls', calls, '--traces', out(), ...flags]);
+  };
+  const lines = (...values: object[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  const traces = (): Record<string, unknown>[] =>
+    readFileSync(out(), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  it('makes of all vectors in one file exactly the traces that must come out', async () => {
+    const given = vectors.flatMap(({ name, calls }) => calls.map((one) => ({ session_id: name, ...one })));
+    const { code, stdout } = await run(lines(...given.reverse()), '--json');
+    expect(code).to.equal(0);
+    const made = Map.groupBy(traces(), (trace) => trace['session_id']);
+    const masked: Record<string, number> = {};
+    for (const { name, expect: want } of vectors) {
+      const wanted = want.traces.map((trace) => ({
+        session_id: name,
+        ...trace,
+        logprobs: trace.logprobs.map(Math.fround),
+      }));
+      expect(made.get(name) ?? [], name).to.have.deep.members(wanted);
+      for (const [reason, count] of Object.entries(want.masked ?? {}))
+        masked[reason] = (masked[reason] ?? 0) + count;
+    }
+    expect((JSON.parse(stdout) as { masked_tokens: object }).masked_tokens).to.deep.equal(masked);
+  });
+
+  it('keeps the laws on 100 random forests, shuffled, with calls missing and lines repeated', async () => {
+    const { sessions, calls, holes, repeated, breaches, report } = await checkForests(100, 'prefix_merging');
+    expect(breaches).to.deep.equal([]);
+    expect([sessions, report['sessions'], report['calls']]).to.deep.equal([100, 100, calls]);
+    expect(report['lines_left_out']).to.deep.equal({ repeated });
+    expect(holes).to.be.greaterThan(10);
+  });
+
+  it('names and counts what is wrong with a file, and builds the rest', async () => {
+    const good = call();
+    const second = call({
+      call_id: 'c2',
+      start_seq: 3,
+      end_seq: 4,
+      prompt_ids: [1, 2, 3, 4, 5],
+      sampled_ids: [6],
+    });
+    const text = [
+      JSON.stringify({ ...second, logprobs: [] }),
+      'no JSON at all',
+      JSON.stringify(good),
+      JSON.stringify(good),
+      JSON.stringify({ ...good, sampled_ids: [9, 9] }),
+      JSON.stringify(call({ call_id: 'ids', prompt_ids: [1, -2] })),
+      JSON.stringify(call({ call_id: 'reason', finish_reason: 'bored' })),
+      JSON.stringify(call({ call_id: '' })),
+      '[1, 2]',
+      JSON.stringify(call({ call_id: 'nan', start_seq: 7, end_seq: 8, prompt_ids: [8] })).replace(
+        '-0.25',
+        'NaN',
+      ),
+      JSON.stringify(call({ call_id: 'torn' })).slice(0, -9),
+    ].join('\n');
+    const { code, stdout } = await run(text, '--json');
+    expect(code).to.equal(1);
+    const report = JSON.parse(stdout) as {
+      lines_left_out: object;
+      first_lines: { line: number; kind: string; why: string }[];
+      masked_tokens: object;
+      order_gaps: number;
+    };
+    expect(report.lines_left_out).to.deep.equal({
+      unreadable: 2,
+      repeated: 1,
+      duplicate: 1,
+      invalid: 3,
+      torn: 1,
+    });
+    expect(report.first_lines.map(({ line, kind }) => [line, kind])).to.deep.include.members([
+      [2, 'unreadable'],
+      [4, 'repeated'],
+      [5, 'duplicate'],
+      [11, 'torn'],
+    ]);
+    expect(report.first_lines.find(({ line }) => line === 6)?.why).to.equal(
+      'prompt_ids must be a list of ids',
+    );
+    expect(report.masked_tokens).to.deep.equal({ no_logprob: 2 });
+    expect(report.order_gaps).to.equal(2);
+    expect(traces().map((trace) => [trace['calls'], trace['loss_mask']])).to.deep.equal([
+      [['c1'], [1, 1]],
+      [['nan'], [1, 0]],
+    ]);
+  });
+
+  it('builds with another strategy, with policies, and with a module of one’s own', async () => {
+    const given = lines(
+      call(),
+      call({ call_id: 'c2', start_seq: 3, end_seq: 4, prompt_ids: [1, 2, 3, 4, 5], finish_reason: 'length' }),
+    );
+    const made = async (...flags: string[]): Promise<unknown[]> => {
+      const { code, stderr } = await run(given, ...flags);
+      expect(code, stderr).to.equal(0);
+      return traces().map((trace) => trace['calls']);
+    };
+    expect(await made()).to.deep.equal([['c1', 'c2']]);
+    expect(await made('--builder', 'per_request')).to.deep.equal([['c1'], ['c2']]);
+    expect(await made('--builder-config', '{"truncated": "mask"}')).to.deep.equal([['c1']]);
+    const config = join(folder, 'config.yaml');
+    writeFileSync(config, 'max_trace_tokens: 5\n');
+    expect(await made('--builder-config', config)).to.deep.equal([['c1']]);
+    const module = join(ROOT, 'test/support/builders/last-call.mjs');
+    expect(await made('--builder', module)).to.deep.equal([['c1', 'c2']]);
+    expect(await made('--builder', pathToFileURL(module).href)).to.deep.equal([['c1', 'c2']]);
+  });
+
+  it('leaves out the sessions that a module of one’s own fails for', async () => {
+    const module = join(folder, 'picky.mjs');
+    writeFileSync(
+      module,
+      `export const builder = { build: ([first]) => {
+        if (first.promptLength === 1) throw new Error('too short');
+        return { traces: [{ calls: [first.callId] }] };
+      } };`,
+    );
+    const given = lines({ session_id: 'a', ...call() }, { session_id: 'b', ...call({ prompt_ids: [1] }) });
+    const { code, stdout } = await run(given, '--builder', module);
+    expect(code).to.equal(1);
+    expect(stdout).to.match(/sessions not built: 1\n {2}b: BUILDER_PLUGIN_FAILED: .*too short/);
+    expect(traces().map((trace) => trace['session_id'])).to.deep.equal(['a']);
+  });
+
+  it('says in one line what it was not given, and leaves nothing half written', async () => {
+    const wrong = async (why: RegExp, ...flags: string[]): Promise<void> => {
+      const { code, stderr } = await run(lines(call()), ...flags);
+      expect([code, stderr]).to.satisfy(
+        ([c, s]: [number, string]) => c === 2 && why.test(s),
+        `${code}: ${stderr}`,
+      );
+      expect(existsSync(out())).to.equal(false);
+    };
+    await wrong(/UNKNOWN_BUILDER: .*per_request, prefix_merging/, '--builder', 'telepathy');
+    await wrong(/max_trace_token: unknown key/, '--builder-config', '{"max_trace_token": 1}');
+    await wrong(/--builder-config cannot be read/, '--builder-config', join(folder, 'none.json'));
+    await wrong(/cannot be read: ENOENT/, '--calls', join(folder, 'none.jsonl'));
+    await wrong(/cannot be written: ENOENT/, '--traces', join(folder, 'none', 'traces.jsonl'));
+    expect((await polar(['rebuild', '--traces', out()])).stderr).to.contain('--calls is needed');
+    expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).to.deep.equal([]);
+  });
+});
