@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
 import socket
 import threading
@@ -14,9 +16,11 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
+import polar_mesh
+from polar_mesh import batches
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2_grpc as pb_grpc
-from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import Trace, Trajectory, TrajectoryBatch
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Trace, Trajectory, TrajectoryBatch
 
 
 def free_port() -> int:
@@ -150,6 +154,32 @@ def batch(batch_id: int, tokens: int = 8, samples: int = 2) -> TrajectoryBatch:
     return TrajectoryBatch(
         batch_id=batch_id, task_id=f"t-{batch_id}", group_id="g0", trajectories=trajectories
     )
+
+
+def trace(mask: Sequence[int], prompt: int = 2, spans: Sequence[CallSpan] = ()) -> polar_mesh.Trace:
+    """A trace as the trainer has it, with this mask; ids and logprobs are made up from their places."""
+    ids = np.arange(len(mask), dtype=np.int32)
+    loss_mask = np.asarray(mask, dtype=np.uint8)
+    logprobs = np.where(loss_mask != 0, -(ids + 1) / 8, 0).astype(np.float32)
+    message = Trace(
+        prompt_ids=np.arange(100, 100 + prompt, dtype="<i4").tobytes(),
+        response_ids=ids.astype("<i4").tobytes(),
+        loss_mask=loss_mask.tobytes(),
+        logprobs=logprobs.astype("<f4").tobytes(),
+        spans=spans,
+    )
+    return batches.read_trajectory(Trajectory(traces=[message])).traces[0]
+
+
+def trajectory(
+    reward: float | None, traces: Sequence[polar_mesh.Trace], session_id: str | None = None
+) -> polar_mesh.Trajectory:
+    """A session with these traces."""
+    message = Trajectory(session_id=session_id or f"s-{next(_session_numbers)}", reward=reward)
+    return dataclasses.replace(batches.read_trajectory(message), traces=tuple(traces))
+
+
+_session_numbers = itertools.count()
 
 
 class Link:

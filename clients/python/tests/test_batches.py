@@ -83,6 +83,7 @@ def test_everything_else_of_a_trajectory_is_there():
     message.stats.masked_tokens["side"] = 4
     message.stats.trained_tokens = 5
     message.evaluation.update({"flags": ["a"], "n": 1})
+    message.builder_config.update({"truncated": "mask"})
     message.drift.append(Drift(call_id="c", kind=DRIFT_KIND_RETOKENISED, first_difference=8))
     span = CallSpan(call_id="c", start=1, length=2, finish_reason="stop", policy_version=7)
     message.traces.append(Trace(spans=[span]))
@@ -95,10 +96,24 @@ def test_everything_else_of_a_trajectory_is_there():
     assert (one.policy_version_min, one.policy_version_max) == (7, 9)
     assert (one.stats.masked_tokens, one.stats.trained_tokens) == ({"side": 4}, 5)
     assert one.evaluation == {"flags": ["a"], "n": 1}
+    assert one.builder_config == {"truncated": "mask"}
     assert (one.drift[0].kind, one.drift[0].first_difference) == ("retokenised", 8)
     assert (one.traces[0].spans[0].finish_reason, one.traces[0].spans[0].policy_version) == ("stop", 7)
     assert (got.redelivered, got.metadata) == (True, {"step": 4})
     assert got.ready_time.isoformat() == "2026-01-02T03:04:05.500000+00:00"
+
+
+def test_every_id_has_the_policy_version_that_sampled_it():
+    first = CallSpan(call_id="a", start=0, length=2, policy_version=7)
+    second = CallSpan(call_id="b", start=3, length=3, policy_version=9)
+    second.policy_runs.add(policy_version=8, start=3, length=1)
+    second.policy_runs.add(policy_version=9, start=4, length=2)
+    message = Trace(response_ids=b"\0" * 24, loss_mask=b"\1" * 6, logprobs=b"\0" * 24, spans=[first, second])
+    batch = read(TrajectoryBatch(trajectories=[Trajectory(session_id="s", traces=[message])]))
+    trace = batch.trajectories[0].traces[0]
+    assert trace.policy_versions.dtype == np.int64
+    assert trace.policy_versions.tolist() == [7, 7, -1, 8, 9, 9]
+    assert [run.policy_version for run in trace.spans[1].policy_runs] == [8, 9]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@
             batch.ack()
 """
 
-from .batches import Batch, CallSpan, Drift, Failure, Stats, Trace, Trajectory
+from .batches import Batch, CallSpan, Drift, Failure, PolicyRun, Stats, Trace, Trajectory
 from .client import Client
 from .errors import FieldFault, PolarError
+from .filters import Filter
+from .journal import Journal
 from .policy import Pause, PolicyClient
 from .specs import task_spec
 from .stream import TrajectoryStream
@@ -21,9 +23,12 @@ __all__ = [
     "Drift",
     "Failure",
     "FieldFault",
+    "Filter",
+    "Journal",
     "Pause",
     "PolarError",
     "PolicyClient",
+    "PolicyRun",
     "Stats",
     "Trace",
     "Trajectory",

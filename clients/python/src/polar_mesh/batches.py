@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,21 @@ from .gen.polar.reconstructor.v1 import trajectory_pb2
 
 Int32Array = npt.NDArray[np.int32]
 UInt8Array = npt.NDArray[np.uint8]
+Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
 # The columns are little-endian on every machine.
 _IDS, _MASK, _LOGPROBS = np.dtype("<i4"), np.dtype("u1"), np.dtype("<f4")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRun:
+    """Ids that one version of the weights sampled: ``response_ids[start : start + length]``."""
+
+    policy_version: int
+    start: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +46,44 @@ class CallSpan:
     finish_reason: str
     #: Version of the weights that sampled it; 0 where the engine tells none.
     policy_version: int
-    #: Why ids of it are masked; empty when all are trained.
+    #: Why ids of it are masked; empty when all are trained, several reasons by commas.
     masked_reason: str
+    #: Where weights changed in the middle of it, its parts by version, in order; else empty.
+    policy_runs: tuple[PolicyRun, ...] = ()
+
+
+class Spans(Sequence[CallSpan]):
+    """The model calls of a trace; each is made when it is asked for."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self, messages: Sequence[trajectory_pb2.CallSpan]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> CallSpan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[CallSpan, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> CallSpan | tuple[CallSpan, ...]:
+        if isinstance(index, slice):
+            return tuple(_span(one) for one in self._messages[index])
+        return _span(self._messages[index])
+
+    def __iter__(self) -> Iterator[CallSpan]:
+        return map(_span, self._messages)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +100,17 @@ class Trace:
     loss_mask: UInt8Array
     logprobs: Float32Array
     #: The model calls in it, in order.
-    spans: tuple[CallSpan, ...]
+    spans: Sequence[CallSpan]
+
+    @property
+    def policy_versions(self) -> Int64Array:
+        """int64[R]: version of the weights that sampled each id; 0 where the engine tells none, -1 for context."""
+        versions = np.full(len(self.response_ids), -1, np.int64)
+        for span in self.spans:
+            versions[span.start : span.start + span.length] = span.policy_version
+            for run in span.policy_runs:
+                versions[run.start : run.start + run.length] = run.policy_version
+        return versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +175,10 @@ class Trajectory:
     drift: tuple[Drift, ...]
     #: What the evaluator told beside the reward.
     evaluation: Mapping[str, Any]
+    #: Rule for sessions of the stream's filter that it breaks: its traces are left out. Empty: none.
+    dropped_reason: str = ""
+    #: Configuration of the builder as the task gave it; empty: all defaults.
+    builder_config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,25 +190,58 @@ class Batch:
     task_id: str
     group_id: str
     trajectories: tuple[Trajectory, ...]
-    #: True when it was sent to this consumer before and not acknowledged.
+    #: True when it may have been sent to this consumer before: it was not acknowledged, or a seek went back behind it.
     redelivered: bool
     #: When the group was complete, in UTC.
     ready_time: datetime
     #: The task's metadata.
     metadata: Mapping[str, Any]
-    _ack: Callable[[Sequence[Batch]], None] = field(repr=False)
+    #: The policy version that was current when it was sent.
+    policy_version: int
+    #: It was sent for the n-th time to this consumer, from 1.
+    delivery_count: int
+    #: Rule for groups of the stream's filter that it breaks: it has no traces. Empty: it is whole.
+    dropped_reason: str
+    #: How many times this consumer has given it back, and what it said last.
+    nack_count: int
+    nack_reason: str
+    _ledger: BatchLedger = field(repr=False)
 
     @property
     def rewards(self) -> Float64Array:
         """float64[S], one for each trajectory; NaN where there is no reward."""
         return np.array([np.nan if one.reward is None else one.reward for one in self.trajectories])
 
+    @property
+    def staleness(self) -> int:
+        """Policy versions that its oldest trained call was behind when it was sent; 0 where it has no traces."""
+        oldest = [one.policy_version_min for one in self.trajectories if one.traces]
+        return max(0, self.policy_version - min(oldest)) if oldest else 0
+
     def ack(self) -> None:
-        """Record durably that the batch need not come again; returns when that is so. Safe to repeat."""
-        self._ack([self])
+        """Record durably that the batch need not come again; returns when that is so. Safe to repeat.
+
+        A batch of ``polar_mesh.aio`` is acknowledged by its stream: ``await stream.ack([batch])``.
+        """
+        self._ledger.ack([self])
+
+    def nack(self, delay_s: float = 0.0, reason: str = "") -> None:
+        """Give the batch back: it comes again after ``delay_s`` seconds, at most a day. Returns when that is durable.
+
+        A batch of ``polar_mesh.aio`` is given back by its stream: ``await stream.nack([batch])``.
+        """
+        self._ledger.nack([self], delay_s, reason)
 
 
-def read_batch(message: trajectory_pb2.TrajectoryBatch, ack: Callable[[Sequence[Batch]], None]) -> Batch:
+class BatchLedger(Protocol):
+    """Where batches are acknowledged and given back."""
+
+    def ack(self, batches: Sequence[Batch]) -> None: ...
+
+    def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None: ...
+
+
+def read_batch(message: trajectory_pb2.TrajectoryBatch, ledger: BatchLedger) -> Batch:
     """The batch of a message; its arrays outlive the message. Raises DataLoss for columns that do not fit."""
     return Batch(
         batch_id=message.batch_id,
@@ -158,41 +251,50 @@ def read_batch(message: trajectory_pb2.TrajectoryBatch, ack: Callable[[Sequence[
         redelivered=message.redelivered,
         ready_time=message.ready_time.ToDatetime(timezone.utc),
         metadata=_struct(message.metadata),
-        _ack=ack,
+        policy_version=message.policy_version,
+        delivery_count=message.delivery_count,
+        dropped_reason=message.dropped_reason,
+        nack_count=message.nack_count,
+        nack_reason=message.nack_reason,
+        _ledger=ledger,
     )
 
 
 def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
     """The trajectory of a message. Raises DataLoss for columns that do not fit together."""
+    # Of a message of the stream, all but the traces; asked for once.
+    head = getattr(message, "head", message)
     return Trajectory(
-        session_id=message.session_id,
-        task_id=message.task_id,
-        group_id=message.group_id,
-        sample_index=message.sample_index,
-        attempt=message.attempt,
-        outcome=_name(session_pb2.Outcome, message.outcome, "OUTCOME_"),
-        failure=_failure(message.failure) if message.HasField("failure") else None,
-        reward=message.reward if message.HasField("reward") else None,
-        traces=tuple(_trace(one, message.session_id) for one in message.traces),
-        stats=_stats(message.stats),
-        builder=message.builder,
-        policy_version_min=message.policy_version_min,
-        policy_version_max=message.policy_version_max,
+        session_id=head.session_id,
+        task_id=head.task_id,
+        group_id=head.group_id,
+        sample_index=head.sample_index,
+        attempt=head.attempt,
+        outcome=_name(session_pb2.Outcome, head.outcome, "OUTCOME_"),
+        failure=_failure(head.failure) if head.HasField("failure") else None,
+        reward=head.reward if head.HasField("reward") else None,
+        traces=tuple(_trace(one, head.session_id) for one in message.traces),
+        stats=_stats(head.stats),
+        builder=head.builder,
+        policy_version_min=head.policy_version_min,
+        policy_version_max=head.policy_version_max,
         drift=tuple(
             Drift(
                 call_id=one.call_id,
                 kind=_name(trajectory_pb2.DriftKind, one.kind, "DRIFT_KIND_"),
                 first_difference=one.first_difference,
             )
-            for one in message.drift
+            for one in head.drift
         ),
-        evaluation=_struct(message.evaluation),
+        evaluation=_struct(head.evaluation),
+        dropped_reason=head.dropped_reason,
+        builder_config=_struct(head.builder_config) if head.HasField("builder_config") else {},
     )
 
 
 def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
     try:
-        # Each access of a bytes field copies it: once here, and the arrays are views of that copy.
+        # Each access of a bytes field of a message copies it: once here, and the arrays are views of that copy.
         prompt_ids = np.frombuffer(message.prompt_ids, _IDS)
         response_ids = np.frombuffer(message.response_ids, _IDS)
         loss_mask = np.frombuffer(message.loss_mask, _MASK)
@@ -202,18 +304,21 @@ def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
     if not len(response_ids) == len(loss_mask) == len(logprobs):
         lengths = f"{len(response_ids)} ids, {len(loss_mask)} mask values, {len(logprobs)} logprobs"
         raise _damaged(session_id, lengths)
-    spans = tuple(
-        CallSpan(
-            call_id=one.call_id,
-            start=one.start,
-            length=one.length,
-            finish_reason=one.finish_reason,
-            policy_version=one.policy_version,
-            masked_reason=one.masked_reason,
-        )
-        for one in message.spans
+    return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(message.spans))
+
+
+def _span(message: trajectory_pb2.CallSpan) -> CallSpan:
+    return CallSpan(
+        call_id=message.call_id,
+        start=message.start,
+        length=message.length,
+        finish_reason=message.finish_reason,
+        policy_version=message.policy_version,
+        masked_reason=message.masked_reason,
+        policy_runs=tuple(
+            PolicyRun(run.policy_version, run.start, run.length) for run in message.policy_runs
+        ),
     )
-    return Trace(prompt_ids, response_ids, loss_mask, logprobs, spans)
 
 
 def _damaged(session_id: str, what: str) -> DataLoss:
@@ -237,7 +342,7 @@ def _stats(message: session_pb2.SessionStats) -> Stats:
 
 
 def _struct(message: struct_pb2.Struct) -> Mapping[str, Any]:
-    return json_format.MessageToDict(message)
+    return json_format.MessageToDict(message) if message.fields else {}
 
 
 def _name(enum: EnumTypeWrapper, value: int, prefix: str) -> str:

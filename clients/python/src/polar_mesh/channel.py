@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import grpc
+import grpc.aio
 
 # A batch is as large as its group; the server bounds it. Reconnecting is quick, as the client paces its own tries.
 # A link that went away without a word is found by pings within 30 s.
@@ -75,12 +76,52 @@ def open_channel(
 
 
 def _plain_channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
+    target, tls = _target(url, credentials)
+    if tls is None:
+        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
+    return grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS)
+
+
+def open_aio_channel(
+    url: str, credentials: grpc.ChannelCredentials | None, token: str | None = None
+) -> grpc.aio.Channel:
+    """The same for asyncio; in a coroutine, as it belongs to the running loop."""
+    target, tls = _target(url, credentials)
+    metadata = authorization(token)
+    interceptors = [_AioUnary(metadata), _AioStream(metadata)] if metadata else []
+    if tls is None:
+        return grpc.aio.insecure_channel(target, options=_CHANNEL_OPTIONS, interceptors=interceptors)
+    return grpc.aio.secure_channel(target, tls, options=_CHANNEL_OPTIONS, interceptors=interceptors)
+
+
+class _AioAuthorized:
+    """Adds the token to every call."""
+
+    def __init__(self, metadata: list[tuple[str, str]]) -> None:
+        self._metadata = metadata
+
+    def _with_token(self, details: grpc.aio.ClientCallDetails) -> grpc.aio.ClientCallDetails:
+        metadata = grpc.aio.Metadata(*(details.metadata or ()), *self._metadata)
+        return details._replace(metadata=metadata)
+
+
+class _AioUnary(_AioAuthorized, grpc.aio.UnaryUnaryClientInterceptor):
+    async def intercept_unary_unary(self, continuation, client_call_details, request):  # type: ignore[no-untyped-def]
+        return await continuation(self._with_token(client_call_details), request)
+
+
+class _AioStream(_AioAuthorized, grpc.aio.UnaryStreamClientInterceptor):
+    async def intercept_unary_stream(self, continuation, client_call_details, request):  # type: ignore[no-untyped-def]
+        return await continuation(self._with_token(client_call_details), request)
+
+
+def _target(
+    url: str, credentials: grpc.ChannelCredentials | None
+) -> tuple[str, grpc.ChannelCredentials | None]:
+    """Where to connect, and with what credentials, None for none. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
         raise ValueError(f"{url!r} is not http://host:port or https://host:port")
     if parts.scheme == "http":
-        target = parts.netloc if parts.port else f"{parts.netloc}:80"
-        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-    target = parts.netloc if parts.port else f"{parts.netloc}:443"
-    tls = credentials or grpc.ssl_channel_credentials()
-    return grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS)
+        return parts.netloc if parts.port else f"{parts.netloc}:80", None
+    return parts.netloc if parts.port else f"{parts.netloc}:443", credentials or grpc.ssl_channel_credentials()

@@ -12,12 +12,10 @@ from typing import Any, TypeVar
 import grpc
 
 from . import limits
-from .batches import Trajectory, read_trajectory
 from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.common.v1.task_pb2 import TaskSpec
-from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
 from .leader import Leader
@@ -25,11 +23,13 @@ from .reader import Ended, Reader
 from .retry import Backoff, call
 from .specs import task_spec
 from .stream import TrajectoryStream
+from .trajectory_calls import TrajectoryCalls
+from .wire import stream_method
 
 T = TypeVar("T")
 
 
-class Client:
+class Client(TrajectoryCalls):
     """A trainer's way to the mesh. Thread-safe; one a process is enough. Use it in ``with``, or close it.
 
     Every method takes ``timeout_s``, the seconds for the call with all its retries, and raises a
@@ -42,6 +42,7 @@ class Client:
         timeout_s: Default for all calls but ``wait``, ``watch`` and ``stream``.
         reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
         credentials: For TLS with other than the system's certificates.
+        token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
     """
 
     def __init__(
@@ -52,14 +53,16 @@ class Client:
         timeout_s: float = limits.CALL_S,
         reconnect_s: float = limits.RECONNECT_S,
         credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
     ) -> None:
         self._timeout_s = timeout_s
         self._reconnect_s = reconnect_s
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
         urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
-        self._channels = [open_channel(url, credentials) for url in (trajectory_url, *urls)]
+        self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
+        self._open_stream = stream_method(self._channels[0])
         self._rollout = Leader(self._channels[1:])
 
     def submit(
@@ -186,9 +189,7 @@ class Client:
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         seen: dict[str, Session] = {}
         for change in self._changes(task_id, end):
-            session = change.session
-            if change.HasField("session") and seen.get(session.session_id) != session:
-                seen[session.session_id] = session
+            if is_news(change, seen):
                 yield change
 
     def wait(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
@@ -197,38 +198,18 @@ class Client:
             pass
         return self.get_task(task_id)
 
-    def stream(
-        self, consumer: str, *, max_unacked: int = 16, task_id: str | None = None
-    ) -> TrajectoryStream:
-        """The batches that the consumer has not acknowledged, oldest first, then new ones as they come.
-
-        Args:
-            consumer: Name of the durable cursor, 1 to 32 of ``[a-z0-9-]``; made at first use.
-            max_unacked: Batches sent and not yet acknowledged, 1 to 1000; when reached, no more come.
-            task_id: Only batches of this task; fixed at the consumer's first use.
-        """
-        self._check_open()
-        request = trajectories.StreamTrajectoriesRequest(
-            consumer=consumer, max_unacked=max_unacked, task_id=task_id or ""
-        )
-        stream = TrajectoryStream(
-            self._trajectories.StreamTrajectories, self.ack, request, reconnect_s=self._reconnect_s
-        )
-        self._streams.add(stream)
-        return stream
-
-    def ack(self, consumer: str, batch_ids: Sequence[int], *, timeout_s: float | None = None) -> int:
-        """Acknowledge batches by id, at most 1000; ``Batch.ack`` is the usual way.
-
-        Returns the id up to which all batches are acknowledged.
-        """
-        request = trajectories.AckTrajectoriesRequest(consumer=consumer, batch_ids=batch_ids)
-        return self._call(self._trajectories.AckTrajectories, request, timeout_s).floor
-
-    def get_trajectory(self, session_id: str, *, timeout_s: float | None = None) -> Trajectory:
-        """The trajectory of an ended session. Raises NotFound, FailedPrecondition (not ended)."""
-        request = trajectories.GetTrajectoryRequest(session_id=session_id)
-        return read_trajectory(self._call(self._trajectories.GetTrajectory, request, timeout_s).trajectory)
+    def list_tasks(self, *, timeout_s: float | None = None) -> list[rollout.Task]:
+        """All tasks that the mesh knows, newest first, those that are over behind them."""
+        tasks: dict[str, rollout.Task] = {}
+        token = ""
+        while True:
+            request = rollout.ListTasksRequest(page_size=limits.PAGE_SIZE, page_token=token)
+            page = self._call(self._rollout.ListTasks, request, timeout_s)
+            # One that is archived between two pages comes twice.
+            tasks.update((one.task_id, one) for one in page.tasks)
+            token = page.next_page_token
+            if not token:
+                return list(tasks.values())
 
     def close(self) -> None:
         """End all streams and connections; calls in flight raise Cancelled."""
@@ -273,17 +254,34 @@ class Client:
             except Ended:
                 return
             except PolarError as error:
-                # The server drops a watcher that is too slow; what it missed is in the next watch's first messages.
-                if isinstance(error, Unavailable):
-                    self._rollout.turn()
-                error.retryable |= isinstance(error, Aborted)
+                watch_failed(error, self._rollout)
                 backoff.pause(error)
             finally:
                 reader.cut()
             if time.monotonic() >= end:
-                message = f"task {task_id} has not ended in the time given"
-                raise DeadlineExceeded(message, code="DEADLINE_EXCEEDED")
+                raise not_ended(task_id)
 
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
+
+
+def is_news(change: rollout.WatchTaskResponse, seen: dict[str, Session]) -> bool:
+    """Whether it tells a state that was not given out yet; notes it."""
+    session = change.session
+    if not change.HasField("session") or seen.get(session.session_id) == session:
+        return False
+    seen[session.session_id] = session
+    return True
+
+
+def watch_failed(error: PolarError, leader: Leader) -> None:
+    """The server drops a watcher that is too slow; what it missed is in the next watch's first messages."""
+    if isinstance(error, Unavailable):
+        leader.turn()
+    error.retryable |= isinstance(error, Aborted)
+
+
+def not_ended(task_id: str) -> DeadlineExceeded:
+    """The time for a watch is over."""
+    return DeadlineExceeded(f"task {task_id} has not ended in the time given", code="DEADLINE_EXCEEDED")

@@ -75,7 +75,7 @@ class ResourceExhausted(PolarError):
 
 
 class Aborted(PolarError):
-    """Reason ``STREAM_REPLACED``: another stream of the same consumer was opened."""
+    """Reason ``STREAM_REPLACED``: another stream of the same consumer was opened. ``STREAM_LAPSED`` is retried by the client."""
 
 
 class Cancelled(PolarError):

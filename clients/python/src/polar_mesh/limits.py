@@ -12,3 +12,7 @@ RETRY_PAUSE_S = 0.1
 RETRY_PAUSE_MAX_S = 5.0
 #: Sessions asked for in one page.
 PAGE_SIZE = 1000
+#: Token ids up to which the server puts small batches that are ready into one message of a stream.
+MESSAGE_TOKENS = 65_536
+#: A stream with a staleness bound hands a batch over by a policy version at most so old; it asks where that is older.
+VERSION_AGE_S = 0.5

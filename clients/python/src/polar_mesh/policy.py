@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import grpc
 
@@ -39,6 +39,11 @@ class Pause:
         """Go on with these weights when the pause ends."""
         self.policy_version = policy_version
         self.weight_version = weight_version
+
+    @property
+    def version(self) -> dict[str, Any]:
+        """What the resume says."""
+        return {"policy_version": self.policy_version, "weight_version": self.weight_version}
 
 
 class PolicyClient:
@@ -101,18 +106,20 @@ class PolicyClient:
             timeout_s: Seconds for reaching the pause; then DeadlineExceeded, and calls go on.
             ttl_s: Seconds after which the pause ends by itself.
         """
+        pause = self._pause(mode, timeout_s, ttl_s)
+        version: dict[str, Any] = {}
+        try:
+            yield pause
+            version = pause.version
+        finally:
+            self.resume(pause.policy.pause_id, **version)
+
+    def _pause(self, mode: Mode, timeout_s: float, ttl_s: float) -> Pause:
         # A repetition under the same name joins the pause.
         request = pb.PauseRequest(mode=_MODES[mode], pause_id=f"pause-{uuid.uuid4().hex}")
         request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
         request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
-        reached = self._call(self._policy.Pause, request, timeout_s + self._timeout_s)
-        pause = Pause(reached.policy)
-        version: dict[str, int | str] = {}
-        try:
-            yield pause
-            version = {"policy_version": pause.policy_version, "weight_version": pause.weight_version}
-        finally:
-            self.resume(pause.policy.pause_id, **version)
+        return Pause(self._call(self._policy.Pause, request, timeout_s + self._timeout_s).policy)
 
     def close(self) -> None:
         """End the connection."""

@@ -19,9 +19,9 @@ T = TypeVar("T")
 class Backoff:
     """The pauses of one run of tries, ended by ``limit_s`` seconds without a success or by ``stopped``."""
 
-    def __init__(self, limit_s: float, stopped: threading.Event) -> None:
+    def __init__(self, limit_s: float, stopped: threading.Event | None = None) -> None:
         self._limit_s = limit_s
-        self._stopped = stopped
+        self._stopped = stopped or threading.Event()
         self.reset()
 
     def reset(self) -> None:
@@ -34,31 +34,50 @@ class Backoff:
         """Seconds until no further try is made; never negative."""
         return max(0.0, self._end - time.monotonic())
 
-    def pause(self, error: PolarError) -> None:
-        """Wait before the next try; raises ``error`` when it is final, the time is over, or the client is closed."""
+    def delay(self, error: PolarError) -> float:
+        """Seconds to wait before the next try; raises ``error`` when it is final or the time is over."""
         if not error.retryable or self.left_s <= 0:
             raise error
         pause_s = min(RETRY_PAUSE_S * 2**self._tries, RETRY_PAUSE_MAX_S) * random.uniform(0.5, 1.0)
         self._tries = min(self._tries + 1, 16)
-        if self._stopped.wait(min(max(pause_s, error.retry_after_s), self.left_s)):
+        return min(max(pause_s, error.retry_after_s), self.left_s)
+
+    def pause(self, error: PolarError) -> None:
+        """Wait before the next try; raises ``error`` when it is final, the time is over, or the client is closed."""
+        if self._stopped.wait(self.delay(error)):
             raise error
 
 
-def call(attempt: Callable[[float], T], timeout_s: float, stopped: threading.Event) -> T:
-    """Run a call that is safe to repeat until it succeeds, fails for good, or ``timeout_s`` seconds are over.
+class Tries:
+    """The failures of a call that is safe to repeat, until ``timeout_s`` seconds are over.
 
-    ``attempt`` gets the seconds that are left. The last failure says why: Unavailable, rather than
-    DeadlineExceeded, where the server was not reached at all.
+    The last failure says why: Unavailable, rather than DeadlineExceeded, where the server was not reached at all.
     """
-    backoff = Backoff(timeout_s, stopped)
-    unreached: PolarError | None = None
+
+    def __init__(self, timeout_s: float, stopped: threading.Event | None = None) -> None:
+        self.backoff = Backoff(timeout_s, stopped)
+        self._unreached: PolarError | None = None
+
+    @property
+    def left_s(self) -> float:
+        """Seconds for the next try."""
+        return max(self.backoff.left_s, 0.001)
+
+    def failed(self, raised: grpc.RpcError) -> PolarError:
+        """The typed form of a failure, which a pause may follow; raises what was found out before it, if that says more."""
+        error = from_rpc_error(raised)
+        if isinstance(error, DeadlineExceeded) and self._unreached is not None:
+            raise self._unreached from raised
+        if isinstance(error, Unavailable):
+            self._unreached = error
+        return error
+
+
+def call(attempt: Callable[[float], T], timeout_s: float, stopped: threading.Event) -> T:
+    """Run a call until it succeeds, fails for good, or the time is over. ``attempt`` gets the seconds that are left."""
+    tries = Tries(timeout_s, stopped)
     while True:
         try:
-            return attempt(max(backoff.left_s, 0.001))
+            return attempt(tries.left_s)
         except grpc.RpcError as raised:
-            error = from_rpc_error(raised)
-            if isinstance(error, DeadlineExceeded) and unreached is not None:
-                raise unreached from raised
-            if isinstance(error, Unavailable):
-                unreached = error
-            backoff.pause(error)
+            tries.backoff.pause(tries.failed(raised))

@@ -5,46 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any
 
-from .batches import Batch, read_batch
+from .batches import Batch
 from .errors import DeadlineExceeded, PolarError, Unavailable
+from .filters import Filter
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
     StreamTrajectoriesResponse,
 )
+from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
+from .handover import STALE, HandOver
+from .ledger import Intake, Ledger, Server
 from .limits import STREAM_SILENCE_S
 from .reader import Ended, Reader
 from .retry import Backoff
-
-
-class Ledger:
-    """Which batches the trainer holds and which it acknowledged. Batches know it, not their stream."""
-
-    def __init__(self, send: Callable[[Sequence[int]], int]) -> None:
-        self._send = send
-        self._lock = threading.Lock()
-        self._held: set[int] = set()
-        self._acked: set[int] = set()
-
-    def take(self, batch_id: int) -> bool:
-        """True for a batch that is to be given out; false when it was already."""
-        with self._lock:
-            if batch_id in self._held or batch_id in self._acked:
-                return False
-            self._held.add(batch_id)
-            return True
-
-    def ack(self, batches: Sequence[Batch]) -> None:
-        ids = [batch.batch_id for batch in batches]
-        floor = self._send(ids)
-        with self._lock:
-            self._held.difference_update(ids)
-            self._acked.update(ids)
-            # Up to the floor the server knows by itself; so the set stays as small as what is out of order.
-            self._acked = {one for one in self._acked if one > floor}
 
 
 class TrajectoryStream(Iterator[Batch]):
@@ -52,21 +28,33 @@ class TrajectoryStream(Iterator[Batch]):
 
     Every batch comes once in the life of this object, whatever happens to the connection: what the trainer still
     holds and what it acknowledged is not given out again. A batch that was given to an earlier stream (of a process
-    that died, say) and not acknowledged comes with ``redelivered`` set. One thread iterates; any thread may ack.
+    that died, say) and not acknowledged comes with ``redelivered`` set, and so does what is given back (``nack``) and
+    what a seek brings again. One thread iterates; any thread may ack or nack.
+
+    What the stream's filter drops is acknowledged here, and told: ``on_dropped`` is called with each batch before that,
+    and ``dropped`` counts.
     """
 
     def __init__(
         self,
         open_call: Callable[[StreamTrajectoriesRequest], Any],
-        ack: Callable[[str, Sequence[int]], int],
+        server: Server,
         request: StreamTrajectoriesRequest,
         *,
         reconnect_s: float,
+        filter: Filter | None = None,
+        on_dropped: Callable[[Batch], None] | None = None,
         silence_s: float = STREAM_SILENCE_S,
     ) -> None:
         self._open_call = open_call
-        self._ledger = Ledger(partial(ack, request.consumer))
+        self._ledger = Ledger(server)
+        self._intake = Intake(self._ledger.books)
         self._request = request
+        self._hand_over = HandOver(filter, on_dropped)
+        #: Groups that the filter dropped, by reason, since this object was made.
+        self.dropped = self._hand_over.dropped
+        #: Sessions that the filter dropped from groups, by reason, since this object was made.
+        self.dropped_sessions = self._hand_over.dropped_sessions
         self._silence_s = silence_s
         self._closed = threading.Event()
         self._backoff = Backoff(reconnect_s, self._closed)
@@ -83,18 +71,36 @@ class TrajectoryStream(Iterator[Batch]):
             DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on.
             Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds.
             Aborted: another stream of this consumer was opened.
+            NotFound: the consumer was deleted.
             StopIteration: the stream is closed.
         """
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         self._backoff.reset()
         while True:
-            message = self._receive(end)
-            if message.HasField("batch") and self._ledger.take(message.batch.batch_id):
-                return read_batch(message.batch, self._ledger.ack)
+            message = self._intake.pop()
+            if message is None:
+                self._intake.receive(self._receive(end))
+                continue
+            try:
+                batch = self._handed_over(message)
+            except BaseException:
+                self._intake.put_back(message)
+                raise
+            if batch is not None:
+                return batch
+
+    @property
+    def policy_version(self) -> int:
+        """The current policy version as far as the server has told it."""
+        return max(self._intake.policy_version, self._ledger.policy_version)
 
     def ack(self, batches: Sequence[Batch]) -> None:
         """Acknowledge several batches at once; returns when that is durable. Safe to repeat."""
         self._ledger.ack(batches)
+
+    def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
+        """Give several batches back at once: they come again after ``delay_s`` seconds, at most a day."""
+        self._ledger.nack(batches, delay_s, reason)
 
     def close(self) -> None:
         """End the stream; batches that it gave can still be acknowledged while the client is open."""
@@ -117,6 +123,20 @@ class TrajectoryStream(Iterator[Batch]):
 
     def __del__(self) -> None:
         self.close()
+
+    def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
+        """The batch; None where the trainer does not get it."""
+        hand_over, ledger = self._hand_over, self._ledger
+        if hand_over.asks_version(message):
+            ledger.refresh_policy_version()
+            if hand_over.is_stale(message, self.policy_version):
+                ledger.nack_ids([message.batch_id], 0.0, STALE)
+                return None
+        batch = hand_over.open(message, ledger)
+        if batch.dropped_reason:
+            ledger.ack_ids([batch.batch_id])
+        hand_over.count(batch)
+        return None if batch.dropped_reason else batch
 
     def _receive(self, end: float) -> StreamTrajectoriesResponse:
         while not self._closed.is_set():

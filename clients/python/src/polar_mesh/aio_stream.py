@@ -1,0 +1,240 @@
+"""The stream of one consumer for asyncio, over as many connections as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import grpc
+import grpc.aio
+
+from .batches import Batch
+from .errors import DeadlineExceeded, PolarError, Unavailable, from_rpc_error
+from .filters import Filter
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
+    AckTrajectoriesResponse,
+    StreamTrajectoriesRequest,
+    StreamTrajectoriesResponse,
+)
+from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
+from .handover import STALE, HandOver
+from .ledger import Books, Intake
+from .limits import STREAM_SILENCE_S, VERSION_AGE_S
+from .reader import Ended
+from .retry import Backoff
+
+M = TypeVar("M")
+
+
+class AioReader(Generic[M]):
+    """Reads one call, one message ahead; a wait for a message can have a limit without cutting the call.
+
+    The server sends something, progress at least, in ``silence_s`` seconds; if not, the call is taken as broken.
+    """
+
+    def __init__(self, call: Any, silence_s: float) -> None:
+        self._call = call
+        self._silence_s = silence_s
+        self._heard = time.monotonic()
+        self._coming = asyncio.ensure_future(call.read())
+
+    async def get(self, timeout_s: float) -> M | None:
+        """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
+        silent_at = self._heard + self._silence_s
+        wait_s = max(min(timeout_s, silent_at - time.monotonic()), 0.0)
+        # What is coming goes on coming, also where the caller is cancelled.
+        done, _ = await asyncio.wait({self._coming}, timeout=wait_s)
+        if not done:
+            if time.monotonic() < silent_at:
+                return None
+            silent = f"nothing came for {self._silence_s:g} s"
+            raise Unavailable(silent, code="UNAVAILABLE", retryable=True)
+        self._heard = time.monotonic()
+        try:
+            message = self._coming.result()
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        except asyncio.CancelledError:
+            raise Ended from None
+        if message is grpc.aio.EOF:
+            raise Ended
+        self._coming = asyncio.ensure_future(self._call.read())
+        return message
+
+    def cut(self) -> None:
+        """End the call."""
+        self._call.cancel()
+        self._coming.cancel()
+
+
+class AioServer(Protocol):
+    """The calls of one consumer."""
+
+    async def ack(self, batch_ids: Sequence[int]) -> AckTrajectoriesResponse: ...
+
+    async def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None: ...
+
+
+class _OfStream:
+    """Stands where a batch expects what it is acknowledged by."""
+
+    def ack(self, batches: Sequence[Batch]) -> None:
+        raise TypeError("a batch of polar_mesh.aio is acknowledged by its stream: await stream.ack([batch])")
+
+    def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
+        raise TypeError("a batch of polar_mesh.aio is given back by its stream: await stream.nack([batch])")
+
+
+class TrajectoryStream(AsyncIterator[Batch]):
+    """As ``polar_mesh.TrajectoryStream``: every batch once, over all connections. One task iterates; any may ack."""
+
+    def __init__(
+        self,
+        open_call: Callable[[StreamTrajectoriesRequest], Any],
+        server: AioServer,
+        request: StreamTrajectoriesRequest,
+        *,
+        reconnect_s: float,
+        filter: Filter | None = None,
+        on_dropped: Callable[[Batch], None] | None = None,
+        silence_s: float = STREAM_SILENCE_S,
+    ) -> None:
+        self._open_call = open_call
+        self._server = server
+        self._request = request
+        self._silence_s = silence_s
+        self._books = Books()
+        self._intake = Intake(self._books)
+        self._hand_over = HandOver(filter, on_dropped)
+        #: Groups that the filter dropped, by reason, since this object was made.
+        self.dropped = self._hand_over.dropped
+        #: Sessions that the filter dropped from groups, by reason, since this object was made.
+        self.dropped_sessions = self._hand_over.dropped_sessions
+        self._backoff = Backoff(reconnect_s)
+        self._reader: AioReader[StreamTrajectoriesResponse] | None = None
+        self._closed = asyncio.Event()
+        self._policy_version = 0
+        self._told = float("-inf")
+
+    async def __anext__(self) -> Batch:
+        try:
+            return await self.next()
+        except Ended:
+            raise StopAsyncIteration from None
+
+    async def next(self, timeout_s: float | None = None) -> Batch:
+        """The next batch.
+
+        Raises:
+            DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on.
+            Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds.
+            Aborted: another stream of this consumer was opened.
+            NotFound: the consumer was deleted.
+            polar_mesh.reader.Ended: the stream is closed.
+        """
+        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        self._backoff.reset()
+        while True:
+            message = self._intake.pop()
+            if message is None:
+                self._intake.receive(await self._receive(end))
+                continue
+            try:
+                batch = await self._handed_over(message)
+            except BaseException:
+                self._intake.put_back(message)
+                raise
+            if batch is not None:
+                return batch
+
+    @property
+    def policy_version(self) -> int:
+        """The current policy version as far as the server has told it."""
+        return max(self._intake.policy_version, self._policy_version)
+
+    async def ack(self, batches: Sequence[Batch]) -> None:
+        """Acknowledge batches; returns when that is durable. Safe to repeat."""
+        await self._ack_ids([batch.batch_id for batch in batches])
+
+    async def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
+        """Give batches back: they come again after ``delay_s`` seconds, at most a day."""
+        await self._nack_ids([batch.batch_id for batch in batches], delay_s, reason)
+
+    async def aclose(self) -> None:
+        """End the stream; batches that it gave can still be acknowledged while the client is open."""
+        self._closed.set()
+        self._cut()
+
+    async def __aenter__(self) -> TrajectoryStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
+        """The batch; None where the trainer does not get it."""
+        hand_over = self._hand_over
+        if hand_over.asks_version(message):
+            await self._refresh_policy_version()
+            if hand_over.is_stale(message, self.policy_version):
+                await self._nack_ids([message.batch_id], 0.0, STALE)
+                return None
+        batch = hand_over.open(message, _OfStream())
+        if batch.dropped_reason:
+            await self._ack_ids([batch.batch_id])
+        hand_over.count(batch)
+        return None if batch.dropped_reason else batch
+
+    async def _ack_ids(self, batch_ids: Sequence[int]) -> None:
+        answer = await self._server.ack(batch_ids)
+        self._books.acked(batch_ids, answer.floor)
+        self._policy_version, self._told = answer.policy_version, time.monotonic()
+
+    async def _nack_ids(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None:
+        # Before the call: it may come again before the call has returned. One that fails can be repeated.
+        self._books.nacked(batch_ids)
+        await self._server.nack(batch_ids, delay_s, reason)
+
+    async def _refresh_policy_version(self) -> None:
+        if time.monotonic() - self._told > VERSION_AGE_S:
+            await self._ack_ids([])
+
+    async def _receive(self, end: float) -> StreamTrajectoriesResponse:
+        while not self._closed.is_set():
+            if self._reader is None:
+                self._reader = AioReader(self._open_call(self._request), self._silence_s)
+            try:
+                message = await self._reader.get(end - time.monotonic())
+            except PolarError as error:
+                await self._lost(error)
+            except Ended:
+                await self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
+            else:
+                if message is not None:
+                    self._backoff.reset()
+                    return message
+            if time.monotonic() >= end:
+                raise DeadlineExceeded("no batch came in the time given", code="DEADLINE_EXCEEDED")
+        raise Ended
+
+    async def _lost(self, error: PolarError) -> None:
+        """Drop the broken call and wait before the next; raises when there is to be none."""
+        self._cut()
+        if not self._closed.is_set():
+            await pause(self._closed, self._backoff.delay(error))
+
+    def _cut(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.cut()
+
+
+async def pause(stopped: asyncio.Event, delay_s: float) -> bool:
+    """Wait; true when it was stopped."""
+    try:
+        await asyncio.wait_for(stopped.wait(), delay_s)
+    except asyncio.TimeoutError:
+        return False
+    return True

@@ -1,0 +1,19 @@
+"""polar-mesh as the rollouts of TRL's trainers (tested with trl 1.16.0).
+
+``GRPOTrainer``, whose step waits for its rollouts::
+
+    trainer = GRPOTrainer(..., reward_funcs=polar_reward, rollout_func=rollout_func(client, task, weights=weights))
+
+``AsyncGRPOTrainer``, which trains while sessions run::
+
+    worker = RolloutWorker(client, tasks, policy=policy)
+    trainer = AsyncGRPOTrainer(..., rollout_worker=worker, weight_transfer=weights)
+
+with ``weights = WeightTransfer(policy, load)`` for both, where ``load`` hands parameters to the engines.
+"""
+
+from .rollouts import Rollouts, polar_reward, rollout_func
+from .weights import WeightTransfer
+from .worker import RolloutWorker
+
+__all__ = ["RolloutWorker", "Rollouts", "WeightTransfer", "polar_reward", "rollout_func"]

@@ -1,0 +1,168 @@
+"""Sessions as the rollouts of GRPOTrainer: one task for each group of equal prompts, one row for each session."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...batches import Batch, Trace, Trajectory
+from ...client import Client
+from ...stream import TrajectoryStream
+from .weights import WeightTransfer
+
+Prompt = Any
+#: The task of a prompt: a mapping as for ``Client.submit``, without ``task_id`` and ``num_samples``.
+TaskOf = Callable[[Prompt], Mapping[str, Any]]
+
+
+def polar_reward(polar_reward: Sequence[float | None], **_: Any) -> list[float | None]:
+    """Reward function for ``GRPOTrainer(reward_funcs=)``: what the mesh's evaluators said; None = no reward."""
+    return list(polar_reward)
+
+
+def rollout_func(
+    client: Client,
+    task: TaskOf,
+    *,
+    weights: WeightTransfer | None = None,
+    consumer: str = "trl",
+    timeout_s: float = 3600,
+) -> Rollouts:
+    """For ``GRPOTrainer(rollout_func=)``, with ``polar_reward`` among its reward functions.
+
+    Args:
+        task: Makes the task of a prompt. The sessions render their own conversations; a prompt only names what to do.
+        weights: Brings the trainer's weights to the engines before the rollouts of each step.
+        consumer: Name of the durable cursor; one a training process.
+        timeout_s: Seconds for the rollouts of one step; then DeadlineExceeded.
+    """
+    return Rollouts(client, task, weights, consumer, timeout_s)
+
+
+class Rollouts:
+    """Called by the trainer. A batch is acknowledged at the call after the one that gave it: its step is over then.
+
+    What an earlier process left unacknowledged is passed over: GRPOTrainer takes completions of its own prompts only.
+    """
+
+    def __init__(
+        self, client: Client, task: TaskOf, weights: WeightTransfer | None, consumer: str, timeout_s: float
+    ) -> None:
+        self._client = client
+        self._task = task
+        self._weights = weights
+        self._consumer = consumer
+        self._timeout_s = timeout_s
+        self._stream: TrajectoryStream | None = None
+        self._held: list[Batch] = []
+        self._synced_step: int | None = None
+        self._run = f"{consumer}-{uuid.uuid4().hex[:12]}"
+        self._numbers = itertools.count()
+        #: What did not fit into one row a session: sessions_without_trace, traces_left_out, trained_tokens_left_out.
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, prompts: Sequence[Prompt], trainer: Any) -> dict[str, list[Any]]:
+        self.acknowledge()
+        self._sync(trainer)
+        samples = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
+        task_ids = [self._submit(prompt, count) for prompt, count in _groups(prompts, samples)]
+        self._held = self._gather(task_ids)
+        empty_id = trainer.eos_token_ids[0]
+        return _columns([row for batch in self._held for row in self._rows(batch, empty_id)])
+
+    def acknowledge(self) -> None:
+        """Acknowledge what the last call gave; after a training this is left to do."""
+        if self._held and self._stream is not None:
+            self._stream.ack(self._held)
+            self._held = []
+
+    def close(self) -> None:
+        """End the stream; what was not acknowledged comes again."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _sync(self, trainer: Any) -> None:
+        """New weights for a new step; all processes wait for it."""
+        step = trainer.state.global_step
+        if self._weights is None or step == self._synced_step:
+            return
+        if trainer.accelerator.is_main_process:
+            self._weights.sync(_parameters(trainer))
+        trainer.accelerator.wait_for_everyone()
+        self._synced_step = step
+
+    def _submit(self, prompt: Prompt, samples: int) -> str:
+        task_id = f"{self._run}-{next(self._numbers)}"
+        self._client.submit({**self._task(prompt), "task_id": task_id, "num_samples": samples})
+        return task_id
+
+    def _gather(self, task_ids: Sequence[str]) -> list[Batch]:
+        """The batches of these tasks, in their order."""
+        end = time.monotonic() + self._timeout_s
+        if self._stream is None:
+            self._stream = self._client.stream(self._consumer, max_unacked=1000)
+        found: dict[str, Batch] = {}
+        while len(found) < len(task_ids):
+            batch = self._stream.next(timeout_s=end - time.monotonic())
+            if batch.task_id in task_ids:
+                found[batch.task_id] = batch
+            else:
+                batch.ack()
+        return [found[task_id] for task_id in task_ids]
+
+    def _rows(self, batch: Batch, empty_id: int) -> Iterator[dict[str, Any]]:
+        for trajectory in batch.trajectories:
+            by_trained = sorted(trajectory.traces, key=_trained, reverse=True)
+            others = [trace for trace in by_trained[1:] if _trained(trace)]
+            self.counts["traces_left_out"] += len(others)
+            self.counts["trained_tokens_left_out"] += sum(map(_trained, others))
+            usable = by_trained and _trained(by_trained[0])
+            self.counts["sessions_without_trace"] += not usable
+            yield _row(trajectory, by_trained[0]) if usable else _empty_row(empty_id)
+
+
+def _parameters(trainer: Any) -> Iterator[tuple[str, Any]]:
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    return ((name, parameter.detach()) for name, parameter in model.named_parameters())
+
+
+def _groups(prompts: Sequence[Prompt], samples: int) -> Iterator[tuple[Prompt, int]]:
+    """Neighbours that are equal, at most ``samples`` of them, with their number."""
+    for prompt, same in itertools.groupby(prompts):
+        count = sum(1 for _ in same)
+        yield from ((prompt, min(samples, count - at)) for at in range(0, count, samples))
+
+
+def _trained(trace: Trace) -> int:
+    return int(np.count_nonzero(trace.loss_mask))
+
+
+def _row(trajectory: Trajectory, trace: Trace) -> dict[str, Any]:
+    return {
+        "prompt_ids": trace.prompt_ids.tolist(),
+        "completion_ids": trace.response_ids.tolist(),
+        "logprobs": trace.logprobs.tolist(),
+        "env_mask": trace.loss_mask.tolist(),
+        "polar_reward": trajectory.reward,
+    }
+
+
+def _empty_row(empty_id: int) -> dict[str, Any]:
+    """A session that trains nothing: TRL wants a row for it, which it then leaves out of loss and baseline."""
+    return {
+        "prompt_ids": [empty_id],
+        "completion_ids": [empty_id],
+        "logprobs": [0.0],
+        "env_mask": [0],
+        "polar_reward": None,
+    }
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}

@@ -1,0 +1,46 @@
+"""What becomes of a batch between its receipt and the trainer, without any call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from .batches import Batch, BatchLedger, read_batch
+from .filters import Filter
+from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
+
+#: Why a batch that was sent in time is given back.
+STALE = "stale at hand-over"
+
+
+class HandOver:
+    """For one stream and one thread."""
+
+    def __init__(self, filter: Filter | None, on_dropped: Callable[[Batch], None] | None) -> None:
+        self._filter = filter or Filter()
+        self._on_dropped = on_dropped
+        #: Groups that the filter dropped, by reason.
+        self.dropped: Counter[str] = Counter()
+        #: Sessions that the filter dropped from groups, by reason.
+        self.dropped_sessions: Counter[str] = Counter()
+
+    def asks_version(self, message: TrajectoryBatch) -> bool:
+        """Whether the current policy version decides if the trainer gets it."""
+        return self._filter.staleness_max is not None and not message.dropped_reason
+
+    def is_stale(self, message: TrajectoryBatch, policy_version: int) -> bool:
+        """Whether it has become too old since it was sent; then the server is to judge it anew, and drops it by name."""
+        return self._filter.is_stale(message, policy_version)
+
+    def open(self, message: TrajectoryBatch, ledger: BatchLedger) -> Batch:
+        """The batch; one that was dropped is told."""
+        batch = read_batch(message, ledger)
+        if batch.dropped_reason and self._on_dropped is not None:
+            self._on_dropped(batch)
+        return batch
+
+    def count(self, batch: Batch) -> None:
+        """The trainer has it, or its drop is acknowledged."""
+        if batch.dropped_reason:
+            self.dropped[batch.dropped_reason] += 1
+        self.dropped_sessions.update(one.dropped_reason for one in batch.trajectories if one.dropped_reason)

@@ -1,0 +1,202 @@
+"""From the rewards of a group to what each trained token counts in the loss. Pure functions on numpy arrays.
+
+Notation: a group has S sessions; session s has the reward R_s and K traces, in which T_s tokens are trained together.
+NaN is "no reward": such a session is compared with no other and trains nothing. A whole step::
+
+    for sample in rewards.samples(batch.trajectories for batch in batches):
+        ratio = exp(logprobs_now - sample.trace.logprobs)
+        loss -= (sample.weights * sample.advantages * ratio).sum()
+
+Sources: leave-one-out, Kool et al. 2019 (RLOO: arXiv 2402.14740); group mean and standard deviation, GRPO (arXiv
+2402.03300); one weight a token, DAPO (arXiv 2503.14476); a constant divisor, Dr. GRPO (arXiv 2503.20783).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .batches import Float32Array, Float64Array, Trace, Trajectory
+
+Estimator = Literal["leave_one_out", "group_norm"]
+Normalise = Literal["session", "token", "constant"]
+
+#: Added to the standard deviation, so that differences at the edge of what a float holds are not blown up.
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One trace with what its tokens count. Both arrays are 0 where ``trace.loss_mask`` is 0."""
+
+    trajectory: Trajectory
+    trace: Trace
+    #: float32[R].
+    advantages: Float32Array
+    #: float32[R], at least 0; over all traces of a session they sum up to what the session counts.
+    weights: Float32Array
+
+
+def outcome_rewards(trajectories: Sequence[Trajectory]) -> Float64Array:
+    """float64[S]: each session's reward; NaN where there is none, and where no token is trained."""
+    return np.array(
+        [
+            one.reward if one.reward is not None and np.isfinite(one.reward) and trained_tokens(one) else np.nan
+            for one in trajectories
+        ],
+        dtype=np.float64,
+    )
+
+
+def leave_one_out(rewards: Float64Array) -> Float64Array:
+    """A_s = R_s - mean of the other sessions' rewards.
+
+    Args:
+        rewards: float64[S], NaN = none.
+
+    Returns:
+        float64[S]: NaN where there is no reward; 0 for a session that has no other to be compared with, and for all
+        where the rewards are equal.
+    """
+    baseline, scale = _others_mean(rewards)
+    return (rewards - baseline) / scale
+
+
+def group_norm(rewards: Float64Array) -> Float64Array:
+    """A_s = (R_s - mean) / (standard deviation + 1e-6), both over the group; the deviation with S - 1 below.
+
+    Arguments, NaN and the cases without a comparison as in ``leave_one_out``.
+    """
+    baseline, scale = _mean_and_deviation(rewards)
+    return (rewards - baseline) / scale
+
+
+def trace_advantages(
+    rewards: Sequence[Float64Array], estimator: Estimator = "leave_one_out"
+) -> list[Float64Array]:
+    """Advantages of traces that have rewards of their own.
+
+    A session's reward is the mean over its traces; each trace's reward is compared with the baseline which the
+    other sessions give, so that a session is not compared with its own traces:
+    A_sk = (r_sk - baseline_s) / scale.
+
+    Args:
+        rewards: For each session float64[K]; an empty array, or one with a NaN, is a session without reward.
+
+    Returns:
+        For each session float64[K]; all NaN where it has no reward.
+    """
+    means = np.array([one.mean() if one.size else np.nan for one in rewards], dtype=np.float64)
+    baseline, scale = _BASELINES[estimator](means)
+    return [(one - at) / scale for one, at in zip(rewards, baseline, strict=True)]
+
+
+def token_advantages(trace: Trace, advantage: float) -> Float32Array:
+    """float32[R]: the advantage at each trained token, 0 elsewhere; all 0 for a NaN."""
+    return _masked(trace, 0.0 if np.isnan(advantage) else advantage)
+
+
+def trained_tokens(trajectory: Trajectory) -> int:
+    """T_s: tokens with ``loss_mask`` 1 over all traces of the session."""
+    return sum(int(np.count_nonzero(trace.loss_mask)) for trace in trajectory.traces)
+
+
+def trace_weights(trajectory: Trajectory) -> Float64Array:
+    """float64[K]: each trace's share of its session, by trained tokens. Sums up to 1, or is 0 where none is trained.
+
+    However a session's tokens are spread over traces, it counts once.
+    """
+    counts = np.array([np.count_nonzero(trace.loss_mask) for trace in trajectory.traces], dtype=np.float64)
+    return counts / max(counts.sum(), 1)
+
+
+def samples(
+    groups: Iterable[Sequence[Trajectory]],
+    *,
+    estimator: Estimator = "leave_one_out",
+    normalise: Normalise = "session",
+    tokens_max: int = 0,
+    trace_rewards: Callable[[Trajectory], Sequence[float]] | None = None,
+) -> list[Sample]:
+    """What one optimizer step trains: the traces of these groups that have a trained token and an advantage.
+
+    N counts the sessions that train something, over all groups. The weight of a trained token is
+
+    ==========  ================  ===========================================================
+    session     1 / (N T_s)       each session counts the same (GRPO)
+    token       1 / sum of T_s    each token counts the same (DAPO)
+    constant    1 / (N L)         as token, but not by how many came; L = ``tokens_max`` (Dr. GRPO)
+    ==========  ================  ===========================================================
+
+    and none of them depends on over how many traces a session's tokens are spread. Sessions whose advantage is 0 stay
+    in N: leaving them out would make the step longer the fewer groups tell something.
+
+    Args:
+        groups: The trajectories of each group, as ``batch.trajectories`` has them.
+        tokens_max: Trained tokens that a session can have; for ``constant``.
+        trace_rewards: A reward for each trace of a session, NaN = none; default: the session's for all.
+
+    Raises:
+        ValueError: ``constant`` without ``tokens_max``; not one reward for each trace.
+    """
+    if normalise == "constant" and tokens_max < 1:
+        raise ValueError("normalise='constant' needs tokens_max")
+    sessions: list[tuple[Trajectory, Float64Array, int]] = []
+    for trajectories in groups:
+        each = trace_advantages([_rewards_of(one, trace_rewards) for one in trajectories], estimator)
+        sessions += [
+            (one, advantages, trained_tokens(one))
+            for one, advantages in zip(trajectories, each, strict=True)
+            if advantages.size and not np.isnan(advantages).any()
+        ]
+    total = sum(tokens for *_, tokens in sessions)
+    divisors = {
+        "session": lambda tokens: len(sessions) * tokens,
+        "token": lambda _: total,
+        "constant": lambda _: len(sessions) * tokens_max,
+    }
+    return [
+        Sample(one, trace, token_advantages(trace, advantage), _masked(trace, 1 / divisors[normalise](tokens)))
+        for one, advantages, tokens in sessions
+        for trace, advantage in zip(one.traces, advantages, strict=True)
+        if trace.loss_mask.any()
+    ]
+
+
+def _rewards_of(
+    trajectory: Trajectory, trace_rewards: Callable[[Trajectory], Sequence[float]] | None
+) -> Float64Array:
+    if trace_rewards is None or not trained_tokens(trajectory):
+        return np.full(len(trajectory.traces), outcome_rewards([trajectory])[0])
+    rewards = np.asarray(trace_rewards(trajectory), dtype=np.float64)
+    if rewards.shape != (len(trajectory.traces),):
+        raise ValueError(
+            f"session {trajectory.session_id} has {len(trajectory.traces)} traces and {rewards.size} rewards"
+        )
+    return np.where(np.isfinite(rewards).all(), rewards, np.nan)
+
+
+def _masked(trace: Trace, value: float) -> Float32Array:
+    return np.where(trace.loss_mask != 0, np.float32(value), np.float32(0))
+
+
+def _others_mean(rewards: Float64Array) -> tuple[Float64Array, float]:
+    there = rewards[~np.isnan(rewards)]
+    if len(there) < 2:
+        return rewards, np.inf
+    # Equal ones as they are: no rounding is to turn them into an advantage.
+    alike = bool((there == there[0]).all())
+    return rewards if alike else (there.sum() - rewards) / (len(there) - 1), 1.0
+
+
+def _mean_and_deviation(rewards: Float64Array) -> tuple[Float64Array, float]:
+    there = rewards[~np.isnan(rewards)]
+    if len(there) < 2 or bool((there == there[0]).all()):
+        return rewards, np.inf
+    return np.where(np.isnan(rewards), np.nan, there.mean()), float(there.std(ddof=1)) + EPSILON
+
+
+_BASELINES = {"leave_one_out": _others_mean, "group_norm": _mean_and_deviation}

@@ -1,0 +1,179 @@
+"""Messages of the trajectory stream, read from their bytes without decoding the columns.
+
+The columns of traces are nearly all of a message. Protobuf's own reader would copy each of them twice; here a message
+is cut at its fields: what is small is decoded by protobuf, and a column is a slice of the received bytes. The objects
+have the attributes of the messages that they stand for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError, Message
+
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
+    DESCRIPTOR,
+    StreamTrajectoriesRequest,
+    StreamTrajectoriesResponse,
+)
+from .gen.polar.reconstructor.v1.trajectory_pb2 import Trace, Trajectory, TrajectoryBatch
+
+M = TypeVar("M", bound=Message)
+
+#: Number, first byte and end of a field's value.
+Part = tuple[int, int, int]
+
+_VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
+_FIXED_BYTES = {_I64: 8, _I32: 4}
+
+
+def _number(message: type[Message], field: str) -> int:
+    return message.DESCRIPTOR.fields_by_name[field].number
+
+
+_BATCH, _MORE = _number(StreamTrajectoriesResponse, "batch"), _number(StreamTrajectoriesResponse, "more")
+_TRAJECTORIES = _number(TrajectoryBatch, "trajectories")
+_TRACES = _number(Trajectory, "traces")
+_COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
+
+
+def stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:
+    """``TrajectoryService.StreamTrajectories``, whose messages are ``StreamMessage``."""
+    service = DESCRIPTOR.services_by_name["TrajectoryService"]
+    return channel.unary_stream(
+        f"/{service.full_name}/StreamTrajectories",
+        request_serializer=StreamTrajectoriesRequest.SerializeToString,
+        response_deserializer=StreamMessage,
+    )
+
+
+class _Cut(Generic[M]):
+    """A message of which some fields are left as bytes; the others are those of ``head``."""
+
+    def __init__(self, head: M) -> None:
+        self.head = head
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.head, name)
+
+    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+        return self.head.HasField(name)
+
+
+class StreamMessage(_Cut[StreamTrajectoriesResponse]):
+    """A ``StreamTrajectoriesResponse``: ``batch`` or None, and ``more``."""
+
+    def __init__(self, data: bytes) -> None:
+        head, parts = _split(data, 0, len(data), (_BATCH, _MORE))
+        super().__init__(StreamTrajectoriesResponse.FromString(head))
+        batches = [WireBatch(data, start, end) for _, start, end in parts]
+        self.batch = batches[0] if batches else None
+        self.more = batches[1:]
+
+    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+        return self.batch is not None if name == "batch" else super().HasField(name)
+
+
+class WireBatch(_Cut[TrajectoryBatch]):
+    """A ``TrajectoryBatch``."""
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        head, self._parts = _split(data, start, end, (_TRAJECTORIES,))
+        self._data = data
+        super().__init__(TrajectoryBatch.FromString(head))
+
+    @cached_property
+    def trajectories(self) -> list[WireTrajectory]:
+        return [WireTrajectory(self._data, start, end) for _, start, end in self._parts]
+
+
+class WireTrajectory(_Cut[Trajectory]):
+    """A ``Trajectory``."""
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        head, self._parts = _split(data, start, end, (_TRACES,))
+        self._data = data
+        super().__init__(Trajectory.FromString(head))
+
+    @cached_property
+    def traces(self) -> list[Trace]:
+        return [read_trace(self._data, start, end) for _, start, end in self._parts]
+
+
+class WireTrace(_Cut[Trace]):
+    """A ``Trace``; each column is a copy of its own, so that it holds no other bytes and is aligned."""
+
+    def __init__(self, head: Trace, columns: dict[str, bytes]) -> None:
+        super().__init__(head)
+        self.prompt_ids = columns.get("prompt_ids", b"")
+        self.response_ids = columns.get("response_ids", b"")
+        self.loss_mask = columns.get("loss_mask", b"")
+        self.logprobs = columns.get("logprobs", b"")
+
+
+def read_trace(data: bytes, start: int, end: int) -> Trace:
+    """A ``Trace``, whose columns come first in what the mesh writes; protobuf reads what others may write."""
+    head, parts = _split(data, start, end, _COLUMNS, in_front=True)
+    rest = Trace.FromString(head)
+    if any(getattr(rest, name) for name in _COLUMNS.values()):
+        return Trace.FromString(data[start:end])
+    columns = {_COLUMNS[number]: data[begin:stop] for number, begin, stop in parts}
+    return WireTrace(rest, columns)  # type: ignore[return-value]
+
+
+def _split(
+    data: bytes, pos: int, end: int, apart: Any, *, in_front: bool = False
+) -> tuple[bytes, list[Part]]:
+    """The fields ``apart`` as parts, and all others as one message; ``in_front``: look for those before any other only.
+
+    Raises DecodeError where the bytes are no message.
+    """
+    head: list[bytes] = []
+    parts: list[Part] = []
+    run = pos
+    while pos < end:
+        begin = pos
+        tag, pos = _varint(data, pos)
+        number, kind = tag >> 3, tag & 7
+        if in_front and number not in apart:
+            break
+        if kind == _LEN:
+            size, pos = _varint(data, pos)
+            if number in apart:
+                if run < begin:
+                    head.append(data[run:begin])
+                run = pos + size
+                parts.append((number, pos, run))
+            pos += size
+        elif kind == _VARINT:
+            _, pos = _varint(data, pos)
+        elif kind in _FIXED_BYTES:
+            pos += _FIXED_BYTES[kind]
+        else:
+            raise DecodeError(f"a field of wire type {kind}")
+        if pos > end:
+            raise DecodeError("a field ends behind its message")
+    if run < end:
+        head.append(data[run:end])
+    return b"".join(head), parts
+
+
+def _varint(data: bytes, pos: int) -> tuple[int, int]:
+    """The number at ``pos``, and the place behind it."""
+    try:
+        value = data[pos]
+        if value < 0x80:
+            return value, pos + 1
+        value &= 0x7F
+        for shift in range(7, 70, 7):
+            pos += 1
+            byte = data[pos]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, pos + 1
+    except IndexError:
+        pass
+    raise DecodeError("a number that does not end")

@@ -1,0 +1,292 @@
+"""The client for asyncio against the same servers as the other one: what differs is only who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+
+import grpc
+import pytest
+from support import Link, Server, Trajectories, batch
+from test_client import Rollout
+
+import polar_mesh
+from polar_mesh import aio, errors
+from polar_mesh.gen.polar.common.v1.session_pb2 import SESSION_STATE_ENDED, SESSION_STATE_RUNNING
+from polar_mesh.gen.polar.event.v1.policy_pb2 import PAUSE_MODE_ABORT_AND_RETRY, PAUSE_MODE_DRAIN
+from polar_mesh.gen.polar.llm_proxy.v1 import policy_service_pb2 as policy_pb
+from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
+    PolicyServiceServicer,
+    add_PolicyServiceServicer_to_server,
+)
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
+
+TASK = {"task_id": "t", "instruction": "do", "num_samples": 3, "harness": {"name": "pi"}}
+
+
+def serve(stack, service):
+    server = Server(service.register)
+    stack.callback(server.stop)
+    return server
+
+
+def with_client(url, use, **options):
+    """Run a coroutine with a client of both services at one address."""
+
+    async def run():
+        async with aio.Client(url, url, **options) as client:
+            return await asyncio.wait_for(use(client), 60)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("sync", "other"), [(polar_mesh.Client, aio.Client), (polar_mesh.PolicyClient, aio.PolicyClient)]
+)
+def test_it_has_all_methods_with_the_same_arguments(sync, other):
+    for name, method in inspect.getmembers(sync, inspect.isfunction):
+        if name.startswith("_") or name == "close":
+            continue
+        same = getattr(other, name)
+        assert list(inspect.signature(same).parameters) == list(inspect.signature(method).parameters), name
+        assert same.__doc__
+
+
+def test_calls_are_made_and_their_answers_read_as_by_the_other_client(stack):
+    service = Rollout()
+    server = serve(stack, service)
+
+    async def use(client):
+        submitted = await client.submit(TASK)
+        assert list(submitted.session_ids) == ["t-0", "t-1", "t-2"]
+        assert [len(one.session_ids) for one in await client.submit_many([TASK, TASK])] == [3, 3]
+        # Three pages.
+        assert [one.session_id for one in await client.list_sessions("t")] == ["t-0", "t-1", "t-2"]
+        assert (await client.get_session("t-1")).waiting.message == "full"
+        assert await client.retry("t", only="failed") == ["t-1"]
+        assert (await client.drain("n", undo=True)).draining is False
+        assert [queue.name for queue in await client.list_queues()] == ["default"]
+        assert (await client.cancel_session("t-2")).state == SESSION_STATE_ENDED
+        with pytest.raises(errors.NotFound):
+            await client.get_task("other")
+        with pytest.raises(errors.InvalidArgument) as caught:
+            await client.submit({**TASK, "instruction": ""})
+        assert [fault.field for fault in caught.value.fields] == ["instruction", "harness.name"]
+        with pytest.raises(ValueError, match="EVERYTHING"):
+            await client.retry("t", only="everything")
+
+    with_client(server.url, use)
+
+
+def test_calls_run_at_once_and_are_repeated_when_the_server_is_away(stack):
+    service = Rollout()
+    server = serve(stack, service)
+    service.hold_s = 0.5
+    service.failures = [grpc.StatusCode.UNAVAILABLE] * 2
+
+    async def use(client):
+        began = time.monotonic()
+        await asyncio.gather(*(client.submit({**TASK, "task_id": f"t-{i}"}) for i in range(4)))
+        assert time.monotonic() - began < 4 * 0.5 + 1.5
+        server.stop()
+        threading.Timer(0.5, server.start).start()
+        assert (await client.get_task("t")).spec.task_id == "t"
+
+    with_client(server.url, use)
+    assert service.calls == 6
+
+
+def test_an_unreachable_server_is_unavailable_and_a_closed_client_is_cancelled():
+    async def use(client):
+        with pytest.raises(errors.Unavailable):
+            await client.get_task("t", timeout_s=0.5)
+        waiting = asyncio.ensure_future(client.get_task("t"))
+        await asyncio.sleep(0.3)
+        await client.aclose()
+        with pytest.raises((errors.Cancelled, errors.Unavailable)):
+            await waiting
+        with pytest.raises(errors.Cancelled):
+            await client.get_task("t")
+
+    with_client("http://127.0.0.1:1", use)
+
+
+def test_wait_sees_every_change_over_a_cut_connection(stack):
+    service = Rollout()
+    server = serve(stack, service)
+    link = Link(server.port)
+    stack.callback(link.close)
+
+    async def use(client):
+        seen = []
+        async for change in client.watch("t"):
+            seen.append((change.session.session_id, change.session.state))
+            if len(seen) == 3:
+                service.set("t-1", SESSION_STATE_RUNNING)
+            if len(seen) == 4:
+                link.cut()
+                for name in ("t-0", "t-1", "t-2"):
+                    service.set(name, SESSION_STATE_ENDED)
+        assert len(seen) == len(set(seen)) == 7
+        assert (await client.wait("t")).HasField("end_time")
+
+    with_client(link.url, use)
+
+
+def test_a_watch_that_takes_too_long_is_deadline_exceeded(stack):
+    server = serve(stack, Rollout())
+
+    async def use(client):
+        with pytest.raises(errors.DeadlineExceeded, match="task t has not ended"):
+            await client.wait("t", timeout_s=0.5)
+
+    with_client(server.url, use)
+
+
+def test_each_batch_comes_once_over_cut_connections(stack):
+    service = Trajectories([batch(n, tokens=100_000) for n in range(1, 21)], progress_s=0.05)
+    link = Link(serve(stack, service).port)
+    stack.callback(link.close)
+
+    async def use(client):
+        got = []
+        async with client.stream("trainer", max_unacked=4) as stream:
+            async for one in stream:
+                got.append(one.batch_id)
+                assert one.trajectories[1].traces[0].response_ids[0] == one.batch_id * 1000 + 100
+                if len(got) % 4 == 1:
+                    link.cut()
+                await stream.ack([one])
+                if len(got) == 20:
+                    break
+        assert got == list(range(1, 21))
+
+    with_client(link.url, use)
+    assert service.acked == set(range(1, 21))
+    assert service.streams > 3, "the link was cut for nothing"
+
+
+def test_a_wait_for_a_batch_can_end_and_be_cancelled_without_loss(stack):
+    service = Trajectories([])
+    server = serve(stack, service)
+
+    async def use(client):
+        async with client.stream("trainer") as stream:
+            with pytest.raises(errors.DeadlineExceeded):
+                await stream.next(timeout_s=0.3)
+            waiting = asyncio.ensure_future(stream.next())
+            await asyncio.sleep(0.2)
+            waiting.cancel()
+            service.add(batch(7))
+            got = await stream.next(timeout_s=10)
+            assert got.batch_id == 7
+            with pytest.raises(TypeError, match="await stream.ack"):
+                got.ack()
+        with pytest.raises(StopAsyncIteration):
+            await stream.__anext__()
+
+    with_client(server.url, use)
+    assert service.streams == 1, "a wait that ended must not cost the stream"
+
+
+def test_a_replaced_stream_ends_with_its_reason(stack):
+    server = serve(stack, Trajectories([]))
+
+    async def use(client):
+        old, new = client.stream("trainer"), client.stream("trainer")
+        for stream in (old, new):
+            with pytest.raises(errors.DeadlineExceeded):
+                await stream.next(timeout_s=0.3)
+        with pytest.raises(errors.Aborted) as caught:
+            await old.next(timeout_s=5)
+        assert caught.value.reason == "STREAM_REPLACED"
+
+    with_client(server.url, use)
+
+
+class Judged(Trajectories):
+    """A stream whose policy version moves on after its batches were sent."""
+
+    def __init__(self, batches):
+        super().__init__(batches)
+        self.nacked: list[tuple[int, str]] = []
+        self.version = 5
+
+    def AckTrajectories(self, request, context):
+        answer = super().AckTrajectories(request, context)
+        answer.policy_version = self.version
+        return answer
+
+    def NackTrajectories(self, request, context):
+        self.nacked += [(one, request.reason) for one in request.batch_ids]
+        return pb.NackTrajectoriesResponse()
+
+
+def test_what_the_filter_drops_is_told_and_acknowledged_and_what_became_stale_is_given_back(stack):
+    stale, dropped, kept = batch(1), batch(2), batch(3)
+    for one, version in ((stale, 3), (kept, 5)):
+        one.policy_version = 4
+        for trajectory in one.trajectories:
+            trajectory.policy_version_min = trajectory.policy_version_max = version
+    dropped.dropped_reason = "zero_variance"
+    service = Judged([stale, dropped, kept])
+    server = serve(stack, service)
+    told = []
+
+    async def use(client):
+        rule = polar_mesh.Filter(staleness_max=1)
+        async with client.stream("trainer", filter=rule, on_dropped=told.append) as stream:
+            assert (await stream.next(timeout_s=10)).batch_id == 3
+            assert stream.policy_version == 5
+            assert stream.dropped == {"zero_variance": 1}
+
+    with_client(server.url, use)
+    assert service.nacked == [(1, "stale at hand-over")]
+    assert service.acked == {2}
+    assert [one.batch_id for one in told] == [2]
+
+
+class Policy(PolicyServiceServicer):
+    """Pauses and resumes, as told."""
+
+    def __init__(self):
+        self.told = []
+
+    def register(self, server):
+        add_PolicyServiceServicer_to_server(self, server)
+
+    def Pause(self, request, context):
+        self.told.append((request.mode, request.timeout.seconds))
+        return policy_pb.PauseResponse(policy={"pause_id": request.pause_id})
+
+    def Resume(self, request, context):
+        self.told.append((request.policy_version, request.weight_version))
+        return policy_pb.ResumeResponse()
+
+    def PublishVersion(self, request, context):
+        return policy_pb.PublishVersionResponse(policy={"policy_version": request.policy_version})
+
+
+def test_a_pause_ends_with_the_block_and_names_the_weights_unless_it_raises(stack):
+    service = Policy()
+    server = serve(stack, service)
+
+    async def use():
+        async with aio.PolicyClient(server.url) as policy:
+            assert (await policy.publish_version(4, "step-4")).policy_version == 4
+            async with policy.paused("abort_and_retry", timeout_s=7) as pause:
+                pause.publish(5, "step-5")
+            with pytest.raises(KeyError):
+                async with policy.paused() as pause:
+                    pause.publish(6)
+                    raise KeyError
+
+    asyncio.run(use())
+    assert service.told == [
+        (PAUSE_MODE_ABORT_AND_RETRY, 7),
+        (5, "step-5"),
+        (PAUSE_MODE_DRAIN, 60),
+        (0, ""),
+    ]

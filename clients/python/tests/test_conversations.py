@@ -1,0 +1,75 @@
+"""Conversations of a session from its calls, where the harness does not send thinking back."""
+
+from __future__ import annotations
+
+import pytest
+
+from polar_mesh.export.conversations import conversations
+
+TURNS = 4
+
+
+def session(reply_of, sent_back_of):
+    """The lines of one conversation: how turn i's reply was recorded, and how it stands in later requests."""
+    lines = []
+    history = [{"role": "user", "content": "Go on."}]
+    for turn in range(TURNS):
+        common = {"call_id": f"c{turn}", "end_seq": turn, "role": "main", "trainable": True, "tools": None}
+        line = {**common, "finish_reason": "stop", "messages": list(history), "reply": reply_of(turn)}
+        lines.append(line)
+        history += [sent_back_of(turn), {"role": "user", "content": f"And then {turn}?"}]
+    return lines
+
+
+def said(turn, **more):
+    return {"role": "assistant", "content": f"answer {turn}", **more}
+
+
+def parsed(turn):
+    return said(turn, reasoning_content=f"thinks {turn}")
+
+
+def in_the_text(turn):
+    return {"role": "assistant", "content": f"<think>thinks {turn}</think>\n\nanswer {turn}"}
+
+
+def calling(turn, **more):
+    call = {"id": f"t{turn}", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    return {"role": "assistant", "tool_calls": [call], **more}
+
+
+@pytest.mark.parametrize(
+    ("reply_of", "sent_back_of"),
+    [
+        (parsed, parsed),
+        (parsed, said),
+        (in_the_text, in_the_text),
+        (in_the_text, said),
+        (lambda turn: calling(turn, content="", reasoning="thinks"), lambda turn: calling(turn, content=None)),
+    ],
+)
+def test_a_conversation_is_one_with_each_reply_as_it_was_sampled(reply_of, sent_back_of):
+    (found,) = conversations(session(reply_of, sent_back_of))
+    replies = [one for one in found.messages if one["role"] == "assistant"]
+    sampled = [one["reply"] for one in session(reply_of, sent_back_of)]
+    assert found.call_id == f"c{TURNS - 1}"
+    assert [one["content"] for one in replies] == [one["content"] for one in sampled]
+    assert [one["reasoning_content"] for one in replies] == [
+        one.get("reasoning_content") or one.get("reasoning") for one in sampled
+    ]
+
+
+def test_another_answer_is_another_conversation():
+    lines = session(parsed, said)
+    other = {**lines[1], "call_id": "other", "end_seq": TURNS, "reply": said("of another kind")}
+    found = conversations([*lines, other])
+    assert [one.call_id for one in found] == [f"c{TURNS - 1}", "other"]
+    # What both go on from is the same, thinking included.
+    assert [one.messages[1]["reasoning_content"] for one in found] == ["thinks 0"] * 2
+
+
+def test_the_last_of_equal_answers_stands_for_them():
+    lines = session(parsed, said)[:1]
+    again = {**lines[0], "call_id": "again", "end_seq": 1, "reply": said(0, reasoning_content="thinks anew")}
+    (found,) = conversations([*lines, again])
+    assert (found.call_id, found.messages[-1]["reasoning_content"]) == ("again", "thinks anew")

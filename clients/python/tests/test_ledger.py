@@ -1,0 +1,85 @@
+"""What a stream gives out: once, unless there is a reason for giving it out again."""
+
+from __future__ import annotations
+
+from support import batch
+
+from polar_mesh import Filter
+from polar_mesh.ledger import Books
+
+
+def message(batch_id, nacks=0):
+    one = batch(batch_id)
+    one.nack_count = nacks
+    return one
+
+
+def test_what_is_held_or_acknowledged_is_not_given_out_again():
+    books = Books()
+    assert books.take(message(3))
+    assert not books.take(message(3))
+    books.acked([3], floor=2)
+    assert not books.take(message(3))
+
+
+def test_what_was_put_back_is_given_out_once_more():
+    books = Books()
+    assert books.take(message(3))
+    books.put_back(3)
+    assert books.take(message(3))
+
+
+def test_what_was_given_back_comes_again_when_the_server_knows_of_it():
+    books = Books()
+    assert books.take(message(3))
+    books.nacked([3])
+    assert not books.take(message(3)), "sent before the server knew"
+    assert books.take(message(3, nacks=1))
+    assert not books.take(message(3, nacks=1)), "once"
+
+
+def test_what_another_process_gave_back_comes_again_though_it_is_held():
+    books = Books()
+    assert books.take(message(3))
+    assert books.take(message(3, nacks=1))
+
+
+def test_a_seek_makes_everything_new():
+    books = Books()
+    books.take(message(3))
+    books.acked([3], floor=3)
+    books.sought(0)
+    books.take(message(4))
+    books.sought(1)
+    assert books.take(message(3))
+    assert books.take(message(4))
+    books.sought(1)
+    assert not books.take(message(4))
+
+
+def test_the_set_of_acknowledged_ids_does_not_grow_behind_the_floor():
+    books = Books()
+    for batch_id in range(1, 1000):
+        books.take(message(batch_id))
+        books.acked([batch_id], floor=batch_id)
+    assert not books._acked and not books._held
+
+
+def test_a_filter_sees_what_has_become_stale_since_it_was_sent():
+    one = batch(3)
+    one.policy_version = 5
+    one.trajectories[0].policy_version_min = 4
+    one.trajectories[1].policy_version_min = 5
+    assert not Filter(staleness_max=1).is_stale(one, 5)
+    assert Filter(staleness_max=1).is_stale(one, 6)
+    assert not Filter(staleness_max=2).is_stale(one, 6)
+    assert not Filter().is_stale(one, 99)
+    del one.trajectories[0].traces[:]
+    assert not Filter(staleness_max=1).is_stale(one, 6), "without traces it is dropped already"
+
+
+def test_a_filter_says_what_it_was_given():
+    rules = Filter(staleness_max=0, usable_fraction_min=0.5, drop_zero_variance=True).message()
+    assert rules.HasField("staleness_max") and rules.staleness_max == 0
+    assert not rules.HasField("policy_span_max")
+    assert (rules.usable_fraction_min, rules.drop_zero_variance) == (0.5, True)
