@@ -1,0 +1,104 @@
+// The readers in Go and Rust, built and run against a real reconstructor: `npm run test:readers`.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { startServer } from '../../services/common/server.ts';
+import { startNats } from '../support/nats.ts';
+import type { ReadBatch } from '../support/read-batch.ts';
+import { readWithGrpcJs } from '../support/readers.ts';
+import { Mesh, startReconstructor } from '../support/reconstructor.ts';
+import { isInstalled, READERS, readWith } from './programs.ts';
+
+const BUILD_MS = 600_000;
+const SOURCE_LINES_MAX = 100;
+const GROUPS = [
+  { taskId: 't0', ids: 3, sessions: 1 },
+  { taskId: 't1', ids: 1_000, sessions: 3 },
+  { taskId: 't2', ids: 50_000, sessions: 2 },
+];
+
+for (const { language, tool, source, build } of READERS) {
+  const why = isInstalled(tool) ? '' : ` (left out: there is no ${tool} on PATH)`;
+  describe(`reader in ${language}${why}`, function () {
+    this.timeout(BUILD_MS);
+    let program: string;
+    before(async function () {
+      if (why !== '') this.skip();
+      program = await build();
+    });
+
+    it(`is one file of fewer than ${SOURCE_LINES_MAX} lines`, () => {
+      const text = readFileSync(join(import.meta.dirname, '../..', source), 'utf8');
+      expect(text.split('\n').length).to.be.lessThan(SOURCE_LINES_MAX);
+    });
+
+    it('reads and acknowledges what another client reads, and goes on from there', async () => {
+      await using nats = await startNats();
+      const mesh = await Mesh.open(nats.url);
+      try {
+        for (const { taskId, ids, sessions } of GROUPS) await mesh.announceTrace(taskId, ids, sessions);
+        await using reconstructor = await startReconstructor(nats.url);
+        const { url } = reconstructor;
+        const read = await readWithGrpcJs({ url, consumer: 'other', batches: GROUPS.length, taskId: '' });
+        const expected = read.map(told);
+        expect(await readWith(program, [url, 'mine', '2'])).to.deep.equal(expected.slice(0, 2));
+        // The third was sent to the first run as well, which ended before it took it.
+        const again = expected.slice(2).map((line) => line.replace('redelivered false', 'redelivered true'));
+        expect(await readWith(program, [url, 'mine', '1'])).to.deep.equal(again);
+        const { consumers } = await reconstructor.client.listConsumers({});
+        expect(consumers.map(({ pending }) => pending)).to.deep.equal([0n, 0n]);
+      } finally {
+        await mesh.close();
+      }
+    });
+
+    it('sends the access token that it is given', async () => {
+      const seen: (string | null)[] = [];
+      const server = await startServer({
+        host: '127.0.0.1',
+        port: 0,
+        services: [TrajectoryService.typeName],
+        routes: (router) => {
+          router.service(TrajectoryService, {
+            async *streamTrajectories(_, { requestHeader }) {
+              seen.push(requestHeader.get('authorization'));
+              yield { batch: { batchId: 1n } };
+            },
+            ackTrajectories(_, { requestHeader }) {
+              seen.push(requestHeader.get('authorization'));
+              return {};
+            },
+          });
+        },
+      });
+      try {
+        await readWith(program, [`http://127.0.0.1:${server.port}`, 'mine', '1'], { POLAR_TOKEN: 'secret' });
+      } finally {
+        await server.close();
+      }
+      expect(seen).to.deep.equal(['Bearer secret', 'Bearer secret']);
+    });
+
+    it('ends with what is wrong where nobody listens', async () => {
+      const failed = await readWith(program, ['http://127.0.0.1:9', 'mine', '1']).catch(
+        (error: { readonly code: number; readonly stderr: string }) => error,
+      );
+      expect(failed).to.have.property('code', 1);
+      expect(failed)
+        .to.have.property('stderr')
+        .that.match(/refused|connect/i);
+    });
+  });
+}
+
+/** The line that a reader prints of a batch. */
+function told({ batch_id, task_id, group_id, trajectories, redelivered }: ReadBatch): string {
+  const traces = trajectories.flatMap((one) => one.traces);
+  const ids = traces.reduce((sum, one) => sum + one.prompt_ids.length + one.response_ids.length, 0);
+  const trained = traces.reduce((sum, one) => sum + one.loss_mask.reduce((all, mask) => all + mask, 0), 0);
+  return (
+    `batch ${batch_id}: task ${task_id}, group ${group_id}, ${trajectories.length} sessions, ` +
+    `${traces.length} traces, ${ids} ids, ${trained} trained, redelivered ${redelivered}`
+  );
+}
