@@ -2,6 +2,7 @@
 //   node tools/setup.mjs start    what `npm start` needs
 //   node tools/setup.mjs test     what `npm test` needs, too
 //   node tools/setup.mjs deploy   what `npm run test:deploy` needs
+//   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch and TRL, 1.6 GB
 // Each step looks first and does nothing when it is done; all together then take well under a second.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -112,6 +113,19 @@ async function conformance() {
   await once(stamp, files, () => run('coding CLIs for the tests (1.7 GB)', node, [install]));
 }
 
+/** The trainers' Python environment. */
+async function trainers() {
+  const install = join(root, 'test/trainers/install.ts');
+  const files = [
+    'examples/train_cpu/requirements.txt',
+    'test/trainers/environment.ts',
+    'test/engines/setup/python.ts',
+    'test/engines/setup/torch-without-cuda.py',
+  ];
+  const stamp = join(cacheDir, 'trainers', '.setup-stamp');
+  await once(stamp, files, () => run('torch and TRL (1.6 GB)', node, [install]));
+}
+
 /** Debian packages, where this may install them; POLAR_SETUP_SYSTEM=0 leaves the system alone. */
 async function systemPackages(packages) {
   const missing = packages.filter(({ binary }) => !onPath(binary));
@@ -152,7 +166,13 @@ const DEPLOY_SYSTEM = [
   { binary: 'docker-compose', name: 'docker-compose', effect: 'docker compose, its successor, is needed' },
 ];
 
-const PROFILES = { start: SYSTEM, test: TEST_SYSTEM, deploy: DEPLOY_SYSTEM };
+const TRAINERS_SYSTEM = [
+  ...SYSTEM,
+  { binary: 'gcc', name: 'gcc', effect: 'torch cannot be had without CUDA libraries' },
+  { binary: 'readelf', name: 'binutils', effect: 'torch cannot be had without CUDA libraries' },
+];
+
+const PROFILES = { start: SYSTEM, test: TEST_SYSTEM, deploy: DEPLOY_SYSTEM, trainers: TRAINERS_SYSTEM };
 
 async function natsServer() {
   if (process.env.POLAR_NATS_URL !== undefined || findNatsServer() !== undefined) return;
@@ -177,13 +197,15 @@ async function main(profile) {
     throw new Error(`unknown profile ${profile}: ${Object.keys(PROFILES).join(', ')}`);
   }
   checkVersions();
+  const system = systemPackages(packages);
+  const more = { test: conformance, trainers: () => system.then(trainers) };
   const steps = [
     npmPackages()
       .then(() => harness('pi'))
-      .then(() => profile === 'test' && conformance()),
-    systemPackages(packages),
+      .then(() => more[profile]?.()),
+    system,
     natsServer(),
-    ...(profile === 'start' ? [] : [pythonPackages()]),
+    ...(['start', 'trainers'].includes(profile) ? [] : [pythonPackages()]),
   ];
   const failures = (await Promise.allSettled(steps)).filter(({ status }) => status === 'rejected');
   if (failures.length > 0) throw new Error(failures.map(({ reason }) => reason.message).join('\nsetup: '));

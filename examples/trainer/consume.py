@@ -4,8 +4,8 @@
     python examples/trainer/consume.py --max-batches 1
 
 With the mesh of `npm start` running it prints one block a group and ends after `--max-batches` of them; without that
-option it runs until Ctrl-C. The step here sums the policy-gradient weights of the trained tokens, where a trainer
-would run its optimizer. A group is acknowledged after its step: what a killed trainer held comes again at its next
+option it runs until Ctrl-C. The step here sums what the trained tokens of the group count, where a trainer would run
+its optimizer. A group is acknowledged after its step: what a killed trainer held comes again at its next
 start, with "redelivered".
 """
 
@@ -17,32 +17,15 @@ import os
 
 import numpy as np
 
-from polar_mesh import Batch, Client, Trajectory
+from polar_mesh import Client, Trajectory, rewards
 
 
-def leave_one_out(rewards: np.ndarray) -> np.ndarray:
-    """Each reward minus the mean of the group's others; NaN where there is no reward or nothing to compare with.
-
-    rewards: float64[S], NaN = none. Returns float64[S].
-    """
-    there = ~np.isnan(rewards)
-    count = there.sum()
-    if count < 2:
-        return np.full_like(rewards, np.nan)
-    others = (np.nansum(rewards) - rewards) / (count - 1)
-    return rewards - others
-
-
-def optimizer_step(batch: Batch, advantages: np.ndarray) -> tuple[int, float]:
-    """Returns the trained tokens and the sum of advantage x log-probability over them."""
+def optimizer_step(samples: list[rewards.Sample]) -> tuple[int, float]:
+    """Returns the trained tokens and the sum of weight x advantage x log-probability over them."""
     tokens, objective = 0, 0.0
-    for trajectory, advantage in zip(batch.trajectories, advantages):
-        if np.isnan(advantage):
-            continue
-        for trace in trajectory.traces:
-            trained = trace.loss_mask.astype(bool)
-            tokens += int(trained.sum())
-            objective += float(advantage * trace.logprobs[trained].sum(dtype=np.float64))
+    for one in samples:
+        tokens += int(np.count_nonzero(one.weights))
+        objective += float((one.weights * one.advantages * one.trace.logprobs).sum(dtype=np.float64))
     return tokens, objective
 
 
@@ -63,8 +46,8 @@ def describe(trajectory: Trajectory, advantage: float) -> str:
 def consume(client: Client, consumer: str, task_id: str | None, max_batches: int | None) -> None:
     with client.stream(consumer, task_id=task_id) as stream:
         for batch in itertools.islice(stream, max_batches):
-            advantages = leave_one_out(batch.rewards)
-            tokens, objective = optimizer_step(batch, advantages)
+            advantages = rewards.leave_one_out(rewards.outcome_rewards(batch.trajectories))
+            tokens, objective = optimizer_step(rewards.samples([batch.trajectories]))
             batch.ack()
             again = ", redelivered" if batch.redelivered else ""
             print(f"batch {batch.batch_id}: task {batch.task_id}, group {batch.group_id}{again}")

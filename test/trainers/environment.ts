@@ -1,0 +1,31 @@
+// The Python environment of trainers: torch, transformers and TRL, without a GPU's libraries.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type PythonPackages, pythonWith } from '../engines/setup/python.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const REQUIREMENTS = join(ROOT, 'examples/train_cpu/requirements.txt');
+
+/** What torch asks for and a CPU has no use of: 4 GB. */
+const GPU = [
+  'cuda-bindings',
+  'cuda-toolkit',
+  'nvidia-cudnn-cu13',
+  'nvidia-cusparselt-cu13',
+  'nvidia-nccl-cu13',
+  'nvidia-nvshmem-cu13',
+  'triton',
+];
+
+const packages = (): PythonPackages => ({
+  // Beside the engines, as it is no engine.
+  name: '../trainers',
+  packages: readFileSync(REQUIREMENTS, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#')),
+  overrides: GPU.map((name) => `${name}; sys_platform == 'never'`),
+  afterwards: join(ROOT, 'test/engines/setup/torch-without-cuda.py'),
+});
+
+/** Its python; made at the first call. */
+export const trainersPython = (): Promise<string> => pythonWith(packages());
