@@ -37,7 +37,7 @@ export class Trainer {
   readonly #known = new Set<string>();
 
   constructor(url: string, file: string, random: () => number) {
-    this.#client = createServiceClient(TrajectoryService, url, TRAJECTORY_READ_BYTES_MAX);
+    this.#client = createServiceClient(TrajectoryService, url, { readMaxBytes: TRAJECTORY_READ_BYTES_MAX });
     this.#file = file;
     this.#random = random;
   }

@@ -1,9 +1,10 @@
 // The whole way on real input: the calculator task, the real pi CLI in a bubblewrap sandbox, tokens recorded by the
 // proxy, traces rebuilt and graded, read by a Python trainer.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
@@ -14,6 +15,7 @@ import {
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
+import { polar } from '../support/cli.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { compareReaders } from '../support/readers.ts';
 import { waitForEnd } from '../support/tasks.ts';
@@ -40,6 +42,18 @@ async function lawsHold(mesh: Mesh, session: Session): Promise<string> {
   }
 }
 
+interface Message {
+  readonly role: string;
+  readonly tool_calls?: readonly { readonly function: { readonly name: string } }[];
+}
+
+/** What of a row is looked at here. */
+interface Row {
+  readonly reward?: number;
+  readonly messages?: readonly Message[];
+  readonly prompt?: readonly Message[];
+}
+
 for (const engine of ['sglang', 'vllm'] as const) {
   describe(`the calculator task with pi and ${engine}`, function () {
     this.timeout(240_000);
@@ -54,6 +68,15 @@ for (const engine of ['sglang', 'vllm'] as const) {
       sessions = await waitForEnd(rollout, spec.taskId, 180_000);
     });
     after(() => mesh?.[Symbol.asyncDispose]());
+
+    const exported = async (what: string, rule: readonly string[], at: readonly string[]): Promise<Row[]> => {
+      const folder = join(mesh.folder, what);
+      const args = ['-m', 'polar_mesh.export', folder, '--what', what, '--task', `calculator-${engine}`];
+      const env = { ...process.env, PYTHONPATH: join(ROOT, 'clients/python/src') };
+      await run(join(ROOT, '.venv/bin/python'), [...args, ...rule, ...at], { env });
+      const lines = readFileSync(join(folder, 'part-00000.jsonl'), 'utf8').trim().split('\n');
+      return lines.map((line) => JSON.parse(line) as Row);
+    };
 
     it('ends every session with a graded trajectory; some solve the task and some do not', () => {
       for (const session of sessions) {
@@ -78,6 +101,21 @@ for (const engine of ['sglang', 'vllm'] as const) {
       for (const session of sessions) {
         expect(await lawsHold(mesh, session)).to.contain('all laws hold');
       }
+    });
+
+    it('passes an audit, and becomes SFT rows and preference pairs', async () => {
+      const at = ['--rollout-url', mesh.schedulerUrl, '--trajectory-url', mesh.reconstructorUrl];
+      const { code, stdout } = await polar(['audit', `calculator-${engine}`, ...at]);
+      expect(stdout).to.contain('every sampled token is accounted for');
+      expect(code).to.equal(0);
+      const [row] = await exported('sft', ['--reward-min', '1'], at);
+      expect(row?.reward).to.equal(1);
+      const roles = row?.messages?.map(({ role }) => role);
+      expect(roles?.slice(0, 3)).to.deep.equal(['system', 'user', 'assistant']);
+      expect(row?.messages?.[2]?.tool_calls?.[0]?.function.name).to.be.a('string');
+      const [pair] = await exported('preference', [], at);
+      expect(pair).to.include({ chosen_reward: 1, rejected_reward: 0 });
+      expect(pair?.prompt?.map(({ role }) => role).slice(0, 2)).to.deep.equal(['system', 'user']);
     });
 
     it('reaches Python, grpc-js and curl as the same bytes', async () => {

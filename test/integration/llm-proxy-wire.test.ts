@@ -43,7 +43,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 const never = (): AbortSignal => new AbortController().signal;
 const text = async (connections: Connections, signal = never()): Promise<string> =>
-  (await (await connections.send(REQUEST, [], signal)).whole(1_000)).toString();
+  (await connections.send(REQUEST, [], signal)).whole(1_000, (body) => body.toString());
 
 describe('connections to an engine', () => {
   it('are used again, and by several calls at once only each for itself', async () => {
@@ -152,7 +152,7 @@ describe('connections to an engine', () => {
     );
     using connections = server.connections();
     const answer = await connections.send(REQUEST, [], never());
-    expect(await answer.whole(1_000).catch((error: Error) => error)).to.be.instanceof(RangeError);
+    expect(await answer.whole(1_000, String).catch((error: Error) => error)).to.be.instanceof(RangeError);
     answer.close();
   });
 });

@@ -1,13 +1,14 @@
 """Reads batches with the Python client, acknowledges them, prints them as JSON: ids as integers, floats as hex bits.
 
-usage: python-reader.py URL CONSUMER COUNT TASK_ID
+usage: python-reader.py threads|aio URL CONSUMER COUNT TASK_ID
 """
 
+import asyncio
 import json
 import struct
 import sys
 
-from polar_mesh import Batch, Client, Trajectory
+from polar_mesh import Batch, Client, Trajectory, aio
 
 
 def trajectory(one: Trajectory) -> dict:
@@ -45,8 +46,23 @@ def read(batch: Batch) -> dict:
     }
 
 
-url, consumer, count, task_id = sys.argv[1:]
-with Client(trajectory_url=url) as client, client.stream(consumer, task_id=task_id) as stream:
-    batches = [stream.next(timeout_s=60) for _ in range(int(count))]
-    stream.ack(batches)
-    json.dump([read(batch) for batch in batches], sys.stdout)
+async def read_with_aio(url: str, consumer: str, count: int, task_id: str) -> list[Batch]:
+    async with aio.Client(trajectory_url=url) as client, client.stream(consumer, task_id=task_id) as stream:
+        batches = [await stream.next(timeout_s=60) for _ in range(count)]
+        await stream.ack(batches)
+        return batches
+
+
+def read_with_threads(url: str, consumer: str, count: int, task_id: str) -> list[Batch]:
+    with Client(trajectory_url=url) as client, client.stream(consumer, task_id=task_id) as stream:
+        batches = [stream.next(timeout_s=60) for _ in range(count)]
+        stream.ack(batches)
+        return batches
+
+
+kind, url, consumer, count, task_id = sys.argv[1:]
+if kind == "aio":
+    batches = asyncio.run(read_with_aio(url, consumer, int(count), task_id))
+else:
+    batches = read_with_threads(url, consumer, int(count), task_id)
+json.dump([read(batch) for batch in batches], sys.stdout)

@@ -1,4 +1,5 @@
-// The same batches through three readers that share no code: the Python client, @grpc/grpc-js, curl with Connect JSON.
+// The same batches through readers that share no code: the Python client (with threads and with asyncio), @grpc/grpc-js,
+// curl with Connect JSON.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -26,7 +27,7 @@ interface Reading extends Required<ReadOptions> {
 
 /**
  * Reads and acknowledges the first batches of the TrajectoryService at `url` with each reader, as the consumers
- * `<consumerPrefix>-python`, `-grpcjs` and `-curl`; throws unless all three saw the same, ids, masks and logprobs bit
+ * `<consumerPrefix>-python`, `-aio`, `-grpcjs` and `-curl`; throws unless all of them saw the same, ids, masks and logprobs bit
  * for bit. Answers with what they saw.
  */
 export async function compareReaders(
@@ -40,20 +41,25 @@ export async function compareReaders(
     url,
     consumer: `${consumerPrefix}-${name}`,
   });
-  const [fromPython, fromGrpcJs, fromCurl] = await Promise.all([
+  const [fromPython, fromAio, fromGrpcJs, fromCurl] = await Promise.all([
     readWithPython(reading('python')),
+    readWithPython(reading('aio'), 'aio'),
     readWithGrpcJs(reading('grpcjs')),
     readWithCurl(reading('curl')),
   ]);
   expect(fromPython, 'batches').to.have.length(options.batches);
+  expect(fromAio, 'asyncio against Python').to.deep.equal(fromPython);
   expect(fromGrpcJs, '@grpc/grpc-js against Python').to.deep.equal(fromPython);
   expect(fromCurl, 'curl against Python').to.deep.equal(fromPython);
   return fromPython;
 }
 
-export async function readWithPython({ url, consumer, batches, taskId }: Reading): Promise<ReadBatch[]> {
+export async function readWithPython(
+  { url, consumer, batches, taskId }: Reading,
+  kind: 'threads' | 'aio' = 'threads',
+): Promise<ReadBatch[]> {
   const script = join(import.meta.dirname, 'python-reader.py');
-  const { stdout } = await run(python, [script, url, consumer, String(batches), taskId], {
+  const { stdout } = await run(python, [script, kind, url, consumer, String(batches), taskId], {
     env: { ...process.env, PYTHONPATH: join(root, 'clients', 'python', 'src') },
     maxBuffer: 1024 ** 3,
     timeout: 90_000,

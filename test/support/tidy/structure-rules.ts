@@ -15,7 +15,7 @@ const TOP_FILES = ['main.ts', 'config.ts', 'context.ts', 'service.ts', 'events.t
 const FOLDERS = ['routes', 'consumers', 'domain'] as const;
 
 /** Commands of a service that are run on their own. */
-const EXTRA_FILES = new Set(['services/harness-executor/install.ts']);
+const EXTRA_FILES = new Set(['services/harness-executor/install.ts', 'services/reconstructor/rebuild.ts']);
 
 /** All six services have the same files and folders at the top. */
 export const sameLayout: Rule = ({ files }) =>

@@ -66,11 +66,13 @@ const SYNONYMS: readonly (readonly [RegExp, string])[] = [
   [/\b(subscriber_?(?:id|name)?)\b/i, 'consumer'],
 ];
 
-/** Code, protos and clients speak one vocabulary. Engine adapters read names that are not ours. */
+/** Code, protos and clients speak one vocabulary. What adapts to engines and trainers has names that are not ours. */
 export const noSynonyms: Rule = (tree) => {
   const files = tree.files.filter(
     (file) =>
-      /^(proto|services|clients)\//.test(file) && isSource(file) && !/\/(engines|dialects)\//.test(file),
+      /^(proto|services|clients)\//.test(file) &&
+      isSource(file) &&
+      !/\/(engines|dialects|bridges|trainers)\//.test(file),
   );
   return SYNONYMS.flatMap(([pattern, word]) =>
     matches(tree, files, pattern, (found) => `${found}: the word is ${word}`),
