@@ -24,7 +24,8 @@ def optimizer_step(batches: list[Batch], step_s: float) -> str:
 
 def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float) -> None:
     taken: list[Batch] = []
-    with client.stream(consumer) as stream:
+    # A step needs all of its batches at once.
+    with client.stream(consumer, max_unacked=max(16, batches_a_step)) as stream:
         for batch in stream:
             print(f"batch {batch.batch_id} {batch.delivery_count} {batch.redelivered}", flush=True)
             if batch in journal:

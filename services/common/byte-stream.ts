@@ -112,5 +112,10 @@ async function write(
   stream.write(prefix);
   for (const part of parts) stream.write(part);
   stream.uncork();
-  if (stream.writableNeedDrain) await once(stream, 'drain', { signal });
+  if (!stream.writableNeedDrain) return;
+  await once(stream, 'drain', { signal }).catch((error: unknown) => {
+    // Its own error does not say why.
+    signal.throwIfAborted();
+    throw error;
+  });
 }

@@ -39,13 +39,14 @@ const WARNING = pino.levels.values['warn'] ?? 0;
 /** Where it is set, pino says of which level a line is. */
 const METADATA: unique symbol = Symbol.for('pino.metadata');
 
-/** Standard output. What waits goes out at the end of the process, too. */
+const STANDARD_OUTPUT = new Lines(1);
+
+/** What waits goes out at the end of the process, too. */
 class Output implements DestinationStream {
   readonly [METADATA] = true;
-  readonly #lines = new Lines(1);
   lastLevel = 0;
 
   write(line: string): void {
-    this.#lines.add(line, this.lastLevel >= WARNING);
+    STANDARD_OUTPUT.add(line, this.lastLevel >= WARNING);
   }
 }

@@ -99,6 +99,17 @@ describe('reconstructor: consumers', () => {
     });
   });
 
+  it('puts one batch into a message for who does not ask for more, also where batches hold no ids', async () => {
+    const ids: number[] = [];
+    for (const task of ['none-a', 'none-b', 'none-c']) ids.push(await mesh.announce({ taskId: task }));
+    const trainer = open();
+    for (const id of ids) {
+      let message = await trainer.message();
+      while (message.batch === undefined) message = await trainer.message();
+      expect([Number(message.batch.batchId), message.more.length]).to.deep.equal([id, 0]);
+    }
+  });
+
   describe('nack', () => {
     it('brings a batch again after the delay, marked, with what was said', async () => {
       const ids = await announce(2);
@@ -120,8 +131,8 @@ describe('reconstructor: consumers', () => {
     it('holds across the end of the stream and of the reconstructor', async () => {
       const ids = await announce(2);
       await open().batches(2);
-      await nack([ids[0]!], 1_500);
       const nackedAt = Date.now();
+      await nack([ids[0]!], 1_500);
       await one[Symbol.asyncDispose]();
       one = await startReconstructor(nats.url);
       const trainer = open();
@@ -146,6 +157,19 @@ describe('reconstructor: consumers', () => {
   describe('seek', () => {
     const seek = async (to: Parameters<typeof one.client.seekConsumer>[0]['to']) =>
       await one.client.seekConsumer({ consumer, to: to! });
+
+    it('is told by every message that comes after it', async () => {
+      const [id] = await announce(1);
+      const trainer = open();
+      await trainer.batches(1);
+      await seek({ case: 'batchId', value: BigInt(id!) });
+      while ((await trainer.message()).batch === undefined);
+      await mesh.publishVersion(70);
+      const progress = await trainer.message();
+      expect(progress).to.deep.include({ policyVersion: 70n, seeks: 1n });
+      const late = open();
+      expect((await late.message()).seeks, 'the first message of a stream').to.equal(1n);
+    });
 
     it('goes back in an open stream; what came before is marked', async () => {
       const ids = await announce(3);
@@ -219,6 +243,13 @@ describe('reconstructor: consumers', () => {
     expect(other.fields[0]).to.include({ field: 'batch_ids' });
     await ack(second!);
     await ack(second!);
+    for (const none of [0n, BigInt(second!) + 1n, 2n ** 64n - 1n]) {
+      const batchIds = [BigInt(second!), none];
+      const acked = await refused(one.client.ackTrajectories({ consumer, batchIds }));
+      expect(acked, `${none}`).to.include({ reason: 'INVALID_REQUEST' });
+      const nacked = await refused(one.client.nackTrajectories({ consumer, batchIds }));
+      expect(nacked, `${none}`).to.include({ reason: 'INVALID_REQUEST' });
+    }
   });
 
   describe('shared', () => {

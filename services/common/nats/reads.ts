@@ -156,7 +156,7 @@ class Connection {
 
   /** An answer that is late means a connection that is broken. */
   #look(): void {
-    const [oldest] = this.#waiting.values();
+    const oldest = this.#incoming?.waiting ?? this.#waiting.values().next().value;
     if (oldest !== undefined && oldest.lateMs > performance.now()) return;
     if (oldest !== undefined) this.#socket.destroy();
     clearInterval(this.#looks);

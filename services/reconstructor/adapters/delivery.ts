@@ -133,6 +133,7 @@ async function forget({ parts, request, signal }: Work, batchId: bigint): Promis
 /** With those behind it that are there already, as far as the request lets them into one message. */
 function packed({ request, ahead }: Work, first: Resolved): Resolved[] {
   const all = [first];
+  if (request.messageTokens === 0) return all;
   let tokens = first.tokens;
   for (let last = first; all.length < MESSAGE_BATCHES_MAX; ) {
     const next = ahead.peek(last.batchId);

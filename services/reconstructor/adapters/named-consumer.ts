@@ -3,7 +3,7 @@ import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { UNACKED_BATCHES_MAX } from '../../common/limits.ts';
-import { CONSUMER_PATTERN, neverSent, unackedOf } from '../domain/cursor.ts';
+import { CONSUMER_PATTERN, inSentRange, neverSent, unackedOf } from '../domain/cursor.ts';
 import type { StreamParts } from './delivery.ts';
 
 /** Changes the cursor of a consumer that is there. Throws NOT_FOUND, and what `change` throws. */
@@ -37,7 +37,10 @@ export function checkCount(method: string, batchIds: readonly bigint[]): void {
   ]);
 }
 
-/** A consumer of one task is sent no other's batches: throws INVALID_REQUEST for one of those, NOT_FOUND. */
+/**
+ * A consumer of one task is sent no other's batches: throws INVALID_REQUEST for one of those, NOT_FOUND. Ids that no
+ * batch can have pass: the change that they are for refuses them.
+ */
 export async function checkTask(
   { cursors, trajectories }: Pick<StreamParts, 'cursors' | 'trajectories'>,
   consumer: string,
@@ -45,9 +48,12 @@ export async function checkTask(
   signal: AbortSignal,
 ): Promise<void> {
   checkName(consumer);
-  const cursor = cursors.known(consumer) ?? (await cursors.get(consumer, signal));
+  const known = cursors.known(consumer);
+  // What this process remembers may be older than what another one has sent.
+  const isRecent = known !== undefined && batchIds.every((batchId) => inSentRange(known, batchId));
+  const cursor = isRecent ? known : await cursors.get(consumer, signal);
   if (cursor === undefined || cursor.taskId === '') return;
-  for (const batchId of batchIds) {
+  for (const batchId of batchIds.filter((one) => inSentRange(cursor, one))) {
     // What waits for an acknowledgement is its own; else it was acknowledged before, or is nothing of it.
     if (unackedOf(cursor, batchId) !== undefined) continue;
     const stored = await trajectories.at(Number(batchId), signal);

@@ -26,8 +26,8 @@ export class Streams {
   }
 
   /**
-   * Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED. Throws INVALID_REQUEST or
-   * CONSUMERS_LIMIT before the first yield.
+   * Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED. Throws INVALID_REQUEST,
+   * CONSUMERS_LIMIT or STREAMS_LIMIT before the first yield.
    */
   async *open(request: StreamRequest, signal: AbortSignal): TrajectoryStream {
     const { log, policy } = this.#parts;
@@ -42,7 +42,7 @@ export class Streams {
     let reason: unknown;
     try {
       // Tells the caller that the stream is open.
-      yield undefined;
+      yield { batches: [], seeks: cursor.seeks };
       yield* withProgress(deliver(this.#parts, request, stream, ended), policy.changed);
     } catch (error) {
       reason = end.signal.aborted ? end.signal.reason : error;

@@ -143,7 +143,20 @@ const isSame = (a: Call, b: Call): boolean =>
   a.startSeq === b.startSeq &&
   a.endSeq === b.endSeq &&
   a.finishReason === b.finishReason &&
+  a.trainable === b.trainable &&
+  a.role === b.role &&
+  a.invalidToolCall === b.invalidToolCall &&
+  a.model === b.model &&
+  a.policyVersion === b.policyVersion &&
+  isSameRuns(a.policyRuns, b.policyRuns) &&
+  a.messages === b.messages &&
+  a.reply === b.reply &&
   Buffer.compare(bytesOf(a.logprobs), bytesOf(b.logprobs)) === 0;
+
+/** Runs begin where the one before them ends. */
+const isSameRuns = (a: readonly PolicyRun[], b: readonly PolicyRun[]): boolean =>
+  a.length === b.length &&
+  a.every(({ policyVersion, length }, i) => policyVersion === b[i]?.policyVersion && length === b[i].length);
 
 const bytesOf = (values: Float32Array | undefined): Uint8Array =>
   values === undefined

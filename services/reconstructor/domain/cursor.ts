@@ -106,11 +106,14 @@ export const sentEver = ({ sent, sentEver }: Cursor): bigint => (sent > sentEver
 export const unackedOf = (cursor: Cursor, batchId: bigint): UnackedBatch | undefined =>
   cursor.unacked.find((batch) => batch.batchId === batchId);
 
-/** Throws INVALID_REQUEST, naming the first id behind everything that was sent. */
+/** Whether a batch that was ever sent can have this id. */
+export const inSentRange = (cursor: Cursor, batchId: bigint): boolean =>
+  batchId > 0n && batchId <= sentEver(cursor);
+
+/** Throws INVALID_REQUEST, naming the first id that is none of a batch that was sent. */
 function checkSent(cursor: Cursor, batchIds: readonly bigint[]): void {
-  const last = sentEver(cursor);
-  const unknown = batchIds.find((batchId) => batchId > last);
-  if (unknown !== undefined) throw neverSent(unknown, `largest batch sent is ${last}`);
+  const unknown = batchIds.find((batchId) => !inSentRange(cursor, batchId));
+  if (unknown !== undefined) throw neverSent(unknown, `largest batch sent is ${sentEver(cursor)}`);
 }
 
 /** A batch of nobody, or of another consumer. */

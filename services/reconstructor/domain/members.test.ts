@@ -48,9 +48,11 @@ describe('members of a consumer', () => {
     for (let i = 0; i < CONSUMER_STREAMS_MAX; i++) {
       cursor = opened(cursor, { streamId: `s${i}`, shared: true }, 1000);
     }
-    expect(reasonOf(() => opened(cursor, { streamId: 'more', shared: true }, 1000))).to.equal(
-      'CONSUMERS_LIMIT',
-    );
+    const more = { streamId: 'more', shared: true };
+    expect(reasonOf(() => opened(cursor, more, STREAM_LOST_MS + 999))).to.equal('STREAMS_LIMIT');
+    const seenLater = seen(cursor, { streamId: 's7', shared: true }, 2000);
+    const left = opened(seenLater, more, STREAM_LOST_MS + 1000).members.map(({ streamId }) => streamId);
+    expect(left, 'those that died do not keep others out').to.deep.equal(['s7', 'more']);
   });
 
   it('are connected while they are seen', () => {

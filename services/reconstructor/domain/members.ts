@@ -10,7 +10,7 @@ import {
 import { PolarError } from '../../common/errors.ts';
 import { STREAM_PROGRESS_MS } from '../../common/limits.ts';
 
-/** Streams that share one consumer; above: CONSUMERS_LIMIT. */
+/** Streams that share one consumer; above: STREAMS_LIMIT. */
 export const CONSUMER_STREAMS_MAX = 64;
 /** A stream of a shared consumer that was not seen for so long is lost: its batches go to the others. */
 export const STREAM_LOST_MS = STREAM_PROGRESS_MS * 3;
@@ -21,14 +21,18 @@ export interface StreamRef {
   readonly shared: boolean;
 }
 
-/** A stream is opened: beside the others where all share, else in their place. Throws CONSUMERS_LIMIT. */
+/** A stream is opened: beside the others where all share, else in their place. Throws STREAMS_LIMIT. */
 export function opened(cursor: Cursor, { streamId, shared }: StreamRef, nowMs: number): Cursor {
   // It may have been written before, and the answer lost.
   if (find(cursor, streamId) !== undefined) return cursor;
   const next = clone(CursorSchema, cursor);
   if (!(shared && next.shared)) next.members = [];
   if (next.members.length >= CONSUMER_STREAMS_MAX) {
-    throw new PolarError('CONSUMERS_LIMIT', `${CONSUMER_STREAMS_MAX} streams share this consumer already`);
+    // Where all have died, none is left to see the others gone.
+    next.members = next.members.filter((member) => isConnected(member, nowMs));
+  }
+  if (next.members.length >= CONSUMER_STREAMS_MAX) {
+    throw new PolarError('STREAMS_LIMIT', `${CONSUMER_STREAMS_MAX} streams share this consumer already`);
   }
   next.shared = shared;
   next.lastMember++;
@@ -55,7 +59,10 @@ export function closed(cursor: Cursor, ...streamIds: string[]): Cursor {
 
 /** Streams that have been seen lately; one whose process was killed is not seen again. */
 export const connectedStreams = (cursor: Cursor, nowMs: number): number =>
-  cursor.members.filter((member) => nowMs - Number(member.seenMs) < STREAM_LOST_MS).length;
+  cursor.members.filter((member) => isConnected(member, nowMs)).length;
+
+const isConnected = ({ seenMs }: CursorMember, nowMs: number): boolean =>
+  nowMs - Number(seenMs) < STREAM_LOST_MS;
 
 /** The stream's own place. Throws STREAM_REPLACED, or STREAM_LAPSED where the others took it for lost. */
 export function memberOf(cursor: Cursor, { streamId, shared }: StreamRef): CursorMember {

@@ -1,8 +1,8 @@
-// Takes what every consumer has acknowledged out of the store, some days later: the group first, then what it names. A
-// sweep that is cut leaves unnamed blobs at most.
+// Takes what every consumer has acknowledged out of the store, some days later: the records first, then the group, then the
+// blobs that only it names. A sweep that is cut leaves such blobs at most.
 import type { Cursor, GroupReady } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
-import { asPolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import { SWEEP_FIRST_MS, SWEEP_PAUSE_MS } from '../../common/limits.ts';
 import type { StoredGroup } from '../adapters/trajectory-log.ts';
 import type { ReconstructorContext } from '../context.ts';
@@ -39,19 +39,26 @@ export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSi
     if (stored === undefined) return swept;
     last = stored.batchId;
     if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
-    const group = await stored.read(signal);
+    const group = await stored.read(signal).catch(unreadable);
+    if (group === undefined) continue;
     if (Number(group.readyMs) > beforeMs) return swept;
     // A consumer may have come, or have gone back, since they were read.
     cursors = await cursorsOf(parts, signal);
     if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
-    await store.removeGroup(stored.batchId, signal);
-    for (const sha256 of blobsOf(stored, group)) await store.removeBlob(sha256, signal);
     // A later attempt belongs to a later group.
     for (const { sessionId, attempt: last } of group.sessions) {
       for (let attempt = 1; attempt <= last; attempt++) await store.removeRecords(sessionId, attempt, signal);
     }
+    await store.removeGroup(stored.batchId, signal);
+    for (const sha256 of blobsOf(stored, group)) await store.removeBlob(sha256, signal);
     swept++;
   }
+}
+
+/** What will never be read does not hold up what is behind it. */
+function unreadable(error: unknown): undefined {
+  if (error instanceof PolarError && !error.retryable) return undefined;
+  throw error;
 }
 
 async function cursorsOf({ cursors }: SweepParts, signal: AbortSignal): Promise<Cursor[]> {

@@ -54,8 +54,11 @@ async function* parcels(
   message: StreamTrajectoriesRequest,
   signal: AbortSignal,
 ): AsyncGenerator<OpenParcel, void> {
+  let seeks = 0n;
   for await (const parcel of ctx.streams.open(requestOf(message), signal)) {
-    const { batches = [], seeks = 0n } = parcel ?? {};
+    const { batches = [] } = parcel ?? {};
+    // Progress says what was said before.
+    seeks = parcel?.seeks ?? seeks;
     yield { head: { seeks, policyVersion: ctx.policy.current }, batches };
   }
 }
