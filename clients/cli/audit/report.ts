@@ -2,7 +2,7 @@
 import { table } from '../output/table.ts';
 import type { Finding } from './check.ts';
 import type { HarnessRow } from './harnesses.ts';
-import type { RescoreRow } from './rescore.ts';
+import type { NotScored, RescoreRow } from './rescore.ts';
 import type { AuditedSession } from './session.ts';
 
 export function auditTable(sessions: readonly AuditedSession[]): string {
@@ -72,6 +72,21 @@ export function rescoreTable(rows: readonly RescoreRow[]): string {
       `${row.worst.sessionId}: call ${row.worst.callId}, index ${row.worst.index}`,
     ]),
   );
+}
+
+/** Further traces that were not scored are counted only. */
+const NOT_SCORED_SHOWN = 20;
+
+export function notScoredLines(traces: readonly NotScored[]): string[] {
+  if (traces.length === 0) return [];
+  const ids = traces.reduce((sum, one) => sum + one.ids, 0);
+  return [
+    `${traces.length} traces with ${ids} trained ids are not scored`,
+    ...traces
+      .slice(0, NOT_SCORED_SHOWN)
+      .map((one) => `  ${one.session_id}: trace ${one.trace}: ${one.message}`),
+    ...(traces.length > NOT_SCORED_SHOWN ? [`  ${traces.length - NOT_SCORED_SHOWN} more`] : []),
+  ];
 }
 
 export function harnessTable(rows: readonly HarnessRow[]): string {

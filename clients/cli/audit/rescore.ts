@@ -1,5 +1,6 @@
 // Scores the trained ids of a session's traces again: one request a trace, since what precedes each call in its trace is
 // what it was served.
+import { asPolarError } from '../../../services/common/errors.ts';
 import { Differences, type Distribution } from './differences.ts';
 import type { RecordedCall } from './record.ts';
 import type { Score } from './scoring.ts';
@@ -20,6 +21,15 @@ export interface RescoreRow extends Distribution {
   readonly policy_version: number;
 }
 
+/** A trace that the engine did not score. */
+export interface NotScored {
+  readonly session_id: string;
+  readonly trace: number;
+  /** Its trained ids. */
+  readonly ids: number;
+  readonly message: string;
+}
+
 export function originOf(call: RecordedCall): Origin {
   const { call_id, engine, logprob_mode, model, policy_version } = call;
   return { call_id, engine, logprob_mode, model, policy_version, comparable: isComparable(call) };
@@ -35,10 +45,11 @@ function isComparable({ logprob_mode, sampling }: RecordedCall): boolean {
 
 /** Collects over any number of sessions. */
 export class Rescoring {
-  readonly #score: Score;
+  #score: Score;
   readonly #rows = new Map<string, { origin: Origin; differences: Differences }>();
   /** Ids that cannot be compared. */
   notComparable = 0;
+  readonly notScored: NotScored[] = [];
 
   constructor(score: Score) {
     this.#score = score;
@@ -73,7 +84,11 @@ export class Rescoring {
     const [first] = wanted;
     if (first === undefined) return;
     const places = wanted.map(({ place }) => place);
-    const scored = await this.#score(first.origin.model, trace.ids, places);
+    const head = { session_id: sessionId, trace: trace.number, ids: places.length };
+    const scored = await this.#score(first.origin.model, trace.ids, places).catch((error: unknown) =>
+      this.#leaveOut(head, error),
+    );
+    if (scored === undefined) return;
     for (const [i, { place, index, origin }] of wanted.entries()) {
       this.#rowOf(origin).add(sessionId, {
         callId: origin.call_id,
@@ -83,6 +98,16 @@ export class Rescoring {
         again: scored[i] ?? Number.NaN,
       });
     }
+  }
+
+  /** The audit goes on: what the records say of the other sessions is worth as much. */
+  #leaveOut(trace: Omit<NotScored, 'message'>, thrown: unknown): undefined {
+    const error = asPolarError(thrown);
+    const { reason, message } = error;
+    if (reason !== 'ENGINE_ERROR' && reason !== 'ENGINE_UNAVAILABLE') throw thrown;
+    // It is asked no more: each further trace could wait as long.
+    if (reason === 'ENGINE_UNAVAILABLE') this.#score = () => Promise.reject(error);
+    this.notScored.push({ ...trace, message: `${reason}: ${message}` });
   }
 
   #rowOf(origin: Origin): Differences {

@@ -1,5 +1,5 @@
 // Logprobs of given ids at an engine: what it says of them when it reads them instead of sampling them.
-import { PolarError } from '../../../services/common/errors.ts';
+import { postToEngine } from './engine-request.ts';
 
 /** Kinds of engines that can. */
 export const SCORING_KINDS = ['vllm', 'sglang', 'llamacpp'] as const;
@@ -23,9 +23,10 @@ const FORCE = 1_000;
 type Ask = (path: string, body: object) => Promise<unknown>;
 
 /** Throws ENGINE_UNAVAILABLE, ENGINE_ERROR. */
-export function scoringAt(engine: Engine): Score {
-  return (model, ids, places) =>
-    WAYS[engine.kind]((path, body) => ask(engine, path, body), model, ids, places);
+export function scoringAt({ url, kind, key }: Engine): Score {
+  const root = url.replace(/\/v1$/, '');
+  const ask: Ask = (path, body) => postToEngine({ url: root + path, key, body, timeoutMs: SCORE_MS });
+  return (model, ids, places) => WAYS[kind](ask, model, ids, places);
 }
 
 type Way = (ask: Ask, model: string, ids: Int32Array, places: readonly number[]) => Promise<number[]>;
@@ -34,9 +35,9 @@ const WAYS: Record<ScoringKind, Way> = {
   async vllm(ask, model, ids, places) {
     const body = { model, prompt: [...ids], max_tokens: 1, temperature: 0, prompt_logprobs: 0 };
     const reply = (await ask('/v1/completions', body)) as {
-      choices: { prompt_logprobs: (Record<string, { logprob: number }> | null)[] }[];
-    };
-    const told = reply.choices[0]?.prompt_logprobs;
+      choices?: { prompt_logprobs?: (Record<string, { logprob: number }> | null)[] }[];
+    } | null;
+    const told = reply?.choices?.[0]?.prompt_logprobs;
     return places.map((place) => told?.[place]?.[String(ids[place])]?.logprob ?? Number.NaN);
   },
 
@@ -47,9 +48,11 @@ const WAYS: Record<ScoringKind, Way> = {
       sampling_params: { temperature: 0, max_new_tokens: 1 },
       return_logprob: true,
       logprob_start_len: 0,
-    })) as { meta_info: { input_token_logprobs: [number | null, number][] } };
-    const told = reply.meta_info.input_token_logprobs;
-    return places.map((place) => (told[place]?.[1] === ids[place] ? told[place]?.[0] : null) ?? Number.NaN);
+    })) as { meta_info?: { input_token_logprobs?: [number | null, number][] } } | null;
+    const told = reply?.meta_info?.input_token_logprobs;
+    return places.map(
+      (place) => (told?.[place]?.[1] === ids[place] ? told?.[place]?.[0] : null) ?? Number.NaN,
+    );
   },
 
   /** It scores no prompts: each id is forced in turn behind those before it, which it has in its cache. */
@@ -63,27 +66,10 @@ const WAYS: Record<ScoringKind, Way> = {
         temperature: 0,
         cache_prompt: true,
         logit_bias: [[ids[place], FORCE]],
-      })) as { completion_probabilities: { id: number; logprob: number }[] };
-      const told = reply.completion_probabilities.find(({ id }) => id === ids[place]);
+      })) as { completion_probabilities?: { id: number; logprob: number }[] } | null;
+      const told = reply?.completion_probabilities?.find(({ id }) => id === ids[place]);
       scored.push(told?.logprob ?? Number.NaN);
     }
     return scored;
   },
 };
-
-async function ask({ url, key }: Engine, path: string, body: object): Promise<unknown> {
-  const answer = await fetch(url.replace(/\/v1$/, '') + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(SCORE_MS),
-  }).catch((error: Error) => {
-    const why = (error.cause as Error | undefined)?.message ?? error.message;
-    throw new PolarError('ENGINE_UNAVAILABLE', `the engine at ${url} does not answer: ${why}`, {
-      cause: error,
-    });
-  });
-  const text = await answer.text();
-  if (answer.ok) return JSON.parse(text);
-  throw new PolarError('ENGINE_ERROR', `${url}${path} answers ${answer.status}: ${text.slice(0, 500)}`);
-}

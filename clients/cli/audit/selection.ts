@@ -1,7 +1,6 @@
 // Which sessions are audited.
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
-import type { Task } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { rolloutClient } from '../mesh-clients.ts';
 import { allSessions } from '../watching.ts';
@@ -24,16 +23,12 @@ export async function sessionsOf(url: string, id: string): Promise<Session[]> {
 export async function endedSince(url: string, sinceMs: number): Promise<Session[]> {
   const client = rolloutClient(url);
   const found: Session[] = [];
+  const sinceTime = timestampFromMs(sinceMs);
   let pageToken = '';
   do {
-    const page = await client.listTasks({ pageSize: TASKS_PAGE, pageToken, summary: true });
-    const tasks = page.tasks.filter(({ endTime }) => !isBefore(endTime, sinceMs));
-    for (const { taskId } of tasks) found.push(...(await allSessions(url, taskId)));
-    // The archive begins with what ended last: behind a page without one of these, there are none.
-    pageToken = tasks.length === 0 ? '' : page.nextPageToken;
+    const page = await client.listTasks({ pageSize: TASKS_PAGE, pageToken, summary: true, sinceTime });
+    for (const { taskId } of page.tasks) found.push(...(await allSessions(url, taskId)));
+    pageToken = page.nextPageToken;
   } while (pageToken !== '');
-  return found.filter(({ endTime }) => endTime !== undefined && !isBefore(endTime, sinceMs));
+  return found.filter(({ endTime }) => endTime !== undefined && timestampMs(endTime) >= sinceMs);
 }
-
-const isBefore = (time: Task['endTime'], sinceMs: number): boolean =>
-  time !== undefined && timestampMs(time) < sinceMs;

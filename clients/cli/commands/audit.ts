@@ -2,8 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { type HarnessRow, harnessRows, spanMs } from '../audit/harnesses.ts';
-import { auditNotes, auditTable, findingLines, harnessTable, rescoreTable } from '../audit/report.ts';
-import { type RescoreRow, Rescoring } from '../audit/rescore.ts';
+import {
+  auditNotes,
+  auditTable,
+  findingLines,
+  harnessTable,
+  notScoredLines,
+  rescoreTable,
+} from '../audit/report.ts';
+import { Rescoring } from '../audit/rescore.ts';
 import { type Engine, SCORING_KINDS, type ScoringKind, scoringAt } from '../audit/scoring.ts';
 import { endedSince, sessionsOf } from '../audit/selection.ts';
 import { type AuditedSession, auditSession } from '../audit/session.ts';
@@ -68,11 +75,10 @@ async function auditAll(args: Arguments, id: string): Promise<number> {
     else if (sessions.length > 1) progress(`${accounts.length} of ${sessions.length} sessions`);
   }
   if (!json) showAccounts(accounts);
-  const rows = rescoring?.rows() ?? [];
-  if (rescoring !== undefined) showRescored(rows, rescoring.notComparable, json);
+  if (rescoring !== undefined) showRescored(rescoring, json);
   const clean = accounts.every(({ findings }) => findings.length === 0);
-  const within = rows.every(({ max }) => max <= (tolerance ?? Number.POSITIVE_INFINITY));
-  return clean && within ? EXIT.ok : EXIT.failed;
+  const scored = rescoring === undefined || isWithin(rescoring, tolerance ?? Number.POSITIVE_INFINITY);
+  return clean && scored ? EXIT.ok : EXIT.failed;
 }
 
 function showAccounts(accounts: readonly AuditedSession[]): void {
@@ -82,16 +88,21 @@ function showAccounts(accounts: readonly AuditedSession[]): void {
   say(findings === 0 ? 'every sampled token is accounted for' : `${findings} findings`);
 }
 
-function showRescored(rows: readonly RescoreRow[], notComparable: number, json: boolean): void {
+const isWithin = (rescoring: Rescoring, tolerance: number): boolean =>
+  rescoring.notScored.length === 0 && rescoring.rows().every(({ max }) => max <= tolerance);
+
+function showRescored(rescoring: Rescoring, json: boolean): void {
+  const { notComparable, notScored } = rescoring;
   if (json) {
-    sayJson({ rescored: rows, not_comparable: notComparable });
+    sayJson({ rescored: rescoring.rows(), not_comparable: notComparable, not_scored: notScored });
     return;
   }
   say('\ndifferences of logprobs, recorded and scored again, in nats');
-  say(rescoreTable(rows));
+  say(rescoreTable(rescoring.rows()));
   if (notComparable > 0) {
     say(`${notComparable} ids are not compared: their logprobs are those after a temperature or a bias`);
   }
+  for (const line of notScoredLines(notScored)) say(line);
 }
 
 /** The one that is named, or the first one of the topology with its key. */

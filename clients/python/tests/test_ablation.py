@@ -95,12 +95,12 @@ def test_sessions_count_by_their_ids_and_one_without_traces_does_not():
 
 def test_the_table_goes_into_its_part_of_the_document():
     figures = {
-        "per_request": Figures(Size(64, 1200, 7000, 240_000), 120, 12.0, 1e-6),
-        "prefix_merging": Figures(Size(64, 80, 7000, 24_000), 15, 1.5, 2e-6),
+        "per_request": Figures(Size(64, 1200, 7000, 240_000), 120, 12.0, 10.0, 1e-6),
+        "prefix_merging": Figures(Size(64, 80, 7000, 24_000), 15, 1.5, 1.0, 2e-6),
     }
     text = table([Measured(1280, figures, expected_ratio=10.25, gradient_gap=3e-7)])
-    assert "| 64, 1,280 | `prefix_merging` | 80 | 7,000 | 24,000 | 15 | 1.50 |" in text
-    assert "| | **times** | **15.00** | **1.00** | **10.00** | **8.00** | **8.00** |" in text
+    assert "| 64, 1,280 | `prefix_merging` | 80 | 7,000 | 24,000 | 15 | 1.50 | 1.00 |" in text
+    assert "| | **times** | **15.00** | **1.00** | **10.00** | **8.00** | **8.00** | **10.00** |" in text
     assert "| 20.0 | 10.00 | 10.25 | 2e-06 | 3e-07 |" in text
     document = "before\n<!-- begin: ablation -->\nold\n<!-- end: ablation -->\nafter\n"
     once = put(document, text)

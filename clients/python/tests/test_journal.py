@@ -14,8 +14,13 @@ from polar_mesh import Journal
 from polar_mesh.batches import read_batch
 
 
-def held(batch_id):
-    return read_batch(batch(batch_id), ledger=None)
+READY_MS = 1_700_000_000_123
+
+
+def held(batch_id, ready_ms=READY_MS):
+    message = batch(batch_id)
+    message.ready_time.FromMilliseconds(ready_ms)
+    return read_batch(message, ledger=None)
 
 
 def test_a_step_that_was_committed_is_found_again(tmp_path):
@@ -26,11 +31,21 @@ def test_a_step_that_was_committed_is_found_again(tmp_path):
         journal.commit([held(4)], checkpoint="w-2")
     with Journal(path) as again:
         assert again.steps == 2
-        assert again.last == {"step": 2, "batch_ids": [4], "checkpoint": "w-2"}
+        assert again.last == {"step": 2, "batches": [[4, READY_MS]], "checkpoint": "w-2"}
         assert [held(one) in again for one in (3, 4, 5, 6)] == [True, True, True, False]
 
 
-@pytest.mark.parametrize("torn", [b"{", b'{"step": 2, "batch_ids": [9]}', b'{"step": 2, "batch_ids": [9], "x": "\xc3'])
+def test_an_id_that_was_given_anew_is_another_batch(tmp_path):
+    path = tmp_path / "steps.jsonl"
+    with Journal(path) as journal:
+        journal.commit([held(3)])
+        assert held(3, READY_MS + 1) not in journal
+        journal.commit([held(3, READY_MS + 1)])
+    with Journal(path) as again:
+        assert [held(3, READY_MS + later) in again for later in (0, 1, 2)] == [True, True, False]
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"step": 2, "batches": [[9, 0]]}', b'{"step": 2, "batches": [[9, 0]], "x": "\xc3'])
 def test_a_torn_last_line_does_not_count_and_is_cut_off(tmp_path, torn):
     path = tmp_path / "steps.jsonl"
     with Journal(path) as journal:
@@ -40,14 +55,15 @@ def test_a_torn_last_line_does_not_count_and_is_cut_off(tmp_path, torn):
         assert journal.steps == 1
         assert held(9) not in journal
         journal.commit([held(9)])
-    assert [json.loads(line)["batch_ids"] for line in path.read_text().splitlines()] == [[3], [9]]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["batches"] for line in lines] == [[[3, READY_MS]], [[9, READY_MS]]]
 
 
 def test_a_line_is_in_the_file_when_commit_returns_even_where_the_process_is_killed(tmp_path):
     path = tmp_path / "steps.jsonl"
     script = (
-        "import os, signal, sys; from types import SimpleNamespace; from polar_mesh import Journal\n"
-        "Journal(sys.argv[1]).commit([SimpleNamespace(batch_id=7)]); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys; from polar_mesh import Journal; from test_journal import held\n"
+        "Journal(sys.argv[1]).commit([held(7)]); os.kill(os.getpid(), signal.SIGKILL)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run([sys.executable, "-c", script, str(path)], env=env, check=False)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from support import batch
 
 from polar_mesh import Filter
-from polar_mesh.ledger import Books
+from polar_mesh.errors import NotFound
+from polar_mesh.ledger import Books, Intake
+from polar_mesh.limits import ACKED_KEPT
 
 
-def message(batch_id, nacks=0):
+def message(batch_id, nacks=0, ready_ms=1000):
     one = batch(batch_id)
     one.nack_count = nacks
+    one.ready_time.FromMilliseconds(ready_ms)
     return one
 
 
@@ -27,6 +30,9 @@ def test_what_was_put_back_is_given_out_once_more():
     assert books.take(message(3))
     books.put_back(3)
     assert books.take(message(3))
+    books.nacked([3])
+    books.put_back(3)
+    assert books.take(message(3)), "the call that gives it back has failed"
 
 
 def test_what_was_given_back_comes_again_when_the_server_knows_of_it():
@@ -57,12 +63,64 @@ def test_a_seek_makes_everything_new():
     assert not books.take(message(4))
 
 
-def test_the_set_of_acknowledged_ids_does_not_grow_behind_the_floor():
+def test_an_acknowledgement_of_what_a_seek_made_void_does_not_keep_its_replay_back():
     books = Books()
-    for batch_id in range(1, 1000):
+    books.take(message(3))
+    books.sought(1)
+    books.acked([3], floor=2)
+    assert books.take(message(3))
+
+
+def test_what_was_sent_again_before_it_was_acknowledged_is_not_given_out_again():
+    books = Books()
+    for batch_id in (3, 4):
+        books.take(message(batch_id))
+    # A new connection brings both again; another thread acknowledges before that is read.
+    books.acked([3, 4], floor=4)
+    assert not books.take(message(3))
+    assert not books.take(message(4))
+
+
+def test_an_id_that_the_server_gave_anew_is_another_batch():
+    books = Books()
+    for batch_id in (3, 4, 5):
+        books.take(message(batch_id))
+    books.acked([3], floor=3)
+    books.nacked([4])
+    for batch_id in (3, 4, 5):
+        assert books.take(message(batch_id, ready_ms=2000))
+        assert not books.take(message(batch_id, ready_ms=2000)), "once"
+
+
+def test_a_consumer_that_was_deleted_is_sent_everything_again():
+    books = Books()
+    intake = Intake(books)
+    books.sought(2)
+    books.take(message(3))
+    books.acked([3], floor=3)
+    intake.broken(NotFound("deleted", code="NOT_FOUND"))
+    assert books.take(message(3))
+    books.sought(1)
+    assert books.take(message(3)), "its own first seek"
+
+
+def test_the_acknowledged_ids_that_are_known_are_bounded():
+    books = Books()
+    for batch_id in range(1, ACKED_KEPT + 100):
         books.take(message(batch_id))
         books.acked([batch_id], floor=batch_id)
-    assert not books._acked and not books._held
+    assert (len(books._acked), len(books._held)) == (ACKED_KEPT, 0)
+    assert not books.take(message(batch_id))
+
+
+def test_what_is_acknowledged_out_of_order_is_known_until_the_floor_has_passed_it():
+    books = Books()
+    for batch_id in range(1, ACKED_KEPT + 100):
+        books.take(message(batch_id))
+    books.acked(range(2, ACKED_KEPT + 100), floor=0)
+    assert not books.take(message(2))
+    books.acked([1], floor=ACKED_KEPT + 99)
+    assert len(books._acked) == ACKED_KEPT
 
 
 def test_a_filter_sees_what_has_become_stale_since_it_was_sent():

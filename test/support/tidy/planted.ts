@@ -180,7 +180,7 @@ export const PLANTED_FOR_RULES: Record<keyof typeof RULES, Planted> = {
   },
   noDeadFiles: {
     files: {
-      'package.json': '{ "scripts": { "x": "node tools/x.mjs" } }',
+      'package.json': '{ "scripts": { "x": "node tools/x.mjs", "z": "python3 tools/z.py" } }',
       'services/a/main.ts': "import { b } from './b.ts';\nspawn(join(here, 'helper.sh'));\n",
       'services/a/b.ts': "const c = await import('./c.ts');\n",
       'services/a/c.ts': '',
@@ -193,8 +193,12 @@ export const PLANTED_FOR_RULES: Record<keyof typeof RULES, Planted> = {
       'test/support/unused.ts': '',
       'tools/x.mjs': '',
       'tools/y.mjs': '',
+      'tools/z.py': 'import os\nfrom imported import one  # noqa\n',
+      'tools/imported.py': '',
+      'tools/dead.py': '',
     },
     faults: [
+      'tools/dead.py:0',
       'services/a/dead.ts:0',
       'services/a/only-from-dead.ts:0',
       'services/a/tested.ts:0',

@@ -140,7 +140,7 @@ function reached(tree: Tree, files: readonly string[], entries: readonly string[
   const seen = new Set(entries);
   const queue = [...entries];
   for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
-    for (const next of isScript(file) ? uses(tree.read(file), file, files, byName) : []) {
+    for (const next of uses(tree.read(file), file, files, byName)) {
       if (!seen.has(next)) queue.push(next);
       seen.add(next);
     }
@@ -154,12 +154,22 @@ function uses(
   files: readonly string[],
   byName: ReadonlyMap<string, readonly string[]>,
 ): string[] {
+  if (file.endsWith('.py')) return modules(text, file, files);
+  if (!isScript(file)) return [];
   const strings = [...text.matchAll(/['"`]([^'"`\n]*?([\w.-]+\.(?:ts|mjs|js|sh|py)))['"`]/g)];
   return strings.flatMap(([, path = '', name = '']) => {
     if (!path.startsWith('.')) return byName.get(name) ?? [];
     const resolved = posix.join(posix.dirname(file), path);
     return files.includes(resolved) ? [resolved] : [];
   });
+}
+
+/** Modules of its own folder that a Python program imports. */
+function modules(text: string, file: string, files: readonly string[]): string[] {
+  const names = [...text.matchAll(/^(?:from|import) (\w+)/gm)].map(([, name = '']) => name);
+  return names
+    .map((name) => posix.join(posix.dirname(file), `${name}.py`))
+    .filter((one) => files.includes(one));
 }
 
 function rpcsOf({ files, read }: Tree, service: string): string[] {

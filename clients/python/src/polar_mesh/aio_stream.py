@@ -222,6 +222,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
     async def _lost(self, error: PolarError) -> None:
         """Drop the broken call and wait before the next; raises when there is to be none."""
         self._cut()
+        self._intake.broken(error)
         if not self._closed.is_set():
             await pause(self._closed, self._backoff.delay(error))
 

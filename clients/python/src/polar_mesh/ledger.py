@@ -6,15 +6,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from .batches import Batch
+from .errors import NotFound, PolarError
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     AckTrajectoriesResponse,
     StreamTrajectoriesResponse,
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
-from .limits import VERSION_AGE_S
+from .limits import ACKED_KEPT, VERSION_AGE_S
 
 
 class Server(Protocol):
@@ -25,6 +26,15 @@ class Server(Protocol):
     def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None: ...
 
 
+class Sent(NamedTuple):
+    """What was sent under a batch id."""
+
+    #: Another one: another group, which got the id after the server had lost its last ones.
+    ready_ms: int
+    #: How many times it had been given back.
+    nacks: int
+
+
 class Books:
     """What is known of each batch, without any call. Thread-safe.
 
@@ -33,45 +43,59 @@ class Books:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        #: Held: the number of times that it had been given back when it came.
-        self._held: dict[int, int] = {}
-        #: Given back by this trainer: the same number.
-        self._nacked: dict[int, int] = {}
-        self._acked: set[int] = set()
+        self._held: dict[int, Sent] = {}
+        #: Given back by this trainer, as it came before.
+        self._nacked: dict[int, Sent] = {}
+        #: Acknowledged by this trainer, oldest first: ``ready_ms``.
+        self._acked: dict[int, int] = {}
         self._seeks = 0
 
     def sought(self, seeks: int) -> None:
         """The server has told how many times the consumer was sought."""
         with self._lock:
             if seeks > self._seeks:
-                self._seeks = seeks
-                for known in (self._held, self._nacked, self._acked):
-                    known.clear()
+                self._forget(seeks)
+
+    def deleted(self) -> None:
+        """The consumer was deleted; under its name there may be another one, which is sent everything."""
+        with self._lock:
+            self._forget(0)
+
+    def _forget(self, seeks: int) -> None:
+        self._seeks = seeks
+        for known in (self._held, self._nacked, self._acked):
+            known.clear()
 
     def take(self, message: TrajectoryBatch) -> bool:
         """True for a batch that is to be given out; false when it was already."""
-        batch_id, nacks = message.batch_id, message.nack_count
+        batch_id = message.batch_id
+        sent = Sent(message.ready_time.ToMilliseconds(), message.nack_count)
         with self._lock:
-            known = self._held.get(batch_id, self._nacked.get(batch_id, -1))
-            if batch_id in self._acked or nacks <= known:
+            known = self._held.get(batch_id) or self._nacked.get(batch_id)
+            if known is not None and known.ready_ms == sent.ready_ms and sent.nacks <= known.nacks:
+                return False
+            if self._acked.get(batch_id) == sent.ready_ms:
                 return False
             self._nacked.pop(batch_id, None)
-            self._held[batch_id] = nacks
+            self._held[batch_id] = sent
             return True
 
     def put_back(self, batch_id: int) -> None:
-        """It was taken, and nothing could be done with it."""
+        """It was taken, and nothing could be done with it, nor could it be given back."""
         with self._lock:
             self._held.pop(batch_id, None)
+            self._nacked.pop(batch_id, None)
 
     def acked(self, batch_ids: Sequence[int], floor: int) -> None:
         with self._lock:
             for one in batch_ids:
-                self._held.pop(one, None)
-                self._nacked.pop(one, None)
-            self._acked.update(batch_ids)
-            # Up to the floor the server knows by itself; so the set stays as small as what is out of order.
-            self._acked = {one for one in self._acked if one > floor}
+                sent = self._held.pop(one, None) or self._nacked.pop(one, None)
+                # What a seek has made void is not known any more, and comes again.
+                if sent is not None:
+                    self._acked[one] = sent.ready_ms
+            # The server sends nothing up to the floor, but what it sent before may still be on its way.
+            while len(self._acked) > ACKED_KEPT and (oldest := next(iter(self._acked))) <= floor:
+                del self._acked[oldest]
 
     def nacked(self, batch_ids: Sequence[int]) -> None:
         with self._lock:
@@ -96,6 +120,11 @@ class Intake:
         if response.HasField("batch"):
             self._queue.append(response.batch)
             self._queue.extend(response.more)
+
+    def broken(self, error: PolarError) -> None:
+        """The stream has ended with this."""
+        if isinstance(error, NotFound):
+            self._books.deleted()
 
     def pop(self) -> TrajectoryBatch | None:
         """The next one that is to be given out; it counts as held."""

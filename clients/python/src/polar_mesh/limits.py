@@ -16,3 +16,6 @@ PAGE_SIZE = 1000
 MESSAGE_TOKENS = 65_536
 #: A stream with a staleness bound hands a batch over by a policy version at most so old; it asks where that is older.
 VERSION_AGE_S = 0.5
+#: Acknowledged batches up to the server's floor that a stream still knows, so that one that was sent again before it was
+#: acknowledged is not given out twice; as many as the server keeps unacknowledged for one consumer.
+ACKED_KEPT = 4_000

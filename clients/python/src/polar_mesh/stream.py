@@ -168,6 +168,7 @@ class TrajectoryStream(Iterator[Batch]):
             reader, self._reader = self._reader, None
         if reader is not None:
             reader.cut()
+        self._intake.broken(error)
         try:
             self._backoff.pause(error)
         except PolarError:

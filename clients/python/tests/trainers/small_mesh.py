@@ -14,11 +14,11 @@ from typing import Any
 import grpc
 import numpy as np
 import torch
-from support import Server, Trajectories
+from support import Server, Trajectories, abort
 from tokenizers import Tokenizer, models
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from polar_mesh.gen.polar.common.v1.session_pb2 import OUTCOME_COMPLETED
+from polar_mesh.gen.polar.common.v1.session_pb2 import OUTCOME_COMPLETED, OUTCOME_INFRASTRUCTURE_ERROR
 from polar_mesh.gen.polar.llm_proxy.v1 import policy_service_pb2 as policy
 from polar_mesh.gen.polar.llm_proxy.v1 import policy_service_pb2_grpc as policy_grpc
 from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Trace, Trajectory, TrajectoryBatch
@@ -65,6 +65,10 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         #: Trained tokens of a session's forked part: each session then has a second, shorter trace.
         self.forked_tokens = 0
         self.without_reward: set[int] = set()
+        #: Numbers of the groups that the mesh loses, in their order.
+        self.lost_groups: set[int] = set()
+        #: So many cancels are refused first.
+        self.cancels_refused = 0
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
         self._server = Server(self._register)
@@ -94,6 +98,9 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         return rollout.SubmitTaskResponse(task=rollout.Task(spec=request.spec))
 
     def CancelTask(self, request, context):
+        if self.cancels_refused > 0:
+            self.cancels_refused -= 1
+            abort(context, grpc.StatusCode.PERMISSION_DENIED, "not yours", "PERMISSION_DENIED")
         self.cancelled.append(request.task_id)
         return rollout.CancelTaskResponse()
 
@@ -114,6 +121,10 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         return policy.ResumeResponse()
 
     def _play(self, spec) -> TrajectoryBatch:
+        number = next(self._ids)
+        if number in self.lost_groups:
+            lost = [Trajectory(task_id=spec.task_id, group_id="g0", outcome=OUTCOME_INFRASTRUCTURE_ERROR)]
+            return TrajectoryBatch(batch_id=number, task_id=spec.task_id, group_id="g0", trajectories=lost)
         samples = spec.num_samples
         prompt = [WORDS.index(letter) for letter in spec.instruction]
         conversation = torch.tensor([prompt] * samples)
@@ -123,7 +134,7 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         mask = [1] * SAMPLED + [0] * len(TOOL) + [1] * SAMPLED
         logprobs = torch.cat([first, torch.zeros(samples, len(TOOL)), second], dim=1)
         return TrajectoryBatch(
-            batch_id=next(self._ids),
+            batch_id=number,
             task_id=spec.task_id,
             group_id="g0",
             trajectories=[

@@ -7,8 +7,10 @@ import pathlib
 import random
 import shutil
 import sys
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ import curves  # noqa: E402
 import doors  # noqa: E402
 import grpo  # noqa: E402
 import report  # noqa: E402
+from engine import Engine, Failed  # noqa: E402
 from mesh import running, site  # noqa: E402
 from sampler import Request, Sampler  # noqa: E402
 from train import GROUP_SIZE, GROUPS_A_STEP, Options, train  # noqa: E402
@@ -122,6 +125,27 @@ def test_the_engine_refuses_what_it_cannot_do_and_goes_on(engine, body, message)
     assert raised.value.code == 400
     assert message in json.load(raised.value)["message"]
     assert post(f"{engine}/v1/chat/completions", messages=MESSAGES)["choices"]
+
+
+def test_a_batch_that_fails_is_told_to_each_call_and_the_next_one_is_served(folder):
+    serving = Engine(folder)
+    sample = serving.sampler.sample
+    asked = threading.Event()
+
+    def broken(requests):
+        asked.wait(10)
+        raise RuntimeError("out of memory")
+
+    serving.sampler.sample = broken
+    with ThreadPoolExecutor() as pool:
+        calls = [pool.submit(serving.chat, {"messages": MESSAGES}) for _ in range(3)]
+        asked.set()
+        for call in calls:
+            with pytest.raises(Failed) as raised:
+                call.result(timeout=20)
+            assert "out of memory" in str(raised.value.__cause__)
+    serving.sampler.sample = sample
+    assert serving.chat({"messages": MESSAGES})["choices"]
 
 
 def test_the_engine_samples_by_the_weights_that_it_was_given(engine, folder, sampler, tmp_path):

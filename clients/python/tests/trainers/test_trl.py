@@ -131,6 +131,20 @@ def test_what_does_not_fit_into_rows_is_counted(model, mesh, client, tmp_path):
     rollouts.close()
 
 
+def test_a_group_that_the_mesh_lost_trains_nothing(model, mesh, client, tmp_path):
+    mesh.lost_groups = {2}
+    rollouts = rollout_func(client, task)
+    trainer = trainer_of(model, tmp_path, rollouts, max_steps=1)
+    trainer.train()
+    assert rollouts.counts["sessions_lost"] == GENERATIONS
+    assert rollouts.counts["sessions_without_trace"] == 0
+    log = next(one for one in trainer.state.log_history if "reward" in one)
+    rewards = [one.reward for batch in mesh.trajectories.batches for one in batch.trajectories if one.session_id]
+    assert len(rewards) == 3 * GENERATIONS
+    assert log["rewards/polar_reward/mean"] == pytest.approx(np.mean(rewards))
+    rollouts.close()
+
+
 def test_what_an_earlier_process_held_is_passed_over(model, mesh, client, tmp_path):
     client.submit({"task_id": "trl-old-0", "num_samples": 2, **task("old")})
     rollouts = rollout_func(client, task)

@@ -155,6 +155,19 @@ def test_what_ends_the_worker_is_told_to_the_trainer(client):
     assert isinstance(raised.value.__cause__, polar_mesh.errors.InvalidArgument)
 
 
+def test_a_worker_that_fails_leaves_no_task_running(mesh, client):
+    worker = RolloutWorker(client, [*TASKS, {"instructions": "misspelt"}], tasks_max=3)
+    mesh.cancels_refused = 1
+    worker.start()
+    worker._thread.join(timeout=20)
+    with pytest.raises(RuntimeError, match="the rollouts ended"):
+        worker.check_health(stale_after_s=10)
+    # Of three, two that ran and one that the mesh never took.
+    assert mesh.cancels_refused == 0
+    assert len(mesh.cancelled) == 2
+    assert {one.spec.task_id for one in mesh.submitted} & set(mesh.cancelled)
+
+
 def wait_for(condition, timeout_s: float = 20) -> None:
     end = time.monotonic() + timeout_s
     while not condition():

@@ -64,17 +64,19 @@ class Rollouts:
         self._synced_step: int | None = None
         self._run = f"{consumer}-{uuid.uuid4().hex[:12]}"
         self._numbers = itertools.count()
-        #: What did not fit into one row a session: sessions_without_trace, traces_left_out, trained_tokens_left_out.
+        #: What did not fit into one row a session: sessions_lost, sessions_without_trace, traces_left_out,
+        #: trained_tokens_left_out.
         self.counts: Counter[str] = Counter()
 
     def __call__(self, prompts: Sequence[Prompt], trainer: Any) -> dict[str, list[Any]]:
         self.acknowledge()
         self._sync(trainer)
         samples = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
-        task_ids = [self._submit(prompt, count) for prompt, count in _groups(prompts, samples)]
-        self._held = self._gather(task_ids)
+        groups = list(_groups(prompts, samples))
+        self._held = self._gather([self._submit(prompt, count) for prompt, count in groups])
         empty_id = trainer.eos_token_ids[0]
-        return _columns([row for batch in self._held for row in self._rows(batch, empty_id)])
+        counts = [count for _, count in groups]
+        return _columns([row for held in zip(self._held, counts) for row in self._rows(*held, empty_id)])
 
     def acknowledge(self) -> None:
         """Acknowledge what the last call gave; after a training this is left to do."""
@@ -116,8 +118,10 @@ class Rollouts:
                 batch.ack()
         return [found[task_id] for task_id in task_ids]
 
-    def _rows(self, batch: Batch, empty_id: int) -> Iterator[dict[str, Any]]:
-        for trajectory in batch.trajectories:
+    def _rows(self, batch: Batch, count: int, empty_id: int) -> Iterator[dict[str, Any]]:
+        """``count`` rows, also where the mesh has lost the group: it is then one trajectory of no session."""
+        sessions = [one for one in batch.trajectories if one.session_id]
+        for trajectory in sessions:
             by_trained = sorted(trajectory.traces, key=_trained, reverse=True)
             others = [trace for trace in by_trained[1:] if _trained(trace)]
             self.counts["traces_left_out"] += len(others)
@@ -125,6 +129,9 @@ class Rollouts:
             usable = by_trained and _trained(by_trained[0])
             self.counts["sessions_without_trace"] += not usable
             yield _row(trajectory, by_trained[0]) if usable else _empty_row(empty_id)
+        lost = count - len(sessions)
+        self.counts["sessions_lost"] += lost
+        yield from (_empty_row(empty_id) for _ in range(lost))
 
 
 def _parameters(trainer: Any) -> Iterator[tuple[str, Any]]:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ import numpy as np
 from ... import rewards
 from ...batches import Batch
 from ...client import Client
-from ...errors import DeadlineExceeded, NotFound
+from ...errors import DeadlineExceeded, PolarError
 from ...policy import PolicyClient
 
 #: Waiting for a batch, or for room in the queue, before looking whether the worker is to stop.
 POLL_S = 0.2
+#: For each task that is cancelled at the end.
+CANCEL_S = 5.0
 #: TRL does not tell which samples a step trained. One that was taken from the queue waits in an open micro-batch and in
 #: a prefetched one at most; each sync of weights comes after a step, which trains at least one micro-batch.
 ACK_AFTER_SYNCS = 3
@@ -113,9 +116,10 @@ class RolloutWorker:
                         self._give(stream.next(timeout_s=POLL_S))
                     except DeadlineExceeded:
                         continue
-            self._cancel()
         except Exception as error:  # The trainer is told by check_health.
             self._failure = error
+        finally:
+            self._cancel()
 
     def _turns(self) -> bool:
         self._alive_time = time.monotonic()
@@ -124,8 +128,9 @@ class RolloutWorker:
     def _submit(self) -> None:
         while len(self._running) < self._tasks_max:
             spec = next(self._specs)
-            self._client.submit(spec)
+            # First, since a submit that failed may have been taken.
             self._running.add(spec["task_id"])
+            self._client.submit(spec)
 
     def _give(self, batch: Batch) -> None:
         self._running.discard(batch.task_id)
@@ -147,11 +152,10 @@ class RolloutWorker:
             self._given.popleft()
 
     def _cancel(self) -> None:
+        """What still runs. One that cannot be cancelled ends by its own budgets, and keeps no other from it."""
         for task_id in self._running:
-            try:
-                self._client.cancel(task_id)
-            except NotFound:
-                continue
+            with suppress(PolarError):
+                self._client.cancel(task_id, timeout_s=CANCEL_S)
 
     def _samples(self, batch: Batch) -> Iterator[Any]:
         from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
