@@ -30,7 +30,7 @@ export async function startSite(kind: Case['engine'], scripts: readonly object[]
   const proxy = stack.use(await TestProxy.prepare({ engineUrl: engine.url, kind }));
   await proxy.spawn();
   const node = { public_url: proxy.url, cache_dir: CACHE };
-  const sandboxes = stack.use(await startNode({ natsUrl: proxy.nats.url, node }));
+  const sandboxes = stack.use(await startNode({ natsUrl: proxy.nats.url, node, proxy: proxy.socket }));
   const owned = stack.move();
   return { proxy, node: sandboxes, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -113,7 +113,8 @@ async function publishedIn(mesh: Mesh): Promise<number[]> {
 
 function trainedIn(journal: string): number[] {
   const lines = readFileSync(journal, 'utf8').split('\n').slice(0, -1);
-  return lines.flatMap((line) => (JSON.parse(line) as { batch_ids: number[] }).batch_ids);
+  const steps = lines.map((line) => JSON.parse(line) as { batches: [batchId: number, readyMs: number][] });
+  return steps.flatMap(({ batches }) => batches.map(([batchId]) => batchId));
 }
 
 interface Process extends AsyncDisposable {

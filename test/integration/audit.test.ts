@@ -23,12 +23,15 @@ import { recordsOf } from '../support/records.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** A trace that begins with it is too long for the engine of this test. */
+const REFUSED = 7_777;
+
 /** What the engine of this test gives an id at a place: an exact float32. */
 const logprobOf = (id: number, place: number): number => -((id * 31 + place) % 100) / 64;
 
 /** A session of three turns; every prompt goes on from the last reply. */
 function threeTurns(name: string): Completion[] {
-  let ids: number[] = [1, 2, 3];
+  let ids: number[] = [name === 'refused' ? REFUSED : 1, 2, 3];
   const calls = [0, 1, 2].map((turn) => {
     const prompt_ids = ids;
     const sampled_ids = [10 + turn, 20 + turn, 30 + turn];
@@ -77,6 +80,10 @@ function startScoring(): Promise<Server> {
       },
     };
     const answer = answers[request.url ?? ''];
+    if ((body.prompt ?? body.input_ids)[0] === REFUSED) {
+      response.writeHead(400).end('{"message":"longer than the context"}');
+      return;
+    }
     response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer?.() ?? {}));
   });
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
@@ -90,6 +97,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
 
 interface Known {
   readonly taskId: string;
+  readonly groupId: string;
   readonly state: SessionState;
   readonly stats?: SessionStats;
 }
@@ -109,7 +117,7 @@ describe('polar audit', function () {
     if (session === undefined) throw new PolarError('NOT_FOUND', `no session ${sessionId}`);
     const ended = session.state === SessionState.ENDED;
     const more = ended && { outcome: Outcome.COMPLETED, endTime: timestampFromMs(Date.now() - HOUR_MS) };
-    return { sessionId, groupId: 'g0', attempt: 1, harness: 'pi', ...session, ...more };
+    return { sessionId, attempt: 1, harness: 'pi', ...session, ...more };
   };
   /** The part of the scheduler that is asked here. */
   const startScheduler = (): Promise<RunningServer> =>
@@ -126,28 +134,37 @@ describe('polar audit', function () {
             if (ids.length === 0) throw new PolarError('NOT_FOUND', `no task ${taskId}`);
             return { sessions: ids.map(sessionOf) };
           },
-          listTasks: () => ({ tasks: [...known.values()].map(({ taskId }) => ({ taskId })) }),
+          // No page but the last one holds anything, as where the tasks in memory ended long ago.
+          listTasks({ pageToken, sinceTime }) {
+            expect(sinceTime).to.not.equal(undefined);
+            if (pageToken === '') return { tasks: [], nextPageToken: 'archive' };
+            return { tasks: [...known.values()].map(({ taskId }) => ({ taskId })) };
+          },
         }),
     });
 
   const announce = (sessionId: string, trajectory: BlobRef, stats?: SessionStats) => {
-    const taskId = known.get(sessionId)?.taskId ?? '';
+    const { taskId = '', groupId = '' } = known.get(sessionId) ?? {};
     const result = { sessionId, attempt: 1, outcome: Outcome.COMPLETED, reward: 1, trajectory };
     const sessions = [create(SessionResultSchema, { ...result, ...(stats && { stats }) })];
-    const group = create(GroupReadySchema, { taskId, groupId: 'g0', sessions });
+    const group = create(GroupReadySchema, { taskId, groupId, sessions });
     const bytes = toBinary(GroupReadySchema, group);
-    return publish(mesh.bus, mesh.blobs, subjects.trajectory(taskId, 'g0'), bytes);
+    return publish(mesh.bus, mesh.blobs, subjects.trajectory(taskId, groupId), bytes);
   };
   /** Recorded, built by the reconstructor, announced: as the mesh does it. */
-  const finish = async (sessionId: string): Promise<BlobRef> => {
-    known.set(sessionId, { taskId: `task-${sessionId}`, state: SessionState.ENDED });
+  const finish = async (
+    sessionId: string,
+    taskId = `task-${sessionId}`,
+    groupId = 'g0',
+  ): Promise<BlobRef> => {
+    known.set(sessionId, { taskId, groupId, state: SessionState.ENDED });
     const range = await mesh.record(sessionId, 1, threeTurns(sessionId));
     await mesh.askForBuild(sessionId, 1, 'prefix_merging', range as never);
     const { kind } = await mesh.fact(sessionId);
     if (kind.case !== 'built' || kind.value.trajectory === undefined)
       throw new Error(`no build: ${kind.case}`);
     const { trajectory, stats } = kind.value;
-    known.set(sessionId, { taskId: `task-${sessionId}`, state: SessionState.ENDED, ...(stats && { stats }) });
+    known.set(sessionId, { taskId, groupId, state: SessionState.ENDED, ...(stats && { stats }) });
     await announce(sessionId, trajectory, stats);
     return trajectory;
   };
@@ -174,7 +191,7 @@ describe('polar audit', function () {
     stack.defer(() => void scoring.close());
     scoringUrl = `http://127.0.0.1:${(scoring.address() as AddressInfo).port}`;
     await finish('good');
-    known.set('running', { taskId: 'task-running', state: SessionState.RUNNING });
+    known.set('running', { taskId: 'task-running', groupId: 'g0', state: SessionState.RUNNING });
     await mesh.record('running', 1, threeTurns('running').slice(0, 2));
     await replace('planted', ([trace]) => {
       trace.responseIds = packIds(unpackIds(trace.responseIds).with(5, 99));
@@ -289,8 +306,25 @@ describe('polar audit', function () {
     expect(stdout).to.match(/vllm +raw +4 +9 +0 +0 +0 +0 +0 +good: call good-c0, index 0/);
     expect(code).to.equal(0);
     const away = await audit('good', '--rescore', '--engine', 'http://127.0.0.1:9', '--engine-kind', 'vllm');
-    expect(away.stderr).to.contain('ENGINE_UNAVAILABLE').and.contain('http://127.0.0.1:9');
+    expect(away.stdout).to.contain('every sampled token is accounted for');
+    expect(away.stdout).to.contain('ENGINE_UNAVAILABLE').and.contain('http://127.0.0.1:9');
     expect(away.code).to.equal(1);
+  });
+
+  it('names a trace that the engine refuses, and scores the others', async () => {
+    await finish('refused', 'task-long');
+    await finish('fits', 'task-long', 'g1');
+    const engine = ['--engine', scoringUrl, '--engine-kind', 'vllm'];
+    const { stdout, code } = await audit('task-long', '--rescore', ...engine);
+    expect(stdout).to.match(/refused +pi +completed +3 +9 +9 +0 +9 +0/);
+    expect(stdout).to.match(/vllm +raw +4 +9 +0/);
+    expect(stdout).to.contain('1 traces with 9 trained ids are not scored');
+    expect(stdout).to.match(/refused: trace 0: ENGINE_ERROR: .* answers 400: .*longer than the context/);
+    expect(code).to.equal(1);
+    const { stdout: lines } = await audit('refused', '--rescore', ...engine, '--json');
+    const told = JSON.parse(lines.trim().split('\n').at(-1) ?? '');
+    expect(told.not_scored).to.have.length(1);
+    expect(told.not_scored[0]).to.include({ session_id: 'refused', trace: 0, ids: 9 });
   });
 
   it('tells which part of the sampled tokens each harness delivers', async () => {

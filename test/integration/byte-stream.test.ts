@@ -2,9 +2,10 @@
 import * as grpc from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { BYTE_STREAM_REQUEST_BYTES_MAX } from '../../services/common/byte-stream.ts';
 import { PolarError } from '../../services/common/errors.ts';
-import { BYTE_STREAM_REQUEST_BYTES_MAX } from '../../services/common/limits.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { eventually } from '../support/eventually.ts';
 
 const PATH = `/${TrajectoryService.typeName}/StreamTrajectories`;
 const asIs = (bytes: Buffer): Buffer => bytes;
@@ -117,6 +118,25 @@ describe('byte stream', () => {
     // Some lie in the caller's own queue, none in the server's.
     expect(sent).to.be.lessThan(40);
     expect((await read(stream)).messages).to.have.length(64);
+  });
+
+  it('says why it ends also where the caller is behind', async () => {
+    let sent = 0;
+    open = async function* () {
+      for (; ; sent++) yield [Buffer.alloc(1_000_000)];
+    };
+    const stream = call(Buffer.alloc(0));
+    await new Promise((resolve) => stream.once('readable', resolve));
+    await eventually('the handler is held back', async () => {
+      const before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return sent === before;
+    });
+    const closed = server.close();
+    const { error } = await read(stream);
+    await closed;
+    expect(error?.code).to.equal(grpc.status.UNAVAILABLE);
+    expect(error?.metadata.get('grpc-status-details-bin').toString()).to.include('SHUTTING_DOWN');
   });
 
   it('leaves every other form of the method to Connect', async () => {

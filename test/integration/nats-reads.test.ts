@@ -1,6 +1,9 @@
 // Direct reads of stored messages over a connection of their own.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
+import { DIRECT_READ_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
@@ -54,6 +57,58 @@ describe('direct reads', () => {
     expect(message?.header.get('Polar-Blob-Size')).to.equal('');
     expect(await bus.reads.find(STREAMS.trajectories.name, { ...query, seq: seq + 1 })).to.equal(undefined);
   });
+
+  it('fail when an answer stops in its middle, and wait for one that comes slowly', async () => {
+    const [[subject, data] = ['', Buffer.alloc(0)]] = [...stored].reverse();
+    // What passes, and then no more.
+    let bytesMax = 200_000;
+    const stops = async (): Promise<void> => {
+      await using link = await relayed((chunk, pass) => {
+        bytesMax -= chunk.length;
+        if (bytesMax >= 0) pass();
+      });
+      const failed = await link.bus.reads.last(blobs, subject).catch((error: Error) => error);
+      expect(failed).to.be.instanceOf(Error);
+      bytesMax = Number.POSITIVE_INFINITY;
+      const again = await link.bus.reads.last(blobs, subject);
+      expect(Buffer.from(again ?? []).equals(data), 'over another connection').to.equal(true);
+    };
+    const creeps = async (): Promise<void> => {
+      const startedAt = performance.now();
+      await using link = await relayed((chunk, pass) => setTimeout(pass, chunk.length / 70));
+      const read = await link.bus.reads.last(blobs, subject);
+      expect(Buffer.from(read ?? []).equals(data)).to.equal(true);
+      expect(performance.now() - startedAt, 'longer than without').to.be.greaterThan(DIRECT_READ_MS);
+    };
+    await Promise.all([stops(), creeps()]);
+  });
+
+  /** A connection that the test stands in; `on` passes what the server sends. */
+  async function relayed(on: (chunk: Buffer, pass: () => void) => void) {
+    const relay = createServer((near) => {
+      const far = connect(nats.port);
+      far.on('data', (chunk: Buffer) => {
+        far.pause();
+        on(chunk, () => {
+          near.write(chunk);
+          far.resume();
+        });
+      });
+      near.pipe(far);
+      near.on('error', () => {}).on('close', () => far.destroy());
+      far.on('error', () => {}).on('close', () => near.destroy());
+    });
+    await once(relay.listen(0, '127.0.0.1'), 'listening');
+    const { port } = relay.address() as AddressInfo;
+    const through = await openBus({ url: `nats://127.0.0.1:${port}`, name: 'relayed' });
+    return {
+      bus: through,
+      async [Symbol.asyncDispose]() {
+        await through.close();
+        relay.close();
+      },
+    };
+  }
 
   it('fail while the server is away, and go on when it is back', async () => {
     const [[subject, data] = ['', Buffer.alloc(0)]] = stored;

@@ -1,6 +1,7 @@
 // The archive of ended tasks on a real nats-server: what is asked of a task stays answered when it has left memory, and a
 // scheduler that is killed in between leaves nothing out and nothing twice.
 import { fromBinary } from '@bufbuild/protobuf';
+import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
@@ -29,6 +30,7 @@ import {
   until,
 } from '../support/scheduler.ts';
 
+const DAY_MS = 86_400_000;
 const SLOTS = { runSlots: 16, prepareSlots: 16, readySlots: 16, evaluateSlots: 16 };
 
 const refusal = (call: Promise<unknown>): Promise<PolarError> =>
@@ -49,10 +51,10 @@ async function archivedInLog(bus: Bus): Promise<string[]> {
   return (await Promise.all(Array.from({ length: last }, (_, i) => read(i + 1)))).flat();
 }
 
-async function allTasks(client: RolloutClient, pageSize: number): Promise<Task[]> {
+async function allTasks(client: RolloutClient, pageSize: number, sinceTime?: Timestamp): Promise<Task[]> {
   const tasks: Task[] = [];
   for (let pageToken = ''; ; ) {
-    const page = await client.listTasks({ pageSize, pageToken });
+    const page = await client.listTasks({ pageSize, pageToken, ...(sinceTime && { sinceTime }) });
     tasks.push(...page.tasks);
     pageToken = page.nextPageToken;
     if (pageToken === '') return tasks;
@@ -135,6 +137,35 @@ describe('scheduler archive', () => {
       expect(ids.slice(0, 3)).to.deep.equal(['t7', 't6', 't5']);
       expect(ids.slice(3).sort()).to.deep.equal(['t0', 't1', 't2', 't3', 't4']);
     }
+  });
+
+  it('leaves out what ended before a time, in memory and in the archive', async () => {
+    const node = await startFakeNode(nats.url, SLOTS);
+    await using scheduler = await startScheduler(nats.url);
+    const { client } = scheduler;
+    const archive = async (...taskIds: string[]): Promise<void> => {
+      for (const taskId of taskIds) await client.submitTask({ spec: taskSpec(taskId) });
+      await until('they are archived', async () => {
+        const archived = await archivedInLog(bus);
+        return taskIds.every((taskId) => archived.includes(taskId));
+      });
+    };
+    await archive('t0', 't1');
+    const { task } = await client.getTask({ taskId: 't0' });
+    const other = await client.getTask({ taskId: 't1' });
+    const endMs = [task, other.task].map((one) => timestampMs(one?.endTime as Timestamp));
+    const sinceTime = timestampFromMs(Math.max(...endMs) + 1);
+    await archive('t2', 't3');
+    await node[Symbol.asyncDispose]();
+    await client.submitTask({ spec: taskSpec('t4') });
+    for (const pageSize of [1, 2, 3, 100]) {
+      const ids = (await allTasks(client, pageSize, sinceTime)).map(({ taskId }) => taskId);
+      expect(ids[0]).to.equal('t4');
+      expect(ids.slice(1).sort()).to.deep.equal(['t2', 't3']);
+    }
+    await client.cancelTask({ taskId: 't4' });
+    const future = timestampFromMs(Date.now() + DAY_MS);
+    expect(await allTasks(client, 1, future)).to.deep.equal([]);
   });
 
   it('archives a task again that a kill left between its pages and its commit', async () => {

@@ -19,6 +19,7 @@ import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { checkOut } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/llm-proxy/config.ts';
 import { LlmProxyService } from '../../services/llm-proxy/service.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
@@ -42,6 +43,8 @@ export class TestProxy implements AsyncDisposable {
   readonly nats: TestNats;
   readonly bus: Bus;
   readonly url: string;
+  /** Where sandboxes are to be led to. */
+  readonly socket: string;
   readonly #folder: string;
   readonly #env: Record<string, string>;
   #child: ChildProcess | undefined;
@@ -53,6 +56,7 @@ export class TestProxy implements AsyncDisposable {
     this.bus = bus;
     this.url = `http://127.0.0.1:${port}`;
     this.#folder = mkdtempSync(join(tmpdir(), 'polar-test-proxy-'));
+    this.socket = proxySocketOf(this.#folder, id);
     const topology = join(this.#folder, 'topology.yaml');
     const node = {
       id,

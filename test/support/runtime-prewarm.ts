@@ -1,6 +1,14 @@
 // A runtime-prewarm of one node for tests: real NATS, real sandboxes, own data folder.
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -56,8 +64,8 @@ export interface TestNodeOptions {
   /** More keys of the node in the topology. */
   readonly node?: object;
   readonly path?: string;
-  /** False: nothing stands for the LLM proxy. */
-  readonly proxy?: boolean;
+  /** Socket of the LLM proxy that sandboxes are led to; false: to nothing; else to what only stands for one. */
+  readonly proxy?: string | false;
   /** False: only the configuration is made. */
   readonly start?: boolean;
 }
@@ -74,7 +82,8 @@ export async function startNode(options: TestNodeOptions): Promise<TestNode> {
   const proxyInside = createPort(answer as Handler, { greeted: true });
   const socket = proxySocketOf(join(folder, 'data'), NODE_ID);
   mkdirSync(dirname(socket), { recursive: true });
-  await proxyInside.listenAt(options.proxy === false ? join(folder, 'nothing.sock') : socket);
+  await proxyInside.listenAt(options.proxy === undefined ? socket : join(folder, 'nothing.sock'));
+  if (typeof options.proxy === 'string') symlinkSync(options.proxy, socket);
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   const port = await freePort();
