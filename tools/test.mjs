@@ -20,7 +20,14 @@ const env = {
 /** More than cores: tests wait much of their time. */
 const slots = Number(process.env.POLAR_TEST_JOBS ?? Math.ceil(1.5 * availableParallelism()));
 /** What takes longest comes first. */
-const ALONE = ['test/chaos/', 'test/consumers/', 'test/e2e/', 'test/conformance/', 'test/engines/', 'test/integration/'];
+const ALONE = [
+  'test/chaos/',
+  'test/consumers/',
+  'test/e2e/',
+  'test/conformance/',
+  'test/engines/',
+  'test/integration/',
+];
 
 const say = (text) => process.stdout.write(`${text}\n`);
 const job = (name, command, ...args) => ({ name, command, args });

@@ -40,6 +40,10 @@ class Refused(Exception):
     """The request's fault: 400 with this message."""
 
 
+class Failed(Exception):
+    """The engine's fault: 500 with what caused it."""
+
+
 @dataclass
 class Waiting:
     """A request until it has its reply."""
@@ -48,6 +52,7 @@ class Waiting:
     done: threading.Event = field(default_factory=threading.Event)
     reply: Reply = field(default_factory=Reply)
     weight_version: str = ""
+    failure: Exception | None = None
 
 
 class Engine:
@@ -65,6 +70,8 @@ class Engine:
         asked = Waiting(self._request(body))
         self.waiting.put(asked)
         asked.done.wait()
+        if asked.failure is not None:
+            raise Failed("the reply was not sampled") from asked.failure
         return self._reply(body, asked)
 
     def _request(self, body: Body) -> Request:
@@ -109,11 +116,19 @@ class Engine:
             batch = [self.waiting.get()]
             while len(batch) < BATCH_MAX and not self.waiting.empty():
                 batch.append(self.waiting.get())
-            with self.lock:
-                replies = self.sampler.sample([one.request for one in batch])
-                for one, reply in zip(batch, replies):
-                    one.reply, one.weight_version = reply, self.sampler.weight_version
-                    one.done.set()
+            try:
+                self._sample(batch)
+            except Exception as error:  # Each call is told; the next ones are served.
+                for one in batch:
+                    one.failure = error
+            for one in batch:
+                one.done.set()
+
+    def _sample(self, batch: list[Waiting]) -> None:
+        with self.lock:
+            replies = self.sampler.sample([one.request for one in batch])
+            for one, reply in zip(batch, replies):
+                one.reply, one.weight_version = reply, self.sampler.weight_version
 
     def _reply(self, body: Body, asked: Waiting) -> Body:
         reply, version = asked.reply, asked.weight_version
@@ -181,6 +196,8 @@ class Handler(BaseHTTPRequestHandler):
                 body = make()
         except (Refused, ValueError, TypeError, AttributeError, LookupError, OSError, TemplateError) as error:
             status, body = 400, {"object": "error", "message": str(error), "code": 400}
+        except Failed as error:
+            status, body = 500, {"object": "error", "message": f"{error}: {error.__cause__}", "code": 500}
         text = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")

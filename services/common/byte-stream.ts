@@ -8,7 +8,6 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { parseTimeout, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { AccessControl } from './access/access-control.ts';
 import { PolarError, toConnectError } from './errors.ts';
-import { BYTE_STREAM_REQUEST_BYTES_MAX } from './limits.ts';
 
 export interface ByteStream {
   /** `/<package>.<Service>/<Method>`. */
@@ -20,6 +19,8 @@ export interface ByteStream {
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
+/** Largest request of a stream whose messages are bytes; above: INVALID_REQUEST. */
+export const BYTE_STREAM_REQUEST_BYTES_MAX = 64 * 1024;
 /** A message's flags (0: not compressed) and its length before it. */
 const PREFIX_BYTES = 5;
 const BINARY = /^application\/grpc(\+proto)?(;|$)/;

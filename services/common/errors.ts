@@ -219,11 +219,20 @@ export function fromConnectError(error: unknown): PolarError {
   const info = connectError.findDetails(ErrorInfoSchema)[0];
   const fields = connectError.findDetails(BadRequestSchema)[0]?.fieldViolations ?? [];
   const reason = info !== undefined && info.reason in REASONS ? (info.reason as Reason) : undefined;
-  return new PolarError(reason ?? reasonOfCode(connectError.code), connectError.rawMessage, {
+  const other = isBrokenHttp2(error) ? 'NODE_LOST' : reasonOfCode(connectError.code);
+  return new PolarError(reason ?? other, connectError.rawMessage, {
     cause: error,
     fields: fields.map(({ field, description }) => ({ field, description })),
     leaderUrl: info?.metadata['leader_url'],
   });
+}
+
+/** A stream that is refused or cut while its server ends shows as an error of Node's own, which Connect does not know. */
+function isBrokenHttp2(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string' && at.code.startsWith('ERR_HTTP2_')) return true;
+  }
+  return false;
 }
 
 function reasonOfCode(code: Code): Reason {

@@ -2,8 +2,6 @@
 
 /** Largest message body over Connect; above: RESOURCE_EXHAUSTED. */
 export const RPC_BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Largest request of a stream whose messages are bytes; above: INVALID_REQUEST. */
-export const BYTE_STREAM_REQUEST_BYTES_MAX = 64 * 1024;
 /** Largest task spec, uploads included; above: INVALID_ARGUMENT at submit. */
 export const TASK_SPEC_BYTES_MAX = 16 * 1024 * 1024;
 /** Files of one upload_dir step; above: INVALID_TASK. */
@@ -18,7 +16,7 @@ export const BLOB_BYTES_MAX = 256 * 1024 * 1024;
 export const BLOBS_IN_FLIGHT_MAX = 4;
 /** The same of blobs that it reads and that are one chunk. */
 export const SMALL_BLOBS_IN_FLIGHT_MAX = 64;
-/** Wait for one direct read of a stored message; then its connection is made anew, and it is asked for again. */
+/** Wait for one direct read while nothing comes in; then its connection is made anew, and it is asked for again. */
 export const DIRECT_READ_MS = 5_000;
 /** Wait for one publish to be acknowledged before it is sent again under the same id. */
 export const PUBLISH_ACK_MS = 500;

@@ -1,6 +1,7 @@
 // One port: gRPC, gRPC-Web, Connect over HTTP/2 and HTTP/1.1, JSON by plain HTTP, health, readiness, typed errors.
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { constants, createServer } from 'node:http2';
+import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type Transport } from '@connectrpc/connect';
 import {
@@ -129,5 +130,23 @@ describe('one port', () => {
     ]);
     expect(first).to.equal('stopped');
     await closed;
+  });
+
+  it('is lost, and no broken invariant, to callers whose streams it refuses as it goes', async () => {
+    const { NGHTTP2_REFUSED_STREAM, NGHTTP2_INTERNAL_ERROR } = constants;
+    for (const code of [NGHTTP2_REFUSED_STREAM, NGHTTP2_INTERNAL_ERROR]) {
+      const refusing = createServer().on('stream', (stream) => stream.on('error', () => {}).close(code));
+      refusing.on('sessionError', () => {});
+      await once(refusing.listen(0, '127.0.0.1'), 'listening');
+      const { port } = refusing.address() as AddressInfo;
+      const client = createServiceClient(TrajectoryService, `http://127.0.0.1:${port}`);
+      const reasons: string[] = [];
+      const reasonOf = (error: PolarError): void => void reasons.push(error.reason);
+      await client.listConsumers({}).catch(reasonOf);
+      const stream = client.streamTrajectories({ consumer: 'a' })[Symbol.asyncIterator]();
+      await stream.next().catch(reasonOf);
+      refusing.close();
+      expect(reasons, String(code)).to.deep.equal(['NODE_LOST', 'NODE_LOST']);
+    }
   });
 });

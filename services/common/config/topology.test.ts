@@ -144,6 +144,8 @@ describe('faults of a topology file', () => {
     ['nats.port', { nats: { port: 0 } }],
     ['reconstructor.port', { reconstructor: { port: 0 } }],
     ['reconstructor.plugin_timeout_seconds', { reconstructor: { plugin_timeout_seconds: 0 } }],
+    ['access.tokens_file', { access: { tokens_file: '' } }],
+    ['retention.acked_days', { retention: { acked_days: -1 } }],
     ['data_dir', { data_dir: '' }],
     ['nonsense', { nonsense: 1 }],
   ];

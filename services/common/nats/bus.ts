@@ -25,6 +25,8 @@ export interface DirectReads {
     readonly seq: number;
     readonly subject: string;
     readonly header: MsgHdrs;
+    /** When it was stored, by the clock of NATS. */
+    readonly time: Date;
   }>;
 }
 

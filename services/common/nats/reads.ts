@@ -10,6 +10,8 @@ import { DIRECT_READ_MS } from '../limits.ts';
 const SOCKET_BYTES = 256 * 1024;
 /** Between two looks for answers that are late. */
 const LOOK_MS = DIRECT_READ_MS / 5;
+/** Wait for one answer while others come in: it may stand behind them, or be lost. */
+const READ_TOTAL_MS = DIRECT_READ_MS * 6;
 const LINE_END = 10;
 const LINE_END_BYTES = 2;
 
@@ -87,7 +89,7 @@ interface Answer {
 interface Waiting {
   readonly resolve: (answer: Answer | undefined) => void;
   readonly reject: (error: Error) => void;
-  readonly lateMs: number;
+  readonly askedMs: number;
 }
 
 /** A message that is coming in: headers, payload, line end. */
@@ -109,6 +111,8 @@ class Connection {
   /** The line that is coming in, as far as it has. */
   #line = '';
   #incoming: Incoming | undefined;
+  /** When bytes last came in. */
+  #heardMs = 0;
   #looks: NodeJS.Timeout | undefined;
 
   static async open(server: string, onEnd: () => void): Promise<Connection> {
@@ -142,7 +146,7 @@ class Connection {
     const id = (this.#asked++).toString(36);
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) return reject(broken());
-      this.#waiting.set(id, { resolve, reject, lateMs: performance.now() + DIRECT_READ_MS });
+      this.#waiting.set(id, { resolve, reject, askedMs: performance.now() });
       if (this.#requests === '') setImmediate(() => this.#send());
       this.#requests += `PUB ${subject} ${this.#inbox}.${id} ${query.length}\r\n${query}\r\n`;
     });
@@ -157,10 +161,15 @@ class Connection {
   /** An answer that is late means a connection that is broken. */
   #look(): void {
     const oldest = this.#incoming?.waiting ?? this.#waiting.values().next().value;
-    if (oldest !== undefined && oldest.lateMs > performance.now()) return;
+    if (oldest !== undefined && !this.#isLate(oldest)) return;
     if (oldest !== undefined) this.#socket.destroy();
     clearInterval(this.#looks);
     this.#looks = undefined;
+  }
+
+  #isLate({ askedMs }: Waiting): boolean {
+    const now = performance.now();
+    return now - Math.max(askedMs, this.#heardMs) > DIRECT_READ_MS || now - askedMs > READ_TOTAL_MS;
   }
 
   #ended(): void {
@@ -171,6 +180,7 @@ class Connection {
   }
 
   #read(buffer: Buffer, size: number): boolean {
+    this.#heardMs = performance.now();
     for (let at = 0; at < size; ) {
       if (this.#incoming !== undefined) {
         at += this.#take(this.#incoming, buffer.subarray(at, size));

@@ -1,6 +1,7 @@
 // Ended tasks outside of memory: a message for the task, one for each page of its sessions. What is written again replaces
 // what was there, so that a task can be archived anew after a kill, and after sessions of it went again.
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   ArchivedSessionsSchema,
   type ArchivedTask,
@@ -22,6 +23,15 @@ export interface ArchivedPage {
   readonly tasks: ArchivedTask[];
   /** Where the next page begins; undefined on the last one. */
   readonly next: number | undefined;
+}
+
+/** What the clocks of a scheduler, which says when a task ended, and of NATS may differ by. */
+const CLOCKS_MS_MAX = 60_000;
+
+interface Stored {
+  readonly bytes: Uint8Array;
+  /** Unix time in milliseconds. */
+  readonly storedMs: number;
 }
 
 export class Archive {
@@ -52,16 +62,16 @@ export class Archive {
   }
 
   async task(taskId: string): Promise<ArchivedTask | undefined> {
-    const bytes = await this.#read(STREAMS.archivedTasks.name, {
+    const found = await this.#read(STREAMS.archivedTasks.name, {
       last_by_subj: subjects.archivedTask(taskId),
     });
-    return bytes && fromBinary(ArchivedTaskSchema, bytes);
+    return found && fromBinary(ArchivedTaskSchema, found.bytes);
   }
 
   async byRequest(requestId: string): Promise<ArchivedTask | undefined> {
     const subject = subjects.archivedRequest(sha256(requestId));
     const known = await this.#read(STREAMS.archive.name, { last_by_subj: subject });
-    const task = await this.task(known === undefined ? requestId : Buffer.from(known).toString());
+    const task = await this.task(known === undefined ? requestId : Buffer.from(known.bytes).toString());
     return task !== undefined && recordOf(task).requestId === requestId ? task : undefined;
   }
 
@@ -83,8 +93,8 @@ export class Archive {
     return page.find(({ session }) => session?.sampleIndex === sampleIndex);
   }
 
-  /** Up to `count` tasks from where the last page ended; at first from the newest. */
-  async list(count: number, from?: number): Promise<ArchivedPage> {
+  /** Up to `count` tasks from where the last page ended, at first from the newest; none that ended before `sinceMs`. */
+  async list(count: number, from?: number, sinceMs = 0): Promise<ArchivedPage> {
     const { state } = await withRetry('archive', this.#signal, () =>
       this.#bus.jsm.streams.info(STREAMS.archivedTasks.name),
     );
@@ -95,7 +105,13 @@ export class Archive {
       const reads = Math.min(ARCHIVE_READS_AT_ONCE, count - tasks.length, next - state.first_seq + 1);
       const seqs = Array.from({ length: reads }, (_, i) => next - i);
       const found = await Promise.all(seqs.map((seq) => this.#read(STREAMS.archivedTasks.name, { seq })));
-      for (const bytes of found) if (bytes !== undefined) tasks.push(fromBinary(ArchivedTaskSchema, bytes));
+      for (const { bytes, storedMs } of found.filter((one) => one !== undefined)) {
+        // A task ends before it is archived: so did all that were archived earlier.
+        if (storedMs < sinceMs - CLOCKS_MS_MAX) return { tasks, next: undefined };
+        const archived = fromBinary(ArchivedTaskSchema, bytes);
+        const { endTime } = archived.task ?? {};
+        if (endTime === undefined || timestampMs(endTime) >= sinceMs) tasks.push(archived);
+      }
       next -= reads;
     }
     return { tasks, next: undefined };
@@ -103,8 +119,8 @@ export class Archive {
 
   async #page(prefix: string, page: number): Promise<SessionRecord[]> {
     const subject = subjects.archivedSessions(prefix, page);
-    const bytes = await this.#read(STREAMS.archive.name, { last_by_subj: subject });
-    return bytes === undefined ? [] : fromBinary(ArchivedSessionsSchema, bytes).sessions;
+    const found = await this.#read(STREAMS.archive.name, { last_by_subj: subject });
+    return found === undefined ? [] : fromBinary(ArchivedSessionsSchema, found.bytes).sessions;
   }
 
   async #write(subject: string, bytes: Uint8Array): Promise<void> {
@@ -114,11 +130,12 @@ export class Archive {
   async #read(
     stream: string,
     query: { seq: number } | { last_by_subj: string },
-  ): Promise<Uint8Array | undefined> {
+  ): Promise<Stored | undefined> {
     return await withRetry('read archive', this.#signal, async () => {
       try {
-        const { data, header } = await this.#bus.direct.getMessage(stream, query);
-        return await checkOut(this.#blobs, { data, headers: header }, this.#signal);
+        const { data, header, time } = await this.#bus.direct.getMessage(stream, query);
+        const bytes = await checkOut(this.#blobs, { data, headers: header }, this.#signal);
+        return { bytes, storedMs: time.getTime() };
       } catch (error) {
         if (isMissing(error)) return undefined;
         throw error;

@@ -1,12 +1,13 @@
 // ListTasks: a page of tasks, newest first; behind those in memory the archived ones, the one that was archived last first.
 // The page token is the place of the last task in memory, or of the next one in the archive.
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { recordOf } from '../archive/archive.ts';
 import { archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
 import { invalid, pageSizeOf } from '../domain/lookup.ts';
-import type { TaskState } from '../domain/state.ts';
+import { allEnded, type TaskState } from '../domain/state.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
 
 const PAGE_TOKEN = /^(?:(live|archive)-(\d{1,15}))?$/;
@@ -16,12 +17,15 @@ export function listTasks({
   board: { state },
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'listTasks'> {
   return {
-    async listTasks({ pageSize, pageToken, summary }) {
+    async listTasks({ pageSize, pageToken, summary, sinceTime }) {
       const size = pageSizeOf(pageSize);
+      const sinceMs = sinceTime === undefined ? 0 : timestampMs(sinceTime);
       const token = PAGE_TOKEN.exec(pageToken);
       if (token === null) throw invalid('page_token', 'is not one of this service');
       const [, kind = 'first', at] = token;
-      const live = kind === 'archive' ? [] : newestFirst(state.tasks.values(), at);
+      const live = (kind === 'archive' ? [] : newestFirst(state.tasks.values(), at)).filter(
+        (task) => !allEnded(task) || task.endMs >= sinceMs,
+      );
       const page = live.slice(0, size);
       const shown = page.map(taskView);
       let nextPageToken = '';
@@ -31,6 +35,7 @@ export function listTasks({
         const { tasks, next } = await archive.list(
           size - page.length,
           kind === 'archive' ? Number(at) : undefined,
+          sinceMs,
         );
         // One whose sessions go again is in both, and one that went to the archive meanwhile is shown already.
         const isNew = (taskId: string): boolean =>

@@ -265,6 +265,13 @@ export declare type ListTasksRequest = Message<"polar.scheduler.v1.ListTasksRequ
    * @generated from field: bool summary = 3;
    */
   summary: boolean;
+
+  /**
+   * Leave tasks out that ended before it; those that have not ended are kept. Unset: none is left out.
+   *
+   * @generated from field: google.protobuf.Timestamp since_time = 4;
+   */
+  sinceTime?: Timestamp | undefined;
 };
 
 /**
@@ -280,7 +287,7 @@ export declare const ListTasksRequestSchema: GenMessage<ListTasksRequest>;
  */
 export declare type ListTasksResponse = Message<"polar.scheduler.v1.ListTasksResponse"> & {
   /**
-   * Newest first.
+   * Newest first. May be fewer than page_size, or none, on a page that is not the last one.
    *
    * @generated from field: repeated polar.scheduler.v1.Task tasks = 1;
    */
