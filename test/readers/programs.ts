@@ -46,7 +46,7 @@ export const READERS: readonly ReaderProgram[] = [
     source: 'clients/rust/src/main.rs',
     async build() {
       const cwd = join(ROOT, 'clients/rust');
-      await run('cargo', ['build', '--release', '--locked', '--quiet'], { cwd, env });
+      await run('cargo', ['build', '--release', '--quiet'], { cwd, env });
       return join(CACHE, 'rust/release/reader');
     },
   },
