@@ -59,8 +59,10 @@ export function createPort(handler: Handler, { tls, greeted = false }: PortOptio
       const serve = (): void =>
         sniff(socket, (isH2) => {
           silent.delete(socket);
-          if (isH2) h2.emit('connection', socket);
-          else serveH1.call(h1, socket);
+          if (!isH2) return serveH1.call(h1, socket);
+          // HTTP/1 keeps what its peer has ended; HTTP/2 would not see that its peer is gone before it writes.
+          socket.allowHalfOpen = false;
+          h2.emit('connection', socket);
         });
       if (greeted) readGreeting(socket, HTTP_SILENT_MS, serve);
       else serve();

@@ -1,4 +1,7 @@
 // gRPC streams of bytes, read by a client that shares no code with the server.
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
+import { connect } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
@@ -105,6 +108,26 @@ describe('byte stream', () => {
     stopped.once('data', () => void server.close());
     expect((await read(stopped)).error?.code).to.equal(grpc.status.UNAVAILABLE);
     expect(ended).to.have.length(3);
+  });
+
+  it('stops the handler when the connection of the caller ends without a word', async () => {
+    const { promise: reason, resolve } = Promise.withResolvers<unknown>();
+    open = async function* (_, signal) {
+      yield [];
+      await new Promise((aborted) => signal.addEventListener('abort', aborted, { once: true }));
+      resolve(signal.reason);
+    };
+    // What the kernel does for a process that is killed.
+    const socket = connect(server.port, '127.0.0.1');
+    const session = http2.connect(`http://127.0.0.1:${server.port}`, { createConnection: () => socket });
+    session.on('error', () => {});
+    const headers = { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc' };
+    const request = session.request(headers).on('error', () => {});
+    request.end(Buffer.alloc(5));
+    await once(request, 'response');
+    socket.end();
+    expect(await reason).to.include({ reason: 'CANCELLED' });
+    session.destroy();
   });
 
   it('holds the handler back while the caller does not read', async () => {
