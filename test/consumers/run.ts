@@ -18,6 +18,8 @@ checkAccount(result);
 const { published, deliveries, killed } = result;
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
 const again = deliveries.filter(({ redelivered }) => redelivered).length;
+// Of so many strikes some hit a trainer that holds something.
+if (again === 0) throw new Error('no batch came again: the storm shows nothing');
 const text = `${aboutMachine()}. Seed ${seed}, ${seconds} s.
 
 | | |
