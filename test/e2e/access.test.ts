@@ -61,6 +61,20 @@ describe('a mesh with access tokens', function () {
     expect(refused.stderr).to.contain('the token of reader has no scope submit');
   });
 
+  it('makes no token where its name is taken or its file cannot be written, and says which', async () => {
+    const tokensFile = join(folder, 'tokens.txt');
+    const wrong = [
+      ['services', tokensFile, 'NAME: services is there already'],
+      ['other', join(folder, 'nowhere/tokens.txt'), '(file): ENOENT'],
+      ['other', folder, '(file): EISDIR'],
+    ] as const;
+    for (const [name, file, fault] of wrong) {
+      const { code, stdout, stderr } = await polar(['token', name, '--scopes', 'read', '--file', file]);
+      expect([code, stdout], stderr).to.deep.equal([2, '']);
+      expect(stderr).to.contain('INVALID_REQUEST').and.to.contain(fault);
+    }
+  });
+
   it('does not start a service that could not call the others', async () => {
     const env = { POLAR_TOPOLOGY: mesh.topologyFile, POLAR_TOKEN: tokens['reader'] ?? '' };
     const { code, stderr } = await polar(['serve', 'evaluator'], { cwd: folder, env });

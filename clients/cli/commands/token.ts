@@ -1,8 +1,8 @@
 // polar token NAME --scopes LIST
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { SCOPES } from '../../../services/common/access/scopes.ts';
 import { newToken, parseTokens } from '../../../services/common/access/tokens.ts';
-import { faulty } from '../../../services/common/config/faults.ts';
+import { faulty, readText } from '../../../services/common/config/faults.ts';
 import { type Command, textFlag, UsageError } from '../arguments.ts';
 import { topologyOf } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
@@ -34,12 +34,16 @@ export const token: Command = {
 
 /** The file is whole at every moment, and its owner's alone. */
 function addLine(file: string, name: string, line: string): void {
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : '# name scopes sha256\n';
+  const before = existsSync(file) ? readText(file, 'INVALID_REQUEST') : '# name scopes sha256\n';
   const known = before.replace(/#.*/g, '').trim() === '' ? [] : [...parseTokens(before, file).values()];
   if (known.some((one) => one.name === name)) {
     throw faulty('INVALID_REQUEST', file, [{ field: 'NAME', description: `${name} is there already` }]);
   }
   const part = `${file}.part`;
-  writeFileSync(part, `${before.replace(/\n*$/, '\n')}${line}\n`, { mode: 0o600 });
-  renameSync(part, file);
+  try {
+    writeFileSync(part, `${before.replace(/\n*$/, '\n')}${line}\n`, { mode: 0o600 });
+    renameSync(part, file);
+  } catch (error) {
+    throw faulty('INVALID_REQUEST', file, [{ field: '(file)', description: (error as Error).message }]);
+  }
 }
