@@ -59,12 +59,15 @@ export function soakTable(residentMiB: readonly number[], calls: number): string
   ].join('\n');
 }
 
-/** Charts of both, as SVG. */
-export function growthChart(growth: Growth, residentMiB: readonly number[]): string {
+const TURNS = { name: 'turns', most: OLD[1] };
+
+/** Charts of both, as SVG. `calls`: of the soak. */
+export function growthChart(growth: Growth, residentMiB: readonly number[], calls: number): string {
   const used = growth.usedBytes.map((bytes) => (bytes - (growth.usedBytes[0] ?? 0)) / 1024);
   return chart([
     {
       title: 'CPU a turn, ms (200 turns to 100,000 tokens, token mode)',
+      across: TURNS,
       lines: [
         { name: 'llm-proxy', values: smooth(growth.cpuMs), colour: '#c22' },
         { name: 'bare pass-through', values: smooth(growth.passedMs), colour: '#282' },
@@ -73,14 +76,17 @@ export function growthChart(growth: Growth, residentMiB: readonly number[]): str
     },
     {
       title: 'Stored a turn, KiB',
+      across: TURNS,
       lines: [{ name: 'record', values: growth.storedBytes.map((bytes) => bytes / 1024), colour: '#c22' }],
     },
     {
       title: 'Kept in memory since the first turn, KiB',
+      across: TURNS,
       lines: [{ name: 'heap and buffers after a collection', values: used, colour: '#c22' }],
     },
     {
-      title: 'Resident MiB over 200,000 calls',
+      title: 'Resident, MiB',
+      across: { name: 'calls', most: calls },
       lines: [{ name: 'llm-proxy', values: residentMiB, colour: '#c22' }],
     },
   ]);

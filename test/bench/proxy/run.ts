@@ -94,12 +94,13 @@ const about = (rounds: number): string[] => [
 async function growth(bench: Bench): Promise<void> {
   const grown = parts.includes('growth') ? await measureGrowth(bench.enginePort, say) : undefined;
   const residentMiB = parts.includes('soak') ? await measureSoak(bench, SOAK_SESSIONS, say) : undefined;
+  const calls = SOAK_SESSIONS * 100;
   const tables = [
     ...(grown === undefined ? [] : [growthTable(grown)]),
-    ...(residentMiB === undefined ? [] : [soakTable(residentMiB, SOAK_SESSIONS * 100)]),
+    ...(residentMiB === undefined ? [] : [soakTable(residentMiB, calls)]),
   ].join('\n\n');
   if (!written || grown === undefined || residentMiB === undefined) return say(`\n${tables}`);
-  writeFileSync(join(DOCUMENTS, 'benchmarks-growth.svg'), growthChart(grown, residentMiB));
+  writeFileSync(join(DOCUMENTS, 'benchmarks-growth.svg'), growthChart(grown, residentMiB, calls));
   const image = '![Cost, storage and memory of a growing session](benchmarks-growth.svg)';
   writePart(join(DOCUMENTS, 'benchmarks.md'), 'proxy growth', `${tables}\n\n${image}`);
 }
