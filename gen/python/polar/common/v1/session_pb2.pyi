@@ -44,8 +44,15 @@ OUTCOME_CANCELLED: Outcome
 OUTCOME_TASK_ERROR: Outcome
 
 class SessionStats(_message.Message):
-    __slots__ = ("calls", "traces", "trained_tokens", "masked_tokens", "sampled_tokens", "context_tokens", "usage_mismatches")
+    __slots__ = ("calls", "traces", "trained_tokens", "masked_tokens", "sampled_tokens", "context_tokens", "usage_mismatches", "experts_dropped")
     class MaskedTokensEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class ExpertsDroppedEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +66,7 @@ class SessionStats(_message.Message):
     SAMPLED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     USAGE_MISMATCHES_FIELD_NUMBER: _ClassVar[int]
+    EXPERTS_DROPPED_FIELD_NUMBER: _ClassVar[int]
     calls: int
     traces: int
     trained_tokens: int
@@ -66,7 +74,8 @@ class SessionStats(_message.Message):
     sampled_tokens: int
     context_tokens: int
     usage_mismatches: int
-    def __init__(self, calls: _Optional[int] = ..., traces: _Optional[int] = ..., trained_tokens: _Optional[int] = ..., masked_tokens: _Optional[_Mapping[str, int]] = ..., sampled_tokens: _Optional[int] = ..., context_tokens: _Optional[int] = ..., usage_mismatches: _Optional[int] = ...) -> None: ...
+    experts_dropped: _containers.ScalarMap[str, int]
+    def __init__(self, calls: _Optional[int] = ..., traces: _Optional[int] = ..., trained_tokens: _Optional[int] = ..., masked_tokens: _Optional[_Mapping[str, int]] = ..., sampled_tokens: _Optional[int] = ..., context_tokens: _Optional[int] = ..., usage_mismatches: _Optional[int] = ..., experts_dropped: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class StageTimes(_message.Message):
     __slots__ = ("queue_ms", "prepare_ms", "ready_ms", "run_ms", "build_ms", "evaluate_ms", "total_ms")

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Completion(_message.Message):
-    __slots__ = ("call_id", "index", "start_seq", "end_seq", "base_index", "base_length", "prompt_suffix_ids", "prompt_length", "sampled_ids", "logprobs", "finish_reason", "model", "engine", "policy_version", "weight_version", "trainable", "role", "message_digests", "reply_digest", "message_bodies", "sampling", "usage", "times", "error_reason", "tools_digest", "base_message_count", "dialect", "role_rule", "mode", "drift", "engine_tries", "logprob_mode", "choice_index", "policy_spans", "normalised_by", "engine_url", "no_token_ids")
+    __slots__ = ("call_id", "index", "start_seq", "end_seq", "base_index", "base_length", "prompt_suffix_ids", "prompt_length", "sampled_ids", "logprobs", "finish_reason", "model", "engine", "policy_version", "weight_version", "trainable", "role", "message_digests", "reply_digest", "message_bodies", "sampling", "usage", "times", "error_reason", "tools_digest", "base_message_count", "dialect", "role_rule", "mode", "drift", "engine_tries", "logprob_mode", "choice_index", "policy_spans", "normalised_by", "engine_url", "no_token_ids", "routed_experts", "routed_experts_fault")
     class MessageBodiesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +52,8 @@ class Completion(_message.Message):
     NORMALISED_BY_FIELD_NUMBER: _ClassVar[int]
     ENGINE_URL_FIELD_NUMBER: _ClassVar[int]
     NO_TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    ROUTED_EXPERTS_FIELD_NUMBER: _ClassVar[int]
+    ROUTED_EXPERTS_FAULT_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     index: int
     start_seq: int
@@ -89,7 +91,23 @@ class Completion(_message.Message):
     normalised_by: _containers.RepeatedScalarFieldContainer[str]
     engine_url: str
     no_token_ids: bool
-    def __init__(self, call_id: _Optional[str] = ..., index: _Optional[int] = ..., start_seq: _Optional[int] = ..., end_seq: _Optional[int] = ..., base_index: _Optional[int] = ..., base_length: _Optional[int] = ..., prompt_suffix_ids: _Optional[bytes] = ..., prompt_length: _Optional[int] = ..., sampled_ids: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., finish_reason: _Optional[str] = ..., model: _Optional[str] = ..., engine: _Optional[str] = ..., policy_version: _Optional[int] = ..., weight_version: _Optional[str] = ..., trainable: bool = ..., role: _Optional[str] = ..., message_digests: _Optional[_Iterable[str]] = ..., reply_digest: _Optional[str] = ..., message_bodies: _Optional[_Mapping[str, str]] = ..., sampling: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., times: _Optional[_Union[CallTimes, _Mapping]] = ..., error_reason: _Optional[str] = ..., tools_digest: _Optional[str] = ..., base_message_count: _Optional[int] = ..., dialect: _Optional[str] = ..., role_rule: _Optional[str] = ..., mode: _Optional[str] = ..., drift: _Optional[str] = ..., engine_tries: _Optional[int] = ..., logprob_mode: _Optional[str] = ..., choice_index: _Optional[int] = ..., policy_spans: _Optional[_Iterable[_Union[PolicySpan, _Mapping]]] = ..., normalised_by: _Optional[_Iterable[str]] = ..., engine_url: _Optional[str] = ..., no_token_ids: bool = ...) -> None: ...
+    routed_experts: RoutedExperts
+    routed_experts_fault: str
+    def __init__(self, call_id: _Optional[str] = ..., index: _Optional[int] = ..., start_seq: _Optional[int] = ..., end_seq: _Optional[int] = ..., base_index: _Optional[int] = ..., base_length: _Optional[int] = ..., prompt_suffix_ids: _Optional[bytes] = ..., prompt_length: _Optional[int] = ..., sampled_ids: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., finish_reason: _Optional[str] = ..., model: _Optional[str] = ..., engine: _Optional[str] = ..., policy_version: _Optional[int] = ..., weight_version: _Optional[str] = ..., trainable: bool = ..., role: _Optional[str] = ..., message_digests: _Optional[_Iterable[str]] = ..., reply_digest: _Optional[str] = ..., message_bodies: _Optional[_Mapping[str, str]] = ..., sampling: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., times: _Optional[_Union[CallTimes, _Mapping]] = ..., error_reason: _Optional[str] = ..., tools_digest: _Optional[str] = ..., base_message_count: _Optional[int] = ..., dialect: _Optional[str] = ..., role_rule: _Optional[str] = ..., mode: _Optional[str] = ..., drift: _Optional[str] = ..., engine_tries: _Optional[int] = ..., logprob_mode: _Optional[str] = ..., choice_index: _Optional[int] = ..., policy_spans: _Optional[_Iterable[_Union[PolicySpan, _Mapping]]] = ..., normalised_by: _Optional[_Iterable[str]] = ..., engine_url: _Optional[str] = ..., no_token_ids: bool = ..., routed_experts: _Optional[_Union[RoutedExperts, _Mapping]] = ..., routed_experts_fault: _Optional[str] = ...) -> None: ...
+
+class RoutedExperts(_message.Message):
+    __slots__ = ("rows", "first", "layers", "top_k", "item_bytes")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAYERS_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    ITEM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    rows: bytes
+    first: int
+    layers: int
+    top_k: int
+    item_bytes: int
+    def __init__(self, rows: _Optional[bytes] = ..., first: _Optional[int] = ..., layers: _Optional[int] = ..., top_k: _Optional[int] = ..., item_bytes: _Optional[int] = ...) -> None: ...
 
 class PolicySpan(_message.Message):
     __slots__ = ("policy_version", "weight_version", "start", "end")

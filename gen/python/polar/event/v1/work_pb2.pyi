@@ -42,14 +42,16 @@ class Work(_message.Message):
     def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ...) -> None: ...
 
 class PrepareWork(_message.Message):
-    __slots__ = ("runtime", "timeout_ms", "lease_ms")
+    __slots__ = ("runtime", "timeout_ms", "lease_ms", "evaluate_timeout_ms")
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
+    EVALUATE_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     runtime: _task_pb2.RuntimeSpec
     timeout_ms: int
     lease_ms: int
-    def __init__(self, runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ...) -> None: ...
+    evaluate_timeout_ms: int
+    def __init__(self, runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., evaluate_timeout_ms: _Optional[int] = ...) -> None: ...
 
 class RunWork(_message.Message):
     __slots__ = ("runtime_id", "instruction", "harness", "sampling", "timeout_ms")
@@ -76,18 +78,20 @@ class BuildWork(_message.Message):
     def __init__(self, builder: _Optional[_Union[_task_pb2.StrategySpec, _Mapping]] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class EvaluateWork(_message.Message):
-    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms")
+    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms", "calls")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
     EVALUATOR_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     evaluator: _task_pb2.EvaluatorSpec
     runtime: _task_pb2.RuntimeSpec
     outcome: _session_pb2.Outcome
     timeout_ms: int
-    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    calls: CallRange
+    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ...) -> None: ...
 
 class CallRange(_message.Message):
     __slots__ = ("calls", "first_seq", "last_seq")
@@ -150,12 +154,22 @@ class Built(_message.Message):
     def __init__(self, trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ...) -> None: ...
 
 class Evaluated(_message.Message):
-    __slots__ = ("reward", "evaluation")
+    __slots__ = ("reward", "evaluation", "trace_rewards")
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
+    TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
     reward: float
     evaluation: _struct_pb2.Struct
-    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
+    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+
+class TraceReward(_message.Message):
+    __slots__ = ("call_id", "reward")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    reward: float
+    def __init__(self, call_id: _Optional[str] = ..., reward: _Optional[float] = ...) -> None: ...
 
 class Failed(_message.Message):
     __slots__ = ("failure", "stage")
@@ -166,7 +180,7 @@ class Failed(_message.Message):
     def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "images")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -176,7 +190,7 @@ class Heartbeat(_message.Message):
     EVALUATE_SLOTS_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     READY_SLOTS_FIELD_NUMBER: _ClassVar[int]
-    IMAGES_FIELD_NUMBER: _ClassVar[int]
+    OFFERS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -186,8 +200,18 @@ class Heartbeat(_message.Message):
     evaluate_slots: int
     attempts: _containers.RepeatedCompositeFieldContainer[AttemptRef]
     ready_slots: int
+    offers: _containers.RepeatedCompositeFieldContainer[Offer]
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ...) -> None: ...
+
+class Offer(_message.Message):
+    __slots__ = ("backend", "images", "others")
+    BACKEND_FIELD_NUMBER: _ClassVar[int]
+    IMAGES_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    backend: str
     images: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., images: _Optional[_Iterable[str]] = ...) -> None: ...
+    others: bool
+    def __init__(self, backend: _Optional[str] = ..., images: _Optional[_Iterable[str]] = ..., others: bool = ...) -> None: ...
 
 class HeartbeatReply(_message.Message):
     __slots__ = ("revoked",)
@@ -216,7 +240,7 @@ class GroupReady(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ...) -> None: ...
 
 class SessionResult(_message.Message):
-    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation")
+    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -226,6 +250,7 @@ class SessionResult(_message.Message):
     TRAJECTORY_FIELD_NUMBER: _ClassVar[int]
     STATS_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
+    TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     sample_index: int
     attempt: int
@@ -235,7 +260,8 @@ class SessionResult(_message.Message):
     trajectory: _blob_pb2.BlobRef
     stats: _session_pb2.SessionStats
     evaluation: _struct_pb2.Struct
-    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
+    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling", "model_pools")

@@ -21,6 +21,7 @@ class ExportKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EXPORT_KIND_TRACES: _ClassVar[ExportKind]
     EXPORT_KIND_RECORDS: _ClassVar[ExportKind]
     EXPORT_KIND_MESSAGES: _ClassVar[ExportKind]
+    EXPORT_KIND_IMAGES: _ClassVar[ExportKind]
 SEEK_TARGET_UNSPECIFIED: SeekTarget
 SEEK_TARGET_OLDEST: SeekTarget
 SEEK_TARGET_NEWEST: SeekTarget
@@ -29,6 +30,7 @@ EXPORT_KIND_CALLS: ExportKind
 EXPORT_KIND_TRACES: ExportKind
 EXPORT_KIND_RECORDS: ExportKind
 EXPORT_KIND_MESSAGES: ExportKind
+EXPORT_KIND_IMAGES: ExportKind
 
 class StreamTrajectoriesRequest(_message.Message):
     __slots__ = ("consumer", "max_unacked", "task_id", "max_unacked_tokens", "message_tokens", "shared", "filter")
@@ -75,12 +77,14 @@ class StreamTrajectoriesResponse(_message.Message):
     def __init__(self, batch: _Optional[_Union[_trajectory_pb2.TrajectoryBatch, _Mapping]] = ..., more: _Optional[_Iterable[_Union[_trajectory_pb2.TrajectoryBatch, _Mapping]]] = ..., policy_version: _Optional[int] = ..., seeks: _Optional[int] = ...) -> None: ...
 
 class AckTrajectoriesRequest(_message.Message):
-    __slots__ = ("consumer", "batch_ids")
+    __slots__ = ("consumer", "batch_ids", "seeks")
     CONSUMER_FIELD_NUMBER: _ClassVar[int]
     BATCH_IDS_FIELD_NUMBER: _ClassVar[int]
+    SEEKS_FIELD_NUMBER: _ClassVar[int]
     consumer: str
     batch_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, consumer: _Optional[str] = ..., batch_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    seeks: int
+    def __init__(self, consumer: _Optional[str] = ..., batch_ids: _Optional[_Iterable[int]] = ..., seeks: _Optional[int] = ...) -> None: ...
 
 class AckTrajectoriesResponse(_message.Message):
     __slots__ = ("floor", "policy_version")
@@ -91,16 +95,18 @@ class AckTrajectoriesResponse(_message.Message):
     def __init__(self, floor: _Optional[int] = ..., policy_version: _Optional[int] = ...) -> None: ...
 
 class NackTrajectoriesRequest(_message.Message):
-    __slots__ = ("consumer", "batch_ids", "delay_ms", "reason")
+    __slots__ = ("consumer", "batch_ids", "delay_ms", "reason", "delivery_counts")
     CONSUMER_FIELD_NUMBER: _ClassVar[int]
     BATCH_IDS_FIELD_NUMBER: _ClassVar[int]
     DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    DELIVERY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     consumer: str
     batch_ids: _containers.RepeatedScalarFieldContainer[int]
     delay_ms: int
     reason: str
-    def __init__(self, consumer: _Optional[str] = ..., batch_ids: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    delivery_counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, consumer: _Optional[str] = ..., batch_ids: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[int] = ..., reason: _Optional[str] = ..., delivery_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class NackTrajectoriesResponse(_message.Message):
     __slots__ = ("waiting",)

@@ -103,8 +103,8 @@ class TrajectoryServiceServicer(object):
 
     def NackTrajectories(self, request, context):
         """NackTrajectories gives batches back: each comes again, to any stream of the consumer, when the delay is over. A
-        batch that is acknowledged already stays so. Errors: as AckTrajectories, and RESOURCE_EXHAUSTED (too many batches
-        wait to come again).
+        batch that is acknowledged already stays so. Safe to repeat with delivery_counts. Errors: as AckTrajectories, and
+        RESOURCE_EXHAUSTED (too many batches wait to come again).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,7 +136,8 @@ class TrajectoryServiceServicer(object):
 
     def ExportSession(self, request, context):
         """ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
-        docs/export-format.md. Errors: NOT_FOUND.
+        docs/export-format.md. Calls have no reward where the group's message, which tells it, is lost. Errors: NOT_FOUND,
+        DATA_LOSS (calls of an ended session that retention has taken).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -86,18 +86,54 @@ class Trajectory(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., builder: _Optional[str] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ..., drift: _Optional[_Iterable[_Union[Drift, _Mapping]]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., builder_config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., dropped_reason: _Optional[str] = ...) -> None: ...
 
 class Trace(_message.Message):
-    __slots__ = ("prompt_ids", "response_ids", "loss_mask", "logprobs", "spans")
+    __slots__ = ("prompt_ids", "response_ids", "loss_mask", "logprobs", "spans", "routed_experts", "images", "reward")
     PROMPT_IDS_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_IDS_FIELD_NUMBER: _ClassVar[int]
     LOSS_MASK_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
+    ROUTED_EXPERTS_FIELD_NUMBER: _ClassVar[int]
+    IMAGES_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
     prompt_ids: bytes
     response_ids: bytes
     loss_mask: bytes
     logprobs: bytes
     spans: _containers.RepeatedCompositeFieldContainer[CallSpan]
-    def __init__(self, prompt_ids: _Optional[bytes] = ..., response_ids: _Optional[bytes] = ..., loss_mask: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., spans: _Optional[_Iterable[_Union[CallSpan, _Mapping]]] = ...) -> None: ...
+    routed_experts: TraceExperts
+    images: _containers.RepeatedCompositeFieldContainer[TraceImage]
+    reward: float
+    def __init__(self, prompt_ids: _Optional[bytes] = ..., response_ids: _Optional[bytes] = ..., loss_mask: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., spans: _Optional[_Iterable[_Union[CallSpan, _Mapping]]] = ..., routed_experts: _Optional[_Union[TraceExperts, _Mapping]] = ..., images: _Optional[_Iterable[_Union[TraceImage, _Mapping]]] = ..., reward: _Optional[float] = ...) -> None: ...
+
+class TraceImage(_message.Message):
+    __slots__ = ("digest", "media_type", "url", "message_digest", "part", "size_bytes")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    MEDIA_TYPE_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    digest: str
+    media_type: str
+    url: str
+    message_digest: str
+    part: int
+    size_bytes: int
+    def __init__(self, digest: _Optional[str] = ..., media_type: _Optional[str] = ..., url: _Optional[str] = ..., message_digest: _Optional[str] = ..., part: _Optional[int] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class TraceExperts(_message.Message):
+    __slots__ = ("rows", "known", "layers", "top_k", "item_bytes")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    LAYERS_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    ITEM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    rows: bytes
+    known: bytes
+    layers: int
+    top_k: int
+    item_bytes: int
+    def __init__(self, rows: _Optional[bytes] = ..., known: _Optional[bytes] = ..., layers: _Optional[int] = ..., top_k: _Optional[int] = ..., item_bytes: _Optional[int] = ...) -> None: ...
 
 class CallSpan(_message.Message):
     __slots__ = ("call_id", "start", "length", "finish_reason", "policy_version", "masked_reason", "policy_runs")

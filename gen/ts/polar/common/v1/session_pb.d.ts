@@ -70,6 +70,14 @@ export declare type SessionStats = Message<"polar.common.v1.SessionStats"> & {
    * @generated from field: uint32 usage_mismatches = 7;
    */
   usageMismatches: number;
+
+  /**
+   * Calls whose traces lack the routed experts that the topology wants, by reason: absent, wrong_length and out_of_range
+   * as their records say; too_large where the engine's reply, the trajectory or the batch would have been.
+   *
+   * @generated from field: map<string, uint32> experts_dropped = 8;
+   */
+  expertsDropped: { [key: string]: number };
 };
 
 /**

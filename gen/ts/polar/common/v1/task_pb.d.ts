@@ -279,7 +279,8 @@ export declare const SamplingSchema: GenMessage<Sampling>;
  */
 export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   /**
-   * bubblewrap, docker or process. Empty: the node's default.
+   * bubblewrap, docker, podman or process; or the path of a plug-in below the node's plugins_dir, ending in .js, .mjs or
+   * .ts, where a node names it. Empty: the node's default.
    *
    * @generated from field: string backend = 1;
    */
@@ -287,7 +288,8 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
 
   /**
    * Root file system. bubblewrap: `host` (the host's /usr, read-only, under an own root; default) or the name of
-   * a directory under the node's images folder. docker: the name of an image. process: must be empty.
+   * a directory under the node's images folder. docker, podman, plug-ins: the name of an image. process:
+   * must be empty.
    *
    * @generated from field: string image = 2;
    */
@@ -343,7 +345,8 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   gpus: number;
 
   /**
-   * Cap of what the sandbox writes in MiB, 0 = none. bubblewrap whose manager is host root, and docker where its storage can.
+   * Cap of what the sandbox writes in MiB, 0 = none. bubblewrap whose manager is host root; docker and podman where
+   * their storage can.
    *
    * @generated from field: uint32 storage_mb = 10;
    */

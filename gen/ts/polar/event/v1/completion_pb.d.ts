@@ -283,6 +283,22 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
    * @generated from field: bool no_token_ids = 37;
    */
   noTokenIds: boolean;
+
+  /**
+   * Experts that the engine routed the ids to; unset where it was not asked for them, or told none that fit.
+   *
+   * @generated from field: polar.event.v1.RoutedExperts routed_experts = 38;
+   */
+  routedExperts?: RoutedExperts | undefined;
+
+  /**
+   * Why there are none although the topology wants them: absent (the engine told none), wrong_length (not a row for each
+   * id), out_of_range (an expert that the model does not have) or too_large (it was not asked, as its reply might have
+   * been). Empty otherwise.
+   *
+   * @generated from field: string routed_experts_fault = 39;
+   */
+  routedExpertsFault: string;
 };
 
 /**
@@ -290,6 +306,55 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
  * Use `create(CompletionSchema)` to create a new message.
  */
 export declare const CompletionSchema: GenMessage<Completion>;
+
+/**
+ * RoutedExperts holds the experts of a mixture-of-experts model that ids were routed to, layer by layer, when the engine
+ * read them. The id that was sampled last was not read, so it has no row.
+ *
+ * @generated from message polar.event.v1.RoutedExperts
+ */
+export declare type RoutedExperts = Message<"polar.event.v1.RoutedExperts"> & {
+  /**
+   * uint8 or uint16, as item_bytes says: [n, layers, top_k], a row for each id from `first` to the last but one.
+   *
+   * @generated from field: bytes rows = 1;
+   */
+  rows: Uint8Array;
+
+  /**
+   * Place of the first row's id in the prompt and the sampled ids; the rows before it are the base's.
+   *
+   * @generated from field: uint32 first = 2;
+   */
+  first: number;
+
+  /**
+   * Layers of the model.
+   *
+   * @generated from field: uint32 layers = 3;
+   */
+  layers: number;
+
+  /**
+   * Experts of a layer that an id is routed to.
+   *
+   * @generated from field: uint32 top_k = 4;
+   */
+  topK: number;
+
+  /**
+   * Bytes of an expert's number: 1 or 2.
+   *
+   * @generated from field: uint32 item_bytes = 5;
+   */
+  itemBytes: number;
+};
+
+/**
+ * Describes the message polar.event.v1.RoutedExperts.
+ * Use `create(RoutedExpertsSchema)` to create a new message.
+ */
+export declare const RoutedExpertsSchema: GenMessage<RoutedExperts>;
 
 /**
  * PolicySpan is a run of sampled ids with one version of the weights.

@@ -157,6 +157,13 @@ export declare type PrepareWork = Message<"polar.event.v1.PrepareWork"> & {
    * @generated from field: uint64 lease_ms = 3;
    */
   leaseMs: bigint;
+
+  /**
+   * Limit for making and preparing the sandbox of the attempt's evaluation, which may be done ahead of it; 0: it needs none.
+   *
+   * @generated from field: uint64 evaluate_timeout_ms = 4;
+   */
+  evaluateTimeoutMs: bigint;
 };
 
 /**
@@ -287,6 +294,13 @@ export declare type EvaluateWork = Message<"polar.event.v1.EvaluateWork"> & {
    * @generated from field: uint64 timeout_ms = 5;
    */
   timeoutMs: bigint;
+
+  /**
+   * Records of the attempt, for evaluators that look at its calls.
+   *
+   * @generated from field: polar.event.v1.CallRange calls = 6;
+   */
+  calls?: CallRange | undefined;
 };
 
 /**
@@ -531,6 +545,14 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
    * @generated from field: google.protobuf.Struct evaluation = 2;
    */
   evaluation?: JsonObject | undefined;
+
+  /**
+   * Rewards that it gave to single traces, each call at most once; at most 2048. They stand beside `reward`, which counts
+   * for every trace that has none of its own.
+   *
+   * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 3;
+   */
+  traceRewards: TraceReward[];
 };
 
 /**
@@ -538,6 +560,34 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
  * Use `create(EvaluatedSchema)` to create a new message.
  */
 export declare const EvaluatedSchema: GenMessage<Evaluated>;
+
+/**
+ * TraceReward is the reward of one trace. It is keyed by a call, which every builder keeps: it counts for the trace in
+ * which this call is the last one that has a reward.
+ *
+ * @generated from message polar.event.v1.TraceReward
+ */
+export declare type TraceReward = Message<"polar.event.v1.TraceReward"> & {
+  /**
+   * A recorded call of the attempt.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Finite, -1,000,000 to 1,000,000.
+   *
+   * @generated from field: double reward = 2;
+   */
+  reward: number;
+};
+
+/**
+ * Describes the message polar.event.v1.TraceReward.
+ * Use `create(TraceRewardSchema)` to create a new message.
+ */
+export declare const TraceRewardSchema: GenMessage<TraceReward>;
 
 /**
  * Failed: a stage could not be done for an infrastructure or task reason.
@@ -636,11 +686,11 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
   readySlots: number;
 
   /**
-   * Names that RuntimeSpec.image may have with bubblewrap.
+   * What the backends make sandboxes of; one for each of `backends`.
    *
-   * @generated from field: repeated string images = 10;
+   * @generated from field: repeated polar.event.v1.Offer offers = 11;
    */
-  images: string[];
+  offers: Offer[];
 };
 
 /**
@@ -648,6 +698,40 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export declare const HeartbeatSchema: GenMessage<Heartbeat>;
+
+/**
+ * Offer says which images a backend has on a node.
+ *
+ * @generated from message polar.event.v1.Offer
+ */
+export declare type Offer = Message<"polar.event.v1.Offer"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string backend = 1;
+   */
+  backend: string;
+
+  /**
+   * Names that RuntimeSpec.image may have, at most 1000.
+   *
+   * @generated from field: repeated string images = 2;
+   */
+  images: string[];
+
+  /**
+   * Others may be used too: they are fetched, or there are more than were listed.
+   *
+   * @generated from field: bool others = 3;
+   */
+  others: boolean;
+};
+
+/**
+ * Describes the message polar.event.v1.Offer.
+ * Use `create(OfferSchema)` to create a new message.
+ */
+export declare const OfferSchema: GenMessage<Offer>;
 
 /**
  * HeartbeatReply tells the node which of its sandboxes are nobody's any more.
@@ -805,6 +889,13 @@ export declare type SessionResult = Message<"polar.event.v1.SessionResult"> & {
    * @generated from field: google.protobuf.Struct evaluation = 9;
    */
   evaluation?: JsonObject | undefined;
+
+  /**
+   * Rewards of single traces; only beside `reward`.
+   *
+   * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 10;
+   */
+  traceRewards: TraceReward[];
 };
 
 /**

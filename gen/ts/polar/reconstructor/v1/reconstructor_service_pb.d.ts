@@ -110,7 +110,8 @@ export declare type StreamFilter = Message<"polar.reconstructor.v1.StreamFilter"
   usableFractionMin: number;
 
   /**
-   * Drop groups of which no two usable sessions have different rewards: zero_variance.
+   * Drop groups with less than two usable sessions, or whose usable sessions' traces all count with one reward:
+   * zero_variance.
    *
    * @generated from field: bool drop_zero_variance = 4;
    */
@@ -191,6 +192,14 @@ export declare type AckTrajectoriesRequest = Message<"polar.reconstructor.v1.Ack
    * @generated from field: repeated uint64 batch_ids = 2;
    */
   batchIds: bigint[];
+
+  /**
+   * seeks of the message that they came in. Where the consumer was sought since then, this changes nothing: a call that is
+   * repeated behind a seek does not count for what the seek brings again. Not set (default): it counts for those, too.
+   *
+   * @generated from field: optional uint64 seeks = 3;
+   */
+  seeks?: bigint | undefined;
 };
 
 /**
@@ -259,6 +268,14 @@ export declare type NackTrajectoriesRequest = Message<"polar.reconstructor.v1.Na
    * @generated from field: string reason = 4;
    */
   reason: string;
+
+  /**
+   * Of each batch, in their order, the delivery_count that it came with; 0, or none at all: whichever. A batch that was
+   * sent again since then is left as it is, so a call may be repeated where its answer was lost.
+   *
+   * @generated from field: repeated uint32 delivery_counts = 5;
+   */
+  deliveryCounts: number[];
 };
 
 /**
@@ -669,6 +686,13 @@ export enum ExportKind {
    * @generated from enum value: EXPORT_KIND_MESSAGES = 4;
    */
   MESSAGES = 4,
+
+  /**
+   * Images that were sent in messages, each once.
+   *
+   * @generated from enum value: EXPORT_KIND_IMAGES = 5;
+   */
+  IMAGES = 5,
 }
 
 /**
@@ -710,8 +734,8 @@ export declare const TrajectoryService: GenService<{
   },
   /**
    * NackTrajectories gives batches back: each comes again, to any stream of the consumer, when the delay is over. A
-   * batch that is acknowledged already stays so. Errors: as AckTrajectories, and RESOURCE_EXHAUSTED (too many batches
-   * wait to come again).
+   * batch that is acknowledged already stays so. Safe to repeat with delivery_counts. Errors: as AckTrajectories, and
+   * RESOURCE_EXHAUSTED (too many batches wait to come again).
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.NackTrajectories
    */
@@ -755,7 +779,8 @@ export declare const TrajectoryService: GenService<{
   },
   /**
    * ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
-   * docs/export-format.md. Errors: NOT_FOUND.
+   * docs/export-format.md. Calls have no reward where the group's message, which tells it, is lost. Errors: NOT_FOUND,
+   * DATA_LOSS (calls of an ended session that retention has taken).
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.ExportSession
    */

@@ -171,7 +171,7 @@ export declare type Trajectory = Message<"polar.reconstructor.v1.Trajectory"> & 
   failure?: Failure | undefined;
 
   /**
-   * The reward; absent where there is none. Never set for an infrastructure failure.
+   * The reward of the session; absent where there is none. Never set for an infrastructure failure.
    *
    * @generated from field: optional double reward = 8;
    */
@@ -287,6 +287,27 @@ export declare type Trace = Message<"polar.reconstructor.v1.Trace"> & {
    * @generated from field: repeated polar.reconstructor.v1.CallSpan spans = 5;
    */
   spans: CallSpan[];
+
+  /**
+   * Experts that the engine routed each id to; unset: none are known.
+   *
+   * @generated from field: polar.reconstructor.v1.TraceExperts routed_experts = 6;
+   */
+  routedExperts?: TraceExperts | undefined;
+
+  /**
+   * Images of its conversation, in order.
+   *
+   * @generated from field: repeated polar.reconstructor.v1.TraceImage images = 7;
+   */
+  images: TraceImage[];
+
+  /**
+   * Its own reward, where the evaluator gave one; absent: the trajectory's counts for it.
+   *
+   * @generated from field: optional double reward = 10;
+   */
+  reward?: number | undefined;
 };
 
 /**
@@ -294,6 +315,111 @@ export declare type Trace = Message<"polar.reconstructor.v1.Trace"> & {
  * Use `create(TraceSchema)` to create a new message.
  */
 export declare const TraceSchema: GenMessage<Trace>;
+
+/**
+ * TraceImage names an image of a trace's conversation. Where its ids lie among those of the prompt is the model's matter.
+ *
+ * @generated from message polar.reconstructor.v1.TraceImage
+ */
+export declare type TraceImage = Message<"polar.reconstructor.v1.TraceImage"> & {
+  /**
+   * SHA-256 of its bytes as lower-case hex, by which ExportSession with IMAGES has them; empty where the engine was given
+   * its address.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * Media type, such as image/png; empty where the engine was given its address.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * Its address; empty where its bytes were sent.
+   *
+   * @generated from field: string url = 3;
+   */
+  url: string;
+
+  /**
+   * Digest of the message that holds it, as ExportSession tells it with CALLS.
+   *
+   * @generated from field: string message_digest = 4;
+   */
+  messageDigest: string;
+
+  /**
+   * Place among the content parts of that message.
+   *
+   * @generated from field: uint32 part = 5;
+   */
+  part: number;
+
+  /**
+   * Bytes; 0 where the engine was given its address.
+   *
+   * @generated from field: uint64 size_bytes = 6;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.TraceImage.
+ * Use `create(TraceImageSchema)` to create a new message.
+ */
+export declare const TraceImageSchema: GenMessage<TraceImage>;
+
+/**
+ * TraceExperts holds the experts of a mixture-of-experts model that the ids of a trace were routed to, for a trainer to
+ * replay. A row is that of the first call that read the id, and so does not depend on what came after it.
+ *
+ * @generated from message polar.reconstructor.v1.TraceExperts
+ */
+export declare type TraceExperts = Message<"polar.reconstructor.v1.TraceExperts"> & {
+  /**
+   * uint8 or uint16, as item_bytes says: [P + R, layers, top_k], a row for each id of prompt_ids, then of response_ids.
+   *
+   * @generated from field: bytes rows = 1;
+   */
+  rows: Uint8Array;
+
+  /**
+   * uint8[P + R]: 1 = the engine's row, 0 = not known, a row of zeros. The id that was sampled last was read by no call.
+   *
+   * @generated from field: bytes known = 2;
+   */
+  known: Uint8Array;
+
+  /**
+   * Layers of the model; those without experts have zeros.
+   *
+   * @generated from field: uint32 layers = 3;
+   */
+  layers: number;
+
+  /**
+   * Experts of a layer that an id is routed to.
+   *
+   * @generated from field: uint32 top_k = 4;
+   */
+  topK: number;
+
+  /**
+   * Bytes of an expert's number: 1 or 2.
+   *
+   * @generated from field: uint32 item_bytes = 5;
+   */
+  itemBytes: number;
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.TraceExperts.
+ * Use `create(TraceExpertsSchema)` to create a new message.
+ */
+export declare const TraceExpertsSchema: GenMessage<TraceExperts>;
 
 /**
  * CallSpan is where one model call's sampled ids lie in a trace.
