@@ -8,12 +8,20 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { parseTimeout, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { AccessControl } from './access/access-control.ts';
 import { PolarError, toConnectError } from './errors.ts';
+import { giveBack } from './memory.ts';
 
 export interface ByteStream {
   /** `/<package>.<Service>/<Method>`. */
   readonly path: string;
-  /** Each message as the pieces of its binary form. May throw before the first one or between two. */
-  readonly open: (request: Uint8Array, signal: AbortSignal) => AsyncIterable<readonly Uint8Array[]>;
+  /** May throw before the first message or between two. */
+  readonly open: (request: Uint8Array, signal: AbortSignal) => AsyncIterable<ByteMessage>;
+}
+
+/** A message as the pieces of its binary form. */
+export interface ByteMessage {
+  readonly parts: readonly Uint8Array[];
+  /** Called when the pieces are with the kernel, and nobody looks at them any more; not where the caller leaves before. */
+  readonly onWritten?: () => void;
 }
 
 type Request = IncomingMessage | Http2ServerRequest;
@@ -23,6 +31,10 @@ type Response = ServerResponse | Http2ServerResponse;
 export const BYTE_STREAM_REQUEST_BYTES_MAX = 64 * 1024;
 /** A message's flags (0: not compressed) and its length before it. */
 const PREFIX_BYTES = 5;
+/** A smaller piece goes out together with those beside it: moving it costs less than a write of its own. */
+const PIECE_BYTES_MIN = 16 * 1024;
+/** Of what goes out together: a block that the allocator has at hand. */
+const JOINED_BYTES_MAX = 64 * 1024;
 const BINARY = /^application\/grpc(\+proto)?(;|$)/;
 
 /** A handler that answers true when it took the request. */
@@ -58,7 +70,7 @@ async function serve(
     allowed();
     const body = await messageOf(request);
     response.writeHead(200, { 'content-type': 'application/grpc+proto' });
-    for await (const parts of open(body, signal)) await write(response.stream, parts, signal);
+    for await (const message of open(body, signal)) await write(response.stream, message, signal);
   } catch (error) {
     failure = error;
   }
@@ -101,17 +113,23 @@ const unreadable = (why: string): PolarError => new PolarError('INVALID_REQUEST'
 /** One write for all pieces; waits while the reader is behind. */
 async function write(
   stream: ServerHttp2Stream,
-  parts: readonly Uint8Array[],
+  { parts, onWritten }: ByteMessage,
   signal: AbortSignal,
 ): Promise<void> {
   const prefix = Buffer.alloc(PREFIX_BYTES);
-  prefix.writeUInt32BE(
-    parts.reduce((sum, part) => sum + part.byteLength, 0),
-    1,
-  );
+  prefix.writeUInt32BE(sizeOf(parts), 1);
+  const { pieces, own } = joined([prefix, ...parts]);
+  const written = (error?: Error | null): void => {
+    // What a stream that breaks has not written may still be on its way; some of it is told without an error.
+    if (error || stream.destroyed) return;
+    giveBack(own);
+    onWritten?.();
+  };
   stream.cork();
-  stream.write(prefix);
-  for (const part of parts) stream.write(part);
+  for (const [i, piece] of pieces.entries()) {
+    if (i === pieces.length - 1) stream.write(piece, written);
+    else stream.write(piece);
+  }
   stream.uncork();
   if (!stream.writableNeedDrain) return;
   await once(stream, 'drain', { signal }).catch((error: unknown) => {
@@ -119,4 +137,38 @@ async function write(
     signal.throwIfAborted();
     throw error;
   });
+}
+
+const sizeOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, one) => sum + one.byteLength, 0);
+
+/** The same bytes in fewer pieces; `own` are those that were made here. */
+function joined(parts: readonly Uint8Array[]): { readonly pieces: Uint8Array[]; readonly own: Uint8Array[] } {
+  const pieces: Uint8Array[] = [];
+  const own: Uint8Array[] = [];
+  for (let i = 0; i < parts.length; ) {
+    const start = i;
+    let size = 0;
+    for (let next = parts[i]; next !== undefined && next.byteLength < PIECE_BYTES_MIN; next = parts[++i]) {
+      size += next.byteLength;
+      if (size > JOINED_BYTES_MAX) break;
+    }
+    if (i > start) {
+      const piece = concatenated(parts.slice(start, i));
+      pieces.push(piece);
+      own.push(piece);
+    }
+    if (i < parts.length) pieces.push(parts[i++] as Uint8Array);
+  }
+  return { pieces, own };
+}
+
+/** In memory of their own. */
+function concatenated(parts: readonly Uint8Array[]): Uint8Array {
+  const all = Buffer.allocUnsafeSlow(sizeOf(parts));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.byteLength;
+  }
+  return all;
 }

@@ -7,6 +7,7 @@ import {
   RetryInfoSchema,
 } from '../../gen/ts/google/rpc/error_details_pb.js';
 import { Boundary, type Failure, FailureSchema } from '../../gen/ts/polar/common/v1/failure_pb.js';
+import { FAILURE_MESSAGE_CHARS_MAX } from './limits.ts';
 
 export { Boundary };
 
@@ -124,6 +125,7 @@ export const REASONS = {
   UNKNOWN_EVALUATOR: caller(Boundary.EVALUATOR, Code.InvalidArgument),
   EVALUATION_FAILED: infra(Boundary.EVALUATOR),
   EVALUATION_TIMEOUT: infra(Boundary.EVALUATOR, Code.DeadlineExceeded),
+  TRACE_REWARDS_INVALID: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
 } as const satisfies Record<string, ReasonSpec>;
 
 export type Reason = keyof typeof REASONS;
@@ -178,10 +180,11 @@ export function asPolarError(error: unknown): PolarError {
   });
 }
 
-/** The failure that goes on a session. */
+/** The failure that goes on a session; a message above FAILURE_MESSAGE_CHARS_MAX is cut. */
 export function failureOf(error: unknown): Failure {
-  const { reason, message, spec } = asPolarError(error);
+  const { reason, message: whole, spec } = asPolarError(error);
   const { boundary, infrastructure } = spec;
+  const message = whole.slice(0, FAILURE_MESSAGE_CHARS_MAX);
   return create(FailureSchema, { boundary, reason, message, infrastructure });
 }
 

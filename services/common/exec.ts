@@ -59,16 +59,16 @@ export async function execStreamed(
   signal: AbortSignal,
 ): Promise<ExecResult> {
   signal.throwIfAborted();
-  const leave = new AbortController();
   const { timeoutMs, clock, ...command } = request;
   const { runtimeId } = command;
-  using silent = new Silence(timeoutMs);
+  using call = new Call(timeoutMs, signal);
   using _ = clock?.follow((leftMs) => {
-    silent.renew(leftMs);
+    call.renew(leftMs);
     const renewed = { runtimeId, timeout: durationFromMs(leftMs) };
     // Where the sandbox cannot be told, its command keeps the limit that it has.
-    runtimes.limitExec(renewed, { signal: leave.signal, timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
+    runtimes.limitExec(renewed, { signal: call.signal, timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
   });
+  let result: ExecResult | undefined;
   try {
     const events = runtimes.exec(
       {
@@ -79,29 +79,37 @@ export async function execStreamed(
         files: [...(command.files ?? [])],
         timeout: durationFromMs(timeoutMs),
       },
-      { signal: AbortSignal.any([leave.signal, silent.signal, signal]) },
+      { signal: call.signal },
     );
+    // To its end: a stream that is left is reset, and a server cuts a connection on which that happens often.
     for await (const { event } of events) {
-      if (event.case === 'result') return event.value;
-      if (event.case !== undefined) sinks[event.case](event.value);
+      if (event.case === 'result') result = event.value;
+      else if (event.case !== undefined) sinks[event.case](event.value);
     }
   } catch (error) {
+    // A sink may have thrown: the stream, and its command, would go on to their limit.
+    call.end();
     signal.throwIfAborted();
-    if (!silent.signal.aborted) throw sandboxError(error);
-    const message = 'the sandbox did not answer within the limit of its command';
-    throw new PolarError('RUNTIME_LOST', message, { cause: error });
-  } finally {
-    leave.abort();
+    if (result === undefined) throw call.isSilent ? silent(error) : sandboxError(error);
   }
+  if (result !== undefined) return result;
   throw new PolarError('RUNTIME_LOST', 'the sandbox gave no result for its command');
 }
 
-/** Aborts when the sandbox says nothing for EXEC_REPLY_GRACE_MS after its command's limit. */
-class Silence implements Disposable {
-  readonly #controller = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
+const silent = (cause: unknown): PolarError =>
+  new PolarError('RUNTIME_LOST', 'the sandbox did not answer within the limit of its command', { cause });
 
-  constructor(limitMs: number) {
+/** Its signal aborts when the caller leaves, and when the sandbox says nothing for EXEC_REPLY_GRACE_MS after the limit. */
+class Call implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #leave = (): void => this.#controller.abort(this.#caller.reason);
+  #timer: NodeJS.Timeout | undefined;
+  #isSilent = false;
+
+  constructor(limitMs: number, caller: AbortSignal) {
+    this.#caller = caller;
+    caller.addEventListener('abort', this.#leave, { once: true });
     this.renew(limitMs);
   }
 
@@ -109,13 +117,25 @@ class Silence implements Disposable {
     return this.#controller.signal;
   }
 
+  get isSilent(): boolean {
+    return this.#isSilent;
+  }
+
   renew(limitMs: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#controller.abort(), limitMs + EXEC_REPLY_GRACE_MS);
+    this.#timer = setTimeout(() => {
+      this.#isSilent = true;
+      this.#controller.abort();
+    }, limitMs + EXEC_REPLY_GRACE_MS);
+  }
+
+  end(): void {
+    this.#controller.abort();
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
+    this.#caller.removeEventListener('abort', this.#leave);
   }
 }
 

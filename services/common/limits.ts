@@ -12,9 +12,9 @@ export const INLINE_BYTES_MAX = 256 * 1024;
 export const BLOB_CHUNK_BYTES = 512 * 1024;
 /** Largest blob; above: RESOURCE_EXHAUSTED. */
 export const BLOB_BYTES_MAX = 256 * 1024 * 1024;
-/** Blobs that one process moves at once; more wait. */
+/** Blobs that one process writes at once, and that it reads at once; more wait. */
 export const BLOBS_IN_FLIGHT_MAX = 4;
-/** The same of blobs that it reads and that are one chunk. */
+/** The same of small ones: written, up to SMALL_PUT_BYTES_MAX (nats/blobs.ts); read, up to a chunk. */
 export const SMALL_BLOBS_IN_FLIGHT_MAX = 64;
 /** Wait for one direct read while nothing comes in; then its connection is made anew, and it is asked for again. */
 export const DIRECT_READ_MS = 5_000;
@@ -231,7 +231,7 @@ export const RECORD_TRIES_MAX = 5;
 export const UNACKED_BATCHES_MAX = 1_000;
 /** The same, where the request does not say. */
 export const UNACKED_BATCHES_DEFAULT = 16;
-/** Size of one TrajectoryBatch; a larger group is refused with a typed failure, never cut. */
+/** Size of one TrajectoryBatch; a larger group comes without routed experts, or is refused with a typed failure. */
 export const BATCH_BYTES_MAX = 512 * 1024 * 1024;
 /** What a reader of trajectories must take as one message: a batch, and what is said beside its traces. */
 export const TRAJECTORY_READ_BYTES_MAX = BATCH_BYTES_MAX + RPC_BODY_BYTES_MAX;

@@ -47,10 +47,17 @@ export function readText(file: string, reason: Reason): string {
   }
 }
 
-/** One error that lists every fault. */
+/** Faults that an error lists; it counts the others. */
+const FAULTS_TOLD_MAX = 100;
+
+/** One error that lists the faults. */
 export function faulty(reason: Reason, what: string, fields: readonly FieldFault[]): PolarError {
-  const list = fields.map(({ field, description }) => `  ${field}: ${description}`).join('\n');
-  return new PolarError(reason, `${what} has ${fields.length} fault(s):\n${list}`, { fields });
+  const told = fields.slice(0, FAULTS_TOLD_MAX);
+  const list = told.map(({ field, description }) => `  ${field}: ${description}`);
+  if (fields.length > told.length) list.push(`  and ${fields.length - told.length} more`);
+  return new PolarError(reason, `${what} has ${fields.length} fault(s):\n${list.join('\n')}`, {
+    fields: told,
+  });
 }
 
 type Issue = z.core.$ZodIssue;

@@ -23,6 +23,7 @@ function faultsIn(text: string): string[] {
 const pools = (...all: object[]): object =>
   node({ model_pool: all.map((more) => ({ alias: 'pool/a', base_url: 'http://a', ...more })) });
 const node = (more: object): object => ({ gateway: { nodes: [more] } });
+const EXPERTS = { layers: 2, top_k: 2, experts: 8 };
 
 describe('a topology file', () => {
   it('may be empty: every default is that of the reference system', () => {
@@ -48,6 +49,7 @@ describe('a topology file', () => {
       harness_executor_port: 8083,
       evaluator_port: 8084,
       max_ready: 2,
+      max_postrun_ready: 4,
       layers_max_mb: 20_480,
       layers_free_mb: 2_048,
       creates_per_s: {},
@@ -120,6 +122,18 @@ describe('faults of a topology file', () => {
       node({ inference: { servers: ['http://a'], scheduler: 'thunderagent' } }),
     ],
     ['gateway.nodes[0].inference.stream', node({ inference: { stream: 'none' } })],
+    [
+      'gateway.nodes[0].inference.routed_experts',
+      node({ inference: { engine: 'vllm', routed_experts: EXPERTS } }),
+    ],
+    [
+      'gateway.nodes[0].inference.routed_experts.top_k',
+      node({ inference: { routed_experts: { ...EXPERTS, top_k: 9 } } }),
+    ],
+    [
+      'gateway.nodes[0].inference.routed_experts.experts',
+      node({ inference: { routed_experts: { ...EXPERTS, experts: 65_537 } } }),
+    ],
     ['gateway.nodes[0].inference.max_concurrency', node({ inference: { max_concurrency: 0 } })],
     ['gateway.nodes[0].inference.queue_timeout_seconds', node({ inference: { queue_timeout_seconds: 601 } })],
     ['gateway.nodes[0].inference.api_key_env', node({ inference: { api_key_env: 'sk-0123' } })],
@@ -133,6 +147,7 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].max_run_workers', node({ max_run_workers: 0.5 })],
     ['gateway.nodes[0].max_postrun_workers', node({ max_postrun_workers: '4' })],
     ['gateway.nodes[0].max_ready', node({ max_ready: -1 })],
+    ['gateway.nodes[0].max_postrun_ready', node({ max_postrun_ready: 1.5 })],
     ['gateway.nodes[0].default_runtime.gpus', node({ default_runtime: { gpus: -1 } })],
     ['gateway.nodes[0].default_runtime.prepare[0].command', node({ default_runtime: { prepare: [{}] } })],
     ['gateway.nodes[0].runtime_prewarm_port', node({ runtime_prewarm_port: -1 })],
@@ -140,6 +155,8 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].evaluator_port', node({ evaluator_port: 1e6 })],
     ['gateway.nodes[0].images_dir', node({ images_dir: '' })],
     ['gateway.nodes[0].cache_dir', node({ cache_dir: 3 })],
+    ['gateway.nodes[0].backend_plugins[0]', node({ backend_plugins: ['../mine.ts'] })],
+    ['gateway.nodes[0].podman.socket', node({ podman: { socket: 'podman.sock' } })],
     ['nats.url', { nats: { url: 'http://127.0.0.1:4222' } }],
     ['nats.port', { nats: { port: 0 } }],
     ['reconstructor.port', { reconstructor: { port: 0 } }],

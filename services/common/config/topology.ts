@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { QUEUE_PATTERN } from '../ids.ts';
 import { poolAliasSchema } from '../specs/model-pools.ts';
 import { runtimeSchema } from '../specs/runtime.ts';
+import { PLUGIN_PATH } from '../specs/strategies.ts';
 import { parseStrict, readText } from './faults.ts';
 
 const port = z.int().min(1).max(65_535);
@@ -140,6 +141,14 @@ const inference = z
     tokenizer: z.string().min(1).optional(),
     /** [mesh] Share of the calls in token mode whose prompts are rendered from scratch beside them and compared. */
     audit_share: z.number().min(0).max(1).default(0.01),
+    /** [mesh] Shape of a mixture-of-experts model; set, SGLang is asked which experts it routed each id to. */
+    routed_experts: z
+      .strictObject({
+        layers: z.int().min(1).max(1024),
+        top_k: z.int().min(1).max(256),
+        experts: count.max(65_536),
+      })
+      .optional(),
     ...engineKey,
   })
   .refine(({ scheduler, servers }) => scheduler === 'none' || servers.length === 0, {
@@ -149,6 +158,14 @@ const inference = z
   .refine(({ min_sessions: min, max_sessions: max }) => min === null || (max !== null && min <= max), {
     path: ['min_sessions'],
     message: 'needs max_sessions, and must be at most that',
+  })
+  .refine(({ engine, routed_experts: experts }) => experts === undefined || engine === 'sglang', {
+    path: ['routed_experts'],
+    message: 'are told by sglang alone',
+  })
+  .refine(({ routed_experts: shape }) => shape === undefined || shape.top_k <= shape.experts, {
+    path: ['routed_experts', 'top_k'],
+    message: 'is above experts',
   });
 
 /** Frozen models that harnesses may call beside the policy. */
@@ -178,6 +195,13 @@ const modelPools = z
     }
   });
 
+/** A container engine on this machine. */
+const engineOf = (socket: string) =>
+  z.strictObject({
+    socket: z.string().startsWith('/', 'must be the path of a Unix socket').default(socket),
+    pull: z.enum(['missing', 'never']).default('missing'),
+  });
+
 const node = z.strictObject({
   id: z
     .string()
@@ -204,6 +228,8 @@ const node = z.strictObject({
   evaluator_port: port.optional(),
   /** [mesh] Sandboxes kept in READY; default max_run_workers. 0: one is made when a run slot is free. */
   max_ready: z.int().min(0).optional(),
+  /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
+  max_postrun_ready: z.int().min(0).optional(),
   /** [mesh] Root file systems for `image`, one folder each. */
   images_dir: z.string().min(1).optional(),
   /** [mesh] Disk that prepared layers may take, in MiB; 0: none are made. */
@@ -216,16 +242,20 @@ const node = z.strictObject({
       bubblewrap: z.number().positive().optional(),
       process: z.number().positive().optional(),
       docker: z.number().positive().optional(),
+      podman: z.number().positive().optional(),
     })
     .prefault({}),
   /** [mesh] Those of them that may come at once. */
   creates_burst: count.default(8),
   /** [mesh] The engine of runtime docker. */
-  docker: z
-    .strictObject({
-      socket: z.string().startsWith('/', 'must be the path of a Unix socket').default('/var/run/docker.sock'),
-      pull: z.enum(['missing', 'never']).default('missing'),
-    })
+  docker: engineOf('/var/run/docker.sock').prefault({}),
+  /** [mesh] Backends of the operator's own, by their paths below `plugins_dir`. */
+  backend_plugins: z
+    .array(z.string().regex(PLUGIN_PATH, 'must be the path of a .js, .mjs or .ts file'))
+    .default([]),
+  /** [mesh] The service of runtime podman. */
+  podman: engineOf('/run/podman/podman.sock')
+    .extend({ map_users: z.boolean().default(false) })
     .prefault({}),
   /** [mesh] Installed harnesses; default <data_dir>/cache. */
   cache_dir: z.string().min(1).optional(),
@@ -290,6 +320,7 @@ export type NodeTopology = Omit<Parsed['gateway']['nodes'][number], 'public_url'
   readonly harness_executor_port: number;
   readonly evaluator_port: number;
   readonly max_ready: number;
+  readonly max_postrun_ready: number;
   readonly images_dir: string;
   readonly cache_dir: string;
 };
@@ -326,13 +357,15 @@ function complete(parsed: Parsed): Topology {
 }
 
 function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string): NodeTopology {
+  const maxReady = one.max_ready ?? one.max_run_workers;
   return {
     ...one,
     public_url: publicUrl(one),
     runtime_prewarm_port: one.runtime_prewarm_port ?? one.port + 1,
     harness_executor_port: one.harness_executor_port ?? one.port + 2,
     evaluator_port: one.evaluator_port ?? one.port + 3,
-    max_ready: one.max_ready ?? one.max_run_workers,
+    max_ready: maxReady,
+    max_postrun_ready: one.max_postrun_ready ?? one.max_run_workers + maxReady,
     inference: { ...one.inference, tokenizer: one.inference.tokenizer && resolve(one.inference.tokenizer) },
     images_dir: resolve(one.images_dir ?? `${dataDir}/images`),
     cache_dir: resolve(one.cache_dir ?? `${dataDir}/cache`),

@@ -1,6 +1,7 @@
 // Publishes that wait for their acknowledgement from the stream. The client's own request makes an error with a stack,
 // a timer and several promises for each one, half of what a small record costs; here one subscription takes all
-// answers, one timer finds those that are late, and what is published together goes out in one write.
+// answers, one timer finds those that are late, and what is sent together goes out in one write: each write costs a
+// system call here and wakes the server there.
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import { PUBLISH_ACK_MS } from '../limits.ts';
 
@@ -19,17 +20,15 @@ interface ApiError {
   readonly description: string;
 }
 
-interface Publish {
-  readonly subject: string;
-  readonly data: Uint8Array;
-  readonly fields: Fields;
-  readonly waiting: Waiting;
-}
-
 interface Waiting {
   readonly resolve: (ack: StoreAck) => void;
   readonly reject: (error: Error) => void;
   readonly lateMs: number;
+}
+
+interface Sending {
+  readonly send: () => void;
+  readonly failed: (error: Error) => void;
 }
 
 /** Between two looks for answers that are late. */
@@ -40,8 +39,8 @@ export class Acks {
   readonly #inbox = createInbox();
   /** Oldest first. */
   readonly #waiting = new Map<string, Waiting>();
-  /** To be sent when what the process was woken for is done. */
-  #queue: Publish[] = [];
+  /** To be done when what the process was woken for is done. */
+  #queue: Sending[] = [];
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
 
@@ -52,31 +51,36 @@ export class Acks {
 
   /** Store; rejects where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS. */
   store(subject: string, data: Uint8Array, fields: Fields): Promise<StoreAck> {
-    if (this.#queue.length === 0) setImmediate(() => this.#send());
     return new Promise((resolve, reject) => {
       const waiting = { resolve, reject, lateMs: performance.now() + PUBLISH_ACK_MS };
-      this.#queue.push({ subject, data, fields, waiting });
+      this.soon(() => this.#publish(subject, data, fields, waiting), reject);
     });
   }
 
-  /** The client writes once what is published in one go. */
-  #send(): void {
-    const queue = this.#queue;
-    this.#queue = [];
-    for (const one of queue) {
-      try {
-        this.#publish(one);
-      } catch (error) {
-        one.waiting.reject(error as Error);
-      }
-    }
-    this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
+  /** Send in one write with what else is sent in this turn, in order; what it throws is told to `failed` and else lost. */
+  soon(send: () => void, failed: (error: Error) => void = () => {}): void {
+    if (this.#queue.length === 0) setImmediate(() => this.flush());
+    this.#queue.push({ send, failed });
   }
 
-  #publish({ subject, data, fields, waiting }: Publish): void {
+  /** Do it now: the client writes once what is published in one go. */
+  flush(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    for (const { send, failed } of queue) {
+      try {
+        send();
+      } catch (error) {
+        failed(error as Error);
+      }
+    }
+  }
+
+  #publish(subject: string, data: Uint8Array, fields: Fields, waiting: Waiting): void {
     const reply = `${this.#inbox}.${(this.#published++).toString(36)}`;
     this.#nc.publish(subject, data, { reply, ...headersOf(fields) });
     this.#waiting.set(reply, waiting);
+    this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   #answered(message: Msg): void {

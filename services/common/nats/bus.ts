@@ -37,7 +37,7 @@ export interface Bus {
   readonly direct: DirectReads;
   /** Reads of messages that may be large. */
   readonly reads: Reads;
-  /** Publishes that wait until they are stored. */
+  /** Publishes that wait until they are stored, and what goes out with them. */
   readonly acks: Acks;
   readonly kv: (bucket: keyof typeof BUCKETS) => Promise<KV>;
   /** Sends what is buffered and closes. */
@@ -71,11 +71,13 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     // The client has it; its published type does not say so.
     const { direct } = jsm as JetStreamManager & { direct: DirectReads };
     const reads = new Reads(nc);
+    const acks = new Acks(nc);
     const close = async (): Promise<void> => {
       reads[Symbol.dispose]();
+      acks.flush();
       await closeQuietly(nc);
     };
-    return { nc, js, jsm, direct, reads, acks: new Acks(nc), kv, close };
+    return { nc, js, jsm, direct, reads, acks, kv, close };
   } catch (error) {
     await closeQuietly(nc);
     throw error;

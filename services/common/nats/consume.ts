@@ -1,18 +1,13 @@
 // Pull consumers: bounded handlers, `working()` while they run, an explicit dead letter at the delivery limit.
-import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from 'nats';
+import type { ConsumerConfig } from 'nats';
 import { Semaphore, sleep } from '../clock.ts';
 import { asPolarError, type PolarError } from '../errors.ts';
-import {
-  PULL_MESSAGES_MAX,
-  WORK_ACK_WAIT_MS,
-  WORK_DELIVERIES_MAX,
-  WORK_PULL_MS,
-  WORK_RETRY_PAUSE_MS,
-} from '../limits.ts';
+import { PULL_MESSAGES_MAX, WORK_ACK_WAIT_MS, WORK_DELIVERIES_MAX, WORK_RETRY_PAUSE_MS } from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
 import { checkOut, publish, withRetry } from './publish.ts';
+import { type PulledMessage, Pulls } from './pulls.ts';
 import { subjects } from './subjects.ts';
 
 export interface Delivery {
@@ -49,8 +44,8 @@ export async function consume(options: ConsumeOptions): Promise<void> {
   const running = new Set<Promise<void>>();
   while (!signal.aborted) {
     try {
-      const consumer = await open(options);
-      while (!signal.aborted) await pull(consumer, options, slots, running);
+      using pulls = await open(options);
+      while (!signal.aborted) await pull(pulls, options, slots, running);
     } catch (error) {
       if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
     }
@@ -61,7 +56,7 @@ export async function consume(options: ConsumeOptions): Promise<void> {
 
 /** Messages are asked for only for handlers that are free: one that waited here would be delivered again meanwhile. */
 async function pull(
-  consumer: Consumer,
+  pulls: Pulls,
   options: ConsumeOptions,
   slots: Semaphore,
   running: Set<Promise<void>>,
@@ -70,35 +65,28 @@ async function pull(
   await slots.acquire();
   let free = 1;
   while (free < PULL_MESSAGES_MAX && slots.tryAcquire()) free++;
-  let messages: ConsumerMessages | undefined;
-  const stop = (): void => messages?.stop();
+  const take = (message: PulledMessage): void => {
+    free--;
+    const task = settle(message, options).finally(() => {
+      running.delete(task);
+      slots.release();
+    });
+    running.add(task);
+  };
   try {
-    if (signal.aborted) return;
-    messages = await consumer.fetch({ max_messages: free, expires: WORK_PULL_MS });
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) return;
-    for await (const message of messages) {
-      free--;
-      const task = settle(message, options).finally(() => {
-        running.delete(task);
-        slots.release();
-      });
-      running.add(task);
-    }
+    if (!signal.aborted) await pulls.pull(free, take, signal);
   } finally {
-    signal.removeEventListener('abort', stop);
-    stop();
     for (; free > 0; free--) slots.release();
   }
 }
 
-async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Consumer> {
+async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Pulls> {
   const durable = consumer.durable_name as string;
   await withRetry(`consumer ${durable}`, signal, () => bus.jsm.consumers.add(stream, consumer));
-  return await bus.js.consumers.get(stream, durable);
+  return new Pulls(bus, stream, durable);
 }
 
-async function settle(message: JsMsg, options: ConsumeOptions): Promise<void> {
+async function settle(message: PulledMessage, options: ConsumeOptions): Promise<void> {
   const { log, signal, stream } = options;
   const tick = setInterval(() => message.working(), WORK_ACK_WAIT_MS / 3);
   try {
@@ -107,11 +95,11 @@ async function settle(message: JsMsg, options: ConsumeOptions): Promise<void> {
       bytes,
       subject: message.subject,
       seq: message.seq,
-      deliveryCount: message.info.deliveryCount,
+      deliveryCount: message.deliveryCount,
     };
     try {
       await options.handle(delivery, signal);
-      message.ack();
+      options.bus.acks.soon(() => message.ack());
     } catch (error) {
       await failed(message, delivery, asPolarError(error), options);
     }
@@ -124,7 +112,7 @@ async function settle(message: JsMsg, options: ConsumeOptions): Promise<void> {
 }
 
 async function failed(
-  message: JsMsg,
+  message: PulledMessage,
   delivery: Delivery,
   error: PolarError,
   options: ConsumeOptions,

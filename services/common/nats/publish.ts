@@ -6,6 +6,7 @@ import { INLINE_BYTES_MAX, PUBLISH_PAUSE_MS, PUBLISH_TOTAL_MS } from '../limits.
 import type { Fields } from './acks.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
+import { type BUCKETS, subjectOfKey } from './streams.ts';
 
 /** JetStream's code for a failed expectation. */
 const WRONG_LAST_SEQUENCE = 10071;
@@ -50,6 +51,11 @@ export async function publish(
       throw new PolarError('STATE_FENCED', `${subject}: another message came first`, { cause: error });
     }
   });
+}
+
+/** Delete a key of a bucket; stored when it returns. What was stored under it is known to have been. */
+export async function deleteKey(bus: Bus, bucket: keyof typeof BUCKETS, key: string): Promise<void> {
+  await bus.acks.store(subjectOfKey(bucket, key), new Uint8Array(), { 'KV-Operation': 'DEL' });
 }
 
 /** The error code of JetStream's API, if it answered. */

@@ -14,6 +14,8 @@ const LOOK_MS = DIRECT_READ_MS / 5;
 const READ_TOTAL_MS = DIRECT_READ_MS * 6;
 const LINE_END = 10;
 const LINE_END_BYTES = 2;
+/** Status of what stands behind the last of several messages. */
+const END_OF_LIST = '204';
 
 export class Reads implements Disposable {
   readonly #nc: NatsConnection;
@@ -38,24 +40,19 @@ export class Reads implements Disposable {
   /** The message that JetStream finds by this query; undefined where there is none. For streams with direct reads. */
   async find(stream: string, query: object): Promise<StoredMessage | undefined> {
     const answer = await this.#ask(stream, JSON.stringify(query));
-    if (answer === undefined) return undefined;
-    const headers = new Map(
-      Buffer.from(answer.headers)
-        .toString()
-        .split('\r\n')
-        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
-    );
-    return {
-      data: answer.payload,
-      seq: Number(headers.get('Nats-Sequence')),
-      subject: headers.get('Nats-Subject') ?? '',
-      header: { get: (name) => headers.get(name) ?? '' },
-    };
+    return answer && messageOf(answer);
   }
 
-  async #ask(what: string, query: string): Promise<Answer | undefined> {
+  /** The messages that it finds one after another, at most `count`: fewer where there are no more, or they are large. */
+  async list(stream: string, query: object, count: number): Promise<StoredMessage[]> {
+    const answers: Answer[] = [];
+    await this.#ask(stream, JSON.stringify({ ...query, batch: count }), (answer) => answers.push(answer));
+    return answers.map(messageOf);
+  }
+
+  async #ask(what: string, query: string, each?: Waiting['each']): Promise<Answer | undefined> {
     const connection = await (this.#connection ?? this.#open());
-    return await connection.ask(`$JS.API.DIRECT.GET.${what}`, query);
+    return await connection.ask(`$JS.API.DIRECT.GET.${what}`, query, each);
   }
 
   [Symbol.dispose](): void {
@@ -86,7 +83,24 @@ interface Answer {
   readonly payload: Uint8Array;
 }
 
+function messageOf({ headers: bytes, payload }: Answer): StoredMessage {
+  const headers = new Map(
+    Buffer.from(bytes)
+      .toString()
+      .split('\r\n')
+      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  return {
+    data: payload,
+    seq: Number(headers.get('Nats-Sequence')),
+    subject: headers.get('Nats-Subject') ?? '',
+    header: { get: (name) => headers.get(name) ?? '' },
+  };
+}
+
 interface Waiting {
+  /** Takes all answers of a query for several messages, which the server ends with one that is none. */
+  readonly each: ((answer: Answer) => void) | undefined;
   readonly resolve: (answer: Answer | undefined) => void;
   readonly reject: (error: Error) => void;
   readonly askedMs: number;
@@ -94,7 +108,7 @@ interface Waiting {
 
 /** A message that is coming in: headers, payload, line end. */
 interface Incoming {
-  readonly waiting: Waiting | undefined;
+  readonly id: string;
   readonly headers: Uint8Array;
   readonly payload: Uint8Array;
   received: number;
@@ -117,7 +131,11 @@ class Connection {
 
   static async open(server: string, onEnd: () => void): Promise<Connection> {
     const connection = new Connection(server, onEnd);
-    await once(connection.#socket, 'connect');
+    const signal = AbortSignal.timeout(DIRECT_READ_MS);
+    await once(connection.#socket, 'connect', { signal }).catch((error: unknown) => {
+      connection.close();
+      throw error;
+    });
     const about = { verbose: false, pedantic: false, headers: true, no_responders: true, name: 'reads' };
     connection.#socket.write(`CONNECT ${JSON.stringify(about)}\r\nSUB ${connection.#inbox}.* 1\r\n`);
     return connection;
@@ -142,11 +160,11 @@ class Connection {
   }
 
   /** The query is in ASCII. */
-  ask(subject: string, query: string): Promise<Answer | undefined> {
+  ask(subject: string, query: string, each: Waiting['each']): Promise<Answer | undefined> {
     const id = (this.#asked++).toString(36);
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) return reject(broken());
-      this.#waiting.set(id, { resolve, reject, askedMs: performance.now() });
+      this.#waiting.set(id, { each, resolve, reject, askedMs: performance.now() });
       if (this.#requests === '') setImmediate(() => this.#send());
       this.#requests += `PUB ${subject} ${this.#inbox}.${id} ${query.length}\r\n${query}\r\n`;
     });
@@ -160,7 +178,7 @@ class Connection {
 
   /** An answer that is late means a connection that is broken. */
   #look(): void {
-    const oldest = this.#incoming?.waiting ?? this.#waiting.values().next().value;
+    const oldest = this.#waiting.values().next().value;
     if (oldest !== undefined && !this.#isLate(oldest)) return;
     if (oldest !== undefined) this.#socket.destroy();
     clearInterval(this.#looks);
@@ -174,7 +192,6 @@ class Connection {
 
   #ended(): void {
     clearInterval(this.#looks);
-    this.#incoming?.waiting?.reject(broken());
     for (const { reject } of this.#waiting.values()) reject(broken());
     this.#waiting.clear();
   }
@@ -206,11 +223,9 @@ class Connection {
   }
 
   #begin(id: string, headers: number, size: number): void {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
     // Of its own: what holds a payload holds nothing else.
     const payload = Buffer.allocUnsafeSlow(size - headers);
-    this.#incoming = { waiting, headers: new Uint8Array(headers), payload, received: 0 };
+    this.#incoming = { id, headers: new Uint8Array(headers), payload, received: 0 };
   }
 
   /** How many of the bytes are the message's. */
@@ -229,11 +244,17 @@ class Connection {
     return taken;
   }
 
-  #came({ waiting, headers, payload }: Incoming): void {
+  #came({ id, headers, payload }: Incoming): void {
     this.#incoming = undefined;
+    const waiting = this.#waiting.get(id);
     const status = /^NATS\/1\.0 (\d+)/.exec(Buffer.from(headers.subarray(0, 16)).toString('latin1'))?.[1];
+    if (status === undefined && waiting?.each !== undefined) {
+      waiting.each({ headers, payload });
+      return;
+    }
+    this.#waiting.delete(id);
     if (status === undefined) waiting?.resolve({ headers, payload });
-    else if (status === '404') waiting?.resolve(undefined);
+    else if (status === '404' || status === END_OF_LIST) waiting?.resolve(undefined);
     else waiting?.reject(new Error(`no stream answers (${status})`));
   }
 }

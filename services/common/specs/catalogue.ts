@@ -2,7 +2,7 @@
 
 import type { FieldFault } from '../errors.ts';
 
-export const BACKENDS = ['bubblewrap', 'process', 'docker'] as const;
+export const BACKENDS = ['bubblewrap', 'process', 'docker', 'podman'] as const;
 export const HARNESSES = [
   'shell',
   'pi',
@@ -24,6 +24,9 @@ export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
 };
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
 export const EVALUATORS = ['session_completed', 'test_on_output'] as const;
+
+/** Evaluators that grade in a sandbox of their own: it is made ahead of them. */
+export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output'];
 
 export type BackendName = (typeof BACKENDS)[number];
 export type HarnessName = (typeof HARNESSES)[number];
@@ -68,14 +71,14 @@ export interface AskedFor {
   readonly egress: readonly unknown[];
 }
 
-/** What a backend does not have, as faults by field of a runtime; none where the backend is left to the node. */
+/** What a backend does not have, as faults by field of a runtime; none where it is left to the node, or to a plug-in. */
 export function unofferedBy(backend: string, { gpus, storageMb, egress }: AskedFor): FieldFault[] {
-  if (backend === '' || backend === 'docker') return [];
+  if (backend === 'docker' || !(BACKENDS as readonly string[]).includes(backend)) return [];
   const why = `${backend} does not offer it`;
   return [
     ...(gpus > 0 ? [{ field: 'gpus', description: `${why}, docker does` }] : []),
     ...(storageMb > 0 && backend === 'process'
-      ? [{ field: 'storage_mb', description: `${why}, bubblewrap and docker do` }]
+      ? [{ field: 'storage_mb', description: `${why}, bubblewrap, docker and podman do` }]
       : []),
     ...(egress.length > 0 && backend === 'process'
       ? [{ field: 'network', description: 'process has the network of the host, and can list nothing' }]

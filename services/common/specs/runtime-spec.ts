@@ -5,7 +5,8 @@ import type {
   RuntimeSpec,
   UploadFile,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { BACKENDS, DEFAULT_WORKDIR, listed, unofferedBy } from './catalogue.ts';
+import { backendFault } from './backend-names.ts';
+import { DEFAULT_WORKDIR, unofferedBy } from './catalogue.ts';
 import { checkNetwork, completeNetwork, rulesOf } from './egress.ts';
 import type { Faults } from './faults-of.ts';
 
@@ -51,16 +52,13 @@ export function filesOf({ step }: PrepareStep): UploadFile[] {
 
 export function checkRuntime(runtime: RuntimeSpec, field: string, faults: Faults): void {
   const { backend, image, workdir, cpus } = runtime;
-  faults.require(
-    backend === '' || (BACKENDS as readonly string[]).includes(backend),
-    `${field}.backend`,
-    `unknown runtime ${backend}; there are ${listed(BACKENDS)}`,
-  );
+  const fault = backend === '' ? undefined : backendFault(backend);
+  faults.require(fault === undefined, `${field}.backend`, fault ?? '');
   checkImage(backend, image, `${field}.image`, faults);
   if (runtime.network !== undefined) checkNetwork(runtime.network, `${field}.network`, faults);
   const { gpus, storageMb, network } = runtime;
-  for (const fault of unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) })) {
-    faults.require(false, `${field}.${fault.field}`, fault.description);
+  for (const missing of unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) })) {
+    faults.require(false, `${field}.${missing.field}`, missing.description);
   }
   faults.absolutePath(workdir, `${field}.workdir`);
   faults.environment(runtime.env, `${field}.env`);

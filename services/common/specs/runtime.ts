@@ -4,7 +4,8 @@ import { z } from 'zod';
 import type { NetworkPolicySchema } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import type { FieldFault } from '../errors.ts';
 import { EGRESS_RULES_MAX } from '../limits.ts';
-import { BACKENDS, listed, unofferedBy } from './catalogue.ts';
+import { backendFault } from './backend-names.ts';
+import { unofferedBy } from './catalogue.ts';
 import { EGRESS_HOST_FORMS, egressHost } from './egress.ts';
 
 const absolute = z.string().startsWith('/', 'must be an absolute path in the sandbox');
@@ -94,17 +95,21 @@ export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
   const refuse = (field: string, present: boolean, description: string): void => {
     if (present) faults.push({ field, description });
   };
-  const known = runtime.backend === undefined || (BACKENDS as readonly string[]).includes(runtime.backend);
-  refuse('backend', !known, `unknown runtime ${runtime.backend}; there are ${listed(BACKENDS)}`);
+  const fault = runtime.backend === undefined ? undefined : backendFault(runtime.backend);
+  refuse('backend', fault !== undefined, fault ?? '');
   refuse(
     'allow_internet',
     runtime.allow_internet === true,
     'a sandbox reaches the LLM proxy alone: leave it out',
   );
-  refuse('import_path', runtime.import_path != null, 'runtimes are chosen by backend');
+  refuse(
+    'import_path',
+    runtime.import_path != null,
+    "name a plug-in as backend: its path below the node's plugins_dir",
+  );
   refuse('kwargs', Object.keys(runtime.kwargs ?? {}).length > 0, 'no backend here takes kwargs');
   const { gpus, storage_mb: storageMb, network } = runtime;
-  if (known)
+  if (fault === undefined)
     faults.push(
       ...unofferedBy(runtime.backend ?? '', {
         gpus: gpus ?? 0,

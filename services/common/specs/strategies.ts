@@ -24,6 +24,9 @@ export const testOnOutputConfig = z.strictObject({
   test_timeout: seconds.default(1200),
   /** Globs of files that do not count. */
   exclude_patterns: z.array(z.string()).default([]),
+  /** Prints rewards of single traces, after the tests. Absent: every trace has the session's. */
+  rewards_command: z.string().min(1).optional(),
+  rewards_timeout: seconds.default(60),
 });
 export type TestOnOutputConfig = z.output<typeof testOnOutputConfig>;
 

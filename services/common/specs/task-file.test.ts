@@ -205,7 +205,7 @@ describe('faults of a task file', () => {
       'evaluator.config.expected_output_json',
       { ...TASK, evaluator: { strategy: 'test_on_output', config: { test_command: 'true' } } },
     ],
-    ['runtime.backend', runtime({ backend: 'podman' })],
+    ['runtime.backend', runtime({ backend: 'nerdctl' })],
     ['runtime.image', runtime({ image: '../x' })],
     ['runtime.image', runtime({ backend: 'process', image: 'x' })],
     ['runtime.workdir', runtime({ workdir: 'x' })],

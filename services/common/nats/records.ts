@@ -1,0 +1,112 @@
+// Reads the completion records of an attempt. The stream gets no durable consumers: what is made here is deleted.
+import { fromBinary } from '@bufbuild/protobuf';
+import { AckPolicy, type ConsumerConfig, DeliverPolicy, nanos } from 'nats';
+import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import type { CallRange } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { PolarError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { RECORDS_DIRECT_MAX, RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../limits.ts';
+import type { BlobStore } from './blobs.ts';
+import type { Bus } from './bus.ts';
+import { checkOut, withRetry } from './publish.ts';
+import { STREAMS } from './streams.ts';
+import { subjects } from './subjects.ts';
+
+const STREAM = STREAMS.completions.name;
+
+type Range = Pick<CallRange, 'calls' | 'firstSeq' | 'lastSeq'>;
+type Message = Parameters<typeof checkOut>[1];
+
+export interface Records {
+  /** Those of a range that ends with `lastSeq`. Not checked for completeness. */
+  inRange(session: string, attempt: number, range: Range, signal: AbortSignal): Promise<Completion[]>;
+  /** All that are there now. */
+  all(session: string, attempt: number, signal: AbortSignal): Promise<Completion[]>;
+}
+
+export function createRecords(bus: Bus, blobs: BlobStore): Records {
+  const decode = async (message: Message, signal: AbortSignal): Promise<Completion> =>
+    decoded(await checkOut(blobs, message, signal));
+
+  const direct = async (subject: string, range: Range, signal: AbortSignal): Promise<Completion[]> => {
+    const found: Completion[] = [];
+    const last = Number(range.lastSeq);
+    for (let seq = Number(range.firstSeq); seq <= last; ) {
+      const query = { seq, next_by_subj: subject };
+      const messages = await withRetry('read records', signal, async () => {
+        const some = bus.reads.usable
+          ? await bus.reads.list(STREAM, query, range.calls)
+          : [await bus.direct.getMessage(STREAM, query).catch(orMissing)];
+        if (some.length === 0) throw missing();
+        return some;
+      });
+      for (const { data, header: headers, seq: at } of messages) {
+        if (at <= last) found.push(await decode({ data, headers }, signal));
+        seq = at + 1;
+      }
+    }
+    return found;
+  };
+
+  const pulled = async (subject: string, first: number, last: number, signal: AbortSignal) => {
+    const name = newId('records');
+    const found: Completion[] = [];
+    try {
+      const consumer = configOf(name, subject, first);
+      const info = await withRetry('read records', signal, () => bus.jsm.consumers.add(STREAM, consumer));
+      const handle = await bus.js.consumers.get(STREAM, name);
+      for (let left = info.num_pending; left > 0; ) {
+        signal.throwIfAborted();
+        const batch = { max_messages: Math.min(left, RECORDS_FETCH_MAX), expires: RECORDS_FETCH_MS };
+        const before = left;
+        for await (const message of await handle.fetch(batch)) {
+          left--;
+          if (message.seq > last) return found;
+          found.push(await decode(message, signal));
+        }
+        if (left === before) throw new PolarError('RECORDS_MISSING', `${left} records did not come in time`);
+      }
+      return found;
+    } finally {
+      // One that stays because the server is away ends by its inactivity.
+      await bus.jsm.consumers.delete(STREAM, name).catch(() => {});
+    }
+  };
+
+  return {
+    async inRange(session, attempt, range, signal) {
+      if (range.calls === 0) return [];
+      const subject = subjects.completion(session, attempt);
+      if (range.calls <= RECORDS_DIRECT_MAX) return await direct(subject, range, signal);
+      return await pulled(subject, Number(range.firstSeq), Number(range.lastSeq), signal);
+    },
+    all: (session, attempt, signal) =>
+      pulled(subjects.completion(session, attempt), 1, Number.POSITIVE_INFINITY, signal),
+  };
+}
+
+const configOf = (name: string, subject: string, first: number): Partial<ConsumerConfig> => ({
+  name,
+  filter_subject: subject,
+  deliver_policy: DeliverPolicy.StartSequence,
+  opt_start_seq: first,
+  ack_policy: AckPolicy.None,
+  mem_storage: true,
+  inactive_threshold: nanos(RECORDS_FETCH_MS * 4),
+});
+
+function decoded(bytes: Uint8Array): Completion {
+  try {
+    return fromBinary(CompletionSchema, bytes);
+  } catch (error) {
+    throw new PolarError('RECORDS_INVALID', 'a completion record cannot be read', { cause: error });
+  }
+}
+
+function orMissing(error: Error): never {
+  if (!/no message|message not found|404/i.test(error.message)) throw error;
+  throw missing();
+}
+
+const missing = (): PolarError =>
+  new PolarError('RECORDS_MISSING', 'the completion records end before the last one of the range');
