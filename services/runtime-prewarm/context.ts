@@ -1,6 +1,7 @@
 // Composition root: what routes and consumers get.
-
+import { statfsSync } from 'node:fs';
 import { newId } from '../common/ids.ts';
+import { RUNTIMES_MAX } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
@@ -10,6 +11,7 @@ import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
 import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
 import { type Host, openHost } from './host/host.ts';
+import { Ahead } from './runtimes/ahead.ts';
 import { RuntimeTable } from './runtimes/table.ts';
 
 export type { Runtime } from './runtimes/runtime.ts';
@@ -24,6 +26,8 @@ export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly host: Host;
   readonly backends: Backends;
   readonly runtimes: RuntimeTable;
+  /** Sandboxes of evaluations to come. */
+  readonly ahead: Ahead;
   /** New at each start and after a fence: what was here before counts as lost. */
   bootId: string;
 }
@@ -37,20 +41,26 @@ export async function createContext(
   await using opened = new AsyncDisposableStack();
   const bus = await openBus({ url: config.natsUrl, name: `runtime-prewarm-${node.id}`, signal });
   opened.defer(() => bus.close());
-  const dockerSocket = node.docker.socket;
-  const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, dockerSocket });
+  const engineSockets = [node.docker.socket, node.podman.socket];
+  const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, engineSockets });
   opened.use(host);
   events.hostOpened(log, host);
   const backends = await openBackends({
-    ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker },
+    ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker, podman: node.podman },
+    plugins: { dir: node.plugins_dir, paths: node.backend_plugins },
     proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
+    onStuck: (image, error) => events.layerStuck(log, image, error),
     onChange: (state) => events.backendProbed(log, state),
   });
   opened.use(backends);
   for (const state of backends.states) events.backendProbed(log, state);
   const runtimes = new RuntimeTable({ backends, rates: ratesOf(node), log });
   opened.defer(() => runtimes.close());
+  const ahead = new Ahead({
+    ...{ runtimes, log, max: node.max_postrun_ready },
+    hasRoom: () => runtimes.size < RUNTIMES_MAX / 2 && freeBytes(dataDir) >= node.layers_free_mb * MIB,
+  });
   const all = opened.move();
   return {
     config,
@@ -60,7 +70,18 @@ export async function createContext(
     host,
     backends,
     runtimes,
+    ahead,
     bootId: newId('boot'),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** 0 where nobody can tell. */
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return 0;
+  }
 }

@@ -3,6 +3,7 @@ import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, type PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
 import type { BackendState } from './backends/backend.ts';
+import type { AcquireOptions } from './domain/lease.ts';
 import type { Host } from './host/host.ts';
 import type { Runtime } from './runtimes/runtime.ts';
 
@@ -42,9 +43,23 @@ export function layerMade(log: Logger, layer: string, bytes: number, ms: number)
   log.info({ layer, bytes, duration_ms: Math.round(ms) }, 'layer made: its like are cloned from now on');
 }
 
+export function layerStuck(log: Logger, image: string, error: unknown): void {
+  log.warn({ image, err: error }, 'layer that is used no more cannot be deleted, each look tries again');
+}
+
 export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
   const { reason, message } = error;
   log.warn({ session_id: ref.sessionId, attempt: ref.attempt, reason, why: message }, 'prepare failed');
+}
+
+export function notMadeAhead(
+  log: Logger,
+  { sessionId, attempt }: AcquireOptions['owner'],
+  error: PolarError,
+): void {
+  const { reason, message } = error;
+  const about = { session_id: sessionId, attempt, reason, why: message };
+  log.info(about, 'no sandbox was made ahead of the evaluation');
 }
 
 export function workDropped(log: Logger, ref: AttemptRef | undefined, why: string): void {

@@ -1,6 +1,5 @@
 // What every backend offers. One exec owns one process tree: when it has ended, nothing of it is left, and that is proved.
 import type { PolarError } from '../../common/errors.ts';
-import type { BackendName } from '../../common/specs/catalogue.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxLimits } from '../domain/plan.ts';
@@ -23,10 +22,11 @@ export interface Box {
   /** One regular file. Throws NOT_FOUND, FILE_TOO_LARGE, UNSAFE_PATH. */
   getFile(path: string): Promise<Uint8Array>;
   /**
-   * Make what was written the layer `key`; then the sandbox is fit for nothing but `remove`. No exec runs. The layer's size
-   * in bytes; 0: there is no room, and the sandbox is as it was. Absent: it cannot.
+   * Make what was written the layer `key`; then the sandbox is fit for nothing but `remove`, unless Layers.keepsFirst. No
+   * exec runs. The layer's size in bytes; 0: there is no room, it cannot be had of this one or not within `limitMs`, and the
+   * sandbox is as it was. Absent: it cannot.
    */
-  freeze?(key: string): Promise<number>;
+  freeze?(key: string, signal: AbortSignal, limitMs: number): Promise<number>;
   /** Delete it. No exec runs. */
   remove(): Promise<void>;
 }
@@ -44,11 +44,14 @@ export interface BoxSpec {
 }
 
 export interface Backend {
-  readonly name: BackendName;
+  /** Of the catalogue, or a plug-in's path. */
+  readonly name: string;
   /** False: commands see the host's files, processes and network. */
   readonly isolates: boolean;
   /** Names that an image may have. */
   images(): string[];
+  /** It may have others too: they are fetched. */
+  readonly fetches: boolean;
   /** Absent: each sandbox is prepared. */
   readonly layers?: Layers;
   /** Throws IMAGE_NOT_FOUND, BACKEND_UNAVAILABLE, SANDBOX_FAILED, and the signal's reason. */
@@ -57,13 +60,20 @@ export interface Backend {
 
 /** Prepared once, cloned many times. */
 export interface Layers {
+  /** Preparations that take less cost less than a layer does; in ms. */
+  readonly worthMs: number;
+  /** The sandbox that a layer was made of is as it was. */
+  readonly keepsFirst: boolean;
+  /** Clones cost next to nothing: they are made as they are asked for, whatever the node's rate is. */
+  readonly areFree: boolean;
   /** Names what an image is now. Throws IMAGE_NOT_FOUND. */
-  identityOf(image: string): Promise<string>;
-  /** A sandbox that begins with the layer `key`; undefined: there is no such layer. */
-  clone(key: string, spec: BoxSpec): Promise<Box | undefined>;
+  identityOf(image: string, signal: AbortSignal): Promise<string>;
+  has(key: string): boolean;
+  /** A sandbox that begins with the layer `key`; undefined: there is no such layer. Throws as Backend.create. */
+  clone(key: string, spec: BoxSpec, signal: AbortSignal): Promise<Box | undefined>;
 }
 
 /** A backend that works here, or why it does not. */
 export type BackendState =
-  | { readonly name: BackendName; readonly isolates: boolean; readonly backend: Backend }
-  | { readonly name: BackendName; readonly isolates: boolean; readonly unavailable: PolarError };
+  | { readonly name: string; readonly isolates: boolean; readonly backend: Backend }
+  | { readonly name: string; readonly isolates: boolean; readonly unavailable: PolarError };

@@ -1,15 +1,25 @@
 // The backends of this node, and which one is used where a task names none.
+import { join } from 'node:path';
 import type { RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import type { BackendName } from '../../common/specs/catalogue.ts';
+import type { LayerLimits } from '../domain/layer-shelf.ts';
 import type { PlanDefaults } from '../domain/plan.ts';
 import type { ProxyConnect } from '../host/forward.ts';
 import type { Host } from '../host/host.ts';
 import type { Backend, BackendState } from './backend.ts';
 import { openBubblewrap } from './bubblewrap/backend.ts';
-import type { LayerLimits } from './bubblewrap/layer-store.ts';
-import { openDocker } from './docker/backend.ts';
+import { type OpenedDocker, openDocker } from './docker/backend.ts';
+import { type Dialect, docker as dockerDialect } from './docker/dialect.ts';
+import type { OnStuck } from './docker/layers.ts';
+import { openPlugin } from './plugin.ts';
+import { podman as podmanDialect } from './podman/dialect.ts';
 import { openProcess } from './process/backend.ts';
+
+/** A container engine of this machine. */
+export interface EngineOptions {
+  readonly socket: string;
+  readonly pull: 'missing' | 'never';
+}
 
 export interface BackendsOptions {
   readonly host: Host;
@@ -19,8 +29,13 @@ export interface BackendsOptions {
   /** Of that proxy, for what is no sandbox. */
   readonly proxyUrl: string;
   readonly defaultRuntime: RuntimeSpec | undefined;
-  readonly docker: { readonly socket: string; readonly pull: 'missing' | 'never' };
+  readonly docker: EngineOptions;
+  readonly podman: EngineOptions & { readonly map_users: boolean };
   readonly layers: LayerLimits;
+  /** Paths below `dir`. */
+  readonly plugins: { readonly dir: string | undefined; readonly paths: readonly string[] };
+  /** Called when an engine cannot delete a layer. */
+  readonly onStuck: OnStuck;
   /** Called when a backend begins to work, and when it stops to, after the start. */
   readonly onChange: (state: BackendState) => void;
 }
@@ -30,21 +45,40 @@ export interface Backends extends AsyncDisposable {
   readonly states: readonly BackendState[];
   readonly defaults: PlanDefaults;
   /** One that has worked is still given when it is away: it waits for what it needs. Throws BACKEND_UNAVAILABLE with the reason. */
-  get(name: BackendName): Backend;
+  get(name: string): Backend;
 }
 
 /** `process` is never a default by itself: who wants no isolation says so. */
 export async function openBackends(options: BackendsOptions): Promise<Backends> {
-  const { host, dataDir, proxy, proxyUrl, defaultRuntime, docker, layers, onChange } = options;
-  const pull = docker.pull === 'missing';
-  const [bubblewrap, processes, containers] = await Promise.all([
+  const {
+    host,
+    dataDir,
+    proxy,
+    proxyUrl,
+    defaultRuntime,
+    docker,
+    podman,
+    layers,
+    plugins,
+    onStuck,
+    onChange,
+  } = options;
+  const openEngine = (dialect: Dialect, { socket, pull }: EngineOptions): Promise<OpenedDocker> =>
+    openDocker({ dialect, host, proxy, socket, pull: pull === 'missing', layers, onStuck, onChange });
+  const [bubblewrap, processes, ...engines] = await Promise.all([
     openBubblewrap(host, dataDir, proxy, layers),
     openProcess(host, proxyUrl),
-    openDocker({ host, proxy, socket: docker.socket, pull, onChange }),
+    openEngine(dockerDialect, docker),
+    openEngine(podmanDialect(join(dataDir, 'podman'), podman.map_users), podman),
   ]);
-  const worked = new Map<BackendName, Backend>();
+  const builtIn = (name: string): Backend =>
+    working([bubblewrap, processes, ...engines.map(({ state }) => state)], name);
+  const more = await Promise.all(
+    plugins.paths.map((path) => openPlugin(plugins.dir, path, { dataDir, proxy, builtIn })),
+  );
+  const worked = new Map<string, Backend>();
   const states = (): BackendState[] => {
-    const all = [bubblewrap, processes, containers.state];
+    const all = [bubblewrap, processes, ...[...engines, ...more].map(({ state }) => state)];
     for (const state of all) if ('backend' in state) worked.set(state.name, state.backend);
     return all;
   };
@@ -57,15 +91,19 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
       backend: 'backend' in bubblewrap ? 'bubblewrap' : undefined,
     },
     get(name) {
-      const state = states().find((one) => one.name === name);
-      if (state === undefined) throw new PolarError('BACKEND_UNAVAILABLE', `unknown runtime ${name}`);
-      if ('backend' in state) return state.backend;
-      const backend = worked.get(name);
-      if (backend === undefined) throw state.unavailable;
-      return backend;
+      const now = states();
+      return worked.get(name) ?? working(now, name);
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([bubblewrap[Symbol.asyncDispose](), containers[Symbol.asyncDispose]()]);
+      await Promise.all(more.map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([bubblewrap, ...engines].map((one) => one[Symbol.asyncDispose]()));
     },
   };
+}
+
+function working(states: readonly BackendState[], name: string): Backend {
+  const state = states.find((one) => one.name === name);
+  if (state === undefined) throw new PolarError('BACKEND_UNAVAILABLE', `this node has no runtime ${name}`);
+  if ('backend' in state) return state.backend;
+  throw state.unavailable;
 }

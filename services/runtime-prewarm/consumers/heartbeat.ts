@@ -1,20 +1,27 @@
 // Heartbeats to the scheduler: what this node has and can do; the answers say what is nobody's any more.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   AttemptRefSchema,
   type Heartbeat,
   HeartbeatReplySchema,
   HeartbeatSchema,
+  type OfferSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { newId } from '../../common/ids.ts';
 import { HEARTBEAT_MS, HEARTBEAT_REPLY_MS } from '../../common/limits.ts';
 import { subjects } from '../../common/nats/subjects.ts';
+import type { Backend } from '../backends/backend.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
 import { answered, type FenceState, mustFence, UNSEEN } from '../domain/fence.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import * as events from '../events.ts';
+
+/** Images of a backend that a heartbeat lists. */
+const IMAGES_TOLD_MAX = 1_000;
+
+type OfferInit = MessageInitShape<typeof OfferSchema>;
 
 /** Runs until the signal aborts. */
 export async function sendHeartbeats(ctx: RuntimePrewarmContext, signal: AbortSignal): Promise<void> {
@@ -32,10 +39,13 @@ async function beat(ctx: RuntimePrewarmContext, fence: FenceState): Promise<Fenc
   const { bus, config, runtimes, log } = ctx;
   const sent = performance.now();
   try {
-    const bytes = toBinary(HeartbeatSchema, heartbeatOf(ctx));
+    const heartbeat = heartbeatOf(ctx);
+    const bytes = toBinary(HeartbeatSchema, heartbeat);
     const subject = subjects.heartbeat(config.node.id);
     const reply = await bus.nc.request(subject, bytes, { timeout: HEARTBEAT_REPLY_MS });
     runtimes.revoke(fromBinary(HeartbeatReplySchema, reply.data).revoked);
+    // What is revoked is gone by now.
+    runtimes.confirm(heartbeat.attempts);
     // The scheduler counts from what it received.
     return answered(sent);
   } catch (error) {
@@ -67,9 +77,16 @@ export function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewa
     runSlots: node.max_run_workers,
     evaluateSlots: node.max_postrun_workers,
     readySlots: node.max_ready,
-    images: usable.flatMap((backend) => backend.images()),
+    offers: usable.map(offerOf),
     attempts: runtimes.owners().map((one) => refOf(one, node.id, bootId)),
   });
+}
+
+/** What is fetched where it is not here needs no list. */
+function offerOf({ name, fetches, images }: Backend): OfferInit {
+  const names = fetches ? [] : images();
+  const others = fetches || names.length > IMAGES_TOLD_MAX;
+  return { backend: name, images: names.slice(0, IMAGES_TOLD_MAX), others };
 }
 
 function refOf({ ref, owner }: AcquireOptions, nodeId: string, bootId: string): AttemptRef {

@@ -60,13 +60,13 @@ async function handle(ctx: RuntimePrewarmContext, { bytes }: Delivery, signal: A
 async function prepare(
   ctx: RuntimePrewarmContext,
   ref: AttemptRef,
-  { runtime, timeoutMs, leaseMs }: PrepareWork,
+  { runtime: spec, timeoutMs, leaseMs, evaluateTimeoutMs }: PrepareWork,
   signal: AbortSignal,
 ): Promise<Runtime> {
   const lease = Number(leaseMs) || LEASE_MAX_MS;
-  return await ctx.runtimes.acquire(
+  const runtime = await ctx.runtimes.acquire(
     {
-      spec: runtime,
+      spec,
       owner: { sessionId: ref.sessionId, attempt: ref.attempt, purpose: 'run' },
       ref,
       timeoutMs: Number(timeoutMs) || PREPARE_DEFAULT_MS,
@@ -75,6 +75,8 @@ async function prepare(
     },
     signal,
   );
+  if (evaluateTimeoutMs > 0n) ctx.ahead.wish(runtime, Number(evaluateTimeoutMs));
+  return runtime;
 }
 
 async function publishFailed(

@@ -39,6 +39,19 @@ for (const ignoreV2 of [false, true]) {
       expect(globSync(`/sys/fs/cgroup/{,*/}${base}/fled`)).to.eql([]);
     });
 
+    it('removes its groups also where this process stood still meanwhile', async () => {
+      const endMs = 20;
+      const cell = cgroupContainment(base, hierarchies, endMs)?.open('still', limits) ?? expect.fail();
+      const [file = '', ...args] = cell.wrap(['sh', '-c', 'echo here; exec sleep 100'], 3);
+      const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+      await once(child.stdout, 'data');
+      const closing = cell.close();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * endMs);
+      child.kill('SIGKILL');
+      await closing;
+      expect(globSync(`/sys/fs/cgroup/{,*/}${base}/still`)).to.eql([]);
+    });
+
     it('fences launchers that come late', async () => {
       const cell = containment.open('late', limits);
       const [file = '', ...args] = cell.wrap(['true'], 3);

@@ -20,11 +20,14 @@ import {
 /** A group that is gone makes the write fail, and the launcher with it: removing a group is a fence. */
 const JOIN = 'for g in $1; do echo 0 > "$g/cgroup.procs"; done; shift; exec "$@"';
 const CPU_PERIOD_US = 100_000;
+/** Looks at what ends, however late it is: a process that stood still has not had its time. */
+const LOOKS_MIN = 50;
 
 /** `base` names the parent group, one for each manager's data. Undefined where groups cannot be made here. */
 export function cgroupContainment(
   base: string,
   hierarchies: Hierarchies = findHierarchies(),
+  endMs = SANDBOX_END_MS,
 ): Containment | undefined {
   if (!makeBases(hierarchies, base)) return undefined;
   const enforced = enforcedBelow(hierarchies, base);
@@ -33,7 +36,7 @@ export function cgroupContainment(
     enforced,
     bases: hierarchies.roots.map((root) => join(root, base)),
     open(name, limits) {
-      const cell = new CgroupCell(hierarchies, join(base, name));
+      const cell = new CgroupCell(hierarchies, join(base, name), endMs);
       cell.make(limits, enforced);
       return cell;
     },
@@ -45,9 +48,11 @@ class CgroupCell implements Cell {
   readonly #hierarchies: Hierarchies;
   readonly #path: string;
   readonly #folders: readonly string[];
+  readonly #endMs: number;
   #child: ChildProcess | undefined;
 
-  constructor(hierarchies: Hierarchies, path: string) {
+  constructor(hierarchies: Hierarchies, path: string, endMs: number) {
+    this.#endMs = endMs;
     this.#hierarchies = hierarchies;
     this.#path = path;
     this.#folders = hierarchies.roots.map((root) => join(root, path));
@@ -82,11 +87,11 @@ class CgroupCell implements Cell {
   }
 
   async end(): Promise<boolean> {
-    const until = performance.now() + SANDBOX_END_MS;
-    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
+    const until = performance.now() + this.#endMs;
+    for (let looks = 1, pauseMs = 1; ; looks++, pauseMs = Math.min(pauseMs * 2, 20)) {
       if (this.#processes().length === 0) return true;
       this.kill();
-      if (performance.now() > until) return false;
+      if (looks >= LOOKS_MIN && performance.now() > until) return false;
       await sleep(pauseMs);
     }
   }
@@ -107,12 +112,16 @@ class CgroupCell implements Cell {
     return Number(/^oom_kill (\d+)/m.exec(readIfThere(this.#file('memory', name)))?.[1] ?? 0);
   }
 
-  /** The kernel answers EBUSY until the last process is reaped. */
+  /** The kernel answers EBUSY until the last process is reaped. One that stays leaves the others to be removed. */
   async close(): Promise<void> {
-    const until = performance.now() + SANDBOX_END_MS;
-    for (const folder of this.#folders) {
-      while (!removed(folder, performance.now() > until)) await sleep(2);
-    }
+    const until = performance.now() + this.#endMs;
+    const remove = async (folder: string): Promise<void> => {
+      for (let looks = 1; ; looks++) {
+        if (removed(folder, looks >= LOOKS_MIN && performance.now() > until)) return;
+        await sleep(2);
+      }
+    };
+    await Promise.all(this.#folders.map(remove));
   }
 
   /** v1 takes the limit with swap after the one without, never before; v2 kills the whole group at the limit. */

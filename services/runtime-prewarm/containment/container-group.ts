@@ -39,6 +39,7 @@ export class ContainerGroup {
       const point = v1.get(controller);
       const [root, path] = point === undefined ? [v2, paths.get('')] : [point, paths.get(controller)];
       if (root === undefined || path === undefined || !path.includes(id)) {
+        if (hasEnded(pid)) throw new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
         throw failed("the engine's containers are not in control groups that this process sees");
       }
       return { folder: join(root, path), v2: point === undefined };
@@ -149,6 +150,9 @@ function pathsOf(pid: number): Map<string, string> {
     }),
   );
 }
+
+/** The kernel takes a process that ends out of its groups before it takes it out of the table. */
+const hasEnded = (pid: number): boolean => /^(?:.*\) [ZX]|$)/s.test(readIfThere(`/proc/${pid}/stat`));
 
 function kill(pid: number): void {
   try {

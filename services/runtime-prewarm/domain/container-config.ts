@@ -3,7 +3,13 @@ import { SANDBOX_PIDS_MAX } from '../../common/limits.ts';
 import type { SandboxLimits } from './plan.ts';
 
 /** Labels by which everything of a manager can be found again. */
-export const LABELS = { instance: 'polar.instance', runtime: 'polar.runtime', session: 'polar.session' };
+export const LABELS = {
+  instance: 'polar.instance',
+  runtime: 'polar.runtime',
+  session: 'polar.session',
+  /** Of an image that is a prepared layer: its key. */
+  layer: 'polar.layer',
+};
 
 export interface ContainerOptions {
   /** Of the manager's data. */
@@ -18,7 +24,10 @@ export interface ContainerOptions {
   readonly storageMb: number;
   /** `uid:gid` of the first process: no command's own, so that none can end it. */
   readonly user: string;
+  /** Of the security options: what follows `seccomp=`. */
   readonly seccomp: string;
+  /** What its engine needs beside, as parts of HostConfig. */
+  readonly more?: object;
 }
 
 const CPU_PERIOD_US = 100_000;
@@ -44,7 +53,7 @@ export function containerConfig(options: ContainerOptions): object {
   };
 }
 
-function hostConfig({ limits, gpus, storageMb, seccomp }: ContainerOptions): object {
+function hostConfig({ limits, gpus, storageMb, seccomp, more }: ContainerOptions): object {
   const { memoryBytes, cpus } = limits;
   return {
     // The init reaps what commands leave.
@@ -58,5 +67,6 @@ function hostConfig({ limits, gpus, storageMb, seccomp }: ContainerOptions): obj
     }),
     ...(gpus > 0 && { DeviceRequests: [{ Count: gpus, Capabilities: [['gpu']] }] }),
     ...(storageMb > 0 && { StorageOpt: { size: `${storageMb}m` } }),
+    ...more,
   };
 }

@@ -46,7 +46,7 @@ const SOCKET_FAMILIES = [1, 2, 10, 16]; // AF_UNIX AF_INET AF_INET6 AF_NETLINK
 const NEW_NAMESPACES = [0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00020000];
 const NEW_TIME_NAMESPACE = 0x80;
 
-/** The text that goes into SecurityOpt. */
+/** The text that goes into SecurityOpt, or into a file that it names. */
 export function containerSeccomp(): string {
   const rules: Rule[] = [
     refuse(DENIED, ERRNO.EPERM),

@@ -11,4 +11,6 @@ export interface AcquireOptions {
   readonly leaseMs: number;
   readonly timeoutMs: number;
   readonly forEvaluation: boolean;
+  /** While it is true, nobody waits for it, and it takes no turn that another sandbox could have. */
+  readonly isPatient?: () => boolean;
 }

@@ -15,12 +15,13 @@ export interface LeasedRuntime {
   readonly id: string;
   readonly plan: SandboxPlan;
   readonly options: AcquireOptions;
-  /** Unix time in milliseconds. */
-  readonly expireMs: number;
+  readonly leaseLeftMs: number;
   readonly proxyUrl: string;
 }
 
-export function runtimeMessage({ id, plan, options, expireMs, proxyUrl }: LeasedRuntime): RuntimeMessage {
+/** `nowMs`: Unix time in milliseconds. */
+export function runtimeMessage(runtime: LeasedRuntime, nowMs: number): RuntimeMessage {
+  const { id, plan, options, leaseLeftMs, proxyUrl } = runtime;
   const { sessionId, attempt, purpose } = options.owner;
   return create(RuntimeSchema, {
     runtimeId: id,
@@ -28,7 +29,7 @@ export function runtimeMessage({ id, plan, options, expireMs, proxyUrl }: Leased
     backend: plan.backend,
     workdir: plan.workdir,
     env: { ...plan.env },
-    expireTime: timestampFromMs(expireMs),
+    expireTime: timestampFromMs(Math.round(nowMs + leaseLeftMs)),
     proxyUrl,
   });
 }

@@ -96,7 +96,7 @@ describe('planOf', () => {
         return (error as { reason: string }).reason;
       }
     };
-    expect(reason('podman', none)).to.equal('BACKEND_UNAVAILABLE');
+    expect(reason('nerdctl', none)).to.equal('BACKEND_UNAVAILABLE');
     expect(reason('', { runtime: undefined, backend: undefined })).to.equal('BACKEND_UNAVAILABLE');
     expect(reason('process', { runtime: undefined, backend: undefined })).to.equal('none');
   });

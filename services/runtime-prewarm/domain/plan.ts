@@ -3,18 +3,13 @@ import type { EgressRule, NetworkPolicy } from '../../../gen/ts/polar/common/v1/
 import type { PrepareStep, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_MEMORY_MB_DEFAULT } from '../../common/limits.ts';
-import {
-  BACKENDS,
-  type BackendName,
-  DEFAULT_WORKDIR,
-  listed,
-  unofferedBy,
-} from '../../common/specs/catalogue.ts';
+import { backendFault } from '../../common/specs/backend-names.ts';
+import { DEFAULT_WORKDIR, unofferedBy } from '../../common/specs/catalogue.ts';
 import { rulesOf } from '../../common/specs/egress.ts';
 import { partsOf } from './paths.ts';
 
 export interface SandboxPlan {
-  readonly backend: BackendName;
+  readonly backend: string;
   /** Empty: the backend's own default. */
   readonly image: string;
   readonly steps: readonly PrepareStep[];
@@ -41,7 +36,7 @@ export interface PlanDefaults {
   /** Used whole where a task has no runtime; its backend and image where a runtime names none. */
   readonly runtime: RuntimeSpec | undefined;
   /** Where nobody names a backend; undefined: there is none. */
-  readonly backend: BackendName | undefined;
+  readonly backend: string | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -79,7 +74,7 @@ export function planOf(
 
 /** Submit has refused it where the task names the backend; here it is known for the node's default too. */
 function refuseUnsupported(
-  backend: BackendName,
+  backend: string,
   spec: RuntimeSpec | undefined,
   network: NetworkPolicy | undefined,
 ): void {
@@ -89,7 +84,7 @@ function refuseUnsupported(
   throw new PolarError('BACKEND_UNAVAILABLE', `runtime.${fault.field}: ${fault.description}`);
 }
 
-function backendOf(named: string, { runtime, backend }: PlanDefaults): BackendName {
+function backendOf(named: string, { runtime, backend }: PlanDefaults): string {
   const name = named || runtime?.backend || backend;
   if (name === undefined) {
     throw new PolarError(
@@ -97,7 +92,7 @@ function backendOf(named: string, { runtime, backend }: PlanDefaults): BackendNa
       'the task names no runtime backend and this node has no default: install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set runtime.backend to process, which isolates nothing',
     );
   }
-  const known = BACKENDS.find((one) => one === name);
-  if (known !== undefined) return known;
-  throw new PolarError('BACKEND_UNAVAILABLE', `unknown runtime ${name}; there are ${listed(BACKENDS)}`);
+  const fault = backendFault(name);
+  if (fault !== undefined) throw new PolarError('BACKEND_UNAVAILABLE', fault);
+  return name;
 }

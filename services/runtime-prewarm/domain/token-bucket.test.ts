@@ -9,6 +9,15 @@ describe('TokenBucket', () => {
     expect([1, 2, 3, 4, 5].map(() => one.take(5_000))).to.eql([0, 0, 0, 100, 200]);
   });
 
+  it('tells when one is left, and takes none for it', () => {
+    const one = bucket();
+    expect([one.waitMs(0), one.waitMs(0)]).to.eql([0, 0]);
+    for (let i = 0; i < 3; i++) one.take(0);
+    expect([one.waitMs(0), one.waitMs(40), one.waitMs(100)]).to.eql([100, 60, 0]);
+    one.take(0);
+    expect(one.waitMs(100)).to.equal(100);
+  });
+
   it('fills again with time, up to the burst', () => {
     const one = bucket();
     for (let i = 0; i < 4; i++) one.take(0);

@@ -17,6 +17,11 @@ export class TokenBucket {
     this.#aheadMs = (burst - 1) * this.#everyMs;
   }
 
+  /** How long to wait until a token is there that nobody has taken. */
+  waitMs(nowMs: number): number {
+    return Math.max(0, this.#takenMs + this.#everyMs - nowMs);
+  }
+
   /** Take the next token; how long to wait until it is there. Times are of a clock that never goes back. */
   take(nowMs: number): number {
     this.#takenMs = Math.max(this.#takenMs + this.#everyMs, nowMs - this.#aheadMs);

@@ -1,13 +1,13 @@
 #!/bin/sh
-# guardian.sh LOCK WAIT_S BOXES STAGE GROUP_BASES PYTHON REAPER SOCKET INSTANCE [NAME=SOURCE]...
+# guardian.sh LOCK WAIT_S BOXES STAGE GROUP_BASES PYTHON REAPER SOCKETS INSTANCE [NAME=SOURCE]...
 # Standard input: a pipe that only the manager holds.
 #
 # Holds the lock of the manager's data, clears what an earlier manager left, shows folders to launchers at STAGE in its
 # own mount namespace (STAGE empty: not), says "ready", and waits for the manager's end, however it comes. Then it kills
 # every process in the groups, removes the groups, so that launchers that have not joined yet fail, and deletes the boxes,
-# and by REAPER the containers with the label INSTANCE of the container engine that listens at SOCKET, if one does.
+# and by REAPER the containers with the label INSTANCE of the container engines that listen at SOCKETS (a JSON list).
 trap '' HUP INT TERM PIPE
-lock=$1 wait_s=$2 boxes=$3 stage=$4 bases=$5 python=$6 reaper=$7 socket=$8 instance=$9
+lock=$1 wait_s=$2 boxes=$3 stage=$4 bases=$5 python=$6 reaper=$7 sockets=$8 instance=$9
 shift 9
 
 clear_groups() {
@@ -19,6 +19,8 @@ clear_groups() {
         [ -d "$group" ] || continue
         [ -w "${group}cgroup.kill" ] && echo 1 > "${group}cgroup.kill" 2> /dev/null
         while read -r pid; do kill -9 "$pid" 2> /dev/null; done < "${group}cgroup.procs"
+        # A manager that was killed while it killed; what is frozen does not die.
+        [ -w "${group}freezer.state" ] && echo THAWED > "${group}freezer.state" 2> /dev/null
         rmdir "$group" 2> /dev/null || left=1
       done
     done
@@ -52,6 +54,6 @@ while read -r _; do :; done
 clear_groups
 [ -n "$stage" ] && umount -l "$stage" && rmdir "$stage"
 clear_boxes
-[ -S "$socket" ] && "$python" -IS "$reaper" "$socket" "$instance" 2> /dev/null
+"$python" -IS "$reaper" "$sockets" "$instance" 2> /dev/null
 for base in $bases; do rmdir "$base" 2> /dev/null; done
 exit 0

@@ -24,8 +24,8 @@ export interface GuardianOptions {
   readonly shown: ReadonlyMap<string, string>;
   readonly groupBases: readonly string[];
   readonly python: string;
-  /** Of a container engine. */
-  readonly socket: string;
+  /** Of container engines. */
+  readonly sockets: readonly string[];
   /** Label of its containers. */
   readonly instance: string;
 }
@@ -43,8 +43,8 @@ export interface Guardian {
 export async function startGuardian(options: GuardianOptions): Promise<Guardian> {
   const script = ['sh', SCRIPT, options.lock, String(GUARDIAN_LOCK_MS / 1000), options.boxes];
   const shown = [...options.shown].map(([name, source]) => `${name}=${source}`);
-  const { python, socket, instance } = options;
-  const containers = [python, REAPER, socket, instance];
+  const { python, sockets, instance } = options;
+  const containers = [python, REAPER, JSON.stringify(sockets), instance];
   const argv = [...script, options.stage ?? '', options.groupBases.join(' '), ...containers, ...shown];
   // `slave`: mounts that the host makes later are seen; the stage is seen by nobody else.
   const own = options.stage === undefined ? [] : ['unshare', '--mount', '--propagation', 'slave'];

@@ -25,8 +25,8 @@ export interface HostOptions {
   readonly mountRoots: readonly MountRoot[];
   /** Search path for programs. */
   readonly path: string;
-  /** Where a container engine listens, if there is one. */
-  readonly dockerSocket: string;
+  /** Where container engines listen, those that there are. */
+  readonly engineSockets: readonly string[];
 }
 
 export interface Host extends AsyncDisposable {
@@ -90,7 +90,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
       ...options.mountRoots.map(({ name, path }) => [name, path] as const),
     ]),
     groupBases: containment.bases,
-    ...{ python, socket: options.dockerSocket, instance },
+    ...{ python, sockets: options.engineSockets, instance },
   });
   const uid = isRoot ? SANDBOX_UID : undefined;
   const fifos = new FifoPool(join(boxes, '.fifos'), uid);

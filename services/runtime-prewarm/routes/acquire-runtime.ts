@@ -11,17 +11,18 @@ export function acquireRuntime(
   return {
     async acquireRuntime({ spec, owner, ttl, forEvaluation, prepareTimeout }, { signal }) {
       const { sessionId = '', attempt = 0, purpose = '' } = owner ?? {};
-      const runtime = await ctx.runtimes.acquire(
-        {
-          spec,
-          owner: { sessionId, attempt, purpose },
-          leaseMs: leaseOf(ttl),
-          timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
-          forEvaluation,
-        },
-        signal,
-      );
-      return { runtime: runtimeMessage(runtime) };
+      const options = {
+        spec,
+        owner: { sessionId, attempt, purpose },
+        leaseMs: leaseOf(ttl),
+        timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
+        forEvaluation,
+      };
+      const begin = performance.now();
+      const claimed = await ctx.ahead.claim(options, signal);
+      const timeoutMs = Math.max(1, Math.round(options.timeoutMs - (performance.now() - begin)));
+      const runtime = claimed ?? (await ctx.runtimes.acquire({ ...options, timeoutMs }, signal));
+      return { runtime: runtimeMessage(runtime, Date.now()) };
     },
   };
 }

@@ -10,7 +10,7 @@ export function listRuntimes(
 ): Pick<ServiceImpl<typeof RuntimeService>, 'listRuntimes'> {
   return {
     listRuntimes: () => ({
-      runtimes: ctx.runtimes.list().map(runtimeMessage),
+      runtimes: ctx.runtimes.list().map((runtime) => runtimeMessage(runtime, Date.now())),
       backends: ctx.backends.states.map((state) => ({
         name: state.name,
         isolates: state.isolates,

@@ -10,8 +10,8 @@ export function renewLease(
   return {
     renewLease({ runtimeId, ttl }) {
       const runtime = ctx.runtimes.get(runtimeId);
-      ctx.runtimes.renew(runtime, leaseOf(ttl));
-      return { runtime: runtimeMessage(runtime) };
+      runtime.lease(leaseOf(ttl));
+      return { runtime: runtimeMessage(runtime, Date.now()) };
     },
   };
 }

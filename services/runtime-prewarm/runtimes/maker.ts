@@ -1,9 +1,8 @@
 // Makes prepared sandboxes: a clone of the layer where what is asked for was prepared before, else step by step, and what
 // that wrote becomes the layer. One preparation at a time makes a layer; the others wait for it.
-import { abortable, sleep } from '../../common/clock.ts';
+import { abortable, Deadline, sleep } from '../../common/clock.ts';
 import { newId } from '../../common/ids.ts';
 import type { Logger } from '../../common/logger.ts';
-import type { BackendName } from '../../common/specs/catalogue.ts';
 import type { Backend, BoxSpec, Layers } from '../backends/backend.ts';
 import type { Backends } from '../backends/backends.ts';
 import { isLayered, layerKey } from '../domain/layer.ts';
@@ -21,8 +20,8 @@ export interface Order {
 
 export interface MakerOptions {
   readonly backends: Backends;
-  /** At which sandboxes are made, clones aside; of none: as they are asked for. */
-  readonly rates: ReadonlyMap<BackendName, Rate>;
+  /** At which sandboxes are made, clones that cost nothing aside; of none: as they are asked for. */
+  readonly rates: ReadonlyMap<string, Rate>;
   readonly log: Logger;
 }
 
@@ -32,14 +31,32 @@ export type Discard = (runtime: Runtime) => Promise<void>;
 /** Preparations of others that one waits for before it goes ahead alone: they may fail, or their sessions be cancelled. */
 const WAITS_MAX = 2;
 
+/** Share of one's own time that goes into that: what is left has to do for a preparation. */
+const WAITS_SHARE = 1 / 3;
+
+/** Share of what is left that making a layer may take: the sandbox is ready, and is to be had in any case. */
+const FREEZE_SHARE = 1 / 2;
+
+/** A preparation that was not kept is kept the next time, perhaps, after that. */
+const LAYER_RETRY_MS = 60_000;
+/** Such preparations that are remembered; the longest-known is forgotten. */
+const UNKEPT_MAX = 1_000;
+
+/** How often one that nobody waits for looks whether somebody does by now. */
+const PATIENT_LOOK_MS = 250;
+
 export class Maker {
   readonly #backends: Backends;
   readonly #discard: Discard;
   readonly #log: Logger;
   /** Preparations that are to become a layer, by its key. */
   readonly #making = new Map<string, Promise<unknown>>();
-
-  readonly #buckets: ReadonlyMap<BackendName, TokenBucket>;
+  /**
+   * Keys of which there is no layer, as there was no room or it was not worth one, and until when that stays so. Then it is
+   * tried again, and nobody waits for it until it has been made.
+   */
+  readonly #unkept = new Map<string, number>();
+  readonly #buckets: ReadonlyMap<string, TokenBucket>;
 
   constructor({ backends, rates, log }: MakerOptions, discard: Discard) {
     this.#backends = backends;
@@ -50,23 +67,35 @@ export class Maker {
 
   /** Throws BACKEND_UNAVAILABLE, IMAGE_NOT_FOUND, SANDBOX_FAILED, what a step throws, and the signal's reason. */
   async make(order: Order, signal: AbortSignal): Promise<Runtime> {
-    const { plan } = order;
+    const { plan, options } = order;
+    const begin = performance.now();
+    const leftMs = (): number => begin + options.timeoutMs - performance.now();
     const backend = this.#backends.get(plan.backend);
     const { layers } = backend;
     if (layers === undefined || !isLayered(plan)) return await this.#prepare(backend, order, signal);
-    const key = layerKey(plan, await layers.identityOf(plan.image));
+    const key = layerKey(plan, await layers.identityOf(plan.image, signal));
     for (let waits = 0; ; waits++) {
-      const clone = await this.#clone(backend, layers, key, order);
+      const clone = await this.#clone(backend, layers, key, order, signal);
       if (clone !== undefined) return clone;
+      if (this.#isUnkept(key)) return await this.#prepare(backend, order, signal);
       const making = this.#making.get(key);
-      if (making === undefined) return await this.#makeLayer(backend, key, order, signal);
-      if (waits === WAITS_MAX) return await this.#prepare(backend, order, signal);
-      await abortable(making, signal);
+      if (making === undefined) return await this.#makeLayer(backend, layers, key, order, leftMs, signal);
+      const waitMs = leftMs() - options.timeoutMs * (1 - WAITS_SHARE);
+      if (waits === WAITS_MAX || this.#unkept.has(key) || !(await settles(making, waitMs, signal))) {
+        return await this.#prepare(backend, order, signal);
+      }
     }
   }
 
-  async #makeLayer(backend: Backend, key: string, order: Order, signal: AbortSignal): Promise<Runtime> {
-    const made = this.#prepareLayer(backend, key, order, signal);
+  async #makeLayer(
+    backend: Backend,
+    layers: Layers,
+    key: string,
+    order: Order,
+    leftMs: () => number,
+    signal: AbortSignal,
+  ): Promise<Runtime> {
+    const made = this.#prepareLayer(backend, layers, key, order, leftMs, signal);
     this.#making.set(
       key,
       made.catch(() => {}),
@@ -78,19 +107,31 @@ export class Maker {
     }
   }
 
-  async #prepareLayer(backend: Backend, key: string, order: Order, signal: AbortSignal): Promise<Runtime> {
+  async #prepareLayer(
+    backend: Backend,
+    layers: Layers,
+    key: string,
+    order: Order,
+    leftMs: () => number,
+    signal: AbortSignal,
+  ): Promise<Runtime> {
     const begin = performance.now();
     const first = await this.#prepare(backend, order, signal);
     try {
-      const bytes = await first.freeze(key);
-      if (bytes === 0) return first;
-      events.layerMade(this.#log, key, bytes, performance.now() - begin);
+      const isWorth = first.stepsMs >= layers.worthMs;
+      const bytes = isWorth ? await first.freeze(key, signal, leftMs() * FREEZE_SHARE) : 0;
+      if (bytes === 0) this.#keepNone(key);
+      else {
+        this.#unkept.delete(key);
+        events.layerMade(this.#log, key, bytes, performance.now() - begin);
+      }
+      if (bytes === 0 || layers.keepsFirst) return first;
     } catch (error) {
       await this.#discard(first);
       throw error;
     }
     const [clone] = await Promise.all([
-      backend.layers && this.#clone(backend, backend.layers, key, order),
+      this.#clone(backend, layers, key, order, signal),
       this.#discard(first),
     ]);
     // The preparation was this attempt's own.
@@ -98,33 +139,72 @@ export class Maker {
     return clone ?? (await this.#prepare(backend, order, signal));
   }
 
+  /** For a while nobody waits for a layer of that key. */
+  #keepNone(key: string): void {
+    this.#unkept.delete(key);
+    for (const [oldest] of this.#unkept) if (this.#unkept.size >= UNKEPT_MAX) this.#unkept.delete(oldest);
+    this.#unkept.set(key, performance.now() + LAYER_RETRY_MS);
+  }
+
+  #isUnkept(key: string): boolean {
+    return (this.#unkept.get(key) ?? 0) > performance.now();
+  }
+
   async #clone(
     backend: Backend,
     layers: Layers,
     key: string,
     { plan, options }: Order,
+    signal: AbortSignal,
   ): Promise<Runtime | undefined> {
+    if (!layers.has(key)) return undefined;
+    if (!layers.areFree) await this.#turn(backend.name, options, signal);
     const spec = boxSpec(plan, options);
-    const box = await layers.clone(key, spec);
+    const box = await layers.clone(key, spec, signal);
     return box && new Runtime(spec.id, plan, options, box, backend.isolates);
   }
 
   /** Step by step. */
   async #prepare(backend: Backend, { plan, options }: Order, signal: AbortSignal): Promise<Runtime> {
     const spec = boxSpec(plan, options);
-    const waitMs = this.#buckets.get(backend.name)?.take(performance.now()) ?? 0;
-    if (waitMs > 0) await sleep(waitMs, signal);
-    signal.throwIfAborted();
+    await this.#turn(backend.name, options, signal);
     const box = await backend.create(spec, signal);
     const runtime = new Runtime(spec.id, plan, options, box, backend.isolates);
     try {
+      const begin = performance.now();
       await runPrepareSteps(runtime, options.timeoutMs, signal);
+      runtime.stepsMs = performance.now() - begin;
       signal.throwIfAborted();
       return runtime;
     } catch (error) {
       await this.#discard(runtime);
       throw error;
     }
+  }
+
+  /** Where sandboxes are made at a rate. One that nobody waits for takes a token that is left, never the next one. */
+  async #turn(name: string, { isPatient }: AcquireOptions, signal: AbortSignal): Promise<void> {
+    const bucket = this.#buckets.get(name);
+    if (bucket !== undefined) {
+      for (let waitMs = 1; waitMs > 0 && isPatient?.() === true && !signal.aborted; ) {
+        waitMs = bucket.waitMs(performance.now());
+        await sleep(Math.min(waitMs, PATIENT_LOOK_MS), signal);
+      }
+      await sleep(bucket.take(performance.now()), signal);
+    }
+    signal.throwIfAborted();
+  }
+}
+
+/** Whether it settles within `ms`. Throws the signal's reason. */
+async function settles(promise: Promise<unknown>, ms: number, signal: AbortSignal): Promise<boolean> {
+  using deadline = new Deadline(Math.max(0, ms), signal);
+  try {
+    await abortable(promise, deadline.signal);
+    return true;
+  } catch (error) {
+    if (!deadline.isOver) throw error;
+    return false;
   }
 }
 

@@ -20,10 +20,12 @@ export class Runtime {
   readonly id: string;
   readonly plan: SandboxPlan;
   readonly options: AcquireOptions;
-  /** Unix time in milliseconds. */
-  expireMs = Number.POSITIVE_INFINITY;
+  /** End of its lease by a steady clock: the time of day may be set while it runs. */
+  #leaseEndMs = Number.POSITIVE_INFINITY;
   /** False: its commands see the host's files, processes and network. */
   readonly isolated: boolean;
+  /** What the steps of its preparation took. */
+  stepsMs = 0;
   /** Of all commands until now. */
   readonly denied = new Denials();
   readonly #box: Box;
@@ -37,6 +39,16 @@ export class Runtime {
     this.options = options;
     this.#box = box;
     this.isolated = isolated;
+  }
+
+  /** Count the lease anew, from now on. */
+  lease(ms: number): void {
+    this.#leaseEndMs = performance.now() + ms;
+  }
+
+  /** Milliseconds; 0 or less when the lease has ended. */
+  get leaseLeftMs(): number {
+    return this.#leaseEndMs - performance.now();
   }
 
   get proxyUrl(): string {
@@ -77,8 +89,10 @@ export class Runtime {
   }
 
   /** See Box.freeze; 0 where the sandbox cannot. */
-  async freeze(key: string): Promise<number> {
-    return await this.#alone(async () => (await this.#box.freeze?.(key)) ?? 0);
+  async freeze(key: string, signal: AbortSignal, limitMs: number): Promise<number> {
+    return await this.#alone(
+      async (gone) => (await this.#box.freeze?.(key, AbortSignal.any([signal, gone]), limitMs)) ?? 0,
+    );
   }
 
   /** End what runs, then delete the sandbox. */

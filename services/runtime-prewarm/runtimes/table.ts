@@ -14,6 +14,9 @@ import type { Runtime } from './runtime.ts';
 /** An attempt by its session and number. */
 export type AttemptKey = Pick<AttemptRef, 'sessionId' | 'attempt'>;
 
+/** A lease ends so long after the last heartbeat whose answer confirmed it, where it is not longer by itself. */
+const LEASE_CONFIRMED_MS = 300_000;
+
 interface Preparing {
   readonly options: AcquireOptions;
   readonly stop: AbortController;
@@ -21,6 +24,8 @@ interface Preparing {
 }
 
 export class RuntimeTable {
+  /** Called when a leased sandbox is nobody's any more, before it is deleted. */
+  onRemoved: (runtime: Runtime) => void = () => {};
   readonly #backends: Backends;
   readonly #maker: Maker;
   readonly #log: Logger;
@@ -41,7 +46,7 @@ export class RuntimeTable {
    */
   async acquire(options: AcquireOptions, signal: AbortSignal): Promise<Runtime> {
     if (this.#closed) throw new PolarError('SHUTTING_DOWN', 'the node is stopping');
-    if (this.#leased.size + this.#preparing.size >= RUNTIMES_MAX) {
+    if (this.size >= RUNTIMES_MAX) {
       throw new PolarError('RUNTIME_LIMIT', `this node has ${RUNTIMES_MAX} sandboxes already`);
     }
     const stop = new AbortController();
@@ -62,11 +67,21 @@ export class RuntimeTable {
     return runtime;
   }
 
+  /** Whether it is still leased. */
+  has(runtime: Runtime): boolean {
+    return this.#leased.get(runtime.id) === runtime;
+  }
+
+  /** Sandboxes, those in the making too. */
+  get size(): number {
+    return this.#leased.size + this.#preparing.size;
+  }
+
   /** The sandbox that an attempt runs in, if it is prepared. */
   ofAttempt({ sessionId, attempt }: AttemptKey): Runtime | undefined {
     return this.list().find(
-      ({ options }) =>
-        options.ref !== undefined && options.ref.sessionId === sessionId && options.ref.attempt === attempt,
+      ({ options: { ref, forEvaluation } }) =>
+        !forEvaluation && ref?.sessionId === sessionId && ref.attempt === attempt,
     );
   }
 
@@ -77,11 +92,17 @@ export class RuntimeTable {
   /** One for each attempt that has, or is getting, a sandbox. */
   owners(): AcquireOptions[] {
     const all = [...this.list(), ...this.#preparing].map(({ options }) => options);
-    return [...new Map(all.map((one) => [`${one.owner.sessionId}.${one.owner.attempt}`, one])).values()];
+    return [...new Map(all.map((one) => [keyOf(one.owner), one])).values()];
   }
 
-  renew(runtime: Runtime, leaseMs: number): void {
-    runtime.expireMs = Date.now() + leaseMs;
+  /** Attempts that the scheduler knows: what was made for them by its work stays, however long they wait. */
+  confirm(attempts: readonly AttemptKey[]): void {
+    const known = keysOf(attempts);
+    for (const runtime of this.list()) {
+      const { ref, owner } = runtime.options;
+      if (ref === undefined || !known.has(keyOf(owner)) || runtime.leaseLeftMs > LEASE_CONFIRMED_MS) continue;
+      runtime.lease(LEASE_CONFIRMED_MS);
+    }
   }
 
   async release(id: string): Promise<void> {
@@ -92,14 +113,13 @@ export class RuntimeTable {
 
   /** Remove every sandbox whose lease has ended. */
   removeExpired(): void {
-    const now = Date.now();
-    for (const runtime of this.list()) if (runtime.expireMs <= now) void this.#remove(runtime, 'expired');
+    for (const runtime of this.list()) if (runtime.leaseLeftMs <= 0) void this.#remove(runtime, 'expired');
   }
 
   /** Remove every sandbox of these attempts, those in the making too. */
   revoke(attempts: readonly AttemptKey[]): void {
-    const keys = new Set(attempts.map(({ sessionId, attempt }) => `${sessionId}.${attempt}`));
-    this.#removeWhere(({ owner }) => keys.has(`${owner.sessionId}.${owner.attempt}`), 'revoked');
+    const keys = keysOf(attempts);
+    this.#removeWhere(({ owner }) => keys.has(keyOf(owner)), 'revoked');
   }
 
   /** Remove every sandbox of a session. */
@@ -139,7 +159,7 @@ export class RuntimeTable {
         cause: error,
       });
     }
-    this.renew(runtime, options.leaseMs);
+    runtime.lease(options.leaseMs);
     this.#leased.set(runtime.id, runtime);
     events.runtimePrepared(this.#log, runtime);
     return runtime;
@@ -147,6 +167,7 @@ export class RuntimeTable {
 
   async #remove(runtime: Runtime, cause: events.RemovalCause): Promise<void> {
     if (!this.#leased.delete(runtime.id)) return;
+    this.onRemoved(runtime);
     await this.#discard(runtime, lost(cause));
     events.runtimeRemoved(this.#log, runtime, cause);
   }
@@ -172,6 +193,10 @@ function preparationFailure(error: unknown, { storageMb }: SandboxPlan): unknown
     cause: error,
   });
 }
+
+const keyOf = ({ sessionId, attempt }: AttemptKey): string => `${sessionId}.${attempt}`;
+
+const keysOf = (attempts: readonly AttemptKey[]): ReadonlySet<string> => new Set(attempts.map(keyOf));
 
 const lost = (cause: events.RemovalCause): PolarError =>
   new PolarError('RUNTIME_LOST', `the sandbox was removed: ${cause}`);

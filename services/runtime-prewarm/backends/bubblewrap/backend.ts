@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
+import type { LayerLimits } from '../../domain/layer-shelf.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import { removeTree } from '../../host/box-folders.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
@@ -14,7 +15,7 @@ import type { Backend, BackendState, Box, BoxSpec, Layers } from '../backend.ts'
 import { probe } from '../probe.ts';
 import { createHostBox, groundOfHost, hostIdentity } from './host-box.ts';
 import { HOST_IMAGE, type Images, imagesOf } from './images.ts';
-import { type Layer, type LayerLimits, LayerStore } from './layer-store.ts';
+import { type Layer, LayerStore } from './layer-store.ts';
 import { type Ground, OverlayBox } from './overlay-box.ts';
 import { type BubblewrapParts, bubblewrapParts } from './parts.ts';
 
@@ -68,6 +69,7 @@ function backendOf(parts: BubblewrapParts, isLayered: boolean): Backend {
     name: 'bubblewrap',
     isolates: true,
     images: () => images.names(),
+    fetches: false,
     // Overlays need the right to mount.
     ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),
     async create(spec) {
@@ -84,6 +86,10 @@ function backendOf(parts: BubblewrapParts, isLayered: boolean): Backend {
 
 function layersOf(parts: BubblewrapParts, images: Images): Layers {
   return {
+    worthMs: 0,
+    keepsFirst: false,
+    areFree: true,
+    has: (key) => parts.layers.has(key),
     async identityOf(image) {
       if (image === '' || image === HOST_IMAGE) return hostIdentity();
       await images.prepare(image);

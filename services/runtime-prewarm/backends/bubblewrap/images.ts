@@ -1,5 +1,5 @@
 // Root file systems for sandboxes: folders below the images folder.
-import { chmodSync, lchownSync, lstatSync, readdirSync } from 'node:fs';
+import { chmodSync, type Dirent, lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PolarError } from '../../../common/errors.ts';
@@ -43,11 +43,20 @@ export function imagesOf(host: Host): Images {
   };
 }
 
+/** A folder that has gone has none: the node's heartbeats name them, and have to go on. */
 function foldersOf(imagesDir: string): string[] {
-  return readdirSync(imagesDir, { withFileTypes: true })
+  return entriesOf(imagesDir)
     .filter((entry) => entry.isDirectory() && entry.name !== HOST_IMAGE && NAME.test(entry.name))
     .map((entry) => entry.name)
     .sort();
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
 }
 
 /**

@@ -1,26 +1,31 @@
-// The docker backend: containers of an engine on this machine, by its API. The engine may come and go.
+// The backends docker and podman: containers of an engine on this machine, by its API. The engine may come and go.
 
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
-import { containerSeccomp } from '../../domain/container-seccomp.ts';
+import type { LayerLimits } from '../../domain/layer-shelf.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
-import type { Backend, BackendState, Box, BoxSpec } from '../backend.ts';
+import type { Backend, BackendState, Box, BoxSpec, Layers } from '../backend.ts';
 import { DockerBox, type DockerParts } from './box.ts';
-import { removeContainer, usersOf } from './container.ts';
+import { removeContainer } from './container.ts';
+import type { Dialect, EngineInfo } from './dialect.ts';
 import { Engine } from './engine.ts';
 import { type DockerImages, dockerImages } from './images.ts';
+import { DockerLayers, type OnStuck } from './layers.ts';
 
 export interface DockerOptions {
+  readonly dialect: Dialect;
   readonly host: Host;
   readonly proxy: ProxyConnect;
   /** Unix socket of the engine. */
   readonly socket: string;
   /** Fetch images that are missing. */
   readonly pull: boolean;
+  readonly layers: LayerLimits;
+  readonly onStuck: OnStuck;
   /** Called when it begins to work, and when it stops to. */
   readonly onChange: (state: BackendState) => void;
 }
@@ -28,15 +33,6 @@ export interface DockerOptions {
 export interface OpenedDocker extends AsyncDisposable {
   readonly state: BackendState;
 }
-
-interface EngineInfo {
-  readonly OSType: string;
-  readonly PidsLimit: boolean;
-  readonly MemoryLimit: boolean;
-  readonly SecurityOptions: readonly string[] | null;
-}
-
-const BASE = { name: 'docker', isolates: true } as const;
 
 /** Deletes what an earlier manager left, and looks for such all the time. */
 export async function openDocker(options: DockerOptions): Promise<OpenedDocker> {
@@ -57,20 +53,25 @@ export async function openDocker(options: DockerOptions): Promise<OpenedDocker> 
 }
 
 class DockerWatch {
-  state: BackendState = { ...BASE, unavailable: unavailable('it was not looked for yet') };
+  state: BackendState;
   readonly #options: DockerOptions;
+  readonly #base: { readonly name: Dialect['name']; readonly isolates: true };
   readonly #engine: Engine;
   readonly #broker: NetnsBroker;
   readonly #images: DockerImages;
+  readonly #layers: DockerLayers;
   readonly #live = new Set<string>();
   #imageNames: readonly string[] = [];
 
   constructor(options: DockerOptions) {
-    const { host, socket, pull } = options;
+    const { dialect, host, socket, pull, layers } = options;
     this.#options = options;
+    this.#base = { name: dialect.name, isolates: true };
+    this.state = { ...this.#base, unavailable: this.#unavailable('it was not looked for yet') };
     this.#engine = new Engine(socket);
     this.#broker = new NetnsBroker(host.python, false);
-    this.#images = dockerImages(this.#engine, pull);
+    this.#images = dockerImages(this.#engine, dialect, pull);
+    this.#layers = new DockerLayers(this.#engine, host.instance, layers, options.onStuck);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -86,16 +87,19 @@ class DockerWatch {
   /** Is the engine there; delete containers of ours that nobody has. */
   async look(): Promise<void> {
     try {
-      if (!this.#options.host.isRoot) throw new Error('this process is not root, which docker needs');
+      if (!this.#options.host.isRoot) throw new Error('this process is not root, which it needs');
       await this.#reap();
-      this.#imageNames = await this.#images.list();
-      if (!('backend' in this.state)) this.state = { ...BASE, backend: await this.#backend() };
+      const images = await this.#images.list();
+      this.#imageNames = this.#images.namesOf(images);
+      await this.#layers.reap(images);
+      if (!('backend' in this.state)) this.state = { ...this.#base, backend: await this.#backend() };
     } catch (error) {
-      this.state = { ...BASE, unavailable: unavailable(this.#why(error)) };
+      this.state = { ...this.#base, unavailable: this.#unavailable(this.#why(error)) };
     }
   }
 
   async close(): Promise<void> {
+    this.#layers[Symbol.dispose]();
     this.#engine.close();
     await this.#broker[Symbol.asyncDispose]();
   }
@@ -108,33 +112,79 @@ class DockerWatch {
       `/containers/json?all=true&filters=${filters}`,
     );
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
-    await Promise.all(nobodys.map(({ Id }) => removeContainer(this.#engine, Id)));
+    await Promise.all(
+      nobodys.map(async ({ Id }) => {
+        await removeContainer(this.#engine, Id);
+        this.#options.dialect.forget(Id);
+      }),
+    );
   }
 
   async #backend(): Promise<Backend> {
+    const { host, proxy, dialect, layers } = this.#options;
     const info = await this.#engine.call<EngineInfo>('GET', '/info');
+    dialect.check(info);
     if (info.OSType !== 'linux') throw new Error(`its containers are those of ${info.OSType}`);
     if (!info.PidsLimit || !info.MemoryLimit) throw new Error('it cannot limit memory and processes');
-    const { host, proxy } = this.#options;
+    this.#layers.keptIn(info.DockerRootDir ?? '');
     const parts: DockerParts = {
-      ...{ host, proxy, engine: this.#engine, broker: this.#broker, seccomp: containerSeccomp() },
-      users: usersOf((info.SecurityOptions ?? []).includes('name=userns')),
+      ...{ host, proxy, engine: this.#engine, broker: this.#broker, layers: this.#layers },
+      ...{ dialect, users: dialect.users(info), config: dialect.config() },
     };
     return {
-      ...BASE,
+      ...this.#base,
       images: () => [...this.#imageNames],
-      create: (spec, signal) => this.#create(parts, spec, signal),
+      fetches: this.#options.pull,
+      ...(dialect.layers && layers.maxBytes > 0 && { layers: this.#layersOf(parts) }),
+      create: async (spec, signal) => {
+        await this.#answered(signal);
+        return await this.#create(parts, spec, await this.#images.find(spec.image, signal), signal);
+      },
     };
   }
 
-  async #create(parts: DockerParts, spec: BoxSpec, signal: AbortSignal): Promise<Box> {
-    await this.#answered(signal);
-    const imageId = await this.#images.find(spec.image, signal);
+  #layersOf(parts: DockerParts): Layers {
+    const layers = this.#layers;
+    return {
+      worthMs: layers.worthMs,
+      keepsFirst: true,
+      areFree: false,
+      has: (key) => layers.has(key),
+      identityOf: async (image, signal) => {
+        await this.#answered(signal);
+        return await this.#images.find(image, signal);
+      },
+      clone: async (key, spec, signal) => {
+        await this.#answered(signal);
+        const layer = layers.take(key);
+        if (layer === undefined) return undefined;
+        try {
+          return await this.#create(parts, spec, layer.imageId, signal, layer.release);
+        } catch (error) {
+          layer.release();
+          signal.throwIfAborted();
+          if (await layers.isGone(key)) return undefined;
+          throw error;
+        }
+      },
+    };
+  }
+
+  async #create(
+    parts: DockerParts,
+    spec: BoxSpec,
+    imageId: string,
+    signal: AbortSignal,
+    onRemoved = (): void => {},
+  ): Promise<Box> {
     signal.throwIfAborted();
     this.#live.add(spec.id);
     const released = (): unknown => this.#live.delete(spec.id);
     try {
-      return await DockerBox.create(parts, spec, imageId, released);
+      return await DockerBox.create(parts, spec, imageId, () => {
+        released();
+        onRemoved();
+      });
     } catch (error) {
       released();
       throw error;
@@ -150,7 +200,7 @@ class DockerWatch {
         return;
       } catch (error) {
         signal.throwIfAborted();
-        const { message } = unavailable(this.#why(error));
+        const { message } = this.#unavailable(this.#why(error));
         if (performance.now() > until) throw new PolarError('SANDBOX_FAILED', message, { cause: error });
       }
       await sleep(DOCKER_PAUSE_MS, signal);
@@ -161,9 +211,11 @@ class DockerWatch {
     const { message } = asPolarError(error);
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT' && code !== 'ECONNREFUSED') return message;
-    return `no engine answers at ${this.#options.socket}: start Docker, or set gateway.nodes[].docker.socket`;
+    const { dialect, socket } = this.#options;
+    return `no engine answers at ${socket}: ${dialect.howToStart}, or set gateway.nodes[].${dialect.name}.socket`;
+  }
+
+  #unavailable(why: string): PolarError {
+    return new PolarError('BACKEND_UNAVAILABLE', `${this.#options.dialect.name} cannot be used here: ${why}`);
   }
 }
-
-const unavailable = (why: string): PolarError =>
-  new PolarError('BACKEND_UNAVAILABLE', `docker cannot be used here: ${why}`);

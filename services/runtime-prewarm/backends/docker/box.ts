@@ -1,5 +1,7 @@
 // A sandbox that is a container. It runs from its making to its removal; between two commands it holds its init and `cat`.
 
+import { sleep } from '../../../common/clock.ts';
+import { PolarError } from '../../../common/errors.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import type { ResolvedMount } from '../../domain/mounts.ts';
 import type { FileWrite } from '../../domain/paths.ts';
@@ -12,9 +14,12 @@ import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/ro
 import type { Box, BoxSpec } from '../backend.ts';
 import { type CommandNetwork, networkEnv, openNetwork } from '../network.ts';
 import { proxyUrl } from '../proxy-port.ts';
-import { Container, type ContainerUsers } from './container.ts';
+import { Container } from './container.ts';
+import type { ContainerNeeds, Dialect } from './dialect.ts';
 import type { Engine } from './engine.ts';
 import { execInContainer } from './exec.ts';
+import type { DockerLayers } from './layers.ts';
+import type { ContainerUsers } from './users.ts';
 
 /** What all containers of a manager share. */
 export interface DockerParts {
@@ -22,12 +27,17 @@ export interface DockerParts {
   readonly engine: Engine;
   readonly broker: NetnsBroker;
   readonly proxy: ProxyConnect;
+  readonly dialect: Dialect;
+  readonly layers: DockerLayers;
   readonly users: ContainerUsers;
-  readonly seccomp: string;
+  /** What this engine's containers are made with beside what all are. */
+  readonly config: ContainerNeeds;
 }
 
 /** Of commands that are no user of the image. */
 const HOME = '/polar/home';
+/** Between a call that an ending engine broke and the end of its lifeline. */
+const LIFELINE_MS = 500;
 const COVERED_FOLDERS = ['proc', 'dev', 'sys'];
 
 export class DockerBox implements Box {
@@ -53,13 +63,14 @@ export class DockerBox implements Box {
   ): Promise<DockerBox> {
     const { id, session, limits, gpus, storageMb } = spec;
     const { own } = parts.users;
-    const container = await Container.start(parts.engine, {
+    const container = await Container.start(parts, {
       ...{ instance: parts.host.instance, runtimeId: id, session, imageId, limits, gpus, storageMb },
-      ...{ user: `${own}:${own}`, seccomp: parts.seccomp },
+      ...{ user: `${own}:${own}`, ...parts.config },
     });
     const box = new DockerBox(parts, container, released);
     try {
-      for (const folder of [...SESSION_FOLDERS.map((path) => `/${path}`), HOME]) await box.makeFolder(folder);
+      const folders = [...SESSION_FOLDERS.map((path) => `/${path}`), HOME];
+      await box.#withRoot(async (files) => folders.map((path) => makeFolder(files, path)));
     } catch (error) {
       await box.remove().catch(() => {});
       throw error;
@@ -68,7 +79,7 @@ export class DockerBox implements Box {
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
-    const { engine, users } = this.#parts;
+    const { engine, dialect, users } = this.#parts;
     const container = this.#container;
     container.gone.throwIfAborted();
     const uid = users.commands;
@@ -77,9 +88,11 @@ export class DockerBox implements Box {
     try {
       await this.#mount(command.mounts);
       network = await openNetwork(this.#parts, container.pid, command);
-      const ended = await execInContainer({ engine, container, command, env, uid }, sink, signal);
+      const ended = await execInContainer({ engine, dialect, container, command, env, uid }, sink, signal);
       return { ...ended, ...network.result() };
     } catch (error) {
+      // An engine that ends breaks its calls and the lifeline, in either order.
+      if (!(error instanceof PolarError || signal.aborted)) await sleep(LIFELINE_MS, container.gone);
       container.gone.throwIfAborted();
       throw error;
     } finally {
@@ -97,6 +110,11 @@ export class DockerBox implements Box {
 
   async getFile(path: string): Promise<Uint8Array> {
     return await this.#withRoot(async (files) => getFile(files, path));
+  }
+
+  async freeze(key: string, signal: AbortSignal, limitMs: number): Promise<number> {
+    const { gone, id } = this.#container;
+    return await this.#parts.layers.add(key, id, AbortSignal.any([signal, gone]), limitMs);
   }
 
   async remove(): Promise<void> {

@@ -4,18 +4,14 @@ import type { Socket } from 'node:net';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { ContainerGroup, ENDED_AT_ONCE } from '../../containment/container-group.ts';
 import { type ContainerOptions, containerConfig } from '../../domain/container-config.ts';
-import { SANDBOX_UID } from '../../host/host.ts';
+import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
 
-/** Users of a container: its own first process, and commands. */
-export interface ContainerUsers {
-  readonly own: number;
-  readonly commands: number;
+/** Where a container is. */
+export interface ContainerEngine {
+  readonly engine: Engine;
+  readonly dialect: Dialect;
 }
-
-/** Where the engine maps users away, root inside is nobody outside; else commands are a user that the host does not have. */
-export const usersOf = (remapped: boolean): ContainerUsers =>
-  remapped ? { own: 65_533, commands: 0 } : { own: SANDBOX_UID + 1, commands: SANDBOX_UID };
 
 export class Container {
   readonly id: string;
@@ -26,11 +22,11 @@ export class Container {
   readonly gone: AbortSignal;
   /** Owner of its files, as the host numbers it. */
   readonly ownerUid: number;
-  readonly #engine: Engine;
+  readonly #at: ContainerEngine;
   readonly #lifeline: Socket;
 
-  private constructor(engine: Engine, id: string, lifeline: Socket, pid: number, group: ContainerGroup) {
-    this.#engine = engine;
+  private constructor(at: ContainerEngine, id: string, lifeline: Socket, pid: number, group: ContainerGroup) {
+    this.#at = at;
     this.#lifeline = lifeline;
     this.id = id;
     this.pid = pid;
@@ -45,7 +41,8 @@ export class Container {
   }
 
   /** Throws BACKEND_UNAVAILABLE for what the engine cannot do, SANDBOX_FAILED. */
-  static async start(engine: Engine, options: ContainerOptions): Promise<Container> {
+  static async start(at: ContainerEngine, options: ContainerOptions): Promise<Container> {
+    const { engine, dialect } = at;
     let id: string | undefined;
     try {
       const made = await engine.call<{ Id: string }>('POST', '/containers/create', {
@@ -55,10 +52,10 @@ export class Container {
       const lifeline = await engine.hijack(`/containers/${id}/attach?stream=1&stdin=1`);
       await engine.call('POST', `/containers/${id}/start`);
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
-      return new Container(engine, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
+      return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
       if (id !== undefined) await removeContainer(engine, id).catch(() => {});
-      throw startFailure(error);
+      throw startFailure(dialect.name, error);
     }
   }
 
@@ -83,7 +80,8 @@ export class Container {
   /** Throws where the engine cannot be asked; nothing of it runs then, and the reaper deletes it later. */
   async remove(): Promise<void> {
     await this.end();
-    await removeContainer(this.#engine, this.id);
+    await removeContainer(this.#at.engine, this.id);
+    this.#at.dialect.forget(this.id);
   }
 
   /** The pid is still the container's after the folder was opened, so the folder is the container's; and no host's own. */
@@ -110,15 +108,15 @@ function firstUidOf(pid: number): number {
 }
 
 /** What is asked for and cannot be had stays so; everything else may go better at the next try. */
-function startFailure(error: unknown): PolarError {
+function startFailure(name: string, error: unknown): PolarError {
   if (error instanceof PolarError) return error;
   const { message } = asPolarError(error);
   if (/could not select device driver|storage-opt|--storage/.test(message)) {
     const what = /device driver/.test(message) ? 'runtime.gpus' : 'runtime.storage_mb';
-    return new PolarError('BACKEND_UNAVAILABLE', `docker cannot give ${what} here: ${message}`);
+    return new PolarError('BACKEND_UNAVAILABLE', `${name} cannot give ${what} here: ${message}`);
   }
   if (error instanceof EngineError && error.status === 400 && !/executable file/.test(message)) {
-    return new PolarError('BACKEND_UNAVAILABLE', `docker refuses the sandbox: ${message}`);
+    return new PolarError('BACKEND_UNAVAILABLE', `${name} refuses the sandbox: ${message}`);
   }
   if (error instanceof EngineError && error.status === 404) {
     return new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);

@@ -9,21 +9,15 @@ import { FrameReader } from '../../domain/docker-frames.ts';
 import { unstartedExitCode } from '../../domain/oci-failure.ts';
 import { Watch } from '../../host/watch.ts';
 import type { Container } from './container.ts';
+import type { Dialect, ExecState } from './dialect.ts';
 import type { Engine } from './engine.ts';
 
 const PAUSE_MIN_MS = 4;
 const PAUSE_MAX_MS = 100;
 
-interface ExecState {
-  readonly Running: boolean;
-  /** Null before the start. */
-  readonly ExitCode: number | null;
-  /** 0 before the start, and for ever where there was none. */
-  readonly Pid: number;
-}
-
 export interface DockerExec {
   readonly engine: Engine;
+  readonly dialect: Dialect;
   readonly container: Container;
   readonly command: Command;
   readonly env: Readonly<Record<string, string>>;
@@ -89,7 +83,8 @@ class RunningExec {
   #id = '';
   #pid = 0;
   #killing = false;
-  #complaint = '';
+  /** What came of one whose process was not seen: of a quick one, or of the engine that could not start it. */
+  readonly #held: (readonly ['stdout' | 'stderr', Uint8Array])[] = [];
   #socket: Socket | undefined;
   #closed: Promise<void> = Promise.resolve();
 
@@ -103,7 +98,7 @@ class RunningExec {
     return this.#output.droppedBytes;
   }
 
-  /** True when the command runs or has run. */
+  /** True when the command was seen to run. */
   async start(): Promise<boolean> {
     const { engine, container, command, env, uid } = this.#exec;
     const { argv, cwd, stdin } = command;
@@ -143,17 +138,21 @@ class RunningExec {
   /** All output is read. Throws SANDBOX_FAILED. */
   async exitCode(killedHere: boolean): Promise<number> {
     await settledWithin(this.#closed, SANDBOX_END_MS);
-    const { ExitCode } = await this.#whenTrue(
-      SANDBOX_END_MS,
-      ({ Running, ExitCode }) => !Running && ExitCode !== null,
-    );
+    const { dialect } = this.#exec;
+    const { ExitCode } = await this.#whenTrue(SANDBOX_END_MS, (state) => dialect.hasEnded(state));
     const code = ExitCode ?? 0;
     if (this.#pid > 0 || killedHere) return code;
-    const own = unstartedExitCode(this.#complaint);
-    if (own === undefined) {
-      throw new PolarError('SANDBOX_FAILED', `docker could not start the command: ${this.#complaint.trim()}`);
+    const said = Buffer.concat(this.#held.map(([, bytes]) => bytes));
+    if (!dialect.couldNotStart(code, said.toString())) {
+      for (const [stream, bytes] of this.#held) this.#output.take(stream, bytes);
+      return code;
     }
-    this.#output.take('stderr', Buffer.from(this.#complaint));
+    const own = unstartedExitCode(said.toString());
+    if (own === undefined) {
+      const why = said.toString().trim();
+      throw new PolarError('SANDBOX_FAILED', `${dialect.name} could not start the command: ${why}`);
+    }
+    this.#output.take('stderr', said);
     return own;
   }
 
@@ -163,13 +162,14 @@ class RunningExec {
 
   #take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
     if (this.#pid > 0) this.#output.take(stream, bytes);
-    else this.#complaint += Buffer.from(bytes).toString();
+    else this.#held.push([stream, bytes]);
   }
 
   async #startedPid(): Promise<number> {
-    const { Pid } = await this.#whenTrue(SANDBOX_START_MS, ({ Pid, Running, ExitCode }) => {
-      if (this.#killing) this.#exec.container.group.kill();
-      return Pid > 0 || (!Running && ExitCode !== null);
+    const { container, dialect } = this.#exec;
+    const { Pid } = await this.#whenTrue(SANDBOX_START_MS, (state) => {
+      if (this.#killing) container.group.kill();
+      return state.Pid > 0 || dialect.hasEnded(state);
     });
     return Pid;
   }
@@ -180,7 +180,10 @@ class RunningExec {
       const state = await this.#exec.engine.call<ExecState>('GET', `/exec/${this.#id}/json`);
       if (test(state)) return state;
       if (performance.now() > until) {
-        throw new PolarError('SANDBOX_FAILED', `docker has not told of the command within ${limitMs} ms`);
+        throw new PolarError(
+          'SANDBOX_FAILED',
+          `${this.#exec.dialect.name} has not told of the command within ${limitMs} ms`,
+        );
       }
       await sleep(pauseMs);
     }

@@ -13,6 +13,7 @@ export async function openProcess(host: Host, proxyUrl: string): Promise<Backend
   const backend: Backend = {
     ...base,
     images: () => [],
+    fetches: false,
     async create(spec) {
       if (spec.image !== '') {
         throw new PolarError(
