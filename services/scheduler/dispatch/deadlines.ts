@@ -5,7 +5,15 @@ import { QUEUE_CHECK_MS } from '../../common/limits.ts';
 import { budgetMs, type Clock, clocksOf, overdrawnMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { sessionsOn } from '../domain/nodes.ts';
-import { ended, isEnded, Outcome, SessionState, sessionOf, stoppedEarly } from '../domain/session.ts';
+import {
+  ended,
+  isEnded,
+  needsEvaluation,
+  Outcome,
+  SessionState,
+  sessionOf,
+  stoppedEarly,
+} from '../domain/session.ts';
 import { allEnded, type TaskState } from '../domain/state.ts';
 import type { Board, Found } from './board.ts';
 
@@ -21,6 +29,8 @@ export class Deadlines {
   readonly #limited = new Set<TaskState>();
   /** Tasks that have enough usable sessions, and when the others are stopped. */
   readonly #stops = new Map<TaskState, number>();
+  /** Sessions that the evaluators of their node can be grading, and since when. Others wait, and that costs no budget. */
+  #grading: ReadonlyMap<string, number> = new Map();
   #queueCheckMs = 0;
 
   /** `graceMs`: what a stage may take beyond its budget before its silence counts. */
@@ -51,6 +61,7 @@ export class Deadlines {
     }
     // Facts of the time before the start may still come.
     if (nowMs - this.#graceMs < this.#startMs) return;
+    this.#grading = this.#gradingNow(nowMs);
     for (const node of this.#board.nodes.all) {
       for (const id of sessionsOn(node)) this.#checkAttempt(this.#board.find(id), nowMs);
     }
@@ -60,7 +71,8 @@ export class Deadlines {
     if (found === undefined) return;
     const { record, task } = found;
     const late = clocksOf(record, task.spec).find((clock) => {
-      const spentMs = overdrawnMs(record, task.spec, clock, nowMs) - this.#heldIn(record, clock, nowMs);
+      const stoodMs = this.#heldIn(record, clock, nowMs) + this.#waitedIn(record, clock);
+      const spentMs = overdrawnMs(record, task.spec, clock, nowMs) - stoodMs;
       return spentMs > this.#allowedMs(clock);
     });
     if (late === undefined) return;
@@ -77,6 +89,28 @@ export class Deadlines {
 
   #heldIn({ stateMs }: SessionRecord, clock: Clock, nowMs: number): number {
     return clock === 'run' || clock === 'ready' ? this.#heldMs(Number(stateMs), nowMs) : 0;
+  }
+
+  #waitedIn(record: SessionRecord, clock: Clock): number {
+    if (clock !== 'evaluate') return 0;
+    const sinceMs = this.#grading.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
+    return sinceMs - Number(record.stateMs);
+  }
+
+  /** Evaluators take sessions in the order in which these have run. */
+  #gradingNow(nowMs: number): Map<string, number> {
+    const grading = new Map<string, number>();
+    for (const { finishing, heartbeat } of this.#board.nodes.all) {
+      let slots = Math.max(1, heartbeat?.evaluateSlots ?? 1);
+      for (const id of finishing) {
+        if (slots === 0) break;
+        const found = this.#board.find(id);
+        if (found === undefined || !needsEvaluation(found.record, found.task.spec)) continue;
+        grading.set(id, this.#grading.get(id) ?? nowMs);
+        slots--;
+      }
+    }
+    return grading;
   }
 
   #checkQueued(task: TaskState, nowMs: number): void {

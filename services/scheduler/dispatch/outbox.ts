@@ -6,7 +6,7 @@ import { RevokeSchema, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb
 import { failureOf } from '../../common/errors.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { publish } from '../../common/nats/publish.ts';
+import { deleteKey, publish } from '../../common/nats/publish.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { newStages, type Stage, stagesOf } from '../domain/budgets.ts';
 import { needsSandbox, refOf, SessionState, sessionOf } from '../domain/session.ts';
@@ -36,8 +36,7 @@ export class Outbox {
   committed({ task, before, after }: SessionChange): void {
     for (const stage of newStages(before, after, task.spec)) this.#sendWork(task, after, stage);
     if (needsSandbox(before, task.spec) && !needsSandbox(after, task.spec)) this.#revoke(before);
-    const { state } = sessionOf(before);
-    if (state === SessionState.RUNNING && sessionOf(after).state !== state) this.#endCapability(before);
+    if (isCutShort(before, after)) this.#endCapability(before);
   }
 
   /** Sends the work again that a session's state implies, under the same ids. */
@@ -76,7 +75,7 @@ export class Outbox {
   #revoke(record: SessionRecord): void {
     const { bus } = this.#options;
     const bytes = toBinary(RevokeSchema, create(RevokeSchema, { attempts: [refOf(record)] }));
-    if (!bus.nc.isClosed()) bus.nc.publish(subjects.control(sessionOf(record).nodeId), bytes);
+    bus.acks.soon(() => bus.nc.publish(subjects.control(sessionOf(record).nodeId), bytes));
   }
 
   /** Best effort: a credential ends by its own expiry at the latest. */
@@ -88,8 +87,14 @@ export class Outbox {
       wanted: () => !tried,
       run: async () => {
         tried = true;
-        await (await bus.kv('capabilities')).delete(`${sessionId}.${attempt}`);
+        await deleteKey(bus, 'capabilities', `${sessionId}.${attempt}`);
       },
     });
   }
+}
+
+/** A run that did not come to its end: a harness executor that tells one has deleted the credential before. */
+function isCutShort(before: SessionRecord, after: SessionRecord): boolean {
+  const [from, to] = [sessionOf(before).state, sessionOf(after).state];
+  return from === SessionState.RUNNING && to !== SessionState.RUNNING && to !== SessionState.FINISHING;
 }

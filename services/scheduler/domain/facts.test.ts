@@ -7,6 +7,7 @@ import { failure } from '../../common/errors.ts';
 import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
 import { stagesOf } from './budgets.ts';
 import { applyFact } from './facts.ts';
+import { groupReady } from './group.ts';
 import {
   attemptLost,
   cancelled,
@@ -88,6 +89,25 @@ describe('facts', () => {
       expect(end.built?.trajectory?.sha256).to.equal('x');
       expect(sessionOf(end).stats?.calls).to.equal(3);
     }
+  });
+
+  it('bring rewards of traces to the announcement, whichever of build and verdict comes first', () => {
+    const traceRewards = [{ callId: 'c1', reward: 0.5 }];
+    const graded: Kind = { case: 'evaluated', value: { reward: 1, traceRewards } };
+    const announced = (end: SessionRecord) => {
+      const group = groupReady({ record: task, spec, sessions: [end], round: 0 }, 0);
+      return group.sessions.map(({ reward, traceRewards: own }) => [
+        reward,
+        own.map(({ callId, reward }) => [callId, reward]),
+      ]);
+    };
+    for (const order of [
+      [built, graded],
+      [graded, built],
+    ]) {
+      expect(announced(withFacts(finishing, ...order))).to.deep.equal([[1, [['c1', 0.5]]]]);
+    }
+    expect(announced(withFacts(finishing, graded, wrong('build')))).to.deep.equal([[undefined, []]]);
   });
 
   it('are stale in every state but their own', () => {
@@ -239,8 +259,10 @@ describe('facts', () => {
   });
 
   it('with a reward that is no number lose the attempt', () => {
-    const kind: Kind = { case: 'evaluated', value: { reward: Number.NaN } };
-    expect(stateOf(withFacts(finishing, kind))).to.equal('QUEUED');
+    const none = { callId: 'c1', reward: Number.NaN };
+    for (const value of [{ reward: Number.NaN }, { reward: 1, traceRewards: [none] }]) {
+      expect(stateOf(withFacts(finishing, { case: 'evaluated', value }))).to.equal('QUEUED');
+    }
   });
 
   it('cannot make a record large', () => {

@@ -76,8 +76,9 @@ function evaluated(
   durationMs: bigint,
   nowMs: number,
 ): SessionRecord {
-  if (verdict.reward !== undefined && !Number.isFinite(verdict.reward)) {
-    const why = failure('EVALUATION_FAILED', `the evaluator gave a reward of ${verdict.reward}`);
+  const wrong = [verdict, ...verdict.traceRewards].find(({ reward = 0 }) => !Number.isFinite(reward));
+  if (wrong !== undefined) {
+    const why = failure('EVALUATION_FAILED', `the evaluator gave a reward of ${wrong.reward}`);
     return attemptLost(record, why, spec.maxAttempts, nowMs);
   }
   const session = { ...sessionOf(record), times: timesWith(record, { evaluateMs: durationMs }) };

@@ -10,8 +10,10 @@ import {
 import { groupIdOf, sessionOf } from './session.ts';
 import type { TaskState } from './state.ts';
 
+type Announced = Pick<TaskState, 'record' | 'spec' | 'sessions' | 'round'>;
+
 /** All sessions of a task's present group, by sample index; those without a trajectory with their failure. */
-export function groupReady({ record, spec, sessions, round }: TaskState, readyMs: number): GroupReady {
+export function groupReady({ record, spec, sessions, round }: Announced, readyMs: number): GroupReady {
   const groupId = groupIdOf(round);
   return create(GroupReadySchema, {
     taskId: record.taskId,
@@ -34,7 +36,7 @@ function resultOf(record: SessionRecord): SessionResult {
     attempt,
     outcome,
     ...(failure && { failure }),
-    ...(reward !== undefined && { reward }),
+    ...(reward !== undefined && { reward, traceRewards: evaluated?.traceRewards ?? [] }),
     ...(built?.trajectory && { trajectory: built.trajectory }),
     ...(stats && { stats }),
     ...(evaluated?.evaluation && { evaluation: evaluated.evaluation }),

@@ -2,11 +2,12 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { type Heartbeat, HeartbeatSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { type Heartbeat, HeartbeatSchema, type OfferSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { failure, type Reason } from '../../common/errors.ts';
 import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
 import { canPrepare, canRun, type NodeState, Nodes, offers } from './nodes.ts';
 import { checkOffered } from './offers.ts';
-import { dispatched, moved, queuedSession, SessionState } from './session.ts';
+import { attemptLost, dispatched, moved, queuedSession, SessionState } from './session.ts';
 
 const spec = create(TaskSpecSchema, { taskId: 't' });
 const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamples: 100 });
@@ -20,7 +21,7 @@ const beatOf = (over: HeartbeatInit = {}): Heartbeat =>
     bootId: 'b',
     backends: ['bubblewrap', 'process'],
     defaultBackend: 'bubblewrap',
-    images: ['alpine'],
+    offers: [{ backend: 'bubblewrap', images: ['host', 'alpine'] }, { backend: 'process' }],
     prepareSlots: 2,
     runSlots: 2,
     readySlots: 1,
@@ -95,6 +96,25 @@ describe('nodes', () => {
     expect(nodes.healthy).to.deep.equal([node]);
   });
 
+  it('that lost a sandbox prepare nothing before they are heard again', () => {
+    const nodes = new Nodes();
+    const { node } = nodes.beat(beatOf(), 0, 0);
+    const lose = (reason: string): void => {
+      const preparing = on(session(1));
+      nodes.move(session(1), preparing, 0);
+      nodes.move(preparing, attemptLost(preparing, failure(reason as Reason, 'why'), 3, 0), 0);
+    };
+    lose('PREPARE_FAILED');
+    expect(canPrepare(node)).to.equal(true);
+    lose('RUNTIME_LOST');
+    expect(canPrepare(node), 'its manager may have ended').to.equal(false);
+    nodes.beat(beatOf(), 1, 1);
+    expect(canPrepare(node)).to.equal(true);
+    nodes.beat(beatOf({ bootId: 'later' }), 2, 2);
+    lose('RUNTIME_LOST');
+    expect(canPrepare(node), 'it was lost with the boot before').to.equal(true);
+  });
+
   it('tell when they are new and when they began anew', () => {
     const nodes = new Nodes();
     expect(nodes.beat(beatOf(), 0, 0).news).to.equal('joined');
@@ -117,18 +137,19 @@ describe('nodes', () => {
   it('offer what their heartbeat says', () => {
     const node = nodeWith();
     const needs = {
-      '/': true,
-      'bubblewrap/': true,
-      '/alpine': true,
-      '/debian': false,
-      'process/': true,
-      'docker/': false,
+      ' ': true,
+      'bubblewrap ': true,
+      ' alpine': true,
+      ' debian': false,
+      'process ': true,
+      'docker ': false,
+      'mine/own.ts ': false,
     };
     for (const [need, has] of Object.entries(needs)) expect(offers(node, need), need).to.equal(has);
-    expect(offers(node, 'process/alpine')).to.equal(false);
+    expect(offers(node, 'process alpine')).to.equal(false);
     const bare = new Nodes().beat(beatOf({ backends: ['process'], defaultBackend: '' }), 0, 0).node;
-    expect(offers(bare, '/')).to.equal(false);
-    expect(offers(bare, 'process/')).to.equal(true);
+    expect(offers(bare, ' ')).to.equal(false);
+    expect(offers(bare, 'process ')).to.equal(true);
   });
 
   it('refuse at submit what none of them offers', () => {
@@ -139,6 +160,28 @@ describe('nodes', () => {
     expect(() => checkOffered([nodeWith()], of('bubblewrap', 'host'))).to.not.throw();
     expect(() => checkOffered([bare], of(''))).to.throw(/no node has a default runtime.*process/);
     expect(() => checkOffered([bare], of('bubblewrap'))).to.throw(/no node offers runtime bubblewrap/);
-    expect(() => checkOffered([nodeWith()], of('', 'debian'))).to.throw(/image debian.*alpine/);
+    expect(() => checkOffered([nodeWith()], of('', 'debian'))).to.throw(/image debian.*n has alpine, host/);
+  });
+
+  it('refuse an image that none has and none may fetch, naming what each has', () => {
+    const docker = (nodeId: string, offer: MessageInitShape<typeof OfferSchema>): NodeState =>
+      new Nodes().beat(
+        beatOf({ nodeId, backends: ['docker'], offers: [{ backend: 'docker', ...offer }] }),
+        0,
+        0,
+      ).node;
+    const [bare, stocked] = [docker('bare', {}), docker('stocked', { images: ['python:3.12'] })];
+    const of = (image: string) => create(TaskSpecSchema, { runtime: { backend: 'docker', image } });
+    expect(() => checkOffered([nodeWith(), bare, stocked], of('python:3.12'))).to.not.throw();
+    expect(() => checkOffered([nodeWith(), bare, stocked], of('pyhton:3.12'))).to.throw(
+      'no node has image pyhton:3.12 for runtime docker, and none may fetch it: bare has none; stocked has python:3.12',
+    );
+    // Of bubblewrap here.
+    expect(() => checkOffered([nodeWith(), bare], of('alpine'))).to.throw(/no node has image alpine/);
+    expect(() =>
+      checkOffered([bare, docker('fetching', { others: true })], of('pyhton:3.12')),
+    ).to.not.throw();
+    const full = docker('full', { images: Array.from({ length: 25 }, (_, i) => `one:${i + 10}`) });
+    expect(() => checkOffered([full], of('two'))).to.throw(/one:29, and 5 more$/);
   });
 });

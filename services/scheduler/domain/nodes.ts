@@ -1,8 +1,10 @@
 // Nodes as their heartbeats show them, and the slots that sessions take there. Kept in memory only: heartbeats and the
 // sessions' records bring it back.
+import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import type { Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Heartbeat, Offer } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { hasImage } from './images.ts';
 import { endingWithin, type Pace, paceAfter } from './pace.ts';
 import { SessionState, sessionOf } from './session.ts';
 import { partsOfNeed } from './task.ts';
@@ -16,6 +18,8 @@ export interface NodeState {
   /** Unix time of the last heartbeat in milliseconds, 0 for none. */
   seenUnixMs: number;
   lost: boolean;
+  /** A session has lost its sandbox there since the last heartbeat: its manager may have ended, and is heard first. */
+  doubted: boolean;
   /** Sessions from PREPARING to FINISHING, in the order in which they came to their state. */
   readonly preparing: Set<string>;
   readonly ready: Set<string>;
@@ -48,6 +52,7 @@ export class Nodes {
     node.seenMs = nowMs;
     node.seenUnixMs = unixMs;
     node.lost = false;
+    node.doubted = false;
     return { node, news };
   }
 
@@ -67,6 +72,8 @@ export class Nodes {
 
   /** A session went from one state to another. */
   move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
+    const left = this.#nodes.get(sessionOf(before).nodeId);
+    if (left !== undefined && hasLost(left, before, after)) left.doubted = true;
     this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
     this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
     const node = this.#nodes.get(sessionOf(after).nodeId);
@@ -98,6 +105,7 @@ export class Nodes {
         seenMs: nowMs,
         seenUnixMs: 0,
         lost: false,
+        doubted: false,
         preparing: new Set(),
         ready: new Set(),
         running: new Set(),
@@ -109,6 +117,16 @@ export class Nodes {
     return node;
   }
 }
+
+/** Of an older boot it would say nothing. */
+const hasLost = ({ heartbeat }: NodeState, before: SessionRecord, after: SessionRecord): boolean =>
+  before.bootId === heartbeat?.bootId &&
+  isOver(sessionOf(after)) &&
+  !isOver(sessionOf(before)) &&
+  sessionOf(after).failure?.reason === 'RUNTIME_LOST';
+
+/** The attempt. */
+const isOver = ({ state }: Session): boolean => state === SessionState.QUEUED || state === SessionState.ENDED;
 
 /** What a heartbeat tells beside being there. */
 export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back';
@@ -135,7 +153,7 @@ export const sessionsOn = (node: NodeState): string[] => [
  */
 export function canPrepare(node: NodeState): boolean {
   const { heartbeat, preparing, ready, running, finishing } = node;
-  if (heartbeat === undefined || node.lost) return false;
+  if (heartbeat === undefined || node.lost || node.doubted) return false;
   const { prepareSlots, runSlots, readySlots, evaluateSlots } = heartbeat;
   const ending = readySlots === 0 ? 0 : Math.min(prepareSlots, endingWithin(node.pace, runSlots));
   return (
@@ -158,12 +176,18 @@ export function offersBackend({ heartbeat }: NodeState, need: string): boolean {
   return heartbeat?.backends.includes(backend) ?? false;
 }
 
-/** Whether a node has the image too; what docker lacks it may fetch, so that the node itself decides. */
+/** What a node makes sandboxes of, for a need; undefined where it does not offer the backend. */
+export function offerFor({ heartbeat }: NodeState, need: string): Offer | undefined {
+  const { backend } = partsOfNeed(need);
+  const resolved = backend === '' ? heartbeat?.defaultBackend : backend;
+  return heartbeat?.offers.find((offer) => offer.backend === resolved);
+}
+
+/** Whether a node has the image too; what it may fetch, it has. */
 export function offers(node: NodeState, need: string): boolean {
   if (!offersBackend(node, need)) return false;
-  const { backend, image } = partsOfNeed(need);
+  const { image } = partsOfNeed(need);
   if (image === '') return true;
-  const resolved = backend === '' ? node.heartbeat?.defaultBackend : backend;
-  if (resolved === 'docker') return true;
-  return resolved === 'bubblewrap' && (node.heartbeat?.images.includes(image) ?? false);
+  const offer = offerFor(node, need);
+  return offer !== undefined && hasImage(offer, image);
 }

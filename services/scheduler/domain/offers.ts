@@ -1,8 +1,12 @@
 // Whether some node could run a task at all.
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { type NodeState, offers, offersBackend } from './nodes.ts';
+import { type NodeState, offerFor, offers, offersBackend } from './nodes.ts';
 import { needOf, partsOfNeed } from './task.ts';
+
+/** A message names no more of them. */
+const IMAGES_NAMED_MAX = 20;
+const NODES_NAMED_MAX = 5;
 
 /**
  * Throws BACKEND_NOT_OFFERED or IMAGE_NOT_FOUND where no healthy node fits. While none is known, nothing is refused: a
@@ -23,12 +27,24 @@ export function checkOffered(healthy: readonly NodeState[], spec: TaskSpec): voi
     });
   }
   if (!healthy.some((node) => offers(node, need))) {
-    const what = `no node that offers the runtime has image ${image}`;
-    const there = union(healthy.map(({ heartbeat }) => heartbeat?.images ?? []));
-    throw new PolarError('IMAGE_NOT_FOUND', `${what}; the nodes have ${there || 'none'}`, {
+    const of = backend === '' ? '' : ` for runtime ${backend}`;
+    const what = `no node has image ${image}${of}, and none may fetch it`;
+    const there = healthy.filter((node) => offersBackend(node, need)).map((node) => imagesOf(node, need));
+    throw new PolarError('IMAGE_NOT_FOUND', `${what}: ${someOf(there, NODES_NAMED_MAX, '; ')}`, {
       fields: [{ field: 'runtime.image', description: what }],
     });
   }
+}
+
+/** "node-1 has alpine, debian" */
+function imagesOf(node: NodeState, need: string): string {
+  const images = offerFor(node, need)?.images ?? [];
+  return `${node.id} has ${someOf([...images].sort(), IMAGES_NAMED_MAX, ', ') || 'none'}`;
+}
+
+function someOf(all: readonly string[], max: number, between: string): string {
+  const more = all.length > max ? `${between}and ${all.length - max} more` : '';
+  return `${all.slice(0, max).join(between)}${more}`;
 }
 
 const union = (lists: readonly (readonly string[])[]): string => [...new Set(lists.flat())].sort().join(', ');

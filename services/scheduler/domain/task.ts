@@ -56,14 +56,14 @@ export function outlineOfRecord(record: TaskRecord): TaskSpec {
 /** What the record of a task takes in the log and in memory. */
 export const recordBytes = (record: TaskRecord): number => toBinary(TaskRecordSchema, record).byteLength;
 
-/** What a node must have: sessions of equal need wait in one queue. */
+/** What a node must have: sessions of equal need wait in one queue. Neither part has a space. */
 export function needOf(spec: TaskSpec): string {
   const { backend, image } = spec.runtime ?? { backend: '', image: '' };
-  return `${backend}/${image === 'host' ? '' : image}`;
+  return `${backend} ${image === 'host' ? '' : image}`;
 }
 
 /** The backend and image of a need. */
 export function partsOfNeed(need: string): { readonly backend: string; readonly image: string } {
-  const at = need.indexOf('/');
+  const at = need.indexOf(' ');
   return { backend: need.slice(0, at), image: need.slice(at + 1) };
 }

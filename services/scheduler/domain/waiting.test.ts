@@ -67,7 +67,7 @@ describe('why a session waits', () => {
     push(around, 1, other);
     expect(why(around, 1, other)).to.equal('NO_NODE_FITS');
     expect(waitingOf(session(1), other, around)?.message).to.equal(
-      'none of 1 healthy node has runtime docker with image x',
+      'none of 1 healthy node (n) has runtime docker with image x',
     );
   });
 

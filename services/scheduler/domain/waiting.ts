@@ -69,7 +69,9 @@ function waitingForNode(spec: TaskSpec, { nodes, isDraining }: Surroundings): Wa
   if (fitting.length === 0) {
     const { backend, image } = partsOfNeed(needOf(spec));
     const what = `runtime ${backend || 'by default'}${image === '' ? '' : ` with image ${image}`}`;
-    return told(WaitReason.NO_NODE_FITS, `none of ${count(healthy.length, 'healthy node')} has ${what}`);
+    const ids = healthy.map(({ id }) => id).join(', ');
+    const none = `none of ${count(healthy.length, 'healthy node')} (${ids}) has ${what}`;
+    return told(WaitReason.NO_NODE_FITS, none);
   }
   if (fitting.every(({ id }) => isDraining(id))) {
     const ids = fitting.map(({ id }) => id).join(', ');

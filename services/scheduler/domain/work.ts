@@ -8,6 +8,7 @@ import {
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type Work, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { GRADES_IN_SANDBOX } from '../../common/specs/catalogue.ts';
 import { budgetMs, leaseMs, type Stage } from './budgets.ts';
 import { refOf, sessionOf } from './session.ts';
 
@@ -28,9 +29,10 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
       return {
         case: 'prepare',
         value: {
-          ...(spec.runtime && { runtime: forRun(spec.runtime) }),
+          ...(spec.runtime && { runtime: gradesInSandbox(spec) ? spec.runtime : forRun(spec.runtime) }),
           timeoutMs,
           leaseMs: BigInt(leaseMs(spec)),
+          ...(gradesInSandbox(spec) && { evaluateTimeoutMs: BigInt(budgetMs(spec, 'evaluate')) }),
         },
       };
     case 'run':
@@ -63,6 +65,7 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
           ...(spec.evaluator && { evaluator: spec.evaluator }),
           ...(spec.runtime && { runtime: spec.runtime }),
           ...(record.ran && { outcome: record.ran.outcome }),
+          ...(record.ran?.calls && { calls: record.ran.calls }),
           timeoutMs,
         },
       };
@@ -70,6 +73,10 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
 }
 
 type WorkInit = NonNullable<Parameters<typeof create<typeof WorkSchema>>[1]>;
+
+/** Its evaluation's sandbox may be made while it runs. */
+const gradesInSandbox = ({ evaluator }: TaskSpec): boolean =>
+  GRADES_IN_SANDBOX.some((name) => name === evaluator?.strategy);
 
 /** The evaluator's own steps are not sent along where they are not used. */
 const forRun = ({ evalPrepare: _, ...runtime }: RuntimeSpec): RuntimeSpec =>

@@ -1,5 +1,6 @@
 // Group commit: one commit is on its way, what is proposed meanwhile goes into the next. State changes only after the
 // acknowledgement; decisions are made on what is proposed, so that a session is never decided on twice.
+import { setImmediate as turn } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import {
   type Change,
@@ -148,7 +149,13 @@ export class Journal {
     if (this.#committing) return;
     this.#committing = true;
     try {
-      while (this.#waiting.length > 0) await this.#commit(this.#takeSome());
+      // What a change brings about goes into its commit: a session that is ready is given a run slot a turn later.
+      await turn();
+      for (;;) {
+        await turn();
+        if (this.#waiting.length === 0) return;
+        await this.#commit(this.#takeSome());
+      }
     } catch (error) {
       this.close(asPolarError(error));
     } finally {
