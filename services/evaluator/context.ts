@@ -5,6 +5,7 @@ import type { Runtimes } from '../common/exec.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
+import { createRecords, type Records } from '../common/nats/records.ts';
 import { Once } from '../common/once.ts';
 import type { EvaluatorConfig } from './config.ts';
 
@@ -13,6 +14,8 @@ export interface EvaluatorContext extends AsyncDisposable {
   readonly log: Logger;
   readonly bus: Bus;
   readonly blobs: BlobStore;
+  /** Model calls of attempts. */
+  readonly records: Records;
   /** Sandboxes of this node. */
   readonly runtimes: Runtimes;
   /** Evaluations that this process holds or has ended. */
@@ -25,11 +28,13 @@ export async function createContext(
   signal: AbortSignal,
 ): Promise<EvaluatorContext> {
   const bus = await openBus({ url: config.natsUrl, name: `evaluator-${config.node.id}`, signal });
+  const blobs = createBlobStore(bus);
   return {
     config,
     log,
     bus,
-    blobs: createBlobStore(bus),
+    blobs,
+    records: createRecords(bus, blobs),
     runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`, {
       token: config.token,
     }),

@@ -13,7 +13,7 @@ import { evaluatorOf } from '../evaluators/index.ts';
 import * as events from '../events.ts';
 
 /** What can be otherwise a moment later, here; every other failure ends the attempt's evaluation. */
-const TRIED_AGAIN: readonly Reason[] = ['RUNTIME_LIMIT', 'RUNTIME_BUSY', 'SANDBOX_FAILED'];
+const TRIED_AGAIN: readonly Reason[] = ['RUNTIME_LIMIT', 'RUNTIME_BUSY', 'SANDBOX_FAILED', 'RECORDS_MISSING'];
 
 /** Pull until the signal aborts; resolves when the evaluations have ended. */
 export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSignal): Promise<void> {
@@ -96,7 +96,8 @@ async function publishFailed(
   durationMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  events.evaluationFailed(log, ref, error.reason, error.message);
-  const kind = { case: 'failed', value: { failure: failureOf(error), stage: 'evaluate' } } as const;
+  const failure = failureOf(error);
+  events.evaluationFailed(log, ref, failure.reason, failure.message);
+  const kind = { case: 'failed', value: { failure, stage: 'evaluate' } } as const;
   await publishFact(bus, blobs, { ref, kind, durationMs, signal });
 }

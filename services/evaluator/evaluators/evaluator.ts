@@ -15,6 +15,13 @@ export interface Verdict {
   readonly reward: number;
   /** Told beside it. */
   readonly evaluation: JsonObject;
+  /** Rewards of single traces, by a call of each; the others have the session's. */
+  readonly traceRewards?: CallReward[];
+}
+
+export interface CallReward {
+  readonly callId: string;
+  readonly reward: number;
 }
 
 export interface Evaluator {

@@ -8,7 +8,8 @@ import type { FilteredPatch } from '../domain/patch.ts';
 import { parseResults, sameResults } from '../domain/test-results.ts';
 import { applyPatch, execIn } from '../sandboxes/repository.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
-import type { Evaluation } from './evaluator.ts';
+import type { CallReward, Evaluation } from './evaluator.ts';
+import type { RewardsCommand } from './trace-rewards.ts';
 
 export const TAIL_CHARS = 8_000;
 const PATCH_HEAD_CHARS = 4_000;
@@ -18,11 +19,14 @@ const FAIR_SHARE = 0.5;
 export interface PatchJob {
   readonly config: TestOnOutputConfig;
   readonly evaluation: Evaluation;
+  /** Asked once the tests have run, where the task has a command for it. */
+  readonly traceRewards: (sandbox: Sandbox, command: RewardsCommand) => Promise<CallReward[]>;
 }
 
 export interface Grade {
   readonly reward: number;
   readonly told: JsonObject;
+  readonly traceRewards?: CallReward[];
 }
 
 export const zero = (told: JsonObject): Grade => ({ reward: 0, told });
@@ -52,7 +56,18 @@ export async function gradePatch(job: PatchJob, fresh: Sandbox, patch: FilteredP
     });
   }
   const { reward, told } = await gradeTests(job, fresh);
-  return { reward, told: { ...about, applied_by: appliedBy, ...told } };
+  const rewards = told['test_timeout'] === true ? undefined : await rewardTraces(job, fresh);
+  return {
+    reward,
+    told: { ...about, applied_by: appliedBy, ...told, ...(rewards && { trace_rewards: rewards.length }) },
+    ...(rewards && { traceRewards: rewards }),
+  };
+}
+
+async function rewardTraces(job: PatchJob, fresh: Sandbox): Promise<CallReward[] | undefined> {
+  const { rewards_command: command, rewards_timeout: timeoutSeconds, repo_dir: repoDir } = job.config;
+  if (command === undefined) return undefined;
+  return await job.traceRewards(fresh, { command, timeoutSeconds, repoDir });
 }
 
 async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {

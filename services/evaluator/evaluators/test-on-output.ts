@@ -10,6 +10,7 @@ import { baseTrees, execIn, extractChanges } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
 import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
+import { traceRewards } from './trace-rewards.ts';
 
 export const testOnOutput: Evaluator = {
   name: 'test_on_output',
@@ -17,7 +18,11 @@ export const testOnOutput: Evaluator = {
     'Runs tests on the changes in a fresh sandbox: 1.0 if their results are the expected ones, else 0.0.',
   async evaluate(ctx, evaluation, signal) {
     const config = configOf(evaluation);
-    const job: PatchJob = { config, evaluation };
+    const job: PatchJob = {
+      config,
+      evaluation,
+      traceRewards: (sandbox, command) => traceRewards(ctx, evaluation, sandbox, command, signal),
+    };
     const live = await liveSandbox(ctx, evaluation, signal);
     const inFresh: InFresh = (use) => withFreshSandbox(ctx, evaluation, signal, use);
     const command = config.patch_command;
@@ -25,8 +30,9 @@ export const testOnOutput: Evaluator = {
       command === undefined
         ? await inFresh((fresh) => gradeRepository(job, live, fresh))
         : await gradeCommand(job, live, command, inFresh);
-    const told = { resolved: grade.reward === 1, ...FLAGS, ...grade.told };
-    return { reward: grade.reward, evaluation: bounded(told, EVALUATION_BYTES_MAX) };
+    const { told: found, ...rewards } = grade;
+    const told = { resolved: grade.reward === 1, ...FLAGS, ...found };
+    return { ...rewards, evaluation: bounded(told, EVALUATION_BYTES_MAX) };
   },
 };
 

@@ -54,8 +54,14 @@ async function run(
   const end: RunEnd = await runHarness(ctx, ref, work, signal).catch((error) => ({
     failed: failureOf(error),
   }));
-  await publishEnd(ctx, ref, end, performance.now() - startedAt, signal);
-  await revokeCapability(ctx.bus, ref).catch((error) => events.capabilityNotRevoked(ctx.log, ref, error));
+  // A stopping executor still says how its runs ended, so that nobody has to wait for it.
+  const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
+  // Goes out before the fact, in one write with it: the scheduler ends the credentials only of runs that did not end so.
+  const revoked = revokeCapability(ctx.bus, ref, saying).catch((error) =>
+    events.capabilityNotRevoked(ctx.log, ref, error),
+  );
+  await publishEnd(ctx, ref, end, performance.now() - startedAt, saying);
+  await revoked;
 }
 
 async function publishEnd(
@@ -65,8 +71,6 @@ async function publishEnd(
   durationMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // A stopping executor still says how its runs ended, so that nobody has to wait for it.
-  const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
   const { denied } = end;
   if ('ran' in end) {
     const { outcome, exitCode, calls } = end.ran;
@@ -77,10 +81,10 @@ async function publishEnd(
       duration_ms: Math.round(durationMs),
     });
     const kind = { case: 'ran', value: end.ran } as const;
-    return await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal: saying });
+    return await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal });
   }
   const { failed: failure } = end;
   events.runFailed(log, ref, failure.reason, failure.message);
   const kind = { case: 'failed', value: { failure, stage: 'run' } } as const;
-  await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal: saying });
+  await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal });
 }

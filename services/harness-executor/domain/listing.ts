@@ -1,9 +1,19 @@
 // Which files of a sandbox lie where something is to be kept.
 
-/** Prints for each argument the files below it, or `.` for a file, each ended by NUL, and one more NUL behind all. */
+/**
+ * Prints for each argument the files below it, or `.` for a file, each ended by NUL, and one more NUL behind all. Small
+ * images have no `find`.
+ */
 export const LISTING_SCRIPT = [
+  'walk() {',
+  '  for file in "$1"/* "$1"/.[!.]* "$1"/..?*; do',
+  '    if [ -h "$file" ]; then continue; fi',
+  '    if [ -d "$file" ]; then walk "$file"; elif [ -f "$file" ]; then printf "%s\\0" "$file"; fi',
+  '  done',
+  '}',
+  'if command -v find > /dev/null; then walk() { find . -type f -print0; }; fi',
   'for path do',
-  '  if [ -d "$path" ]; then (cd "$path" && find . -type f -print0)',
+  '  if [ -d "$path" ]; then (cd "$path" && walk .)',
   '  elif [ -f "$path" ]; then printf ".\\0"',
   '  fi',
   '  printf "\\0"',

@@ -10,7 +10,7 @@ import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
 import { LEASE_MARGIN_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { HEADER_BEHIND, jetstreamCode, withRetry } from '../../common/nats/publish.ts';
+import { deleteKey, HEADER_BEHIND, jetstreamCode, withRetry } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
@@ -59,7 +59,7 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
   });
 }
 
-/** The credential opens nothing any more. Left to its expiry where NATS is away. */
-export async function revokeCapability(bus: Bus, ref: AttemptRef): Promise<void> {
-  await bus.acks.store(subjectOfKey('capabilities', keyOf(ref)), new Uint8Array(), { 'KV-Operation': 'DEL' });
+/** The credential opens nothing any more. */
+export async function revokeCapability(bus: Bus, ref: AttemptRef, signal: AbortSignal): Promise<void> {
+  await withRetry('delete capability', signal, () => deleteKey(bus, 'capabilities', keyOf(ref)));
 }

@@ -1,0 +1,48 @@
+// What a rewards_command prints: a reward for each of some calls, checked against the session's own.
+import { z } from 'zod';
+import { checkStrict } from '../../common/config/faults.ts';
+import { PolarError } from '../../common/errors.ts';
+import { tailOf } from '../domain/evaluation.ts';
+import type { CallReward } from './evaluator.ts';
+
+/** Calls with a reward; above: TRACE_REWARDS_INVALID. */
+const REWARDED_CALLS_MAX = 2048;
+/** Largest reward, above or below 0; beyond: TRACE_REWARDS_INVALID. */
+const REWARD_MAX = 1_000_000;
+const TAIL_CHARS = 500;
+const WHERE = 'evaluator.config.rewards_command';
+
+/** What some languages write into JSON for numbers that are none. No look behind: blanks would be gone over for each of them. */
+const NOT_A_NUMBER = /([[,:]\s*)-?(?:NaN|Infinity)(?=\s*[,\]}])/g;
+
+/** Every key is a call of the session, every value a reward. Throws TRACE_REWARDS_INVALID. */
+export function rewardsIn(output: string, callIds: ReadonlySet<string>): CallReward[] {
+  let printed: unknown;
+  try {
+    printed = JSON.parse(output.replace(NOT_A_NUMBER, '$1null'));
+  } catch {
+    throw invalid(`printed no JSON: ${tailOf(Buffer.from(output), TAIL_CHARS).trim()}`);
+  }
+  checkCount(printed);
+  const shape = z.strictObject({
+    trace_rewards: z
+      .record(z.string(), z.number().min(-REWARD_MAX).max(REWARD_MAX))
+      .superRefine((given, issues) => {
+        for (const key of Object.keys(given).filter((one) => !callIds.has(one))) {
+          issues.addIssue({ code: 'custom', path: [key], message: 'the session has no such call' });
+        }
+      }),
+  });
+  const { trace_rewards } = checkStrict(shape, printed, `what ${WHERE} printed`, 'TRACE_REWARDS_INVALID');
+  return Object.entries(trace_rewards).map(([callId, reward]) => ({ callId, reward }));
+}
+
+/** Before each is looked at: whatever a command prints is here. */
+function checkCount(printed: unknown): void {
+  const calls = Object.keys((printed as { trace_rewards?: object } | null)?.trace_rewards ?? {}).length;
+  if (calls > REWARDED_CALLS_MAX)
+    throw invalid(`printed trace_rewards of ${calls} calls, above ${REWARDED_CALLS_MAX}`);
+}
+
+export const invalid = (what: string): PolarError =>
+  new PolarError('TRACE_REWARDS_INVALID', `${WHERE} ${what}`);

@@ -1,0 +1,82 @@
+// Rewards of single traces: a command of the task looks at the session's calls and prints a reward for some of them.
+import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { PolarError } from '../../common/errors.ts';
+import type { EvaluatorContext } from '../context.ts';
+import { callLines, wholeRecords } from '../domain/calls.ts';
+import { tailOf } from '../domain/evaluation.ts';
+import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
+import type { CallReward, Evaluation } from './evaluator.ts';
+import { invalid, rewardsIn } from './printed-rewards.ts';
+
+/** Where the command finds the calls. */
+const CALLS_FILE = '/polar/session/calls.jsonl';
+/** Largest such file; above: FILE_TOO_LARGE. */
+const CALLS_FILE_BYTES_MAX = 16 * 1024 * 1024;
+/** What the command may print; above: TRACE_REWARDS_INVALID. Rewards of REWARDED_CALLS_MAX calls are a tenth of it. */
+const PRINTED_BYTES_MAX = 1024 * 1024;
+const TAIL_CHARS = 500;
+/** In a new folder: programs that look where they are for what they load find nothing that an agent has left there. */
+const IN_NEW_FOLDER =
+  'folder=$(mktemp -d) && cd -- "$folder" || exit; REPO_DIR=$1; export REPO_DIR; exec sh -c "$2"';
+
+export interface RewardsCommand {
+  readonly command: string;
+  readonly timeoutSeconds: number;
+  /** Its REPO_DIR. */
+  readonly repoDir: string;
+}
+
+/** Throws TRACE_REWARDS_INVALID where the command gives none that are right, FILE_TOO_LARGE, RECORDS_MISSING. */
+export async function traceRewards(
+  ctx: EvaluatorContext,
+  evaluation: Evaluation,
+  sandbox: Sandbox,
+  { command, timeoutSeconds, repoDir }: RewardsCommand,
+  signal: AbortSignal,
+): Promise<CallReward[]> {
+  const records = await recordsOf(ctx, evaluation, signal);
+  await sandbox.putFile(CALLS_FILE, fileOf(records));
+  const limitMs = Math.ceil(timeoutSeconds * 1000);
+  const timeoutMs = Math.min(limitMs, leftMs(evaluation.remainingMs));
+  const argv = ['sh', '-c', IN_NEW_FOLDER, 'sh', repoDir, command];
+  const { stdout, stderr, result } = await sandbox.exec(argv, timeoutMs);
+  if (result.timedOut) {
+    if (timeoutMs < limitMs) throw new PolarError('EVALUATION_TIMEOUT', 'the evaluate budget was spent');
+    throw invalid(`did not end in rewards_timeout (${timeoutSeconds} s)`);
+  }
+  if (result.exitCode !== 0) {
+    throw invalid(`failed with exit code ${result.exitCode}: ${tailOf(stderr, TAIL_CHARS).trim()}`);
+  }
+  if (result.droppedOutputBytes > 0n || stdout.byteLength > PRINTED_BYTES_MAX) {
+    throw invalid(`printed more than is taken (${PRINTED_BYTES_MAX} bytes)`);
+  }
+  return rewardsIn(Buffer.from(stdout).toString('utf8'), new Set(records.map(({ callId }) => callId)));
+}
+
+async function recordsOf(
+  { records }: EvaluatorContext,
+  { ref, work }: Evaluation,
+  signal: AbortSignal,
+): Promise<Completion[]> {
+  const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
+  const found = await records.inRange(ref.sessionId, ref.attempt, range, signal);
+  const whole = wholeRecords(found, range.calls);
+  if (whole !== undefined) return whole;
+  throw new PolarError(
+    'RECORDS_MISSING',
+    `the attempt has ${range.calls} records, ${found.length} were found`,
+  );
+}
+
+function fileOf(records: readonly Completion[]): Uint8Array {
+  const file = Buffer.from(
+    callLines(records)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  if (file.byteLength <= CALLS_FILE_BYTES_MAX) return file;
+  throw new PolarError(
+    'FILE_TOO_LARGE',
+    `rewards_command: what was said in the session's calls has ${file.byteLength} bytes, above CALLS_FILE_BYTES_MAX (${CALLS_FILE_BYTES_MAX})`,
+  );
+}
