@@ -40,6 +40,11 @@ export function planChat(engine: Engine, asked: ChatRequest, header: string | un
     givesTokenIds: switches.token_ids,
     givesLogprobs: switches.logprobs,
     promptTokensTold: switches.prompt_tokens_told,
+    experts: {
+      layers: switches.expert_layers,
+      topK: switches.expert_top_k,
+      experts: switches.experts,
+    },
   };
   const choices = Array.from({ length: request.n ?? 1 }, (_, index) =>
     planChoice(dialect, call, switches, { index, step: stepOf(index), seed: script.seed + seed + index }),

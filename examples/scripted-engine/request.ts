@@ -6,6 +6,11 @@ const CHOICES_MAX = 16;
 const flag = z.boolean().nullish();
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+/** Where it is, and what it shows, is not looked at. */
+const imagePart = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.looseObject({ url: z.string() }),
+});
 const toolCall = z.looseObject({
   function: z.looseObject({
     name: z.string(),
@@ -14,7 +19,7 @@ const toolCall = z.looseObject({
 });
 const message = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
-  content: z.union([z.string(), z.array(textPart)]).nullish(),
+  content: z.union([z.string(), z.array(z.union([textPart, imagePart]))]).nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish(),
   tool_calls: z.array(toolCall).nullish(),
@@ -49,6 +54,8 @@ const chatSchema = z.looseObject({
   verbose: flag,
   return_input_ids_in_sglext: flag,
   return_output_ids_in_sglext: flag,
+  return_routed_experts: flag,
+  routed_experts_start_len: z.int().min(0).nullish(),
 });
 export type ChatRequest = z.output<typeof chatSchema>;
 export type ChatMessage = ChatRequest['messages'][number];

@@ -49,6 +49,11 @@ const switchesSchema = z.strictObject({
   context_tokens: z.int().min(1),
   /** Tokens that usage says the prompt has; 0: as many as it has. */
   prompt_tokens_told: count,
+  /** Layers of a mixture-of-experts model; 0: it is none. */
+  expert_layers: count,
+  /** Experts of a layer that a token is routed to, and that there are. */
+  expert_top_k: z.int().min(1),
+  experts: z.int().min(1),
 });
 export type Switches = z.output<typeof switchesSchema>;
 
@@ -78,6 +83,9 @@ export const DEFAULT_SWITCHES: Switches = {
   keep_content_newline: false,
   context_tokens: 262_144,
   prompt_tokens_told: 0,
+  expert_layers: 0,
+  expert_top_k: 2,
+  experts: 8,
 };
 export const SWITCH_NAMES = Object.keys(DEFAULT_SWITCHES) as (keyof Switches)[];
 

@@ -6,6 +6,7 @@ import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
 import { proxySocketOf } from '../common/proxy-socket.ts';
+import type { ExpertShape } from './domain/routed-experts.ts';
 import { ApiKey } from './engines/api-key.ts';
 import type { PoolSpec } from './engines/spec.ts';
 
@@ -33,7 +34,7 @@ export function poolsOf(node: NodeTopology, env: Environment): PoolSpec[] {
   const specOf = (
     at: Engines,
     path: string,
-  ): Omit<PoolSpec, 'alias' | 'model' | 'scheduler' | 'sessionsMax'> => ({
+  ): Omit<PoolSpec, 'alias' | 'model' | 'scheduler' | 'sessionsMax' | 'experts'> => ({
     kind: at.engine,
     urls: at.servers.length > 0 ? at.servers : [at.base_url],
     key: keyOf(at, path, env, faults),
@@ -44,6 +45,7 @@ export function poolsOf(node: NodeTopology, env: Environment): PoolSpec[] {
   const { inference } = node;
   const policy: PoolSpec = {
     ...specOf(inference, 'inference'),
+    experts: expertsOf(inference),
     alias: '',
     model: node.model_served,
     scheduler: inference.scheduler,
@@ -55,6 +57,10 @@ export function poolsOf(node: NodeTopology, env: Environment): PoolSpec[] {
   });
   if (faults.length > 0) throw faulty('INVALID_CONFIG', `the engines of node ${node.id}`, faults);
   return [policy, ...frozen];
+}
+
+function expertsOf({ routed_experts: shape }: NodeTopology['inference']): ExpertShape | undefined {
+  return shape && { layers: shape.layers, topK: shape.top_k, experts: shape.experts };
 }
 
 function keyOf(at: Engines, path: string, env: Environment, faults: FieldFault[]): ApiKey | undefined {

@@ -4,7 +4,7 @@ import type { Logger } from '../common/logger.ts';
 import { createBlobStore } from '../common/nats/blobs.ts';
 import { openBus } from '../common/nats/bus.ts';
 import { Attempts } from './attempts/attempts.ts';
-import { RecordLog } from './attempts/record-log.ts';
+import { type AttemptKey, RecordLog } from './attempts/record-log.ts';
 import { Coalescer } from './calls/coalescer.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
@@ -36,7 +36,9 @@ export async function createContext(
   const bus = await openBus({ url: config.natsUrl, name: `llm-proxy-${config.node.id}`, signal });
   const closed = new AbortController();
   const engines = new Engines(config.pools, config.node.id);
-  const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal));
+  let capabilities: Capabilities | undefined;
+  const isNew = (key: AttemptKey): boolean => capabilities?.isNew(key) ?? false;
+  const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal, isNew));
   let policies: Policies | undefined;
   const dispose = async (): Promise<void> => {
     policies?.[Symbol.dispose]();
@@ -52,7 +54,7 @@ export async function createContext(
     };
     const watched = AbortSignal.any([signal, closed.signal]);
     const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
-    const capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
+    capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
     policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
     if (config.node.inference.min_sessions !== null) {
       void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });

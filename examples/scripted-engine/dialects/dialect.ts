@@ -1,6 +1,7 @@
 // What the engines' chat dialects have in common.
 import { Buffer } from 'node:buffer';
 import type { RequestFault } from '../faults.ts';
+import type { ExpertModel } from '../reply/experts.ts';
 import type { Generation } from '../reply/generation.ts';
 import type { Logprobs, TokenLogprob } from '../reply/logprobs.ts';
 import type { Delta } from '../reply/parser.ts';
@@ -25,6 +26,7 @@ export interface ChatCall {
   readonly givesLogprobs: boolean;
   /** 0: as many as there are. */
   readonly promptTokensTold: number;
+  readonly experts: ExpertModel;
 }
 
 export interface VersionSpan {

@@ -1,5 +1,7 @@
-// SGLang: ids in each choice of a whole reply, in `sglext` of a stream's last chunk; weight versions in `metadata`.
+// SGLang: ids in each choice of a whole reply, in `sglext` of a stream's last chunk; weight versions in `metadata`; routed
+// experts where the ids are.
 import { RequestFault } from '../faults.ts';
+import { routedExperts } from '../reply/experts.ts';
 import {
   type Body,
   type ChatCall,
@@ -155,7 +157,15 @@ function metaInfo(call: ChatCall, choice: Choice): Body {
     ...(withLogprobs
       ? { output_token_logprobs: tokenLogprobs(choice), output_token_logprobs_length: steps.length }
       : {}),
+    ...expertsOf(call, choice),
   };
+}
+
+/** Those of ids that the caller has not got yet. */
+function expertsOf({ request, promptIds, experts }: ChatCall, choice: Choice): Body {
+  if (request.return_routed_experts !== true || experts.layers === 0) return {};
+  const from = request.routed_experts_start_len ?? 0;
+  return { routed_experts: routedExperts([...promptIds, ...idsOf(choice)], from, experts) };
 }
 
 const tokenLogprobs = ({ generation, logprobs }: Choice): [number, number, null][] =>
@@ -168,6 +178,8 @@ function sglext(call: ChatCall, choices: readonly Choice[]): Body {
     ...(givesTokenIds && request.return_output_ids_in_sglext === true
       ? { output_ids: choices.map(idsOf) }
       : {}),
+    // Of the first choice alone; of a whole reply that tells meta_info, there.
+    ...(choices[0] === undefined || request.return_meta_info === true ? {} : expertsOf(call, choices[0])),
   };
   return Object.keys(ids).length > 0 ? { sglext: ids } : {};
 }

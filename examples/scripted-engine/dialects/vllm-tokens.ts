@@ -2,6 +2,7 @@
 import type { PlannedChoice } from '../choice.ts';
 import type { Engine } from '../engine.ts';
 import { readPrompt } from '../prompt/reading.ts';
+import { NO_EXPERTS } from '../reply/experts.ts';
 import { parsed } from '../reply/generation.ts';
 import type { TokenLogprob } from '../reply/logprobs.ts';
 import {
@@ -100,6 +101,7 @@ export function derendered(
     givesTokenIds: options.switches.token_ids,
     givesLogprobs: options.switches.logprobs,
     promptTokensTold: 0,
+    experts: NO_EXPERTS,
   };
   return vllm.reply(
     call,

@@ -28,10 +28,13 @@ export function toTemplate(messages: readonly ChatMessage[], switches: Switches)
   });
 }
 
+/** As Qwen's models for images have one, whose size would say how many pads there are. */
+const IMAGE = '<|vision_start|><|image_pad|><|vision_end|>';
+
 export function textOf(message: ChatMessage): string {
   const { content } = message;
   if (typeof content === 'string') return content;
-  return (content ?? []).map(({ text }) => text).join('\n');
+  return (content ?? []).map((part) => (part.type === 'text' ? part.text : IMAGE)).join('\n');
 }
 
 function withThinking(

@@ -39,7 +39,7 @@ export class Logprobs {
 }
 
 /** Murmur's finaliser over both. */
-function mix(hash: number, value: number): number {
+export function mix(hash: number, value: number): number {
   let mixed = Math.imul(hash ^ Math.imul(value + 0x7f4a7c15, 0x85ebca6b), 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   return (mixed ^ (mixed >>> 13)) >>> 0;

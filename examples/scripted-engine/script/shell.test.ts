@@ -28,4 +28,12 @@ describe('shell commands for what a script wants', () => {
     expect(readFileSync(join(folder, path), 'utf8')).to.contain('now \'this\' "there"\n\tü\n');
     expect(() => run(asShell({ edit: { path, old: 'END', new: '' } }))).to.throw('2 places match');
   });
+
+  it('edit a file at once, and lose no edit', () => {
+    const names = Array.from({ length: 8 }, (_, i) => `place-${i}`);
+    writeFileSync(join(folder, path), names.join('\n'));
+    const edits = names.map((old) => asShell({ edit: { path, old, new: `done-${old}` } }));
+    run(`${edits.map((edit) => `(${edit}\n) &`).join('\n')}\nwait`);
+    expect(readFileSync(join(folder, path), 'utf8')).to.equal(names.map((name) => `done-${name}`).join('\n'));
+  });
 });

@@ -19,11 +19,17 @@ function hereDocument(command: string, text: string): string {
 function editProgram(edit: { path: string; old: string; new: string }): string {
   // JSON is a Python literal too, as long as it is ASCII.
   const literal = (text: string): string => JSON.stringify(text).replaceAll(/[^\x20-\x7e]/gu, escaped);
+  // A harness may run the calls of one reply at once.
   return [
+    'import fcntl',
     `path, old, new = ${literal(edit.path)}, ${literal(edit.old)}, ${literal(edit.new)}`,
-    'text = open(path).read()',
-    'assert text.count(old) == 1, f"{text.count(old)} places match"',
-    'open(path, "w").write(text.replace(old, new))',
+    'with open(path, "r+") as file:',
+    '    fcntl.flock(file, fcntl.LOCK_EX)',
+    '    text = file.read()',
+    '    assert text.count(old) == 1, f"{text.count(old)} places match"',
+    '    file.seek(0)',
+    '    file.truncate()',
+    '    file.write(text.replace(old, new))',
   ].join('\n');
 }
 

@@ -44,6 +44,8 @@ export class Attempt {
   readonly #inFlight = new Set<Call>();
   #state: AttemptState;
   #order: bigint;
+  /** Added to the numbers of what is recorded from now on: records were there that had such numbers. */
+  #shift = 0n;
   #lastFailure: Failure | undefined;
   #writing: Promise<unknown> = Promise.resolve();
   #idle: PromiseWithResolvers<void> | undefined;
@@ -141,20 +143,35 @@ export class Attempt {
   async #write(draft: Draft): Promise<Completion> {
     try {
       for (let tries = 0; tries < RECORD_TRIES_MAX; tries++) {
-        const record = this.#state.encode(draft);
+        const record = this.#state.encode(this.#numbered(draft));
         const seq = await this.#log.append(this.key, record, this.#state.lastSeq);
         if (seq !== undefined) {
           this.#state.apply(record, seq);
           return record;
         }
-        // A publish that was given up has arrived after all.
+        // A publish that was given up has arrived after all, or the attempt was not new.
         this.#state = await this.#log.load(this.key);
+        this.#goBehind(this.#state.nextOrder, draft);
       }
     } catch (error) {
       const message = `the record of a model call could not be written: ${(error as Error).message}`;
       throw new PolarError('RECORD_NOT_WRITTEN', message, { cause: error, retryAfterMs: 1_000 });
     }
     throw new PolarError('RECORD_NOT_WRITTEN', `another writer has this attempt's records`);
+  }
+
+  /** Calls that are to be recorded begin behind what the records say. */
+  #goBehind(nextOrder: bigint, { fields }: Draft): void {
+    let first = fields.startSeq ?? 0n;
+    for (const { startSeq } of this.#inFlight) if (startSeq < first) first = startSeq;
+    if (first + this.#shift < nextOrder) this.#shift = nextOrder - first;
+  }
+
+  #numbered(draft: Draft): Draft {
+    if (this.#shift === 0n) return draft;
+    const { startSeq = 0n, endSeq = 0n } = draft.fields;
+    const [start, end] = [startSeq + this.#shift, endSeq + this.#shift];
+    return { ...draft, fields: { ...draft.fields, startSeq: start, endSeq: end } };
   }
 
   /** No further calls; those in flight are aborted and their records written. */

@@ -2,6 +2,7 @@
 import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { CALLS_IN_FLIGHT_MAX, CLOSED_ATTEMPTS_KEPT_MAX } from '../../common/limits.ts';
+import type { AttemptState } from '../domain/attempt-state.ts';
 import { KnownBodies } from '../domain/known-bodies.ts';
 import { Attempt, type Closed } from './attempt.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
@@ -23,15 +24,19 @@ export class Attempts {
 
   /** The attempt, its tree rebuilt where this process has not seen it. Throws SESSION_CLOSED, NATS_UNAVAILABLE. */
   async open(key: AttemptKey): Promise<Attempt> {
+    if (this.#closed.has(nameOf(key))) throw new PolarError('SESSION_CLOSED', 'the session is closed');
+    return await this.#opened(key, () => this.#log.open(key));
+  }
+
+  #opened(key: AttemptKey, read: () => Promise<AttemptState>): Promise<Attempt> {
     const name = nameOf(key);
-    if (this.#closed.has(name)) throw new PolarError('SESSION_CLOSED', 'the session is closed');
     let opened = this.#open.get(name);
     if (opened === undefined) {
-      opened = this.#log.load(key).then((state) => new Attempt(key, this.#log, state));
+      opened = read().then((state) => new Attempt(key, this.#log, state));
       this.#open.set(name, opened);
       opened.catch(() => this.#open.delete(name));
     }
-    return await opened;
+    return opened;
   }
 
   /** Count a call of any session while it is handled. Throws CALLS_IN_FLIGHT_LIMIT. */
@@ -49,7 +54,8 @@ export class Attempts {
     const name = nameOf(key);
     let closed = this.#closed.get(name);
     if (closed === undefined) {
-      closed = this.open(key).then((attempt) => this.#end(attempt));
+      // One that is not open has made no calls, or was closed long ago: its records tell.
+      closed = this.#opened(key, () => this.#log.load(key)).then((attempt) => this.#end(attempt));
       this.#keep(name, closed);
     }
     return await abortable(closed, signal);

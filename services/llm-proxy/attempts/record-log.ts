@@ -23,12 +23,14 @@ export class RecordLog {
   readonly #bus: Bus;
   readonly #blobs: BlobStore;
   readonly #signal: AbortSignal;
+  readonly #isNew: (key: AttemptKey) => boolean;
 
-  /** The signal ends all waiting. */
-  constructor(bus: Bus, blobs: BlobStore, signal: AbortSignal) {
+  /** The signal ends all waiting; attempts that are new have no records to be looked for before the first one is written. */
+  constructor(bus: Bus, blobs: BlobStore, signal: AbortSignal, isNew = (_: AttemptKey): boolean => false) {
     this.#bus = bus;
     this.#blobs = blobs;
     this.#signal = signal;
+    this.#isNew = isNew;
   }
 
   /** Store behind `lastSeq`, durable when it returns. Returns its sequence; undefined when another came first. */
@@ -48,6 +50,11 @@ export class RecordLog {
     // A retry of a publish whose answer was lost is refused by itself (nats-server 2.15).
     const last = await this.#last(subject);
     return last?.msgId === msgId ? last.seq : undefined;
+  }
+
+  /** The attempt at its first call here. Where a record is there in spite of all, the first append is refused. */
+  async open(key: AttemptKey): Promise<AttemptState> {
+    return this.#isNew(key) ? new AttemptState() : await this.load(key);
   }
 
   /** What the stored records of the attempt say. */

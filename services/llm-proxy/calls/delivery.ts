@@ -4,44 +4,46 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { PolarError } from '../../common/errors.ts';
 import type { Dialect, StreamWriter } from '../dialects/dialect.ts';
+import type { JsonObject } from '../domain/json.ts';
 import { sendError, sendText } from '../http/answer.ts';
-import { EventRelay } from '../http/event-relay.ts';
+import { Listener } from './listener.ts';
+
+/** All that was taken so far as chunks of the same meaning, made anew. */
+type Past = () => Iterable<JsonObject>;
 
 export class Delivery {
   readonly #dialect: Dialect;
   /** Unset: the reply goes out whole. */
-  readonly #stream: StreamWriter | undefined;
+  readonly #stream: (() => StreamWriter) | undefined;
   readonly #onLeft: () => void;
-  readonly #requests = new Map<ServerResponse, EventRelay | undefined>();
-  /** What has gone out of a stream, for those that join later. */
-  #sent = '';
+  readonly #requests = new Map<ServerResponse, Listener | undefined>();
+  /** Theirs: a chunk comes to all of them. */
+  #listeners: readonly Listener[] = [];
+  #past: Past = () => [];
+  #begun = false;
+  #holds = false;
   #over = false;
 
   /** `onLeft` hears when nobody waits for the reply any more. */
-  constructor(dialect: Dialect, stream: StreamWriter | undefined, onLeft: () => void) {
+  constructor(dialect: Dialect, stream: (() => StreamWriter) | undefined, onLeft: () => void) {
     this.#dialect = dialect;
     this.#stream = stream;
     this.#onLeft = onLeft;
   }
 
-  /** Throws where the reply goes out whole. */
-  get stream(): StreamWriter {
-    if (this.#stream === undefined) throw new TypeError('no stream was asked for');
-    return this.#stream;
-  }
-
   /** Whether anybody has seen something of the reply. */
   get begun(): boolean {
-    return this.#sent !== '';
+    return this.#begun;
   }
 
   /** Answer this request too. */
   join(response: ServerResponse): void {
-    const relay = this.#stream && new EventRelay(response, this.#stream);
-    this.#requests.set(response, relay);
+    const listener = this.#stream && new Listener(response, this.#stream());
+    this.#requests.set(response, listener);
+    if (listener !== undefined) this.#listeners = [...this.#listeners, listener];
     response.once('close', () => this.#leave(response));
     if (response.destroyed) this.#leave(response);
-    else if (this.begun) relay?.write(this.#sent);
+    else listener?.catchUp(this.#past(), this.#holds);
   }
 
   /** Resolves when the request is answered or its client has left. */
@@ -49,21 +51,35 @@ export class Delivery {
     if (!response.closed) await once(response, 'close');
   }
 
-  /** Send framed events; a promise where somebody does not read them. It rejects with the signal's reason. */
-  send(events: string, signal: AbortSignal): Promise<void> | undefined {
-    this.#sent += events;
+  /** Chunks come; `past` is asked for what requests that join then have missed. */
+  begin(past: Past): void {
+    this.#past = past;
+  }
+
+  /** What goes out with the next `flush`; from the first that is held on, all waits for the end. May change the chunk. */
+  take(chunk: JsonObject, hold: boolean): void {
+    this.#holds = hold;
+    const alone = this.#requests.size === 1;
+    for (const listener of this.#requests.values())
+      listener?.take(alone ? chunk : structuredClone(chunk), hold);
+  }
+
+  /** Send what was taken; a promise where somebody does not read it. It rejects with the signal's reason. */
+  flush(signal: AbortSignal): Promise<void> | undefined {
     let slow: Promise<void> | undefined;
-    for (const relay of this.#requests.values()) {
-      const read = relay?.send(events, signal);
+    for (const listener of this.#listeners) {
+      if (!listener.waits) continue;
+      this.#begun = true;
+      const read = listener.flush(signal);
       if (read !== undefined) slow = Promise.all([slow, read]).then(() => {});
     }
     return slow;
   }
 
-  /** Send the last events and end. */
-  end(events: string): void {
+  /** Send what was held, and end. */
+  end(): void {
     this.#over = true;
-    for (const relay of this.#requests.values()) relay?.end(events);
+    for (const listener of this.#listeners) listener.end();
   }
 
   /** Send a whole reply, written as JSON. */
@@ -75,14 +91,16 @@ export class Delivery {
   /** Tell all what went wrong: with a status where nothing has gone out, else as the dialect ends a broken stream. */
   fail(error: PolarError): void {
     this.#over = true;
-    for (const [response, relay] of this.#requests) {
-      relay?.fail(error);
+    for (const [response, listener] of this.#requests) {
+      listener?.fail(error);
       sendError(response, error, this.#dialect);
     }
   }
 
   #leave(response: ServerResponse): void {
-    this.#requests.get(response)?.[Symbol.dispose]();
+    const listener = this.#requests.get(response);
+    listener?.[Symbol.dispose]();
+    this.#listeners = this.#listeners.filter((one) => one !== listener);
     this.#requests.delete(response);
     if (this.#requests.size === 0 && !this.#over) this.#onLeft();
   }

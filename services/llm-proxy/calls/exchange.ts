@@ -9,6 +9,7 @@ import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
 import type { RoleFound } from '../domain/roles.ts';
+import type { ToldExperts } from '../domain/routed-experts.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { settingsKey } from '../domain/template-settings.ts';
 import {
@@ -188,6 +189,7 @@ export class Exchange implements Disposable {
     return {
       ...promptOf(tried.tokens),
       sampledIds: idColumn(sampled),
+      experts: expertsOf(tried, sampled),
       ...this.prepare(),
       reply: cancelled || choice.reply === undefined ? undefined : digestMessage(choice.reply),
       fields: {
@@ -257,6 +259,11 @@ function promptOf({ given, promptIds }: Tokens): Pick<Draft, 'promptIds' | 'behi
   return given === undefined
     ? { promptIds: promptIds ?? new Int32Array() }
     : { promptIds: given.tail, behind: given.behind };
+}
+
+function expertsOf({ engine, tokens }: PlacedCall, { experts: rows }: Sampled): ToldExperts | undefined {
+  const { experts: shape } = engine;
+  return shape && { shape, from: tokens.expertsFrom, rows };
 }
 
 /** How many ids were sampled that the engine had not told when it broke off: as many as it told logprobs. */

@@ -68,7 +68,7 @@ async function begin(
   const call = attempt.begin();
   const writer = asked.writer(shown);
   const left = (): void => call.abort(new PolarError('CANCELLED', 'the harness left'));
-  const delivery = new Delivery(dialect, asked.stream ? writer.stream() : undefined, left);
+  const delivery = new Delivery(dialect, asked.stream ? () => writer.stream() : undefined, left);
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {

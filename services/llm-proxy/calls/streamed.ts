@@ -1,6 +1,15 @@
 // A streamed call: deltas go to the harness as they come; the end is held back until the record is durable.
 import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
-import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import {
+  arrayOf,
+  countOf,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  textOf,
+} from '../domain/json.ts';
+import { chunksOf } from '../domain/made-stream.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
 import { knowsPrompt } from '../domain/tokens.ts';
 import { tellsIdsEarly } from '../engines/adapter.ts';
@@ -18,6 +27,8 @@ import {
 
 interface ChoiceProgress {
   readonly assembler: ReplyAssembler;
+  /** Unset: the harness is not shown them. */
+  readonly logprobs: JsonValue[] | undefined;
   finish: string | undefined;
 }
 
@@ -40,8 +51,6 @@ class Reply implements Taker<JsonObject> {
   readonly begun: Promise<void>;
   /** By the index of the choice. */
   readonly choices = new Map<number, ChoiceProgress>();
-  /** From the last choice's finish chunk on, what the harness is to see waits here. */
-  held = '';
   usage: JsonObject = {};
   readonly #exchange: Exchange;
   readonly #signal: AbortSignal;
@@ -49,8 +58,8 @@ class Reply implements Taker<JsonObject> {
   /** Chunks before something was sampled; unset: it was. */
   #early: JsonObject[] | undefined = [];
   #finished = 0;
-  /** To be sent when all that came at once is read. */
-  #seen = '';
+  /** What all chunks say alike. */
+  #head: JsonObject = {};
 
   constructor(exchange: Exchange, tried: PlacedCall, signal: AbortSignal) {
     this.tried = tried;
@@ -69,10 +78,7 @@ class Reply implements Taker<JsonObject> {
   }
 
   flush(): Promise<void> | undefined {
-    const seen = this.#seen;
-    if (seen === '') return undefined;
-    this.#seen = '';
-    return this.#exchange.parts.delivery.send(seen, this.#signal);
+    return this.#exchange.parts.delivery.flush(this.#signal);
   }
 
   /** The stream is over, maybe before anything was sampled. */
@@ -89,27 +95,43 @@ class Reply implements Taker<JsonObject> {
     this.#exchange.firstToken();
     this.#onBegun();
     requireEarlyIds(this.tried);
+    const { id = null, created = 0, model = null } = early[0] ?? {};
+    this.#head = { id, created, model };
+    this.#exchange.parts.delivery.begin(() => this.#past());
     for (const chunk of early) this.#pass(chunk);
   }
 
-  /** Take a chunk in, and let the harness see it or hold it. */
+  /** Take a chunk in, and let the harness see it; from the last choice's finish chunk on it has to wait. */
   #pass(chunk: JsonObject): void {
     const { asked, delivery } = this.#exchange.parts;
     for (const choice of arrayOf(chunk['choices'])) if (isObject(choice)) this.#add(choice);
     if (isObject(chunk['usage'])) this.usage = chunk['usage'];
-    const seen = delivery.stream.chunk(chunk);
-    if (this.#finished >= asked.n) this.held += seen;
-    else this.#seen += seen;
+    delivery.take(chunk, this.#finished >= asked.n);
+  }
+
+  /** The chunks that were passed, put together: nothing that has gone out is kept. */
+  #past(): Iterable<JsonObject> {
+    const choices = [...this.choices].map(([index, { assembler, logprobs, finish }]) => ({
+      index,
+      message: assembler.soFar,
+      logprobs: logprobs === undefined ? null : { content: [...logprobs] },
+      finish_reason: finish ?? null,
+    }));
+    const usage = Object.keys(this.usage).length === 0 ? null : this.usage;
+    return chunksOf({ ...this.#head, choices, usage });
   }
 
   #add(choice: JsonObject): void {
     const index = countOf(choice['index']);
     let known = this.choices.get(index);
     if (known === undefined) {
-      known = { assembler: new ReplyAssembler(), finish: undefined };
+      const logprobs = this.#exchange.parts.asked.showsLogprobs ? [] : undefined;
+      known = { assembler: new ReplyAssembler(), logprobs, finish: undefined };
       this.choices.set(index, known);
     }
     known.assembler.add(objectOf(choice['delta']));
+    if (known.logprobs !== undefined)
+      for (const entry of arrayOf(objectOf(choice['logprobs'])['content'])) known.logprobs.push(entry);
     const finish = textOf(choice['finish_reason']);
     if (finish === undefined || known.finish !== undefined) return;
     known.finish = finish;
@@ -157,7 +179,7 @@ function requireWhole({ parts }: Exchange, { tried, choices }: Reply): void {
   requireIds(tried, choices.keys());
 }
 
-async function finish(exchange: Exchange, { tried, choices: known, usage, held }: Reply): Promise<void> {
+async function finish(exchange: Exchange, { tried, choices: known, usage }: Reply): Promise<void> {
   const { call, delivery } = exchange.parts;
   const choices = [...known].map(([index, { assembler, finish }]): Choice => {
     return { index, finishReason: finishReasonOf(finish ?? 'stop'), reply: assembler.message };
@@ -167,7 +189,7 @@ async function finish(exchange: Exchange, { tried, choices: known, usage, held }
   await exchange.record({ tried, choices: kept, usage, error });
   if (error !== undefined) throw error;
   call.signal.throwIfAborted();
-  delivery.end(held + delivery.stream.end());
+  delivery.end();
 }
 
 /** How a reply ended that nobody was at fault for. */

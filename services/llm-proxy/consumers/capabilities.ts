@@ -1,6 +1,10 @@
 // Watches bucket polar_capabilities, so that a call costs no look-up and a deleted capability opens nothing any more.
 import { fromBinary } from '@bufbuild/protobuf';
-import { type Capability, CapabilitySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import {
+  type AttemptRef,
+  type Capability,
+  CapabilitySchema,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable, sleep, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
@@ -29,6 +33,8 @@ export interface CapabilitiesOptions {
 export class Capabilities {
   readonly #options: CapabilitiesOptions;
   #table = new CapabilityTable();
+  /** Of the newest entry that was there when this process began to watch. */
+  #firstRevision: number | undefined;
   #catchingUp: Promise<void> | undefined;
   #stopWatch: (() => void) | undefined;
 
@@ -68,6 +74,12 @@ export class Capabilities {
     }
     if (looked) return undefined;
     throw new PolarError('NATS_UNAVAILABLE', 'NATS does not answer, so the capability cannot be checked');
+  }
+
+  /** The attempt's credential was granted while this process watched: nobody else has served its calls. */
+  isNew({ sessionId, attempt }: Pick<AttemptRef, 'sessionId' | 'attempt'>): boolean {
+    const revision = this.#table.revisionOf(`${sessionId}.${attempt}`);
+    return this.#firstRevision !== undefined && revision > this.#firstRevision;
   }
 
   /** Watch, and again when the watch breaks off. */
@@ -123,6 +135,7 @@ export class Capabilities {
   #replace(table: CapabilityTable): void {
     const before = this.#table;
     this.#table = table;
+    this.#firstRevision ??= table.revision;
     for (const capability of before.capabilities) {
       if (table.find(capability.digest, 0) === undefined) this.#options.onRevoked(capability);
     }

@@ -19,6 +19,8 @@ export interface Asked {
   readonly stream: boolean;
   /** Replies wanted for one prompt, at least 1. */
   readonly n: number;
+  /** The harness is shown the logprobs; unset: it is not. */
+  readonly showsLogprobs?: boolean;
   /** Writes replies in the form of this request; `shown` is the model name that the harness sees. */
   readonly writer: (shown: string) => ReplyWriter;
 }

@@ -8,6 +8,7 @@ import { type CompletionFields, completionOf } from './completion.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
+import { type ExpertFields, expertFields, KnownRows, type ToldExperts } from './routed-experts.ts';
 import { SaidCalls } from './said-calls.ts';
 import { settingsKey } from './template-settings.ts';
 import { type Base, TokenTree } from './token-tree.ts';
@@ -19,6 +20,8 @@ export interface Draft {
   /** Index of that call; unset: `promptIds` are the whole prompt. */
   readonly behind?: number;
   readonly sampledIds: Int32Array;
+  /** Unset: the engine was not asked for them. */
+  readonly experts?: ToldExperts | undefined;
   readonly messages: readonly Digested[];
   readonly tools: Digested | undefined;
   /** Unset: it was not delivered. */
@@ -40,6 +43,8 @@ export interface CallIds {
 export interface GoesOn extends Head {
   readonly ids: CallIds;
   readonly lastId: number | undefined;
+  /** Rows of routed experts that are known of it, from its first id on. */
+  readonly expertRows: number;
   /** The model ended its turn itself, not a limit or a stop string. */
   readonly ended: boolean;
   /** Whether the id at this place was sampled. */
@@ -52,6 +57,7 @@ export class AttemptState {
   readonly #tree = new TokenTree();
   readonly #conversations = new Conversations();
   readonly #history = new History(this.#conversations);
+  readonly #expertRows = new KnownRows();
   /** Digests whose bodies are in a record. */
   readonly #bodies = new Set<string>();
   /** Tool calls as the model wrote them. */
@@ -97,6 +103,7 @@ export class AttemptState {
       lastId,
       ended,
       ids: this.#idsOf(head.index),
+      expertRows: this.#expertRows.of(head.index, this.#tree.lengthOf(head.index)),
       sampledAt: (place) => this.#history.sampledAt(head.index, place),
       root: { messages, ids: () => this.#tree.idsOf(root, 0, promptLength) },
     };
@@ -121,6 +128,7 @@ export class AttemptState {
     const said = [...draft.messages.slice(baseMessageCount), draft.tools, draft.reply];
     return completionOf({
       ...draft.fields,
+      ...this.#expertsOf(draft, base, before + promptIds.length + draft.sampledIds.length),
       index: this.calls,
       baseIndex: base.index,
       baseLength: base.length,
@@ -134,6 +142,11 @@ export class AttemptState {
       replyDigest: draft.reply?.digest ?? '',
       drift: this.#driftOf(draft, base),
     });
+  }
+
+  /** The rows that the base does not have. */
+  #expertsOf({ experts }: Draft, { index, length }: Base, ids: number): Partial<ExpertFields> {
+    return experts === undefined ? {} : expertFields(experts, this.#expertRows.of(index, length), ids);
   }
 
   /** Where an engine tells no ids, the call before it: what is new in its messages is all that is stored. */
@@ -183,6 +196,7 @@ export class AttemptState {
       reply: record.replyDigest,
     });
     this.#history.add(record);
+    this.#expertRows.add(record);
     this.said.add(record);
     for (const digest of Object.keys(record.messageBodies)) this.#bodies.add(digest);
     if (this.#firstSeq === 0) this.#firstSeq = seq;

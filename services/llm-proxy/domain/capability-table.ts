@@ -2,8 +2,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 
+interface Entry {
+  readonly capability: Capability;
+  readonly revision: number;
+}
+
 export class CapabilityTable {
-  readonly #byKey = new Map<string, Capability>();
+  readonly #byKey = new Map<string, Entry>();
   readonly #keyOfDigest = new Map<string, string>();
   #revision = 0;
 
@@ -12,19 +17,24 @@ export class CapabilityTable {
     return this.#revision;
   }
 
-  get capabilities(): Iterable<Capability> {
-    return this.#byKey.values();
+  get capabilities(): Capability[] {
+    return [...this.#byKey.values()].map(({ capability }) => capability);
+  }
+
+  /** Revision of the entry under a key; 0 where there is none. */
+  revisionOf(key: string): number {
+    return this.#byKey.get(key)?.revision ?? 0;
   }
 
   /** Take an entry in; no capability: it was deleted. Returns what is thereby revoked. Older entries change nothing. */
   apply(key: string, revision: number, capability: Capability | undefined): Capability | undefined {
     if (revision <= this.#revision) return undefined;
     this.#revision = revision;
-    const before = this.#byKey.get(key);
+    const before = this.#byKey.get(key)?.capability;
     if (before !== undefined) this.#keyOfDigest.delete(before.digest);
     this.#byKey.delete(key);
     if (capability !== undefined) {
-      this.#byKey.set(key, capability);
+      this.#byKey.set(key, { capability, revision });
       this.#keyOfDigest.set(capability.digest, key);
     }
     return before?.digest === capability?.digest ? undefined : before;
@@ -32,7 +42,7 @@ export class CapabilityTable {
 
   /** The capability with this digest, unless it has expired. */
   find(digest: string, nowMs: number): Capability | undefined {
-    const found = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '');
+    const found = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '')?.capability;
     if (found === undefined || !equal(found.digest, digest)) return undefined;
     return isExpired(found, nowMs) ? undefined : found;
   }
@@ -40,7 +50,7 @@ export class CapabilityTable {
   /** Remove what has expired, and return it. */
   expire(nowMs: number): Capability[] {
     const gone: Capability[] = [];
-    for (const [key, capability] of this.#byKey) {
+    for (const [key, { capability }] of this.#byKey) {
       if (!isExpired(capability, nowMs)) continue;
       this.#byKey.delete(key);
       this.#keyOfDigest.delete(capability.digest);

@@ -40,6 +40,8 @@ const NOTHING: Required<Omit<Completion, '$unknown'>> = {
   engineTries: 0,
   logprobMode: '',
   noTokenIds: false,
+  routedExperts: undefined,
+  routedExpertsFault: '',
   policyVersion: 0n,
   weightVersion: '',
   policySpans: [],

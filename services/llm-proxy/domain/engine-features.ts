@@ -23,6 +23,8 @@ export interface EngineFeatures {
   readonly tokenMode: string;
   /** Which replies tell the version of the weights; the others' is the one that was published last. */
   readonly weightVersions: 'whole' | 'token_mode' | 'never';
+  /** Tells which experts of the model it routed each id to, where it is asked. */
+  readonly routedExperts: boolean;
   /** Path that pauses it for a change of weights; empty: none. */
   readonly pausePath: string;
 }
@@ -38,6 +40,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/v1/chat/completions with input_ids',
     weightVersions: 'whole',
+    routedExperts: true,
     pausePath: '/pause_generation',
   },
   vllm: {
@@ -49,6 +52,8 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/inference/v1/generate',
     weightVersions: 'token_mode',
+    // vLLM tells them in a form of its own, which no adapter reads.
+    routedExperts: false,
     pausePath: '/pause',
   },
   llamacpp: {
@@ -62,6 +67,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/completion',
     weightVersions: 'never',
+    routedExperts: false,
     pausePath: '',
   },
   openai: {
@@ -73,6 +79,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '',
     tokenMode: '',
     weightVersions: 'never',
+    routedExperts: false,
     pausePath: '',
   },
 };

@@ -43,6 +43,27 @@ describe('a stream made from a whole reply', () => {
     expect(assembler.message).to.deep.equal(said);
   });
 
+  it('tells the logprobs once, whatever is said', () => {
+    const logprobs = { content: [{ token: 'a', logprob: -1 }], refusal: null };
+    const messages: JsonObject[] = [
+      { content: 'text' },
+      { content: '' },
+      { content: null, reasoning_content: 'thought' },
+      { content: 'text', reasoning_content: 'thought', tool_calls: [call('1')] },
+      { content: null, tool_calls: [call('1'), call('2')] },
+      { content: null },
+    ];
+    const choices = messages.map((one, index) => ({ index, message: one, logprobs, finish_reason: 'stop' }));
+    const parts = [...chunksOf({ choices })].flatMap((chunk) => chunk['choices'] as JsonObject[]);
+    for (const { index } of choices) {
+      const told = parts.filter((one) => one['index'] === index).map((one) => one['logprobs'] ?? null);
+      expect(
+        told.filter((one) => one !== null),
+        JSON.stringify(messages[index]),
+      ).to.deep.equal([logprobs]);
+    }
+  });
+
   it('ends each choice once, and tells the usage last', () => {
     const ends = chunks.flatMap((chunk) => chunk['choices'] as JsonObject[]);
     expect(ends.map((choice) => choice['finish_reason']).filter((word) => word !== null)).to.deep.equal([

@@ -25,12 +25,18 @@ function* partsOf(choice: JsonObject): Generator<JsonObject, void> {
     ...more,
   });
   const { role, content, tool_calls: calls, ...rest } = objectOf(choice['message']);
+  // With the first part of the reply, whatever that says: they are of all its tokens.
+  let logprobs = choice['logprobs'] ?? null;
+  const said = (delta: JsonObject, more: JsonObject = {}): JsonObject => {
+    const told = logprobs === null ? more : { ...more, logprobs };
+    logprobs = null;
+    return part(delta, told);
+  };
   yield part({ role: role ?? 'assistant' });
-  for (const [key, value] of Object.entries(rest)) if (value !== null) yield part({ [key]: value });
-  const logprobs = choice['logprobs'] ?? null;
-  if (content !== undefined && content !== null) yield part({ content }, { logprobs });
+  for (const [key, value] of Object.entries(rest)) if (value !== null) yield said({ [key]: value });
+  if (content !== undefined && content !== null) yield said({ content });
   for (const [at, call] of arrayOf(calls).entries()) {
-    yield part({ tool_calls: [{ index: at, ...objectOf(call) } as JsonValue] });
+    yield said({ tool_calls: [{ index: at, ...objectOf(call) } as JsonValue] });
   }
-  yield part({}, { finish_reason: choice['finish_reason'] ?? null });
+  yield said({}, { finish_reason: choice['finish_reason'] ?? null });
 }

@@ -1,7 +1,14 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { isObject, type JsonObject, objectOf } from './json.ts';
 import { parseReply, unreadLogprobs } from './reply-logprobs.ts';
 import { addLogprobs, noTokens, sampledOf } from './tokens.ts';
+
+/** Far more than all else. */
+const PADDING = 4 * 1024 * 1024;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const entry = (token: string, logprob: unknown): object => ({
   token,
@@ -71,6 +78,19 @@ describe('logprobs of a reply', () => {
     const read = parse(JSON.stringify(value));
     expect(logprobsOf(read)).to.deep.equal([-1]);
     expect(read).to.deep.equal(value);
+  });
+
+  it('keep nothing of the reply beside them', () => {
+    const held = (): number => {
+      for (let i = 0; i < 3; i++) collect();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const text = Buffer.from(JSON.stringify({ ...reply([-1, -2]), padding: 'x'.repeat(PADDING) }));
+    const before = held();
+    const kept = Array.from({ length: 16 }, () => choicesOf(objectOf(parseReply(text)))[0]);
+    expect(held() - before).to.be.below(PADDING);
+    expect(kept).to.have.length(16);
   });
 
   it('can be taken away', () => {

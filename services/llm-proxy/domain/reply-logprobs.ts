@@ -35,7 +35,7 @@ export function parseReply(bytes: Buffer): JsonValue | undefined {
   const text = bytes.includes(OPENING) ? bytes.toString('latin1') : '';
   const all = entriesIn(text);
   const value = all && parseLenient(withoutEntries(bytes, all));
-  if (all !== undefined && isObject(value) && restored(value, all, text)) return value;
+  if (all !== undefined && isObject(value) && restored(value, all, bytes)) return value;
   return parseLenient(bytes.toString('utf8'));
 }
 
@@ -62,14 +62,16 @@ function withoutEntries(bytes: Buffer, all: readonly Entries[]): string {
 }
 
 /** Whether all entries have found their choice. */
-function restored(reply: JsonObject, all: readonly Entries[], text: string): boolean {
+function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer): boolean {
   let found = 0;
   for (const choice of arrayOf(reply['choices']).map(objectOf)) {
     const { content, ...others } = objectOf(choice['logprobs']);
     const entries = typeof content === 'number' ? all[-1 - content] : undefined;
     if (entries === undefined) continue;
     const { logprobs, open, close } = entries;
-    choice['logprobs'] = unread({ logprobs, text: text.slice(open, close + 1) }, others);
+    // A string of its own: a part of the reply's text would keep all of that.
+    const text = bytes.toString('latin1', open, close + 1);
+    choice['logprobs'] = unread({ logprobs, text }, others);
     found++;
   }
   return found === all.length;

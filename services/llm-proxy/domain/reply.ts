@@ -19,6 +19,12 @@ export class ReplyAssembler {
     return { ...this.#message, tool_calls: [...this.#calls.values()] };
   }
 
+  /** A copy of what there is until now, its calls with the index by which further deltas name them. */
+  get soFar(): JsonObject {
+    const calls = [...this.#calls].map(([index, call]) => ({ index, ...call }));
+    return structuredClone({ ...this.#message, ...(calls.length > 0 && { tool_calls: calls }) });
+  }
+
   #addCall(delta: JsonObject): void {
     const index = countOf(delta['index']);
     const call = this.#calls.get(index) ?? {};

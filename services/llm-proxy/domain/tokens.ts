@@ -21,6 +21,8 @@ export interface Sampled {
   ids: number[] | Int32Array | undefined;
   /** As told so far; a hole is NaN. */
   logprobs: number[];
+  /** Its routed experts, int32[rows, layers, top_k]; unset: the engine told none. */
+  experts?: Uint8Array;
 }
 
 /** A prompt that goes on from a recorded call: all ids of that, then `tail`. */
@@ -28,6 +30,8 @@ export interface Continuation {
   /** Index of the call. */
   readonly behind: number;
   readonly tail: Int32Array;
+  /** Rows of routed experts that are known of the prompt: the engine need not tell them again. */
+  readonly expertRows: number;
 }
 
 export interface Tokens {
@@ -35,6 +39,8 @@ export interface Tokens {
   promptIds: Int32Array | undefined;
   /** What it was given, which it need not tell then; unset: the engine made the prompt of the messages. */
   given: Continuation | undefined;
+  /** Place from which on the engine was asked for its routed experts; unset: it was not. */
+  expertsFrom: number | undefined;
   /** By the index of the choice. */
   readonly choices: Sampled[];
   /** The engine's word for its weights, empty where it has none. */
@@ -46,6 +52,7 @@ export interface Tokens {
 export const noTokens = (): Tokens => ({
   promptIds: undefined,
   given: undefined,
+  expertsFrom: undefined,
   choices: [],
   weightVersion: '',
   spans: [],

@@ -11,6 +11,8 @@ export interface EngineAdapter {
   readonly features: EngineFeatures;
   /** Fields of a chat request that make the engine return the ids that it was given and those that it sampled. */
   readonly fields: (stream: boolean) => JsonObject;
+  /** Those that make it return its routed experts as well, from this id on; unset: it cannot. */
+  readonly expertFields?: (from: number) => JsonObject;
   /** Collect from a whole reply. */
   readonly readReply: (reply: JsonObject, into: Tokens) => void;
   /** Collect from one chunk of a stream. */

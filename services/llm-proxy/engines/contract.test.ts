@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { type RawAnswer, RawEngine, sse } from '../../../test/support/raw-engine.ts';
 import { PolarError } from '../../common/errors.ts';
+import { ENGINE_FAILURES_MAX, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { idColumn, logprobColumn, sampledOf } from '../domain/tokens.ts';
@@ -54,6 +55,14 @@ describe('contract breaches of engines', () => {
   const page = '<html><head><title>502 Bad Gateway</title></head><body>NaN</body></html>';
   const choice = { index: 0, message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop' };
   const logprobs = (...values: unknown[]) => ({ content: values.map((logprob) => ({ logprob })) });
+
+  it('is not down for a reply that is too large', async () => {
+    const call = callTo('sglang', false, { body: ' '.repeat(ENGINE_REPLY_BYTES_MAX + 1) });
+    const { health } = call.engine;
+    for (let i = 1; i < ENGINE_FAILURES_MAX; i++) health.failed();
+    expect(await failure(call.whole(never))).to.equal('ENGINE_ERROR');
+    expect(health.up).to.equal(true);
+  });
 
   const WHOLE: [string, RawAnswer, string][] = [
     ['an HTML page with 200', { type: 'text/html', body: page }, 'ENGINE_ERROR'],

@@ -6,6 +6,7 @@ import { engineText } from '../domain/engine-text.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { BodySource } from '../domain/known-body.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
+import { askExperts } from './ask-experts.ts';
 import type { Engine } from './engine.ts';
 import type { Taker } from './taker.ts';
 
@@ -29,7 +30,7 @@ export interface EngineCall {
   readonly engine: Engine;
   /** Model as called. */
   readonly model: string;
-  /** The request as the engine gets it. */
+  /** The request as the engine gets it, but for what is asked of its routed experts. */
   readonly sent: JsonObject;
   /** Filled while `whole` or `stream` run. */
   readonly tokens: Tokens;
@@ -62,7 +63,7 @@ export class TextCall implements EngineCall {
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
     const { engine, tokens } = this;
-    const reply = await engine.whole(engineText(this.sent, this.#source), signal);
+    const reply = await engine.whole(this.#body(), signal);
     engine.adapter.readReply(reply, tokens);
     const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
     await engine.adapter.completeReply?.(reply, tokens, ask);
@@ -71,7 +72,11 @@ export class TextCall implements EngineCall {
 
   async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     const { engine, tokens } = this;
-    await engine.stream(engineText(this.sent, this.#source), readFirst(engine, tokens, to), signal);
+    await engine.stream(this.#body(), readFirst(engine, tokens, to), signal);
+  }
+
+  #body(): Buffer[] {
+    return engineText(askExperts(this.engine, this.sent, this.tokens), this.#source);
   }
 }
 

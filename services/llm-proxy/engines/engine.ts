@@ -7,10 +7,12 @@ import { type EngineLoad, loadIn } from '../domain/engine-load.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
 import { parseLenient } from '../domain/lenient-json.ts';
 import { parseReply } from '../domain/reply-logprobs.ts';
+import type { ExpertShape } from '../domain/routed-experts.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
 import type { ApiKey } from './api-key.ts';
+import { EXPERTS_REPLY_BYTES_MAX } from './ask-experts.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
 import { type Answer, EngineConnection, readWhole, tooLarge, unavailable } from './http.ts';
@@ -41,14 +43,19 @@ export interface Probe {
 
 export class Engine implements Disposable {
   readonly adapter: EngineAdapter;
+  /** Set where it is asked for its routed experts. */
+  readonly experts: ExpertShape | undefined;
   readonly health = new Health();
   readonly #connection: EngineConnection;
   readonly #key: ApiKey | undefined;
   readonly #modelServed: string;
+  readonly #replyBytesMax: number;
   #modelFound: string | undefined;
 
-  constructor(url: string, { kind, model, key }: EngineSpec) {
+  constructor(url: string, { kind, model, key, experts }: EngineSpec) {
     this.adapter = ADAPTERS[kind];
+    this.experts = experts;
+    this.#replyBytesMax = experts === undefined ? ENGINE_REPLY_BYTES_MAX : EXPERTS_REPLY_BYTES_MAX;
     this.#connection = new EngineConnection(url, key);
     this.#key = key;
     this.#modelServed = model;
@@ -179,9 +186,11 @@ export class Engine implements Disposable {
 
   async #whole<T>(answer: Answer, signal: AbortSignal, read: (bytes: Buffer) => T): Promise<T> {
     try {
-      return await readWhole(answer, this.name, signal, read);
+      return await readWhole(answer, this.name, signal, read, this.#replyBytesMax);
     } catch (error) {
-      if (!signal.aborted) this.health.failed();
+      // It does answer where that is too large.
+      const isLarge = error instanceof PolarError && error.reason === 'ENGINE_ERROR';
+      if (!signal.aborted && !isLarge) this.health.failed();
       throw error;
     }
   }
@@ -208,7 +217,7 @@ export class Engine implements Disposable {
     let done = false;
     const take = (bytes: Buffer): void => {
       sizeBytes += bytes.length;
-      if (sizeBytes > ENGINE_REPLY_BYTES_MAX) throw tooLarge();
+      if (sizeBytes > this.#replyBytesMax) throw tooLarge(this.#replyBytesMax);
       for (const data of decoder.push(bytes)) {
         if (done) return;
         done = data === DONE;

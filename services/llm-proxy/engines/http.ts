@@ -77,22 +77,23 @@ export const unavailable = (name: string, error: unknown): PolarError =>
 
 /**
  * Reads the body when it is all there; its memory is used again once `read` has returned. Throws ENGINE_ERROR above
- * ENGINE_REPLY_BYTES_MAX, ENGINE_UNAVAILABLE when it is cut.
+ * `bytesMax`, ENGINE_UNAVAILABLE when it is cut.
  */
 export async function readWhole<T>(
   answer: Answer,
   name: string,
   signal: AbortSignal,
   read: (body: Buffer) => T,
+  bytesMax = ENGINE_REPLY_BYTES_MAX,
 ): Promise<T> {
   try {
-    return await answer.whole(ENGINE_REPLY_BYTES_MAX, read);
+    return await answer.whole(bytesMax, read);
   } catch (error) {
     answer.close();
-    if (error instanceof RangeError) throw tooLarge();
+    if (error instanceof RangeError) throw tooLarge(bytesMax);
     throw signal.aborted ? signal.reason : unavailable(name, error);
   }
 }
 
-export const tooLarge = (): PolarError =>
-  new PolarError('ENGINE_ERROR', `the engine's reply is above ${ENGINE_REPLY_BYTES_MAX} bytes`);
+export const tooLarge = (bytesMax: number): PolarError =>
+  new PolarError('ENGINE_ERROR', `the engine's reply is above ${bytesMax} bytes`);

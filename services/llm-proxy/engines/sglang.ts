@@ -1,10 +1,19 @@
 // SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
-import { arrayOf, countOf, idsOf, type JsonObject, type JsonValue, objectOf } from '../domain/json.ts';
+import {
+  arrayOf,
+  countOf,
+  idsOf,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  textOf,
+} from '../domain/json.ts';
 import { logprobOf } from '../domain/logprob.ts';
 import {
   addLogprobs,
   addSampled,
+  type Sampled,
   sampledOf,
   type Tokens,
   weightSpansOf,
@@ -20,6 +29,10 @@ export const sglang: EngineAdapter = {
     stream
       ? { logprobs: true, return_input_ids_in_sglext: true, return_output_ids_in_sglext: true }
       : { logprobs: true, return_prompt_token_ids: true, return_token_ids: true, return_meta_info: true },
+  expertFields: (from) => ({
+    return_routed_experts: true,
+    ...(from > 0 && { routed_experts_start_len: from }),
+  }),
   readReply,
   readChunk,
   advice:
@@ -41,6 +54,7 @@ function readChoice(choice: JsonObject, into: Tokens): void {
   if (prompt !== undefined) into.promptIds ??= prompt;
   const sampled = sampledOf(into, countOf(choice['index']));
   const meta = objectOf(choice['meta_info']);
+  tellExperts(sampled, meta);
   const pairs = arrayOf(meta['output_token_logprobs']);
   const told = idsOf(choice['response_token_ids']) ?? idsOf(choice['token_ids']);
   const ids = told ?? (isWhole(meta, pairs) ? idsOf(pairs.map(idIn)) : undefined);
@@ -58,14 +72,25 @@ function readChunk(chunk: JsonObject, into: Tokens): void {
   const ext = objectOf(chunk['sglext']);
   const prompt = idsOf(ext['input_ids']);
   if (prompt !== undefined) into.promptIds = prompt;
-  for (const [index, column] of arrayOf(ext['output_ids']).entries()) {
+  const columns = arrayOf(ext['output_ids']);
+  for (const [index, column] of columns.entries()) {
     const ids = idsOf(column);
     if (ids !== undefined) addSampled(sampledOf(into, index), ids);
   }
+  // Of several choices a stream tells those of one, and not of which.
+  if (columns.length === 1) tellExperts(sampledOf(into, 0), ext);
   for (const choice of arrayOf(chunk['choices']).map(objectOf)) {
     addLogprobs(sampledOf(into, countOf(choice['index'])), choice);
   }
   into.weightVersion = weightVersionOf(chunk['metadata']) ?? into.weightVersion;
+}
+
+/** They are most of the reply, and nobody else's business: it is not kept with them. */
+function tellExperts(sampled: Sampled, told: JsonObject): void {
+  const experts = textOf(told['routed_experts']);
+  if (experts === undefined) return;
+  sampled.experts = Buffer.from(experts, 'base64');
+  delete told['routed_experts'];
 }
 
 /** Whether there is a pair for each id. */

@@ -1,5 +1,6 @@
 // What the topology says of the engines of one model.
 import type { EngineKind } from '../domain/engine-features.ts';
+import type { ExpertShape } from '../domain/routed-experts.ts';
 import type { ApiKey } from './api-key.ts';
 
 export interface EngineSpec {
@@ -9,6 +10,8 @@ export interface EngineSpec {
   readonly key: ApiKey | undefined;
   /** Calls of this proxy at one engine. */
   readonly callsMax: number;
+  /** Of its model; set where it is to tell its routed experts. */
+  readonly experts?: ExpertShape | undefined;
 }
 
 export interface PoolSpec extends EngineSpec {

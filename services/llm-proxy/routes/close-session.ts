@@ -4,7 +4,7 @@ import type {
   CloseSessionRequest,
   ProxyService,
 } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
-import { withTimeout } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { type FieldFault, PolarError } from '../../common/errors.ts';
 import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
@@ -18,7 +18,8 @@ export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof Prox
       check(request);
       const key = { sessionId: request.sessionId, attempt: request.attempt };
       try {
-        const closed = await ctx.attempts.close(key, withTimeout(RPC_TIMEOUT_MS, signal));
+        using deadline = new Deadline(RPC_TIMEOUT_MS, signal);
+        const closed = await ctx.attempts.close(key, deadline.signal);
         sessionClosed(ctx.log, key, closed);
         endSession(ctx.engines, ctx.log, key);
         const { calls, firstSeq, lastSeq, lastFailure } = closed;

@@ -119,6 +119,7 @@ function goesOnFrom(template: Template, all: Rendering, head: readonly JsonObjec
     ids: { length: ids.length, from: (place) => ids.subarray(place), extend: () => false },
     lastId: ids.at(-1),
     ended,
+    expertRows: 0,
     sampledAt: (place) => place >= prompt.length,
     root: { messages: head.length - 1, ids: () => prompt },
   };

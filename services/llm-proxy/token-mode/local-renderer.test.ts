@@ -108,6 +108,7 @@ describe('the local renderer', () => {
         ids: { length: ids.length, from: (place) => ids.subarray(place), extend: () => false },
         lastId: ids.at(-1),
         ended: true,
+        expertRows: 0,
         sampledAt: () => false,
         root: { messages: count - 1, ids: () => prompt },
       };

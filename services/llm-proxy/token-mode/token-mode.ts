@@ -87,13 +87,13 @@ export class TokenMode {
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
     const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
     if (typeof tail === 'string') return tail;
-    const { index, ids, sampledAt } = goesOn;
+    const { index, ids, expertRows, sampledAt } = goesOn;
     if (isAudited(call.callId, this.#settings.audit_share)) {
       const sent = { ids: joined(ids.from(0), tail), tailLength: tail.length, sampledAt };
       this.#audit.add({ render: renderer.render, rendering, sent });
     }
     const pieces = this.#texts.of(call.session, goesOn, tail);
-    return { behind: index, tail, length: ids.length + tail.length, text: pieces };
+    return { behind: index, tail, expertRows, length: ids.length + tail.length, text: pieces };
   }
 
   /** A renderer that fails never fails a call: the engine can template what it is asked. */

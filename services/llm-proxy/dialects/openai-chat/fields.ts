@@ -67,7 +67,15 @@ export const FIELDS: Rules = {
   },
   audio: { support: 'refused', how: 'replies in audio are not offered' },
   web_search_options: { support: 'refused', how: 'web search runs at the provider and is not offered' },
-  ...engineOnly('input_ids', 'input_embeds', 'prompt_logprobs', 'logprob_start_len', 'echo', 'rid'),
+  ...engineOnly(
+    'input_ids',
+    'input_embeds',
+    'prompt_logprobs',
+    'logprob_start_len',
+    'routed_experts_start_len',
+    'echo',
+    'rid',
+  ),
 };
 
 /** Fields that would change what an engine takes for the prompt or what it returns beside the reply. */

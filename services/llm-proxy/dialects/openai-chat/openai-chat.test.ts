@@ -33,6 +33,7 @@ describe('openai-chat request', () => {
     const asked = read({
       messages,
       input_ids: [1],
+      routed_experts_start_len: 9,
       return_anything: 1,
       prompt_logprobs: 1,
       echo: true,

@@ -37,6 +37,7 @@ export function readChatRequest(body: JsonObject): Asked {
     model: textOf(body['model']),
     stream: body['stream'] === true,
     n: typeof n === 'number' ? n : 1,
+    showsLogprobs: wants.logprobs,
     writer: (shown) => chatWriter(wants, shown),
   };
 }

@@ -1,5 +1,6 @@
 // SGLang: `input_ids` in the place of the chat template; it streams, and parses calls and thinking, as in text mode.
 import type { JsonObject } from '../../domain/json.ts';
+import { askExperts } from '../../engines/ask-experts.ts';
 import { readFirst } from '../../engines/engine-call.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
@@ -18,9 +19,10 @@ export const sglang: TokenWay = {
   },
 };
 
-function bodyOf({ sent, prompt }: TokenRequest): readonly Buffer[] {
+function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer[] {
   // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
   const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
-  const body: JsonObject = { ...rest, messages: [{ role: 'user', content: '' }] };
+  const asked = askExperts(engine, rest, tokens, prompt);
+  const body: JsonObject = { ...asked, messages: [{ role: 'user', content: '' }] };
   return withIds('input_ids', prompt, body);
 }
