@@ -1,12 +1,15 @@
-// Builds stored calls again, without a mesh: what `polar rebuild` runs.
+// Builds recorded calls again, those of a file or those that a mesh has stored: what `polar rebuild` runs.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import process from 'node:process';
+import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { parse } from 'yaml';
-import { asPolarError, PolarError } from '../common/errors.ts';
+import { asPolarError, PolarError, type Reason } from '../common/errors.ts';
+import { callsOfMesh, type StoredSessions } from './rebuild/mesh-calls.ts';
+import { type CallsSource, callsOfFile } from './rebuild/read-calls.ts';
 import { rebuild } from './rebuild/rebuild.ts';
 import { type Builder, builderOf, fromPlugin } from './strategies/build-with.ts';
 
@@ -17,8 +20,9 @@ const { values } = parseArgs({
     builder: { type: 'string', default: 'prefix_merging' },
     'builder-config': { type: 'string', default: '{}' },
     'plugin-timeout': { type: 'string', default: '30' },
-    calls: { type: 'string', default: '' },
-    traces: { type: 'string', default: '' },
+    // Absent: standard input says which sessions are asked for, and where (StoredSessions).
+    calls: { type: 'string' },
+    traces: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -31,6 +35,13 @@ async function builder(): Promise<Builder> {
   if (!/\.(js|mjs|ts)$/.test(name)) return await builderOf(name, config, { plugin_timeout_seconds });
   const url = name.startsWith('file:') ? name : pathToFileURL(resolve(name)).href;
   return fromPlugin(name, url, config, plugin_timeout_seconds);
+}
+
+async function source(tell: (text: string) => void): Promise<CallsSource> {
+  const { calls } = values;
+  if (calls === undefined)
+    return callsOfMesh(JSON.parse(await text(process.stdin)) as StoredSessions, stop.signal);
+  return callsOfFile(calls, (share) => tell(`read ${Math.floor(share * 100)} %`), stop.signal);
 }
 
 /** JSON, or the path of a JSON or YAML file. */
@@ -57,13 +68,20 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => stop.abort(new PolarError('CANCELLED', `ended by ${signal}`)));
 }
 try {
-  const { calls, traces, json } = values;
-  const options = { builder: await builder(), calls, traces, onProgress: progress() };
+  const { traces, json } = values;
+  const onProgress = progress();
+  const options = { builder: await builder(), source: await source(onProgress), traces, onProgress };
   const report = await rebuild(options, stop.signal);
   process.stdout.write(`${json ? JSON.stringify(report.toJson()) : report.toText()}\n`);
   process.exitCode = report.whole ? 0 : 1;
 } catch (error) {
   const { reason, message } = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
   process.stderr.write(`polar: ${reason}: ${message}\n`);
-  process.exitCode = ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
+  process.exitCode = exitCodeOf(reason);
+}
+
+/** As of every command of `polar`. */
+function exitCodeOf(reason: Reason): number {
+  if (reason === 'NODE_LOST') return 3;
+  return ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
 }

@@ -12,14 +12,26 @@ export interface AheadParts {
 
 export interface Ahead {
   /**
-   * The first batch behind `after`, once it is there; until then it is being looked for. What is up to `after` is let
-   * go. Throws what ended the search.
+   * The batches behind `after` that are there, up to the first one that is not; the next ones are being looked for. What
+   * is up to `after` is let go. Throws what ended the search for the first.
    */
-  ready(after: number): Resolved | undefined;
-  /** The first batch behind `after`, if it is there and lies behind what `ready` was asked for. */
-  peek(after: number): Resolved | undefined;
-  /** A batch that was sent before; undefined where it was removed from the stream. */
-  at(batchId: number): Promise<Resolved | undefined>;
+  ready(after: number): Resolved[];
+  /** These are let go: their memory may end. */
+  take(batchIds: ReadonlySet<number>): void;
+}
+
+/** A batch that is there, or is being fetched. */
+export interface Held {
+  /** Of what it holds or fetches; 0 while it waits for room. */
+  sizeBytes: number;
+  isDone: boolean;
+}
+
+/** Whether a batch may be fetched beside those before it: in their order, and the first one always. */
+export function hasRoom(before: readonly Held[], sizeBytes: number): boolean {
+  if (!before.every((one) => one.sizeBytes > 0 || one.isDone)) return false;
+  const held = before.reduce((sum, one) => sum + one.sizeBytes, 0);
+  return held === 0 || held + sizeBytes <= AHEAD_BYTES_MAX;
 }
 
 /** `persist` repeats what fails because NATS is away; `wake` is called when a batch is ready. Empty task: all. */
@@ -51,12 +63,11 @@ export function openAhead(
         window = new Window(source, after, signal);
       }
       window.release(after);
-      return window.first(after);
+      return window.ready();
     },
-    peek: (after) => window?.first(after),
-    async at(batchId) {
-      const stored = await persist(() => trajectories.at(batchId, signal));
-      return stored && (await persist(() => batches.resolve(stored, signal)));
+    take(batchIds) {
+      const last = Math.max(...batchIds);
+      if (window?.covers(last)) window.release(last);
     },
   };
 }
@@ -71,10 +82,8 @@ interface Source {
   readonly wake: () => void;
 }
 
-interface Entry {
+interface Entry extends Held {
   readonly batchId: number;
-  /** Of what it holds or fetches; 0 while it waits for room. */
-  sizeBytes: number;
   found?: Resolved;
   error?: unknown;
 }
@@ -112,11 +121,15 @@ class Window {
     this.#from = after;
   }
 
-  first(after: number): Resolved | undefined {
-    const entry = this.#entries.find(({ batchId }) => batchId > after);
-    const error = entry === undefined ? this.#error : entry.error;
-    if (error !== undefined) throw error;
-    return entry?.found;
+  ready(): Resolved[] {
+    const all: Resolved[] = [];
+    for (const { found, error } of this.#entries) {
+      if (error !== undefined && all.length === 0) throw error;
+      if (found === undefined) return all;
+      all.push(found);
+    }
+    if (all.length === 0 && this.#error !== undefined) throw this.#error;
+    return all;
   }
 
   close(): void {
@@ -127,7 +140,7 @@ class Window {
     for (let last = after; ; ) {
       const stored = await this.#source.next(last, this.#signal);
       last = stored.batchId;
-      const entry: Entry = { batchId: last, sizeBytes: 0 };
+      const entry: Entry = { batchId: last, sizeBytes: 0, isDone: false };
       this.#entries.push(entry);
       void this.#resolve(entry, stored);
       await this.#until(() => this.#entries.length < AHEAD_BATCHES_MAX);
@@ -144,18 +157,14 @@ class Window {
     } catch (error) {
       entry.error = error;
     }
+    entry.isDone = true;
     this.#source.wake();
   }
 
-  /** In their order; the first one always has room. */
   async #room(entry: Entry, sizeBytes: number): Promise<void> {
     if (entry.sizeBytes > 0) return; // Tried again after NATS was away.
-    await this.#until(() => {
-      const before = this.#entries.slice(0, Math.max(0, this.#entries.indexOf(entry)));
-      const isNext = before.every((one) => one.sizeBytes > 0 || one.found !== undefined);
-      const held = before.reduce((sum, one) => sum + one.sizeBytes, 0);
-      return isNext && (held === 0 || held + sizeBytes <= AHEAD_BYTES_MAX);
-    });
+    const before = (): Entry[] => this.#entries.slice(0, Math.max(0, this.#entries.indexOf(entry)));
+    await this.#until(() => hasRoom(before(), sizeBytes));
     entry.sizeBytes = Math.max(1, sizeBytes);
     this.#changed.wake();
   }

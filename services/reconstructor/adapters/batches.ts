@@ -1,17 +1,13 @@
 // Groups to batches: fetches the trajectories that a group names.
-import { fromBinary } from '@bufbuild/protobuf';
 import type { GroupReady, SessionResult } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import {
-  type Trajectory,
-  type TrajectoryBatch,
-  TrajectorySchema,
-} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { PolarError } from '../../common/errors.ts';
+import type { Trajectory, TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { BATCH_BYTES_MAX } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
-import { batchOf, checkSize, lostGroup, trajectoryOf, withoutTrajectory } from '../domain/batch.ts';
-import { moveTraces, storedTrajectory, tokensOf } from '../domain/stored.ts';
+import { batchOf, lostGroup, withoutTrajectory } from '../domain/batch.ts';
+import { tokensOf } from '../domain/stored.ts';
 import { trajectoryLost } from '../events.ts';
+import { GroupTrajectories, lost } from './group-trajectories.ts';
 import type { StoredGroup } from './trajectory-log.ts';
 
 /** A group with its trajectories, whose traces are as they are stored. */
@@ -22,6 +18,8 @@ export interface Resolved {
   readonly sizeBytes: number;
   /** Token ids in its traces. */
   readonly tokens: number;
+  /** What was read for it, and holds its traces: it ends with the batch. */
+  readonly memory: readonly Uint8Array[];
 }
 
 /** Resolves when so many bytes of trajectories may be fetched. */
@@ -34,36 +32,11 @@ export interface Batches {
   trajectory(group: GroupReady, result: SessionResult, signal: AbortSignal): Promise<Trajectory>;
 }
 
-export function createBatches(blobs: BlobStore, log: Logger): Batches {
-  const read = async (
-    { trajectory, sessionId }: SessionResult,
-    decode: (bytes: Uint8Array) => Trajectory,
-    signal: AbortSignal,
-  ): Promise<Trajectory | undefined> => {
-    const bytes = trajectory && (await blobs.get(trajectory, signal));
-    try {
-      return bytes && decode(bytes);
-    } catch (error) {
-      const message = `the trajectory of ${sessionId} cannot be read`;
-      throw new PolarError('RECORDS_INVALID', message, { cause: error });
-    }
-  };
-  const orFailure = async (group: GroupReady, result: SessionResult, signal: AbortSignal) => {
-    try {
-      const stored = await read(result, storedTrajectory, signal);
-      const trajectory = trajectoryOf(group, result, stored);
-      return stored === undefined ? trajectory : moveTraces(stored, trajectory);
-    } catch (error) {
-      trajectoryLost(log, result.sessionId, lost(error, signal));
-      return withoutTrajectory(group, result, error);
-    }
-  };
-
+/** `bytesMax` is what a batch may have. */
+export function createBatches(blobs: BlobStore, log: Logger, bytesMax = BATCH_BYTES_MAX): Batches {
+  const of = new GroupTrajectories(blobs, log, bytesMax);
   return {
-    async trajectory(group, result, signal) {
-      const built = await read(result, (bytes) => fromBinary(TrajectorySchema, bytes), signal);
-      return trajectoryOf(group, result, built);
-    },
+    trajectory: (group, result, signal) => of.one(group, result, signal),
     async resolve(stored, signal, room) {
       const { batchId, subject } = stored;
       let group: GroupReady;
@@ -71,26 +44,18 @@ export function createBatches(blobs: BlobStore, log: Logger): Batches {
         group = await stored.read(signal);
       } catch (error) {
         trajectoryLost(log, subject, lost(error, signal));
-        return { batchId, batch: lostGroup(batchId, subject, error), sizeBytes: 0, tokens: 0 };
+        return { batchId, batch: lostGroup(batchId, subject, error), sizeBytes: 0, tokens: 0, memory: [] };
       }
       try {
-        const sizeBytes = checkSize(group);
-        await room?.(sizeBytes);
-        const all = await Promise.all(group.sessions.map((result) => orFailure(group, result, signal)));
-        const tokens = all.reduce((sum, one) => sum + tokensOf(one), 0);
-        return { batchId, batch: batchOf(batchId, group, all), sizeBytes, tokens };
+        await room?.(of.roomFor(group));
+        const { trajectories, sizeBytes, memory } = await of.all(group, signal);
+        const tokens = trajectories.reduce((sum, one) => sum + tokensOf(one), 0);
+        return { batchId, batch: batchOf(batchId, group, trajectories), sizeBytes, tokens, memory };
       } catch (error) {
         trajectoryLost(log, subject, lost(error, signal));
         const none = group.sessions.map((result) => withoutTrajectory(group, result, error));
-        return { batchId, batch: batchOf(batchId, group, none), sizeBytes: 0, tokens: 0 };
+        return { batchId, batch: batchOf(batchId, group, none), sizeBytes: 0, tokens: 0, memory: [] };
       }
     },
   };
-}
-
-/** What is gone for good; anything else is thrown on, to be tried again. */
-function lost(error: unknown, signal: AbortSignal): PolarError {
-  signal.throwIfAborted();
-  if (error instanceof PolarError && !error.retryable) return error;
-  throw error;
 }

@@ -5,7 +5,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type Cursor, CursorSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { PUBLISH_ACK_MS, STREAM_READ_MS } from '../../common/limits.ts';
+import { STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
 import { BUCKETS } from '../../common/nats/streams.ts';
@@ -180,11 +180,8 @@ export class Cursors implements Disposable {
     const bytes = toBinary(CursorSchema, cursor);
     return await withRetry('write cursor', this.#closed.signal, async () => {
       try {
-        const { seq } = await this.#bus.js.publish(keyOf(name), bytes, {
-          timeout: PUBLISH_ACK_MS,
-          expect: { lastSubjectSequence: before.revision },
-        });
-        return seq;
+        const expected = { 'Nats-Expected-Last-Subject-Sequence': `${before.revision}` };
+        return (await this.#bus.acks.store(keyOf(name), bytes, expected)).seq;
       } catch (error) {
         if (jetstreamCode(error) === WRONG_LAST_SEQUENCE) return undefined;
         throw error;

@@ -15,8 +15,9 @@ import { acked } from '../domain/cursor.ts';
 import { memberOf, type StreamRef } from '../domain/members.ts';
 import { type Offer, offerOf } from '../domain/offer.ts';
 import { batchDropped, batchRemoved, streamInterrupted } from '../events.ts';
-import { type Ahead, openAhead } from './ahead.ts';
-import type { Batches, Resolved } from './batches.ts';
+import { Again } from './again.ts';
+import { openAhead } from './ahead.ts';
+import type { Batches, Resolved, Room } from './batches.ts';
 import type { Cursors } from './cursors.ts';
 import type { PolicyVersion } from './policy-version.ts';
 import type { TrajectoryLog } from './trajectory-log.ts';
@@ -46,6 +47,8 @@ export interface StreamParts {
 /** What one message holds. */
 export interface Parcel {
   readonly batches: readonly TrajectoryBatch[];
+  /** What their traces lie in, and nothing else does. */
+  readonly memory: readonly Uint8Array[];
   readonly seeks: bigint;
 }
 
@@ -61,22 +64,29 @@ export async function* deliver(
 ): AsyncGenerator<Parcel, void> {
   const persist = persistently(parts.log, signal);
   const changed = parts.cursors.changed(request.consumer);
-  const ahead = openAhead(parts, request.taskId, signal, persist, () => changed.wake());
-  const work = { parts, request, stream, signal, ahead, persist };
-  let again: Resolved | undefined;
+  const wake = (): void => changed.wake();
+  const ahead = openAhead(parts, request.taskId, signal, persist, wake);
+  const work = { parts, request, stream, signal, persist };
+  const again = new Again((batchId, room) => sentBefore(work, batchId, room), signal, wake);
+  /** What comes next, as far as it is there; what comes behind it is being fetched. */
+  const ready = (cursor: Cursor): Resolved[] => {
+    const ids = againIds(cursor, Date.now());
+    const before = again.ready(ids.map(Number));
+    return ids.length > 0 ? before : ahead.ready(Number(cursor.sent));
+  };
   for (;;) {
     const { count } = changed;
     const cursor = presentCursor(parts, request.consumer);
     memberOf(cursor, stream);
-    again = await nextAgain(work, cursor, again);
-    const first = again ?? ahead.ready(Number(cursor.sent));
-    const candidates = first === undefined ? [] : again === undefined ? packed(work, first) : [first];
-    const { batches, isWaiting } = await admitted(work, cursor.seeks, candidates);
+    const candidates = packed(request, ready(cursor));
+    const { batches, isWaiting } = await admitted(work, cursor, candidates);
     if (batches.length > 0) {
-      again = undefined;
+      const sent = new Set(batches.map((batch) => Number(batch.batchId)));
+      for (const from of [again, ahead]) from.take(sent);
       // What comes next is fetched while this is being sent.
-      ahead.ready(Number(presentCursor(parts, request.consumer).sent));
-      yield { batches, seeks: cursor.seeks };
+      ready(presentCursor(parts, request.consumer));
+      const memory = candidates.flatMap((one) => (sent.has(one.batchId) ? one.memory : []));
+      yield { batches, memory, seeks: cursor.seeks };
     } else if (isWaiting) {
       const now = Date.now();
       const dueMs = (nextDueMs(cursor, now) ?? Number.POSITIVE_INFINITY) - now;
@@ -91,7 +101,6 @@ interface Work {
   readonly request: StreamRequest;
   readonly stream: StreamRef;
   readonly signal: AbortSignal;
-  readonly ahead: Ahead;
   readonly persist: Persist;
 }
 
@@ -104,18 +113,12 @@ function presentCursor({ cursors }: StreamParts, consumer: string): Cursor {
 export const consumerDeleted = (consumer: string): PolarError =>
   new PolarError('NOT_FOUND', `consumer ${consumer} was deleted`);
 
-/** The first batch that is to be sent again; `last` is what this gave before, and may still be it. */
-async function nextAgain(
-  work: Work,
-  cursor: Cursor,
-  last: Resolved | undefined,
-): Promise<Resolved | undefined> {
-  for (const id of againIds(cursor, Date.now())) {
-    if (last?.batchId === Number(id)) return last;
-    const found = await work.ahead.at(Number(id));
-    if (found !== undefined) return found;
-    await work.persist(() => forget(work, id));
-  }
+/** A batch that is to be sent again; undefined where it was removed from the stream, and is forgotten. */
+async function sentBefore(work: Work, batchId: number, room: Room): Promise<Resolved | undefined> {
+  const { parts, signal, persist } = work;
+  const stored = await persist(() => parts.trajectories.at(batchId, signal));
+  if (stored !== undefined) return await persist(() => parts.batches.resolve(stored, signal, room));
+  await persist(() => forget(work, BigInt(batchId)));
   return undefined;
 }
 
@@ -130,37 +133,38 @@ async function forget({ parts, request, signal }: Work, batchId: bigint): Promis
   batchRemoved(parts.log, consumer, Number(batchId));
 }
 
-/** With those behind it that are there already, as far as the request lets them into one message. */
-function packed({ request, ahead }: Work, first: Resolved): Resolved[] {
-  const all = [first];
-  if (request.messageTokens === 0) return all;
-  let tokens = first.tokens;
-  for (let last = first; all.length < MESSAGE_BATCHES_MAX; ) {
-    const next = ahead.peek(last.batchId);
-    if (next === undefined || tokens + next.tokens > request.messageTokens) break;
-    tokens += next.tokens;
-    all.push(next);
-    last = next;
-  }
-  return all;
+/** The first one, and those behind it as far as the request lets them into one message. */
+function packed({ messageTokens }: StreamRequest, ready: readonly Resolved[]): readonly Resolved[] {
+  if (messageTokens === 0) return ready.slice(0, 1);
+  let tokens = 0;
+  const end = ready.findIndex((one, i) => {
+    tokens += one.tokens;
+    return i === MESSAGE_BATCHES_MAX || (i > 0 && tokens > messageTokens);
+  });
+  return end < 0 ? ready : ready.slice(0, end);
 }
 
 /** Judges the candidates, and writes which of them are sent before they are. Waiting: there is none, or no room. */
 async function admitted(
   { parts, request, stream, signal, persist }: Work,
-  seeks: bigint,
+  cursor: Cursor,
   candidates: readonly Resolved[],
 ): Promise<{ readonly batches: TrajectoryBatch[]; readonly isWaiting: boolean }> {
   if (candidates.length === 0) return { batches: [], isWaiting: true };
   const { consumer, credit, filter } = request;
   const policyVersion = parts.policy.current;
   const offers = candidates.map(({ batch }) => offerOf(batch, filter, policyVersion));
+  const admission = (known: Cursor): Admission =>
+    admit(known, stream, cursor.seeks, offers, credit, Date.now());
+  // A stream without credit asks nobody: acknowledgements show here at once, or when its place is looked at.
+  const asKnown = admission(cursor);
+  if (asKnown.full && asKnown.admitted.size === 0) return { batches: [], isWaiting: true };
   const tries: Admission[] = [];
-  const change = (cursor: Cursor | undefined): Cursor => {
-    if (cursor === undefined) throw consumerDeleted(consumer);
-    const admission = admit(cursor, stream, seeks, offers, credit, Date.now());
-    tries.push(admission);
-    return admission.cursor;
+  const change = (known: Cursor | undefined): Cursor => {
+    if (known === undefined) throw consumerDeleted(consumer);
+    const made = admission(known);
+    tries.push(made);
+    return made.cursor;
   };
   await persist(() => parts.cursors.update(consumer, change, signal));
   // The last one is what was written.

@@ -13,6 +13,9 @@ import type { Wakeup } from './wakeup.ts';
 /** What a stream that ends gives the note of it in its cursor; then it shows as connected for a while. */
 const STREAM_CLOSE_MS = 1_000;
 
+/** Why a wait is not needed any more; without a reason each would make an error with a stack. */
+const OVER = 'over';
+
 /** Each yield is a parcel of batches, or undefined for progress only. */
 export type TrajectoryStream = AsyncGenerator<Parcel | undefined, void>;
 
@@ -42,7 +45,7 @@ export class Streams {
     let reason: unknown;
     try {
       // Tells the caller that the stream is open.
-      yield { batches: [], seeks: cursor.seeks };
+      yield { batches: [], memory: [], seeks: cursor.seeks };
       yield* withProgress(deliver(this.#parts, request, stream, ended), policy.changed);
     } catch (error) {
       reason = end.signal.aborted ? end.signal.reason : error;
@@ -110,7 +113,7 @@ async function* withProgress(parcels: AsyncGenerator<Parcel, void>, versions: Wa
     next.catch(() => {});
     const timer = new AbortController();
     const quiet = versions.wait(versions.count, STREAM_PROGRESS_MS, timer.signal);
-    const first = await Promise.race([next, quiet]).finally(() => timer.abort());
+    const first = await Promise.race([next, quiet]).finally(() => timer.abort(OVER));
     if (first === undefined) {
       yield undefined;
       continue;

@@ -61,7 +61,12 @@ describe('admission', () => {
   });
 
   it('sends again what was given back, when its delay is over', () => {
-    const back = nacked(send(both(), a, [candidate(1)]).cursor, [1n], 5000, 'later');
+    const back = nacked(send(both(), a, [candidate(1)]).cursor, {
+      batchIds: [1n],
+      deliveryCounts: [],
+      notBeforeMs: 5000,
+      reason: 'later',
+    });
     expect(againIds(back, 4999)).to.deep.equal([]);
     expect(nextDueMs(back, 4999)).to.equal(5000);
     expect(ids(send(back, a, [candidate(1)], { nowMs: 4999 }))).to.deep.equal([]);

@@ -1,12 +1,11 @@
 // Which batches a stream may send: those that nobody holds and that its credit has room for.
-import { clone, create } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type Cursor,
-  CursorSchema,
   type UnackedBatch,
   UnackedBatchSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { sentEver, unackedOf } from './cursor.ts';
+import { copied, sentEver, unackedOf } from './cursor.ts';
 import { memberOf, type StreamRef } from './members.ts';
 
 /** Batches of one consumer that are not acknowledged, all its streams together; then nothing new is sent. */
@@ -65,7 +64,7 @@ export function admit(
   const { number } = memberOf(cursor, stream);
   const admitted = new Map<bigint, UnackedBatch>();
   if (cursor.seeks !== seeks) return { cursor, admitted, full: false };
-  const next = clone(CursorSchema, cursor);
+  const next = copied(cursor);
   memberOf(next, stream).seenMs = BigInt(nowMs);
   const isFree = freeIn(cursor, nowMs);
   const room = roomOf(next, number, credit);
@@ -112,16 +111,20 @@ function roomOf(cursor: Cursor, number: number, credit: Credit): { take(tokens: 
 function record(
   cursor: Cursor,
   known: UnackedBatch | undefined,
-  candidate: Candidate,
+  { batchId, tokens, droppedReason, droppedSessions }: Candidate,
   member: number,
 ): UnackedBatch {
-  const batch = known ?? first(cursor, candidate.batchId);
-  batch.deliveries++;
-  batch.member = member;
-  batch.notBeforeMs = 0n;
-  batch.tokens = BigInt(candidate.tokens);
-  batch.droppedReason = candidate.droppedReason;
-  batch.droppedSessions = { ...candidate.droppedSessions };
+  const place = known ?? first(cursor, batchId);
+  const batch: UnackedBatch = {
+    ...place,
+    deliveries: place.deliveries + 1,
+    member,
+    notBeforeMs: 0n,
+    tokens: BigInt(tokens),
+    droppedReason,
+    droppedSessions: { ...droppedSessions },
+  };
+  cursor.unacked[cursor.unacked.lastIndexOf(place)] = batch;
   return batch;
 }
 

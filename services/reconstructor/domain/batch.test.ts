@@ -4,8 +4,7 @@ import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type GroupReady, GroupReadySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { TrajectorySchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { BATCH_BYTES_MAX } from '../../common/limits.ts';
-import { checkSize, lostGroup, trajectoryOf, withoutTrajectory } from './batch.ts';
+import { lostGroup, trajectoryOf, withoutTrajectory } from './batch.ts';
 
 const groupOf = (sizeBytes: number): GroupReady =>
   create(GroupReadySchema, {
@@ -46,11 +45,6 @@ describe('batch', () => {
     expect(trajectory.reward).to.equal(undefined);
     expect(trajectory.outcome).to.equal(Outcome.INFRASTRUCTURE_ERROR);
     expect(trajectory.failure).to.include({ reason: 'BLOB_MISSING', infrastructure: true });
-  });
-
-  it('refuses a group above the limit, by name', () => {
-    expect(checkSize(groupOf(BATCH_BYTES_MAX))).to.equal(BATCH_BYTES_MAX);
-    expect(() => checkSize(groupOf(BATCH_BYTES_MAX + 1))).to.throw(PolarError, 'BATCH_BYTES_MAX');
   });
 
   it('names a group whose own message is lost by its subject', () => {

@@ -69,15 +69,16 @@ export function withoutTrajectory(group: GroupReady, result: SessionResult, erro
   return trajectory;
 }
 
-/** Throws BATCH_TOO_LARGE when the trajectories together are above BATCH_BYTES_MAX. Returns their size in bytes. */
-export function checkSize(group: GroupReady): number {
-  const sizeBytes = group.sessions.reduce((sum, one) => sum + Number(one.trajectory?.sizeBytes ?? 0n), 0);
-  if (sizeBytes <= BATCH_BYTES_MAX) return sizeBytes;
-  throw new PolarError(
+/** Bytes of the trajectories of a group as they are stored. */
+export const storedBytes = (group: GroupReady): number =>
+  group.sessions.reduce((sum, one) => sum + Number(one.trajectory?.sizeBytes ?? 0n), 0);
+
+/** A group whose trajectories are above the limit, even without routed experts. */
+export const batchTooLarge = ({ groupId, taskId }: GroupReady, sizeBytes: number): PolarError =>
+  new PolarError(
     'BATCH_TOO_LARGE',
-    `the trajectories of group ${group.groupId} of task ${group.taskId} have ${sizeBytes} bytes, above BATCH_BYTES_MAX (${BATCH_BYTES_MAX}): submit it with fewer samples; each session can be had with GetTrajectory`,
+    `the trajectories of group ${groupId} of task ${taskId} have ${sizeBytes} bytes, above BATCH_BYTES_MAX (${BATCH_BYTES_MAX}): submit it with fewer samples; each session can be had with GetTrajectory`,
   );
-}
 
 /** Task and group of a message of the trajectory stream. */
 export function namesIn(subject: string): { readonly taskId: string; readonly groupId: string } {

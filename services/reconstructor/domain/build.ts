@@ -7,6 +7,7 @@ import { type BuilderPolicies, DEFAULT_POLICIES } from '../../common/specs/strat
 import { byStart, type Call, type MaskedCall, type Masking } from './call.ts';
 import { clip } from './clip.ts';
 import { driftsOf } from './drift.ts';
+import { EXPERT_BYTES_MAX, expertBytesOf } from './experts.ts';
 import { type Branch, branches } from './forest.ts';
 import { withPolicies } from './policies.ts';
 import { traceOf } from './traces.ts';
@@ -49,17 +50,31 @@ export function assemble(
   maxTokens: number | undefined,
 ): Build {
   const { branches: chosen, cut } = clip(cuttings, maxTokens);
-  const traces = chosen.map(traceOf);
+  const large = tooLarge(chosen);
+  const traces = chosen.map((branch) => traceOf(branch, !large.has(branch)));
   const versions = chosen.flat().flatMap(trainedVersions);
   const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
   versions.sort(compare);
   return {
     traces,
-    stats: statsOf(calls, cut, chosen, traces),
+    stats: statsOf(calls, cut, chosen, traces, large),
     drift: driftsOf(calls),
     policyVersionMin: versions[0] ?? 0n,
     policyVersionMax: versions.at(-1) ?? 0n,
   };
+}
+
+/** Branches whose routed experts are left out, as those before them fill what a trajectory may hold of them. */
+function tooLarge(chosen: readonly Branch[]): Set<Branch> {
+  let left = EXPERT_BYTES_MAX;
+  return new Set(
+    chosen.filter((branch) => {
+      const bytes = expertBytesOf(branch);
+      if (bytes > left) return true;
+      left -= bytes;
+      return false;
+    }),
+  );
 }
 
 /** The policy's own: that of a frozen model, trained on all the same, says nothing of how old the policy was. */
@@ -76,6 +91,7 @@ function statsOf(
   cut: ReadonlyMap<MaskedCall, MaskedCall>,
   chosen: readonly Branch[],
   traces: readonly Trace[],
+  withoutExperts: ReadonlySet<Branch>,
 ): SessionStats {
   const counts = new Counts();
   for (const call of calls) counts.add(call, cut.get(call) ?? call);
@@ -86,7 +102,16 @@ function statsOf(
     calls: calls.length,
     traces: traces.length,
     contextTokens: BigInt(slots - inTraces),
+    expertsDropped: expertsDropped(calls, withoutExperts),
   });
+}
+
+/** Calls by the reason why their routed experts are not there. */
+function expertsDropped(calls: readonly Call[], withoutExperts: ReadonlySet<Branch>): Record<string, number> {
+  const faults = calls.map(({ expertsFault }) => expertsFault).filter((fault) => fault !== '');
+  for (const branch of withoutExperts) faults.push(...branch.map(() => 'too_large'));
+  const counted = Map.groupBy(faults.sort(), (fault) => fault);
+  return Object.fromEntries([...counted].map(([fault, { length }]) => [fault, length]));
 }
 
 /** Sampled ids: as many as are trained and masked together. */

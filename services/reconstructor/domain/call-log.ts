@@ -1,5 +1,8 @@
 // A session's calls as they were exported (docs/export-format.md), read back one by one and in any order.
+import { create } from '@bufbuild/protobuf';
+import { type TraceReward, TraceRewardSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { Call, PolicyRun } from './call.ts';
+import { Images } from './images.ts';
 import { MessageNode } from './message-tree.ts';
 import { TokenTree } from './token-tree.ts';
 
@@ -14,6 +17,9 @@ const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'cancelled', 'abort', 'e
 const ROLES = ['main', 'sub', 'side'];
 const ID_MAX = 2 ** 31 - 1;
 
+/** Exported calls name their messages and do not hold them. */
+const NO_IMAGES = new Images();
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The calls of one session. Prompts share memory, so that a session takes what is new in each call. */
@@ -21,9 +27,15 @@ export class CallLog {
   readonly #tree = new TokenTree();
   readonly #messages = new MessageNode();
   readonly #calls = new Map<string, Call>();
+  readonly #rewards: TraceReward[] = [];
 
   get calls(): Call[] {
     return [...this.#calls.values()];
+  }
+
+  /** Those that calls have. */
+  get rewards(): readonly TraceReward[] {
+    return this.#rewards;
   }
 
   /** Take a call in, or say why not. */
@@ -34,6 +46,9 @@ export class CallLog {
     const known = this.#calls.get(call.callId);
     if (known === undefined) {
       this.#calls.set(call.callId, call);
+      const reward = fields['reward'] as number | undefined;
+      if (reward !== undefined)
+        this.#rewards.push(create(TraceRewardSchema, { callId: call.callId, reward }));
       return undefined;
     }
     return isSame(known, call)
@@ -68,7 +83,10 @@ export class CallLog {
       model: (fields['model'] as string | undefined) ?? '',
       policyVersion: BigInt((fields['policy_version'] as number | undefined) ?? 0),
       policyRuns: runsOf(fields['policy_runs']),
+      experts: undefined,
+      expertsFault: '',
       noTokenIds: false,
+      images: NO_IMAGES,
       messages: this.#messages.extend((fields['messages'] as string[] | undefined) ?? []),
       reply: (fields['reply'] as string | null | undefined) ?? null,
       usageCompletionTokens: undefined,
@@ -121,6 +139,7 @@ const CHECKS: readonly (readonly [key: string, check: Check, must: string])[] = 
   ['policy_version', optional(isCount), 'a whole number from 0'],
   ['messages', optional(isTexts), 'a list of texts'],
   ['reply', optional((value) => value === null || typeof value === 'string'), 'a text or null'],
+  ['reward', optional(Number.isFinite), 'a number'],
   ['policy_runs', optional(isRuns), 'runs that are together as long as sampled_ids'],
 ];
 

@@ -1,4 +1,6 @@
 // One recorded model call, as the builders see it.
+import type { ExpertRows } from './experts.ts';
+import type { Images } from './images.ts';
 import type { MessageNode } from './message-tree.ts';
 import type { TokenNode } from './token-tree.ts';
 
@@ -38,11 +40,17 @@ export interface Call {
   /** Empty where all sampled ids are policyVersion's. */
   readonly policyRuns: readonly PolicyRun[];
   readonly trainable: boolean;
+  /** Experts that its ids were routed to; undefined where nothing is known of that. */
+  readonly experts: ExpertRows | undefined;
+  /** Why it has none of its own although its engine was asked; empty: it has, or was not. */
+  readonly expertsFault: string;
   /** The engine told no ids: `usageCompletionTokens` is all that is known of what was sampled. */
   readonly noTokenIds: boolean;
   readonly role: string;
   /** The conversation's messages as sent, by digest; equal digest = equal content. */
   readonly messages: MessageNode;
+  /** Those of the attempt, by the messages that hold them. */
+  readonly images: Images;
   /** Digest of the reply; null when it was never delivered. */
   readonly reply: string | null;
   /** The reply has a tool call that cannot be read. */

@@ -1,6 +1,6 @@
 // What a named consumer was sent and has acknowledged. Every function gives a new cursor, or the same one when nothing
 // changes, so that it can be tried again after a lost compare-and-set.
-import { clone, create } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { type Cursor, CursorSchema, type UnackedBatch } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
 
@@ -9,12 +9,23 @@ export const NACKED_BATCHES_MAX = 1_000;
 /** Longest delay of a batch that is given back, and text that says why; above: INVALID_REQUEST. */
 export const NACK_DELAY_MAX_MS = 86_400_000;
 export const NACK_REASON_CHARS_MAX = 128;
+/** Such texts of one consumer together; above, they are left out. The cursor is one message, of at most 1 MiB. */
+export const NACK_REASONS_BYTES_MAX = 512 * 1024;
 
 /** Names of consumers. */
 export const CONSUMER_PATTERN = /^[a-z0-9-]{1,32}$/;
 
 /** A consumer that has not been sent anything. */
 export const newCursor = (taskId: string): Cursor => create(CursorSchema, { taskId });
+
+/** A copy to be changed. Its batches are those of the cursor that it was made from: one that changes is replaced. */
+export const copied = (cursor: Cursor): Cursor => ({
+  ...cursor,
+  members: cursor.members.map((member) => ({ ...member })),
+  unacked: [...cursor.unacked],
+  droppedGroups: { ...cursor.droppedGroups },
+  droppedSessions: { ...cursor.droppedSessions },
+});
 
 /** All batches up to this id are acknowledged. */
 export function floorOf(cursor: Cursor): bigint {
@@ -29,12 +40,16 @@ export function ackedAboveFloor(cursor: Cursor): number {
   return Number(cursor.sentCount - first.ordinal) + 1 - cursor.unacked.length;
 }
 
-/** Acknowledged; again is no change. Throws INVALID_REQUEST for a batch that was never sent, and changes nothing then. */
-export function acked(cursor: Cursor, batchIds: readonly bigint[]): Cursor {
+/**
+ * Acknowledged, as they came after so many seeks; again is no change, and after a further seek neither. Throws
+ * INVALID_REQUEST for a batch that was never sent, and changes nothing then.
+ */
+export function acked(cursor: Cursor, batchIds: readonly bigint[], seeks = cursor.seeks): Cursor {
   checkSent(cursor, batchIds);
+  if (seeks < cursor.seeks) return cursor;
   const ids = new Set(batchIds);
   if (!cursor.unacked.some((batch) => ids.has(batch.batchId))) return cursor;
-  const next = clone(CursorSchema, cursor);
+  const next = copied(cursor);
   for (const batch of next.unacked) if (ids.has(batch.batchId)) count(next, batch);
   next.unacked = next.unacked.filter((batch) => !ids.has(batch.batchId));
   return next;
@@ -51,28 +66,39 @@ function count(cursor: Cursor, { droppedReason, droppedSessions }: UnackedBatch)
   }
 }
 
-/** Given back, to be sent again from `notBeforeMs` on. What waits to come again, or is acknowledged, is left as it is. */
-export function nacked(
-  cursor: Cursor,
-  batchIds: readonly bigint[],
-  notBeforeMs: number,
-  reason: string,
-): Cursor {
+/** What is given back, and how. */
+export interface Nack {
+  readonly batchIds: readonly bigint[];
+  /** Of each, the delivery that is given back; 0, or none at all: whichever. */
+  readonly deliveryCounts: readonly number[];
+  readonly notBeforeMs: number;
+  readonly reason: string;
+}
+
+/**
+ * Given back, to be sent again from `notBeforeMs` on. What waits to come again, is acknowledged, or was sent again since
+ * the delivery that is given back, is left as it is.
+ */
+export function nacked(cursor: Cursor, { batchIds, deliveryCounts, notBeforeMs, reason }: Nack): Cursor {
   checkSent(cursor, batchIds);
-  const ids = new Set(batchIds);
-  const isHeld = (batch: UnackedBatch): boolean => ids.has(batch.batchId) && !isNacked(batch);
-  if (!cursor.unacked.some(isHeld)) return cursor;
-  const next = clone(CursorSchema, cursor);
-  for (const batch of next.unacked.filter(isHeld)) {
-    batch.member = 0;
-    batch.nacks++;
-    batch.nackReason = reason;
-    batch.notBeforeMs = BigInt(notBeforeMs);
-  }
+  const upTo = new Map(batchIds.map((id, i) => [id, deliveryCounts[i] || Number.POSITIVE_INFINITY]));
+  const isGiven = (batch: UnackedBatch): boolean =>
+    batch.deliveries <= (upTo.get(batch.batchId) ?? 0) && !isNacked(batch);
+  const given = new Set(cursor.unacked.filter(isGiven));
+  if (given.size === 0) return cursor;
+  const others = cursor.unacked.reduce((sum, one) => sum + (given.has(one) ? 0 : bytesOf(one.nackReason)), 0);
+  const hasRoom = others + given.size * bytesOf(reason) <= NACK_REASONS_BYTES_MAX;
+  const change = { member: 0, nackReason: hasRoom ? reason : '', notBeforeMs: BigInt(notBeforeMs) };
+  const next = copied(cursor);
+  next.unacked = next.unacked.map((batch) =>
+    given.has(batch) ? { ...batch, ...change, nacks: batch.nacks + 1 } : batch,
+  );
   if (nackedCount(next) <= NACKED_BATCHES_MAX) return next;
   const message = `more than NACKED_BATCHES_MAX (${NACKED_BATCHES_MAX}) batches would wait to come again`;
   throw new PolarError('NACKS_LIMIT', message);
 }
+
+const bytesOf = (text: string): number => (text === '' ? 0 : Buffer.byteLength(text));
 
 const isNacked = (batch: UnackedBatch): boolean => batch.notBeforeMs > 0n;
 
@@ -81,7 +107,7 @@ export const nackedCount = (cursor: Cursor): number => cursor.unacked.filter(isN
 
 /** Everything up to `floor` counts as acknowledged, everything behind it comes, also what came before. */
 export function sought(cursor: Cursor, floor: bigint): Cursor {
-  const next = clone(CursorSchema, cursor);
+  const next = copied(cursor);
   next.sent = floor;
   next.sentCount = 0n;
   next.unacked = [];
@@ -92,7 +118,7 @@ export function sought(cursor: Cursor, floor: bigint): Cursor {
 /** After a loss of power the stream may end before what was sent: batches that are gone are forgotten. */
 export function clamped(cursor: Cursor, lastBatchId: bigint): Cursor {
   if (sentEver(cursor) <= lastBatchId) return cursor;
-  const next = clone(CursorSchema, cursor);
+  const next = copied(cursor);
   if (next.sent > lastBatchId) next.sent = lastBatchId;
   next.sentEver = lastBatchId;
   next.unacked = next.unacked.filter((batch) => batch.batchId <= lastBatchId);
@@ -103,8 +129,8 @@ export function clamped(cursor: Cursor, lastBatchId: bigint): Cursor {
 export const sentEver = ({ sent, sentEver }: Cursor): bigint => (sent > sentEver ? sent : sentEver);
 
 /** The batch was sent and not acknowledged. */
-export const unackedOf = (cursor: Cursor, batchId: bigint): UnackedBatch | undefined =>
-  cursor.unacked.find((batch) => batch.batchId === batchId);
+export const unackedOf = ({ sent, unacked }: Cursor, batchId: bigint): UnackedBatch | undefined =>
+  batchId > sent ? undefined : unacked.find((batch) => batch.batchId === batchId);
 
 /** Whether a batch that was ever sent can have this id. */
 export const inSentRange = (cursor: Cursor, batchId: bigint): boolean =>

@@ -3,6 +3,8 @@ import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js
 import { unpackFloats, unpackIds } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import type { Call } from './call.ts';
+import { expertRowsOf } from './experts.ts';
+import { Images } from './images.ts';
 import { MessageNode } from './message-tree.ts';
 import { TokenTree } from './token-tree.ts';
 import { Replies } from './tool-calls.ts';
@@ -30,10 +32,13 @@ export function expand(records: readonly Completion[]): Call[] {
   const tree = new TokenTree();
   const conversation = new MessageNode();
   const replies = new Replies();
+  const images = new Images();
   const calls: Call[] = [];
   for (const record of records) {
     replies.add(record.messageBodies);
+    images.add(record.messageBodies);
     const said = {
+      images,
       messages: messagesOf(conversation, calls, record),
       invalidToolCall: replies.hasInvalidCall(record.replyDigest, record.finishReason),
     };
@@ -58,7 +63,7 @@ function expandOne(
   tree: TokenTree,
   earlier: readonly Call[],
   record: Completion,
-  said: Pick<Call, 'messages' | 'invalidToolCall'>,
+  said: Pick<Call, 'messages' | 'invalidToolCall' | 'images'>,
 ): Call {
   const { callId, baseIndex, baseLength } = record;
   const base = baseIndex < 0 ? tree.root : earlier[baseIndex]?.end;
@@ -73,9 +78,13 @@ function expandOne(
   }
   if ((record.logprobs?.byteLength ?? 0) % 4 !== 0)
     throw invalid(record, 'has a logprob column of odd length');
+  const end = tree.extend(prompt, sampledIds);
+  const baseExperts = earlier[baseIndex]?.experts;
   return {
     ...said,
     sampledIds,
+    experts: expertRowsOf(record, baseExperts, end.depth, (what) => invalid(record, what)),
+    expertsFault: record.routedExpertsFault,
     logprobs: record.logprobs && unpackFloats(record.logprobs),
     finishReason: record.finishReason,
     trainable: record.trainable,
@@ -85,7 +94,7 @@ function expandOne(
     startSeq: Number(record.startSeq),
     endSeq: Number(record.endSeq),
     prompt,
-    end: tree.extend(prompt, sampledIds),
+    end,
     model: record.model,
     ...versionsOf(record, sampledIds.length),
     reply: record.replyDigest === '' ? null : record.replyDigest,

@@ -1,11 +1,11 @@
 // Calls and traces as JSON lines: docs/export-format.md.
-import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import type { Trace, TraceImage } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { unpackFloats, unpackIds } from '../../common/columns.ts';
 import type { Call, PolicyRun } from './call.ts';
 import { idsOf } from './token-tree.ts';
 
-/** One recorded model call. */
-export function callLine(call: Call): string {
+/** One recorded model call, with the reward that the evaluator gave it. */
+export function callLine(call: Call, reward?: number): string {
   return JSON.stringify({
     call_id: call.callId,
     start_seq: call.startSeq,
@@ -23,6 +23,7 @@ export function callLine(call: Call): string {
     reply: call.reply,
     ...(call.policyRuns.length > 0 && { policy_runs: call.policyRuns.map(runOf) }),
     ...(call.invalidToolCall && { invalid_tool_call: true }),
+    ...(reward !== undefined && { reward }),
   });
 }
 
@@ -30,6 +31,15 @@ const runOf = ({ policyVersion, start, length }: PolicyRun): object => ({
   policy_version: Number(policyVersion),
   start,
   length,
+});
+
+const imageFields = (image: TraceImage): object => ({
+  digest: image.digest,
+  media_type: image.mediaType,
+  size_bytes: Number(image.sizeBytes),
+  url: image.url,
+  message: image.messageDigest,
+  part: image.part,
 });
 
 /** One built trace. */
@@ -41,4 +51,6 @@ export const traceFields = (trace: Trace): object => ({
   loss_mask: [...trace.lossMask],
   logprobs: [...unpackFloats(trace.logprobs)],
   calls: trace.spans.map((span) => span.callId),
+  ...(trace.images.length > 0 && { images: trace.images.map(imageFields) }),
+  ...(trace.reward !== undefined && { reward: trace.reward }),
 });

@@ -13,8 +13,9 @@ import { offerOf } from './offer.ts';
 import { decodedBatch, storedTrajectory } from './stored.ts';
 
 const filter = (rules: Partial<StreamFilter>): StreamFilter => create(StreamFilterSchema, rules as never);
-const session = (reward: number | undefined, min = 5, max = min, tokens = 10) => ({
+const session = (reward: number | undefined, min = 5, max = min, tokens = 10, own = [reward]) => ({
   reward,
+  traceRewards: () => own.filter((one) => one !== undefined),
   policyVersionMin: BigInt(min),
   policyVersionMax: BigInt(max),
   tokens,
@@ -46,6 +47,18 @@ describe('stream filter', () => {
     expect(judge(filter({ stalenessMax: 1n }), 9n, [session(undefined, 0, 0, 0)]).group, 'failed').to.equal(
       '',
     );
+  });
+
+  it('sees where equal sessions have traces with other rewards', () => {
+    const group = (...own: number[][]): string =>
+      judge(
+        filter({ dropZeroVariance: true }),
+        5n,
+        own.map((one) => session(1, 5, 5, 10, one)),
+      ).group;
+    expect(group([1, 1], [1])).to.equal('zero_variance');
+    expect(group([1, 0.5], [1])).to.equal('');
+    expect(group([1, 0.5]), 'compared with no other').to.equal('zero_variance');
   });
 
   it('drops groups by what is left of them', () => {

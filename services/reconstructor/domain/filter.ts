@@ -4,6 +4,8 @@ import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/recons
 /** What the rules look at in a trajectory. */
 export interface SessionView {
   readonly reward?: number | undefined;
+  /** What each of its traces counts with. */
+  readonly traceRewards: () => readonly number[];
   readonly policyVersionMin: bigint;
   readonly policyVersionMax: bigint;
   /** Token ids in its traces. */
@@ -43,6 +45,10 @@ function sessionRule(filter: StreamFilter | undefined, policyVersion: bigint, se
   return '';
 }
 
+/** No session is better than another one, nor any of their traces. */
+const isAlike = (sessions: readonly SessionView[]): boolean =>
+  sessions.length < 2 || new Set(sessions.flatMap((session) => session.traceRewards())).size < 2;
+
 function groupRule(
   filter: StreamFilter | undefined,
   sessions: readonly SessionView[],
@@ -53,9 +59,7 @@ function groupRule(
   if (sessions.length > 0 && usable.length / sessions.length < filter.usableFractionMin) {
     return 'usable_fraction';
   }
-  if (filter.dropZeroVariance && new Set(usable.map((session) => session.reward)).size < 2) {
-    return 'zero_variance';
-  }
+  if (filter.dropZeroVariance && isAlike(usable)) return 'zero_variance';
   if (filter.groupTokensMax > 0n && tokensOf(left) > Number(filter.groupTokensMax)) return 'group_tokens';
   return '';
 }

@@ -10,6 +10,7 @@ import {
 import type { Candidate } from './admission.ts';
 import { judge } from './filter.ts';
 import { tokensOf } from './stored.ts';
+import { rewardsIn } from './trace-rewards.ts';
 
 /** What a stream may send, if the cursor admits it. */
 export interface Offer extends Candidate {
@@ -25,6 +26,7 @@ export function offerOf(
   const { batchId, trajectories } = batch;
   const sessions = trajectories.map((trajectory) => ({
     reward: trajectory.reward,
+    traceRewards: () => rewardsIn(trajectory),
     policyVersionMin: trajectory.policyVersionMin,
     policyVersionMax: trajectory.policyVersionMax,
     tokens: tokensOf(trajectory),

@@ -14,6 +14,12 @@ import {
 
 type Unknown = NonNullable<Trajectory['$unknown']>[number];
 
+/** A trace as it is stored, its length before it. */
+export interface StoredTrace extends Unknown {
+  /** Fields that were stored elsewhere: they are written behind the others, which stay where they are. */
+  readonly more?: Uint8Array;
+}
+
 const TRACES = TrajectorySchema.field.traces.number;
 const TRAJECTORIES = TrajectoryBatchSchema.field.trajectories.number;
 const ID_COLUMNS: readonly number[] = [
@@ -21,6 +27,7 @@ const ID_COLUMNS: readonly number[] = [
   TraceSchema.field.responseIds.number,
 ];
 const ID_BYTES = 4;
+const TRACE_TAG = new BinaryWriter().tag(TRACES, WireType.LengthDelimited).finish();
 
 /** What was stored, with its traces as they are. Throws where the bytes are no trajectory. */
 export function storedTrajectory(bytes: Uint8Array): Trajectory {
@@ -72,24 +79,35 @@ function idsIn({ data }: Unknown): number {
 
 /** The same batch with traces that can be read. */
 export const decodedBatch = (batch: TrajectoryBatch): TrajectoryBatch =>
-  fromBinary(TrajectoryBatchSchema, toBinary(TrajectoryBatchSchema, batch));
+  fromBinary(TrajectoryBatchSchema, Buffer.concat(partsOf(batch)));
 
 /** The binary form of a batch as field `no` of a message, in pieces: stored traces are not copied. */
-export function batchParts(no: number, batch: TrajectoryBatch): Uint8Array[] {
+export const batchParts = (no: number, batch: TrajectoryBatch): Uint8Array[] => field(no, partsOf(batch));
+
+function partsOf(batch: TrajectoryBatch): Uint8Array[] {
   const head = toBinary(TrajectoryBatchSchema, create(TrajectoryBatchSchema, { ...batch, trajectories: [] }));
-  return field(no, [head, ...batch.trajectories.flatMap((one) => field(TRAJECTORIES, trajectoryParts(one)))]);
+  return [head, ...batch.trajectories.flatMap((one) => field(TRAJECTORIES, trajectoryParts(one)))];
 }
 
 function trajectoryParts(trajectory: Trajectory): Uint8Array[] {
-  const { $unknown: traces = [] } = trajectory;
-  const parts: Uint8Array[] = [toBinary(TrajectorySchema, trajectory, { writeUnknownFields: false })];
-  for (const { no, wireType, data } of traces)
-    parts.push(new BinaryWriter().tag(no, wireType).finish(), data);
-  return parts;
+  const head = toBinary(TrajectorySchema, trajectory, { writeUnknownFields: false });
+  return [head, ...storedTraces(trajectory).flatMap(traceParts)];
 }
 
+function traceParts({ data, more }: StoredTrace): Uint8Array[] {
+  return more === undefined ? [TRACE_TAG, data] : field(TRACES, [contentOf(data), more]);
+}
+
+/** Those of its traces that are not decoded. */
+export const storedTraces = ({
+  $unknown: traces = [],
+}: Pick<Trajectory, '$unknown'>): readonly StoredTrace[] => traces;
+
+/** Without the length before it. */
+export const contentOf = (data: Uint8Array): Uint8Array => new BinaryReader(data).bytes();
+
 /** Parts with the tag and length of a message field before them. */
-function field(no: number, parts: readonly Uint8Array[]): Uint8Array[] {
+export function field(no: number, parts: readonly Uint8Array[]): Uint8Array[] {
   const size = parts.reduce((sum, part) => sum + part.byteLength, 0);
   return [new BinaryWriter().tag(no, WireType.LengthDelimited).uint32(size).finish(), ...parts];
 }

@@ -6,18 +6,22 @@ import {
   type PolicyRun,
   PolicyRunSchema,
   type Trace,
+  type TraceImage,
+  TraceImageSchema,
   TraceSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { packFloats, packIds } from '../../common/columns.ts';
 import type { MaskedCall } from './call.ts';
+import { lengthOf, traceExperts } from './experts.ts';
 import type { Branch } from './forest.ts';
+import type { Image } from './images.ts';
 import { idsOf } from './token-tree.ts';
 
 /**
  * The trace of a branch: the first call's prompt, then all that follows to the last call's last sampled id. Every call
  * of the branch lies on the way to the last one, so what precedes each is what was served for it.
  */
-export function traceOf(branch: Readonly<Branch>): Trace {
+export function traceOf(branch: Readonly<Branch>, withExperts = true): Trace {
   const offset = branch[0].prompt.depth;
   const last = branch.at(-1) as MaskedCall;
   const responseIds = new Int32Array(last.prompt.depth - offset + last.sampledIds.length);
@@ -32,14 +36,20 @@ export function traceOf(branch: Readonly<Branch>): Trace {
     copyTrained(call, logprobs, start);
     spans.push(spanOf(call, start));
   }
+  const routedExperts = withExperts ? traceExperts(last.experts, lengthOf(branch)) : undefined;
   return create(TraceSchema, {
     promptIds: packIds(idsOf(branch[0].prompt)),
     responseIds: packIds(responseIds),
     lossMask,
     logprobs: packFloats(logprobs),
     spans,
+    ...(routedExperts && { routedExperts }),
+    images: last.images.of(last.messages).map(imageMessage),
   });
 }
+
+const imageMessage = ({ sizeBytes, ...image }: Image): TraceImage =>
+  create(TraceImageSchema, { ...image, sizeBytes: BigInt(sizeBytes) });
 
 function copyTrained(call: MaskedCall, into: Float32Array, start: number): void {
   if (call.logprobs === undefined) return;

@@ -4,6 +4,21 @@ import { stat } from 'node:fs/promises';
 import { PolarError } from '../../common/errors.ts';
 import { type CallFault, CallLog } from '../domain/call-log.ts';
 
+/** Calls of sessions, one session after another. */
+export interface CallsSource {
+  readonly sessions: AsyncIterable<SessionCalls>;
+  /** Sessions that are known of so far. */
+  readonly count: number;
+  /** Lines that were left out; all of them when the last session has come. */
+  readonly faults: readonly LineFault[];
+}
+
+/** The calls of a session, or why they cannot be had. */
+export type SessionCalls = {
+  /** Undefined where lines name none. */
+  readonly sessionId: string | undefined;
+} & ({ readonly log: CallLog } | { readonly lost: PolarError });
+
 /** A line that was left out, or that was not needed. */
 export interface LineFault {
   /** From 1. */
@@ -13,21 +28,41 @@ export interface LineFault {
   readonly why: string;
 }
 
-/** What a file holds. */
-export interface CallsRead {
-  /** By session id, in the order of their first lines; undefined where lines name none. */
-  readonly sessions: ReadonlyMap<string | undefined, CallLog>;
-  readonly faults: readonly LineFault[];
-}
-
-/** Throws INVALID_REQUEST where the file cannot be read at all. `onProgress` gets the share that is read. */
-export async function readCalls(
+/**
+ * The sessions of a file, whose lines may come in any order: it is read whole before the first one comes. Throws
+ * INVALID_REQUEST where it cannot be read at all. `onProgress` gets the share that is read.
+ */
+export function callsOfFile(
   file: string,
   onProgress: (share: number) => void,
   signal: AbortSignal,
-): Promise<CallsRead> {
+): CallsSource {
   const sessions = new Map<string | undefined, CallLog>();
   const faults: LineFault[] = [];
+  return {
+    faults,
+    get count() {
+      return sessions.size;
+    },
+    sessions: (async function* () {
+      await readFile(file, { sessions, faults }, onProgress, signal);
+      for (const [sessionId, log] of sessions) yield { sessionId, log };
+    })(),
+  };
+}
+
+interface CallsRead {
+  /** In the order of their first lines. */
+  readonly sessions: Map<string | undefined, CallLog>;
+  readonly faults: LineFault[];
+}
+
+async function readFile(
+  file: string,
+  { sessions, faults }: CallsRead,
+  onProgress: (share: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let [line, read] = [0, 0];
   try {
     const { size } = await stat(file);
@@ -46,7 +81,6 @@ export async function readCalls(
     if (signal.aborted || error instanceof PolarError) throw error;
     throw new PolarError('INVALID_REQUEST', `${file} cannot be read: ${(error as Error).message}`);
   }
-  return { sessions, faults };
 }
 
 async function* linesOf(

@@ -1,75 +1,93 @@
-// Stored calls to traces, with any builder and without a mesh: what can be built is built, the rest is named and counted.
+// Recorded calls to traces, with any builder: what can be built is built, the rest is named and counted.
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
-import type { CallLog } from '../domain/call-log.ts';
 import { traceFields } from '../domain/export.ts';
+import { rewardTraces } from '../domain/trace-rewards.ts';
 import type { Builder } from '../strategies/build-with.ts';
-import { type CallsRead, readCalls } from './read-calls.ts';
+import type { CallsSource, SessionCalls } from './read-calls.ts';
 import { Report } from './report.ts';
 
 export interface RebuildOptions {
   readonly builder: Builder;
-  /** The file to read. */
-  readonly calls: string;
-  /** The file to write; it is there when all of it is. */
-  readonly traces: string;
+  readonly source: CallsSource;
+  /** The file to write, which is there when all of it is; undefined: nothing is written. */
+  readonly traces: string | undefined;
   readonly onProgress: (text: string) => void;
 }
 
 /** Throws INVALID_REQUEST where the calls cannot be read at all, or the traces not be written. */
 export async function rebuild(options: RebuildOptions, signal: AbortSignal): Promise<Report> {
-  const { builder, calls, traces, onProgress } = options;
-  const tellRead = (share: number): void => onProgress(`read ${Math.floor(share * 100)} %`);
-  const read = await readCalls(calls, tellRead, signal);
-  const report = new Report(builder.name, read);
-  const part = `${traces}.part`;
-  try {
-    const lines = Readable.from(linesOf(read, builder, report, onProgress, signal), { objectMode: true });
-    await pipeline(lines, createWriteStream(part), { signal });
-    await rename(part, traces);
-  } catch (error) {
-    await rm(part, { force: true });
-    if (signal.aborted || error instanceof PolarError) throw error;
-    throw new PolarError('INVALID_REQUEST', `${traces} cannot be written: ${(error as Error).message}`);
-  }
+  const { builder, source, traces } = options;
+  const report = new Report(builder.name, source);
+  const built = tracesOf(options, report, signal);
+  if (traces === undefined) for await (const _ of built);
+  else await writeLines(traces, built, signal);
   return report;
 }
 
-async function* linesOf(
-  { sessions }: CallsRead,
-  builder: Builder,
-  report: Report,
-  onProgress: (text: string) => void,
+interface BuiltTrace {
+  readonly sessionId: string | undefined;
+  readonly trace: Trace;
+}
+
+async function writeLines(
+  file: string,
+  built: AsyncIterable<BuiltTrace>,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+): Promise<void> {
+  const part = `${file}.part`;
+  const lines = async function* (): AsyncGenerator<string> {
+    for await (const { sessionId, trace } of built) {
+      const id = sessionId !== undefined && { session_id: sessionId };
+      yield `${JSON.stringify({ ...id, ...traceFields(trace) })}\n`;
+    }
+  };
+  try {
+    await pipeline(Readable.from(lines(), { objectMode: true }), createWriteStream(part), { signal });
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true });
+    if (signal.aborted || error instanceof PolarError) throw error;
+    throw new PolarError('INVALID_REQUEST', `${file} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+async function* tracesOf(
+  { source, builder, onProgress }: RebuildOptions,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<BuiltTrace> {
   let done = 0;
-  for (const [sessionId, log] of sessions) {
-    yield* ofSession(sessionId, log, builder, report, signal);
-    onProgress(`built ${++done} of ${sessions.size} sessions`);
+  for await (const session of source.sessions) {
+    yield* ofSession(session, builder, report, signal);
+    onProgress(`built ${++done} of ${source.count} sessions`);
   }
 }
 
 /** A session that cannot be built is counted, and the others go on. */
 async function* ofSession(
-  sessionId: string | undefined,
-  log: CallLog,
+  session: SessionCalls,
   builder: Builder,
   report: Report,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<BuiltTrace> {
+  const { sessionId } = session;
+  if ('lost' in session) {
+    report.failed(sessionId, 0, session.lost);
+    return;
+  }
+  const { log } = session;
   const startedAt = performance.now();
   try {
     const built = await builder.build(log.calls, signal);
     report.built(built, log, performance.now() - startedAt);
-    for (const trace of built.traces) {
-      const id = sessionId !== undefined && { session_id: sessionId };
-      yield `${JSON.stringify({ ...id, ...traceFields(trace) })}\n`;
-    }
+    for (const trace of rewardTraces(built, log.rewards).traces) yield { sessionId, trace };
   } catch (error) {
     signal.throwIfAborted();
-    report.failed(sessionId, log, asPolarError(error));
+    report.failed(sessionId, log.calls.length, asPolarError(error));
   }
 }

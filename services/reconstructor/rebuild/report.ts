@@ -2,7 +2,7 @@
 import type { PolarError } from '../../common/errors.ts';
 import type { Build } from '../domain/build.ts';
 import type { CallLog } from '../domain/call-log.ts';
-import type { CallsRead, LineFault } from './read-calls.ts';
+import type { CallsSource, LineFault } from './read-calls.ts';
 
 /** Faults that are told one by one; all are counted. */
 const FAULTS_TOLD_MAX = 20;
@@ -30,14 +30,14 @@ export class Report {
   };
   #buildMs = 0;
 
-  constructor(builder: string, { sessions, faults }: CallsRead) {
+  constructor(builder: string, { faults }: CallsSource) {
     this.#builder = builder;
     this.#lines = faults;
-    this.#counts.sessions = sessions.size;
   }
 
   built({ stats, traces }: Build, log: CallLog, durationMs: number): void {
     const counts = this.#counts;
+    counts.sessions++;
     counts.calls += stats.calls;
     counts.order_gaps += log.gaps;
     counts.traces += stats.traces;
@@ -53,8 +53,10 @@ export class Report {
     this.#buildMs += durationMs;
   }
 
-  failed(sessionId: string | undefined, log: CallLog, { reason, message }: PolarError): void {
-    this.#counts.calls += log.calls.length;
+  /** `calls` are those of it that were there. */
+  failed(sessionId: string | undefined, calls: number, { reason, message }: PolarError): void {
+    this.#counts.sessions++;
+    this.#counts.calls += calls;
     this.#failed.push({ sessionId, reason, message });
   }
 

@@ -7,10 +7,10 @@ import { acked, floorOf } from '../domain/cursor.ts';
 export const ackTrajectories = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'ackTrajectories'> => ({
-  async ackTrajectories({ consumer, batchIds }, { signal }) {
+  async ackTrajectories({ consumer, batchIds, seeks }, { signal }) {
     checkCount('AckTrajectories', batchIds);
     await checkTask(ctx, consumer, batchIds, signal);
-    const cursor = await changeCursor(ctx, consumer, (known) => acked(known, batchIds), signal);
+    const cursor = await changeCursor(ctx, consumer, (known) => acked(known, batchIds, seeks), signal);
     return { floor: floorOf(cursor), policyVersion: ctx.policy.current };
   },
 });

@@ -14,21 +14,24 @@ export const nackTrajectories = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'nackTrajectories'> => ({
   async nackTrajectories(request, { signal }) {
-    const { consumer, batchIds, delayMs, reason } = request;
+    const { consumer, batchIds, deliveryCounts, delayMs, reason } = request;
     check(request);
     await checkTask(ctx, consumer, batchIds, signal);
     const notBeforeMs = Date.now() + Number(delayMs);
-    const change = (cursor: Parameters<typeof nacked>[0]) => nacked(cursor, batchIds, notBeforeMs, reason);
-    const cursor = await changeCursor(ctx, consumer, change, signal);
+    const nack = { batchIds, deliveryCounts, notBeforeMs, reason };
+    const cursor = await changeCursor(ctx, consumer, (known) => nacked(known, nack), signal);
     batchesNacked(ctx.log, consumer, batchIds.length, Number(delayMs), reason);
     return { waiting: nackedCount(cursor) };
   },
 });
 
 /** Throws INVALID_REQUEST with every fault. */
-function check({ batchIds, delayMs, reason }: NackTrajectoriesRequest): void {
+function check({ batchIds, deliveryCounts, delayMs, reason }: NackTrajectoriesRequest): void {
   checkCount('NackTrajectories', batchIds);
   const faults: FieldFault[] = [];
+  if (deliveryCounts.length > 0 && deliveryCounts.length !== batchIds.length) {
+    faults.push({ field: 'delivery_counts', description: 'must be none, or as many as batch_ids' });
+  }
   if (delayMs > NACK_DELAY_MAX_MS) {
     faults.push({ field: 'delay_ms', description: `must be at most ${NACK_DELAY_MAX_MS}` });
   }

@@ -11,6 +11,7 @@ import type { ByteStream } from '../../common/byte-stream.ts';
 import { faulty } from '../../common/config/faults.ts';
 import type { FieldFault } from '../../common/errors.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
+import { giveBack } from '../../common/memory.ts';
 import type { StreamRequest } from '../adapters/delivery.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
@@ -36,9 +37,10 @@ export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
   async *open(bytes, signal) {
     const request = fromBinary(StreamTrajectoriesRequestSchema, bytes);
-    for await (const { head, batches } of parcels(ctx, request, signal)) {
+    for await (const { head, batches, memory } of parcels(ctx, request, signal)) {
       const own = toBinary(StreamTrajectoriesResponseSchema, create(StreamTrajectoriesResponseSchema, head));
-      yield [own, ...batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch))];
+      const all = batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch));
+      yield { parts: [own, ...all], onWritten: () => giveBack(memory) };
     }
   },
 });
@@ -47,6 +49,8 @@ interface OpenParcel {
   /** What is said beside the batches. */
   readonly head: Response;
   readonly batches: readonly TrajectoryBatch[];
+  /** What the batches' traces lie in, and nothing else does. */
+  readonly memory: readonly Uint8Array[];
 }
 
 async function* parcels(
@@ -56,10 +60,10 @@ async function* parcels(
 ): AsyncGenerator<OpenParcel, void> {
   let seeks = 0n;
   for await (const parcel of ctx.streams.open(requestOf(message), signal)) {
-    const { batches = [] } = parcel ?? {};
+    const { batches = [], memory = [] } = parcel ?? {};
     // Progress says what was said before.
     seeks = parcel?.seeks ?? seeks;
-    yield { head: { seeks, policyVersion: ctx.policy.current }, batches };
+    yield { head: { seeks, policyVersion: ctx.policy.current }, batches, memory };
   }
 }
 
