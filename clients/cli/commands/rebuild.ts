@@ -1,16 +1,28 @@
-// polar rebuild --builder NAME --calls IN.jsonl --traces OUT.jsonl
+// polar rebuild TASK|SESSION, polar rebuild --calls IN.jsonl
 import { join } from 'node:path';
 import process from 'node:process';
-import { type Command, textFlag, UsageError } from '../arguments.ts';
-import { inherited } from '../config.ts';
+import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { PolarError } from '../../../services/common/errors.ts';
+import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { sessionsOf } from '../audit/selection.ts';
+import { environment, inherited } from '../config.ts';
 import { startChild } from '../mesh/child.ts';
+import { at, rolloutUrl, trajectoryUrl } from '../mesh-clients.ts';
+import { progress } from '../output/say.ts';
 import { ROOT } from '../services.ts';
+import { hasTrajectory } from '../watching.ts';
 
 export const rebuild: Command = {
   name: 'rebuild',
-  summary: 'build exported calls again, with any builder and without a mesh',
-  operands: [],
+  summary: 'build recorded calls again with any builder: those of a task, a session or a file',
+  operands: ['[TASK-OR-SESSION]'],
   flags: {
+    ...URL_FLAGS,
+    'trajectory-url': {
+      type: 'string',
+      value: 'URL',
+      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
+    },
     builder: {
       type: 'string',
       value: 'NAME',
@@ -26,31 +38,77 @@ export const rebuild: Command = {
       value: 'SECONDS',
       help: 'longest that a module may take for one session; default: 30',
     },
-    calls: { type: 'string', value: 'FILE', help: 'calls as `polar export --calls` writes them' },
+    calls: {
+      type: 'string',
+      value: 'FILE',
+      help: 'calls as `polar export --calls` writes them, without a mesh',
+    },
     traces: { type: 'string', value: 'FILE', help: 'write the traces there' },
   },
   examples: [
+    'polar rebuild calculator --builder per_request --traces per-request.jsonl',
+    'polar rebuild s0123456789ab-0 --builder team/last-branch.mjs --json',
     'polar export s0123456789ab-0 --calls -o calls.jsonl && polar rebuild --calls calls.jsonl --traces traces.jsonl',
-    'polar rebuild --builder per_request --calls calls.jsonl --traces per-request.jsonl --json',
     `polar rebuild --builder-config '{"max_trace_tokens": 32768}' --calls calls.jsonl --traces traces.jsonl`,
   ],
   async run(args) {
-    const given: string[] = [];
-    for (const name of ['builder', 'builder-config', 'plugin-timeout', 'calls', 'traces']) {
-      const value = textFlag(args, name);
-      if (value !== undefined) given.push(`--${name}=${value}`);
-      else if (name === 'calls' || name === 'traces') throw new UsageError(`--${name} is needed`);
+    const [id] = args.operands;
+    if ((id === undefined) === (textFlag(args, 'calls') === undefined)) {
+      throw new UsageError('one of TASK-OR-SESSION and --calls is needed');
     }
     const seconds = Number(textFlag(args, 'plugin-timeout') ?? 30);
     if (!(seconds > 0)) throw new UsageError('--plugin-timeout must be a number of seconds above 0');
-    if (args.flags['json'] === true) given.push('--json');
+    const stored = id === undefined ? '' : JSON.stringify(await storedSessions(args, id));
     const child = startChild({
       command: process.execPath,
-      args: [join(ROOT, 'services/reconstructor/rebuild.ts'), ...given],
+      args: [join(ROOT, 'services/reconstructor/rebuild.ts'), ...handedOn(args)],
       env: inherited,
       output: 'inherit',
     });
+    child.process.stdin?.end(stored);
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void child.stop());
     return await child.ended;
   },
 };
+
+function handedOn(args: Arguments): string[] {
+  const given = ['builder', 'builder-config', 'plugin-timeout', 'calls', 'traces'].flatMap((name) => {
+    const value = textFlag(args, name);
+    return value === undefined ? [] : [`--${name}=${value}`];
+  });
+  return args.flags['json'] === true ? [...given, '--json'] : given;
+}
+
+/** What the rebuilding process has to know of sessions that the mesh has stored. Throws NOT_FOUND, NOT_ENDED. */
+async function storedSessions(args: Arguments, id: string): Promise<object> {
+  const url = rolloutUrl(args);
+  const all = await at(url, sessionsOf(url, id));
+  checkEnded(all, id);
+  const isTask = all.some(({ sessionId }) => sessionId !== id);
+  // Of a task, what trainers get; a session that is named is built whatever became of it.
+  const sessions = isTask ? all.filter(hasTrajectory) : all;
+  const without = all.length - sessions.length;
+  if (without > 0) progress(`${without} of ${all.length} sessions have no trajectory and are left out`);
+  return {
+    url: trajectoryUrl(args),
+    token: environment.token,
+    sessions: sessions.map(({ sessionId, attempt, stats }) => ({
+      session_id: sessionId,
+      attempt,
+      calls: stats?.calls ?? 0,
+    })),
+  };
+}
+
+function checkEnded(sessions: readonly Session[], id: string): void {
+  const waits = sessions.filter(({ state }) => state !== SessionState.ENDED);
+  const [first] = waits;
+  if (first === undefined) return;
+  const state = SessionState[first.state].toLowerCase();
+  const others = waits.length > 1 ? `, and ${waits.length - 1} others of ${sessions.length} have not` : '';
+  const of = first.sessionId === id ? '' : ` of task ${id}`;
+  throw new PolarError(
+    'NOT_ENDED',
+    `session ${first.sessionId}${of} has not ended, it is ${state}${others}: \`polar watch\` waits for it`,
+  );
+}

@@ -1,6 +1,7 @@
 // The nats-server of a local mesh. It ends after the services, whatever becomes of this process.
 import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Topology } from '../../../services/common/config/topology.ts';
 import { PolarError } from '../../../services/common/errors.ts';
@@ -11,6 +12,8 @@ import { type Child, startChild } from './child.ts';
 
 /** Go's memory limit: without it the server keeps what it once read. */
 const GOMEMLIMIT = '512MiB';
+/** Cores that it works on at once. The others are for services and sandboxes, which it would take turns with. */
+const GOMAXPROCS = String(Math.max(1, Math.floor(availableParallelism() / 2)));
 /** What the streams may reserve; they declare 21 GiB. */
 const FILE_STORE = '64GB';
 /** Wait for the server of an earlier mesh to end. */
@@ -51,6 +54,13 @@ export function awaitEarlier(dataDir: string): void {
   }
 }
 
+/** Of a nats-server that shares its machine with a mesh; what the operator's environment says comes first. */
+export const natsEnvironment = (): Record<string, string> => ({
+  PATH: inherited['PATH'] ?? '',
+  GOMEMLIMIT: inherited['GOMEMLIMIT'] ?? GOMEMLIMIT,
+  GOMAXPROCS: inherited['GOMAXPROCS'] ?? GOMAXPROCS,
+});
+
 /** Throws NATS_UNAVAILABLE with the ways to get a server when there is none. */
 export function startNatsServer(topology: Topology, lifeline: Lifeline, logFile: string): Child {
   const { data_dir: dataDir, nats } = topology;
@@ -63,7 +73,7 @@ export function startNatsServer(topology: Topology, lifeline: Lifeline, logFile:
   return startChild({
     command: '/bin/sh',
     args: [script, lockOf(dataDir), String(LOCK_WAIT_S), natsServer(), '-c', config],
-    env: { PATH: inherited['PATH'], GOMEMLIMIT },
+    env: natsEnvironment(),
     output: { file: logFile },
     third: lifeline.server,
   });
