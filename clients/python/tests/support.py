@@ -64,6 +64,9 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
         self.streams = 0
         self.delivered: list[int] = []
         self.acked: set[int] = set()
+        #: What each stream message says, and what each acknowledgement said; None: nothing.
+        self.seeks = 0
+        self.acked_seeks: list[int | None] = []
         self.ack_failures: list[tuple[grpc.StatusCode, Sequence[Message]]] = []
         self.muted = threading.Event()
         self._lock = threading.Lock()
@@ -92,20 +95,21 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
             if self.muted.is_set():
                 continue
             if not ready:
-                yield pb.StreamTrajectoriesResponse()
+                yield pb.StreamTrajectoriesResponse(seeks=self.seeks)
             for batch in ready:
                 sent.add(batch.batch_id)
                 marked = TrajectoryBatch()
                 marked.CopyFrom(batch)
                 marked.redelivered = batch.batch_id in self.delivered
                 self.delivered.append(batch.batch_id)
-                yield pb.StreamTrajectoriesResponse(batch=marked)
+                yield pb.StreamTrajectoriesResponse(batch=marked, seeks=self.seeks)
 
     def AckTrajectories(self, request, context) -> pb.AckTrajectoriesResponse:
         if self.ack_failures:
             code, details = self.ack_failures.pop(0)
             abort(context, code, "not now", "NATS_UNAVAILABLE", *details)
         with self._changed:
+            self.acked_seeks.append(request.seeks if request.HasField("seeks") else None)
             self.acked.update(request.batch_ids)
             self._changed.notify_all()
             open_ids = [batch.batch_id for batch in self.batches if batch.batch_id not in self.acked]

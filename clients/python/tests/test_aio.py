@@ -211,7 +211,7 @@ class Judged(Trajectories):
 
     def __init__(self, batches):
         super().__init__(batches)
-        self.nacked: list[tuple[int, str]] = []
+        self.nacked: list[tuple[int, int, str]] = []
         self.version = 5
 
     def AckTrajectories(self, request, context):
@@ -220,7 +220,8 @@ class Judged(Trajectories):
         return answer
 
     def NackTrajectories(self, request, context):
-        self.nacked += [(one, request.reason) for one in request.batch_ids]
+        given = zip(request.batch_ids, request.delivery_counts, strict=True)
+        self.nacked += [(*one, request.reason) for one in given]
         return pb.NackTrajectoriesResponse()
 
 
@@ -231,11 +232,13 @@ def test_what_the_filter_drops_is_told_and_acknowledged_and_what_became_stale_is
         for trajectory in one.trajectories:
             trajectory.policy_version_min = trajectory.policy_version_max = version
     dropped.dropped_reason = "zero_variance"
+    stale.delivery_count = 2
     service = Judged([stale, dropped, kept])
     server = serve(stack, service)
     told = []
 
     async def use(client):
+        service.seeks = 3
         rule = polar_mesh.Filter(staleness_max=1)
         async with client.stream("trainer", filter=rule, on_dropped=told.append) as stream:
             assert (await stream.next(timeout_s=10)).batch_id == 3
@@ -243,8 +246,9 @@ def test_what_the_filter_drops_is_told_and_acknowledged_and_what_became_stale_is
             assert stream.dropped == {"zero_variance": 1}
 
     with_client(server.url, use)
-    assert service.nacked == [(1, "stale at hand-over")]
+    assert service.nacked == [(1, 2, "stale at hand-over")]
     assert service.acked == {2}
+    assert set(service.acked_seeks) == {3}
     assert [one.batch_id for one in told] == [2]
 
 

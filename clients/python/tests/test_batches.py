@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 
 import numpy as np
 import pytest
 from support import batch
 
-from polar_mesh import errors
+from polar_mesh import Image, errors, image_bytes
 from polar_mesh.batches import read_batch
 from polar_mesh.gen.polar.common.v1.failure_pb2 import BOUNDARY_SANDBOX, Failure
 from polar_mesh.gen.polar.common.v1.session_pb2 import OUTCOME_COMPLETED, OUTCOME_INFRASTRUCTURE_ERROR
@@ -17,6 +19,8 @@ from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import (
     CallSpan,
     Drift,
     Trace,
+    TraceExperts,
+    TraceImage,
     Trajectory,
     TrajectoryBatch,
 )
@@ -36,6 +40,45 @@ def test_columns_are_read_only_views_of_one_copy():
     assert trace.response_ids.tolist() == [1100, 1101, 1102, 1103, 1104, 1105]
     assert trace.loss_mask.tolist() == [0, 1, 0, 1, 0, 1]
     assert trace.logprobs[1] == np.float32(-1101 / 7)
+
+
+def experts_of(**changes) -> TrajectoryBatch:
+    told = {"rows": bytes(range(24)), "known": b"\1\1\0", "layers": 4, "top_k": 2, "item_bytes": 1} | changes
+    ids = np.arange(3, dtype="<i4").tobytes()
+    trace = Trace(prompt_ids=ids[:4], response_ids=ids[4:], loss_mask=b"\0\1", logprobs=bytes(8))
+    trace.routed_experts.CopyFrom(TraceExperts(**told))
+    return TrajectoryBatch(trajectories=[Trajectory(traces=[trace])])
+
+
+def test_routed_experts_are_a_view_with_a_row_for_each_id():
+    told = read(experts_of()).trajectories[0].traces[0].routed_experts
+    assert (told.rows.dtype, told.rows.shape, told.known.tolist()) == (np.uint8, (3, 4, 2), [1, 1, 0])
+    assert told.rows[1, 2].tolist() == [12, 13]
+    assert not told.rows.flags.writeable
+    assert not told.rows.flags.owndata
+    wide = read(experts_of(layers=2, item_bytes=2)).trajectories[0].traces[0].routed_experts
+    assert (wide.rows.dtype, wide.rows.shape) == (np.uint16, (3, 2, 2))
+    assert wide.rows[0, 0, 1] == 2 + 256 * 3
+    assert read(batch(1)).trajectories[0].traces[0].routed_experts is None
+
+
+@pytest.mark.parametrize("change", [{"layers": 5}, {"item_bytes": 3}, {"known": b"\1"}, {"rows": b"\0" * 23}])
+def test_routed_experts_that_do_not_fit_are_damage(change):
+    with pytest.raises(errors.DataLoss):
+        read(experts_of(**change))
+
+
+def test_a_trace_names_its_images_whose_bytes_are_asked_for():
+    png = b"\x89PNG not really"
+    digest = hashlib.sha256(png).hexdigest()
+    sent = TraceImage(digest=digest, media_type="image/png", message_digest="m", part=1, size_bytes=len(png))
+    trace = Trace(images=[sent, TraceImage(url="https://example.test/a.png", message_digest="m", part=2)])
+    (got,) = read(TrajectoryBatch(trajectories=[Trajectory(traces=[trace])])).trajectories[0].traces
+    assert got.images[0] == Image(digest, "image/png", "", "m", 1, len(png))
+    assert (got.images[1].digest, got.images[1].url) == ("", "https://example.test/a.png")
+    lines = [{"digest": digest, "data": base64.b64encode(png).decode()}]
+    assert image_bytes(lines)[got.images[0].digest] == png
+    assert read(batch(1)).trajectories[0].traces[0].images == ()
 
 
 def test_arrays_outlive_their_message():

@@ -9,6 +9,8 @@ import pytest
 from support import trace, trajectory
 
 from polar_mesh import Trajectory, rewards
+from polar_mesh.batches import read_trajectory
+from polar_mesh.gen.polar.reconstructor.v1 import trajectory_pb2 as pb
 
 nan = np.nan
 ESTIMATORS = {"leave_one_out": rewards.leave_one_out, "group_norm": rewards.group_norm}
@@ -119,6 +121,35 @@ def test_samples_by_hand():
     np.testing.assert_allclose([one.weights.max() for one in by_token], 0.2)
     by_constant = rewards.samples([group], normalise="constant", tokens_max=100)
     np.testing.assert_allclose([one.weights.max() for one in by_constant], 1 / 200)
+
+
+def rewarded(reward: float | None, *own: float | None) -> Trajectory:
+    """A session with one trained token in each trace, and these rewards of the traces' own."""
+    message = pb.Trajectory(session_id=f"s-{reward}-{own}", reward=reward)
+    for one in own:
+        message.traces.add(response_ids=bytes(4), loss_mask=b"\1", logprobs=bytes(4), reward=one)
+    return read_trajectory(message)
+
+
+def test_a_trace_counts_with_its_own_reward_else_with_the_sessions():
+    one = rewarded(2, None, 0, -1.5)
+    assert [trace.reward for trace in one.traces] == [2, 0, -1.5]
+    np.testing.assert_array_equal(rewards.rewards_of_traces(one), [2, 0, -1.5])
+    # As a trainer may make them itself: without.
+    np.testing.assert_array_equal(rewards.rewards_of_traces(session(3, [1], [1, 1])), [3, 3])
+    np.testing.assert_array_equal(rewards.rewards_of_traces(session(3, [0])), [nan])
+    np.testing.assert_array_equal(rewards.rewards_of_traces(rewarded(None, None, 1)), [nan, 1])
+
+
+@pytest.mark.parametrize("normalise", ["session", "token", "constant"])
+def test_samples_compare_own_rewards_of_traces_and_weigh_sessions_as_before(normalise):
+    own, plain = [rewarded(9, 2, 4), rewarded(10, None)], [rewarded(9, None, None), rewarded(10, None)]
+    found, before = (rewards.samples([one], normalise=normalise, tokens_max=50) for one in (own, plain))
+    np.testing.assert_allclose([one.advantages[0] for one in found], [-8, -6, 7])
+    np.testing.assert_allclose([one.weights for one in found], [one.weights for one in before])
+    # A session of which one trace has no reward at all takes no part.
+    left_out = rewards.samples([[rewarded(None, None, 1), rewarded(1, None), rewarded(0, None)]])
+    np.testing.assert_allclose([one.advantages[0] for one in left_out], [1, -1])
 
 
 def test_samples_take_rewards_of_traces():

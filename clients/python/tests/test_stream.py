@@ -8,9 +8,10 @@ import time
 import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
-from support import Link, Server, Trajectories, batch
+from support import Link, Server, Trajectories, abort, batch
 
 from polar_mesh import Client, errors
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 
 
 def serve(stack, batches, **options):
@@ -44,6 +45,21 @@ def test_batches_come_in_order_and_acks_are_recorded(stack):
     got[0].ack()
     stream.ack(got[1:])
     assert service.acked == {3, 5, 9}
+
+
+def test_an_ack_names_the_seeks_that_its_batches_came_after(stack):
+    service, server = serve(stack, [batch(1), batch(2)])
+    client = connect(stack, server.url)
+    first, second = take(client.stream("trainer"), 2)
+    first.ack()
+    service.seeks = 2
+    again = client.stream("trainer")
+    again.ack([second])
+    service.add(batch(3))
+    assert take(again, 1)[0].batch_id == 3
+    again.ack([])
+    client.ack("trainer", [3])
+    assert service.acked_seeks == [0, None, 2, None]
 
 
 def test_new_batches_come_as_they_are_made(stack):
@@ -104,6 +120,34 @@ def test_what_an_earlier_stream_did_not_acknowledge_comes_again_and_is_marked(st
     again = take(connect(stack, server.url).stream("trainer"), 1)
     assert ids(again) == [2]
     assert again[0].redelivered
+
+
+class GivenBack(Trajectories):
+    """Its first answer to a call that gives back is lost."""
+
+    def __init__(self, batches):
+        super().__init__(batches)
+        self.nacks: list[tuple[list[int], list[int]]] = []
+
+    def NackTrajectories(self, request, context):
+        self.nacks.append((list(request.batch_ids), list(request.delivery_counts)))
+        if len(self.nacks) == 1:
+            retry = RetryInfo()
+            retry.retry_delay.FromMilliseconds(10)
+            abort(context, grpc.StatusCode.UNAVAILABLE, "lost", "NATS_UNAVAILABLE", retry)
+        return pb.NackTrajectoriesResponse()
+
+
+def test_a_call_that_gives_back_says_which_delivery_also_when_it_is_repeated(stack):
+    one = batch(1)
+    one.delivery_count = 3
+    service = GivenBack([one])
+    server = Server(service.register)
+    stack.callback(server.stop)
+    client = connect(stack, server.url)
+    client.stream("trainer").next(timeout_s=10).nack()
+    client.nack("trainer", [1])
+    assert service.nacks == [([1], [3]), ([1], [3]), ([1], [0])]
 
 
 def test_a_silent_server_is_left_for_a_new_stream(stack):

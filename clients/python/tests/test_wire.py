@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
 from support import batch
 
 from polar_mesh.batches import read_batch
 from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesResponse
-from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Trace
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Trace, TraceExperts
 from polar_mesh.wire import StreamMessage, read_trace
 
 
@@ -28,7 +29,8 @@ def told(message) -> list:
     return [got.batch_id, got.task_id, got.metadata, got.ready_time] + [
         (one.session_id, one.reward, one.outcome, one.failure, one.stats, one.drift, one.evaluation)
         + tuple(
-            (*(part.tolist() for part in columns(trace)), list(trace.spans)) for trace in one.traces
+            (*(part.tolist() for part in columns(trace)), list(trace.spans), experts(trace), trace.reward)
+            for trace in one.traces
         )
         for one in got.trajectories
     ]
@@ -36,6 +38,11 @@ def told(message) -> list:
 
 def columns(trace):
     return trace.prompt_ids, trace.response_ids, trace.loss_mask, trace.logprobs
+
+
+def experts(trace):
+    told = trace.routed_experts
+    return told and (told.rows.dtype, told.rows.tolist(), told.known.tolist())
 
 
 def response(seed: int) -> StreamTrajectoriesResponse:
@@ -48,13 +55,29 @@ def response(seed: int) -> StreamTrajectoriesResponse:
             trajectory.stats.masked_tokens["side"] = 4
             trajectory.evaluation["passed"] = True
             for trace in trajectory.traces:
+                if chance.random() < 0.5:
+                    trace.reward = chance.random()
                 spans = chance.randrange(3)
                 trace.spans.extend(CallSpan(call_id=f"c-{i}", start=i, length=200) for i in range(spans))
+                if chance.random() < 0.5:
+                    trace.routed_experts.CopyFrom(made_experts(trace, chance))
             if chance.random() < 0.3:
                 trajectory.ClearField("reward")
         made.append(one)
     return StreamTrajectoriesResponse(
         batch=made[0] if made else None, more=made[1:], policy_version=chance.randrange(3), seeks=chance.randrange(300)
+    )
+
+
+def made_experts(trace: Trace, chance: random.Random) -> TraceExperts:
+    ids = (len(trace.prompt_ids) + len(trace.response_ids)) // 4
+    layers, top_k, item_bytes = chance.randrange(1, 4), 2, chance.choice([1, 2])
+    return TraceExperts(
+        rows=chance.randbytes(ids * layers * top_k * item_bytes),
+        known=bytes(chance.randrange(2) for _ in range(ids)),
+        layers=layers,
+        top_k=top_k,
+        item_bytes=item_bytes,
     )
 
 
@@ -86,6 +109,20 @@ def test_a_trace_in_another_order_is_read_too():
         got = read_trace(data, 0, len(data))
         assert (got.response_ids, got.logprobs) == (trace.response_ids, trace.logprobs)
         assert [one.call_id for one in got.spans] == ["c"]
+
+
+def test_experts_hold_no_other_bytes():
+    message = batch(1, tokens=4_000, samples=1)
+    trace = message.trajectories[0].traces[0]
+    trace.routed_experts.CopyFrom(made_experts(trace, random.Random(1)))
+    data = StreamTrajectoriesResponse(batch=message).SerializeToString()
+    (read,) = read_batch(StreamMessage(data).batch, Nobody()).trajectories[0].traces
+    for column in (read.routed_experts.rows, read.routed_experts.known):
+        assert column.flags.aligned
+        assert not column.flags.writeable
+        while isinstance(column.base, np.ndarray):
+            column = column.base
+        assert len(column.base) == column.nbytes
 
 
 def test_bytes_that_are_no_message_are_refused():

@@ -10,7 +10,9 @@
 from .batches import Batch, CallSpan, Drift, Failure, PolicyRun, Stats, Trace, Trajectory
 from .client import Client
 from .errors import FieldFault, PolarError
+from .experts import RoutedExperts
 from .filters import Filter
+from .images import Image, image_bytes
 from .journal import Journal
 from .policy import Pause, PolicyClient
 from .specs import task_spec
@@ -24,14 +26,17 @@ __all__ = [
     "Failure",
     "FieldFault",
     "Filter",
+    "Image",
     "Journal",
     "Pause",
     "PolarError",
     "PolicyClient",
     "PolicyRun",
+    "RoutedExperts",
     "Stats",
     "Trace",
     "Trajectory",
     "TrajectoryStream",
+    "image_bytes",
     "task_spec",
 ]

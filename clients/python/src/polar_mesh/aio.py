@@ -36,6 +36,7 @@ from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectorie
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
 from .leader import AioLeader
+from .ledger import Delivery
 from .reader import Ended
 from .retry import Backoff, Tries
 from .trajectory_calls import stream_request
@@ -184,6 +185,7 @@ class Client(_Connected):
     list_consumers = _awaited(blocking.Client, blocking.Client.list_consumers)
     get_trajectory = _awaited(blocking.Client, blocking.Client.get_trajectory)
     _ack = _awaited(blocking.Client, blocking.Client._ack)
+    _nack = _awaited(blocking.Client, blocking.Client._nack)
 
     async def export_session(
         self, session_id: str, kind: str = "messages", *, attempt: int = 0, timeout_s: float | None = None
@@ -283,11 +285,13 @@ class _Consumer:
         self._client = client
         self._name = name
 
-    async def ack(self, batch_ids: Sequence[int]) -> trajectories.AckTrajectoriesResponse:
-        return await self._client._ack(self._name, batch_ids)
+    async def ack(
+        self, batch_ids: Sequence[int], seeks: int | None
+    ) -> trajectories.AckTrajectoriesResponse:
+        return await self._client._ack(self._name, batch_ids, seeks)
 
-    async def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None:
-        await self._client.nack(self._name, batch_ids, delay_s=delay_s, reason=reason)
+    async def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
+        await self._client._nack(self._name, given, delay_s, reason)
 
 
 class PolicyClient(_Connected):

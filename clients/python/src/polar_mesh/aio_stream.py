@@ -20,7 +20,7 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
-from .ledger import Books, Intake
+from .ledger import Books, Delivery, Intake, delivery_of
 from .limits import STREAM_SILENCE_S, VERSION_AGE_S
 from .reader import Ended
 from .retry import Backoff
@@ -72,9 +72,9 @@ class AioReader(Generic[M]):
 class AioServer(Protocol):
     """The calls of one consumer."""
 
-    async def ack(self, batch_ids: Sequence[int]) -> AckTrajectoriesResponse: ...
+    async def ack(self, batch_ids: Sequence[int], seeks: int | None) -> AckTrajectoriesResponse: ...
 
-    async def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None: ...
+    async def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None: ...
 
 
 class _OfStream:
@@ -160,7 +160,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
 
     async def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
         """Give batches back: they come again after ``delay_s`` seconds, at most a day."""
-        await self._nack_ids([batch.batch_id for batch in batches], delay_s, reason)
+        await self._give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
     async def aclose(self) -> None:
         """End the stream; batches that it gave can still be acknowledged while the client is open."""
@@ -179,7 +179,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         if hand_over.asks_version(message):
             await self._refresh_policy_version()
             if hand_over.is_stale(message, self.policy_version):
-                await self._nack_ids([message.batch_id], 0.0, STALE)
+                await self._give_back([delivery_of(message)], 0.0, STALE)
                 return None
         batch = hand_over.open(message, _OfStream())
         if batch.dropped_reason:
@@ -188,14 +188,14 @@ class TrajectoryStream(AsyncIterator[Batch]):
         return None if batch.dropped_reason else batch
 
     async def _ack_ids(self, batch_ids: Sequence[int]) -> None:
-        answer = await self._server.ack(batch_ids)
+        answer = await self._server.ack(batch_ids, self._books.seeks)
         self._books.acked(batch_ids, answer.floor)
         self._policy_version, self._told = answer.policy_version, time.monotonic()
 
-    async def _nack_ids(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None:
+    async def _give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        self._books.nacked(batch_ids)
-        await self._server.nack(batch_ids, delay_s, reason)
+        self._books.nacked([one.batch_id for one in given])
+        await self._server.nack(given, delay_s, reason)
 
     async def _refresh_policy_version(self) -> None:
         if time.monotonic() - self._told > VERSION_AGE_S:

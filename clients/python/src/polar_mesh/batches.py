@@ -13,8 +13,10 @@ from google.protobuf import json_format, struct_pb2
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from .errors import DataLoss
+from .experts import RoutedExperts, read_experts
 from .gen.polar.common.v1 import failure_pb2, session_pb2
 from .gen.polar.reconstructor.v1 import trajectory_pb2
+from .images import Image, read_image
 
 Int32Array = npt.NDArray[np.int32]
 UInt8Array = npt.NDArray[np.uint8]
@@ -101,6 +103,12 @@ class Trace:
     logprobs: Float32Array
     #: The model calls in it, in order.
     spans: Sequence[CallSpan]
+    #: Which experts its ids were routed to; None where nothing is known of that.
+    routed_experts: RoutedExperts | None = None
+    #: Images of its conversation, in order.
+    images: tuple[Image, ...] = ()
+    #: Its own reward, where the evaluator gave it one, else the session's; None where there is none.
+    reward: float | None = None
 
     @property
     def policy_versions(self) -> Int64Array:
@@ -146,6 +154,8 @@ class Stats:
     masked_tokens: Mapping[str, int]
     sampled_tokens: int
     context_tokens: int
+    #: Calls whose engine was asked for its routed experts and whose traces lack them, by reason.
+    experts_dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,6 +274,7 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
     """The trajectory of a message. Raises DataLoss for columns that do not fit together."""
     # Of a message of the stream, all but the traces; asked for once.
     head = getattr(message, "head", message)
+    reward = head.reward if head.HasField("reward") else None
     return Trajectory(
         session_id=head.session_id,
         task_id=head.task_id,
@@ -272,8 +283,8 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         attempt=head.attempt,
         outcome=_name(session_pb2.Outcome, head.outcome, "OUTCOME_"),
         failure=_failure(head.failure) if head.HasField("failure") else None,
-        reward=head.reward if head.HasField("reward") else None,
-        traces=tuple(_trace(one, head.session_id) for one in message.traces),
+        reward=reward,
+        traces=tuple(_trace(one, head.session_id, reward) for one in message.traces),
         stats=_stats(head.stats),
         builder=head.builder,
         policy_version_min=head.policy_version_min,
@@ -292,19 +303,25 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
     )
 
 
-def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
+def _trace(message: trajectory_pb2.Trace, session_id: str, session_reward: float | None) -> Trace:
     try:
         # Each access of a bytes field of a message copies it: once here, and the arrays are views of that copy.
         prompt_ids = np.frombuffer(message.prompt_ids, _IDS)
         response_ids = np.frombuffer(message.response_ids, _IDS)
         loss_mask = np.frombuffer(message.loss_mask, _MASK)
         logprobs = np.frombuffer(message.logprobs, _LOGPROBS)
+        experts = None
+        if message.HasField("routed_experts"):
+            experts = read_experts(message.routed_experts, len(prompt_ids) + len(response_ids))
     except ValueError as error:
         raise _damaged(session_id, str(error)) from error
     if not len(response_ids) == len(loss_mask) == len(logprobs):
         lengths = f"{len(response_ids)} ids, {len(loss_mask)} mask values, {len(logprobs)} logprobs"
         raise _damaged(session_id, lengths)
-    return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(message.spans))
+    head = getattr(message, "head", message)
+    reward = head.reward if head.HasField("reward") else session_reward
+    images = tuple(map(read_image, head.images)) if head.images else ()
+    return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(head.spans), experts, images, reward)
 
 
 def _span(message: trajectory_pb2.CallSpan) -> CallSpan:
@@ -338,6 +355,7 @@ def _stats(message: session_pb2.SessionStats) -> Stats:
         masked_tokens=dict(message.masked_tokens),
         sampled_tokens=message.sampled_tokens,
         context_tokens=message.context_tokens,
+        experts_dropped=dict(message.experts_dropped),
     )
 
 

@@ -23,7 +23,7 @@ class Filter:
     policy_span_max: int | None = None
     #: Least part of a group's sessions that have a reward and traces, 0 to 1: ``usable_fraction``.
     usable_fraction_min: float = 0.0
-    #: Drop groups of which no two usable sessions have different rewards: ``zero_variance``.
+    #: Drop groups of which usable sessions and their traces have no different rewards: ``zero_variance``.
     drop_zero_variance: bool = False
     #: Most token ids in all traces of a group, 0 for no limit: ``group_tokens``.
     group_tokens_max: int = 0

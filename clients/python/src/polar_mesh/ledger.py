@@ -18,12 +18,24 @@ from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .limits import ACKED_KEPT, VERSION_AGE_S
 
 
+class Delivery(NamedTuple):
+    """One time that a batch was sent: repeating the call that gives it back leaves later ones alone."""
+
+    batch_id: int
+    #: From 1; 0: whichever.
+    count: int
+
+
+def delivery_of(batch: Batch | TrajectoryBatch) -> Delivery:
+    return Delivery(batch.batch_id, batch.delivery_count)
+
+
 class Server(Protocol):
     """The calls of one consumer."""
 
-    def ack(self, batch_ids: Sequence[int]) -> AckTrajectoriesResponse: ...
+    def ack(self, batch_ids: Sequence[int], seeks: int | None) -> AckTrajectoriesResponse: ...
 
-    def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None: ...
+    def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None: ...
 
 
 class Sent(NamedTuple):
@@ -48,20 +60,26 @@ class Books:
         self._nacked: dict[int, Sent] = {}
         #: Acknowledged by this trainer, oldest first: ``ready_ms``.
         self._acked: dict[int, int] = {}
-        self._seeks = 0
+        self._seeks: int | None = None
+
+    @property
+    def seeks(self) -> int | None:
+        """How many times the consumer was sought, as the server last told: an acknowledgement counts for no later one."""
+        return self._seeks
 
     def sought(self, seeks: int) -> None:
         """The server has told how many times the consumer was sought."""
         with self._lock:
-            if seeks > self._seeks:
+            if seeks > (self._seeks or 0):
                 self._forget(seeks)
+            self._seeks = max(seeks, self._seeks or 0)
 
     def deleted(self) -> None:
         """The consumer was deleted; under its name there may be another one, which is sent everything."""
         with self._lock:
-            self._forget(0)
+            self._forget(None)
 
-    def _forget(self, seeks: int) -> None:
+    def _forget(self, seeks: int | None) -> None:
         self._seeks = seeks
         for known in (self._held, self._nacked, self._acked):
             known.clear()
@@ -154,18 +172,18 @@ class Ledger:
         self.ack_ids([batch.batch_id for batch in batches])
 
     def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
-        self.nack_ids([batch.batch_id for batch in batches], delay_s, reason)
+        self.give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
     def ack_ids(self, batch_ids: Sequence[int]) -> None:
-        answer = self._server.ack(batch_ids)
+        answer = self._server.ack(batch_ids, self.books.seeks)
         self.books.acked(batch_ids, answer.floor)
         self.policy_version = answer.policy_version
         self._told = time.monotonic()
 
-    def nack_ids(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None:
+    def give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        self.books.nacked(batch_ids)
-        self._server.nack(batch_ids, delay_s, reason)
+        self.books.nacked([one.batch_id for one in given])
+        self._server.nack(given, delay_s, reason)
 
     def refresh_policy_version(self) -> None:
         """Ask for it where it was last told longer than ``VERSION_AGE_S`` ago."""

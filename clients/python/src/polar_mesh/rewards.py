@@ -1,7 +1,8 @@
 """From the rewards of a group to what each trained token counts in the loss. Pure functions on numpy arrays.
 
 Notation: a group has S sessions; session s has the reward R_s and K traces, in which T_s tokens are trained together.
-NaN is "no reward": such a session is compared with no other and trains nothing. A whole step::
+Where the evaluator gave a trace a reward of its own, that counts for it, else R_s does (``trace.reward``). NaN is "no
+reward": such a session is compared with no other and trains nothing. A whole step::
 
     for sample in rewards.samples(batch.trajectories for batch in batches):
         ratio = exp(logprobs_now - sample.trace.logprobs)
@@ -49,6 +50,13 @@ def outcome_rewards(trajectories: Sequence[Trajectory]) -> Float64Array:
         ],
         dtype=np.float64,
     )
+
+
+def rewards_of_traces(trajectory: Trajectory) -> Float64Array:
+    """float64[K]: what each trace counts with; NaN where there is none, and where no token of the session is trained."""
+    own = [trajectory.reward if one.reward is None else one.reward for one in trajectory.traces]
+    rewards = np.array([np.nan if one is None else one for one in own], dtype=np.float64)
+    return rewards if trained_tokens(trajectory) else np.full_like(rewards, np.nan)
 
 
 def leave_one_out(rewards: Float64Array) -> Float64Array:
@@ -119,7 +127,7 @@ def samples(
     estimator: Estimator = "leave_one_out",
     normalise: Normalise = "session",
     tokens_max: int = 0,
-    trace_rewards: Callable[[Trajectory], Sequence[float]] | None = None,
+    trace_rewards: Callable[[Trajectory], Sequence[float] | Float64Array] = rewards_of_traces,
 ) -> list[Sample]:
     """What one optimizer step trains: the traces of these groups that have a trained token and an advantage.
 
@@ -137,7 +145,7 @@ def samples(
     Args:
         groups: The trajectories of each group, as ``batch.trajectories`` has them.
         tokens_max: Trained tokens that a session can have; for ``constant``.
-        trace_rewards: A reward for each trace of a session, NaN = none; default: the session's for all.
+        trace_rewards: A reward for each trace of a session, NaN = none; default: what it counts with.
 
     Raises:
         ValueError: ``constant`` without ``tokens_max``; not one reward for each trace.
@@ -167,10 +175,10 @@ def samples(
 
 
 def _rewards_of(
-    trajectory: Trajectory, trace_rewards: Callable[[Trajectory], Sequence[float]] | None
+    trajectory: Trajectory, trace_rewards: Callable[[Trajectory], Sequence[float] | Float64Array]
 ) -> Float64Array:
-    if trace_rewards is None or not trained_tokens(trajectory):
-        return np.full(len(trajectory.traces), outcome_rewards([trajectory])[0])
+    if not trained_tokens(trajectory):
+        return np.full(len(trajectory.traces), np.nan)
     rewards = np.asarray(trace_rewards(trajectory), dtype=np.float64)
     if rewards.shape != (len(trajectory.traces),):
         raise ValueError(

@@ -17,7 +17,7 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
-from .ledger import Intake, Ledger, Server
+from .ledger import Intake, Ledger, Server, delivery_of
 from .limits import STREAM_SILENCE_S
 from .reader import Ended, Reader
 from .retry import Backoff
@@ -130,7 +130,7 @@ class TrajectoryStream(Iterator[Batch]):
         if hand_over.asks_version(message):
             ledger.refresh_policy_version()
             if hand_over.is_stale(message, self.policy_version):
-                ledger.nack_ids([message.batch_id], 0.0, STALE)
+                ledger.give_back([delivery_of(message)], 0.0, STALE)
                 return None
         batch = hand_over.open(message, ledger)
         if batch.dropped_reason:

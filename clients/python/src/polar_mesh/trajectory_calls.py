@@ -13,6 +13,7 @@ from .batches import Batch, Trajectory, read_trajectory
 from .filters import Filter
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
+from .ledger import Delivery
 from .stream import TrajectoryStream
 
 T = TypeVar("T")
@@ -41,11 +42,15 @@ def stream_request(
 
 
 def nack_request(
-    consumer: str, batch_ids: Sequence[int], delay_s: float, reason: str
+    consumer: str, given: Sequence[Delivery], delay_s: float, reason: str
 ) -> trajectories.NackTrajectoriesRequest:
     """What gives batches back after ``delay_s`` seconds."""
     return trajectories.NackTrajectoriesRequest(
-        consumer=consumer, batch_ids=batch_ids, delay_ms=round(delay_s * 1000), reason=reason
+        consumer=consumer,
+        batch_ids=[one.batch_id for one in given],
+        delivery_counts=[one.count for one in given],
+        delay_ms=round(delay_s * 1000),
+        reason=reason,
     )
 
 
@@ -125,7 +130,7 @@ class TrajectoryCalls:
             NotFound: no such consumer.
             InvalidArgument: it was never sent one of them; then none is acknowledged.
         """
-        return self._ack(consumer, batch_ids, timeout_s).floor
+        return self._ack(consumer, batch_ids, None, timeout_s).floor
 
     def nack(
         self,
@@ -146,8 +151,7 @@ class TrajectoryCalls:
             NotFound, InvalidArgument: as ``ack``.
             ResourceExhausted: 1000 batches of the consumer wait to come again.
         """
-        request = nack_request(consumer, batch_ids, delay_s, reason)
-        self._call(self._trajectories.NackTrajectories, request, timeout_s)
+        self._nack(consumer, [Delivery(one, 0) for one in batch_ids], delay_s, reason, timeout_s)
 
     def seek(
         self, consumer: str, to: int | datetime | Literal["oldest", "newest"], *, timeout_s: float | None = None
@@ -188,7 +192,7 @@ class TrajectoryCalls:
         """What is recorded or built of a session, one object a line of docs/export-format.md.
 
         Args:
-            kind: ``calls``, ``records``, ``messages`` or ``traces``.
+            kind: ``calls``, ``records``, ``messages``, ``traces`` or ``images`` (see ``image_bytes``).
             attempt: 0 = the one that counts.
 
         Raises:
@@ -204,10 +208,25 @@ class TrajectoryCalls:
         return [json.loads(line) for line in self._call(lines, request, timeout_s)]
 
     def _ack(
-        self, consumer: str, batch_ids: Sequence[int], timeout_s: float | None = None
+        self,
+        consumer: str,
+        batch_ids: Sequence[int],
+        seeks: int | None,
+        timeout_s: float | None = None,
     ) -> trajectories.AckTrajectoriesResponse:
-        request = trajectories.AckTrajectoriesRequest(consumer=consumer, batch_ids=batch_ids)
+        request = trajectories.AckTrajectoriesRequest(consumer=consumer, batch_ids=batch_ids, seeks=seeks)
         return self._call(self._trajectories.AckTrajectories, request, timeout_s)
+
+    def _nack(
+        self,
+        consumer: str,
+        given: Sequence[Delivery],
+        delay_s: float,
+        reason: str,
+        timeout_s: float | None = None,
+    ) -> None:
+        request = nack_request(consumer, given, delay_s, reason)
+        self._call(self._trajectories.NackTrajectories, request, timeout_s)
 
     def _call(self, method: Callable[..., T], request: object, timeout_s: float | None) -> T:
         raise NotImplementedError
@@ -223,8 +242,8 @@ class _Consumer:
         self._client = client
         self._name = name
 
-    def ack(self, batch_ids: Sequence[int]) -> trajectories.AckTrajectoriesResponse:
-        return self._client._ack(self._name, batch_ids)
+    def ack(self, batch_ids: Sequence[int], seeks: int | None) -> trajectories.AckTrajectoriesResponse:
+        return self._client._ack(self._name, batch_ids, seeks)
 
-    def nack(self, batch_ids: Sequence[int], delay_s: float, reason: str) -> None:
-        self._client.nack(self._name, batch_ids, delay_s=delay_s, reason=reason)
+    def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
+        self._client._nack(self._name, given, delay_s, reason)

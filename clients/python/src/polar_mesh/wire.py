@@ -19,7 +19,7 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
     StreamTrajectoriesResponse,
 )
-from .gen.polar.reconstructor.v1.trajectory_pb2 import Trace, Trajectory, TrajectoryBatch
+from .gen.polar.reconstructor.v1.trajectory_pb2 import Trace, TraceExperts, Trajectory, TrajectoryBatch
 
 M = TypeVar("M", bound=Message)
 
@@ -37,6 +37,10 @@ def _number(message: type[Message], field: str) -> int:
 _BATCH, _MORE = _number(StreamTrajectoriesResponse, "batch"), _number(StreamTrajectoriesResponse, "more")
 _TRAJECTORIES = _number(TrajectoryBatch, "trajectories")
 _TRACES = _number(Trajectory, "traces")
+_EXPERTS = _number(Trace, "routed_experts")
+_EXPERT_COLUMNS = {_number(TraceExperts, name): name for name in ("rows", "known")}
+#: What follows the columns is cut as well from here on; below, protobuf is faster.
+_LARGE_BYTES = 4096
 _COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
 
 
@@ -103,25 +107,50 @@ class WireTrajectory(_Cut[Trajectory]):
         return [read_trace(self._data, start, end) for _, start, end in self._parts]
 
 
+class WireExperts(_Cut[TraceExperts]):
+    """A ``TraceExperts``, whose columns are copies of their own."""
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        head, parts = _split(data, start, end, _EXPERT_COLUMNS)
+        super().__init__(TraceExperts.FromString(head))
+        columns = {_EXPERT_COLUMNS[number]: data[begin:stop] for number, begin, stop in parts}
+        self.rows = columns.get("rows", b"")
+        self.known = columns.get("known", b"")
+
+
 class WireTrace(_Cut[Trace]):
     """A ``Trace``; each column is a copy of its own, so that it holds no other bytes and is aligned."""
 
-    def __init__(self, head: Trace, columns: dict[str, bytes]) -> None:
+    def __init__(self, head: Trace, columns: dict[str, bytes], experts: WireExperts | None = None) -> None:
         super().__init__(head)
+        self._experts = experts
         self.prompt_ids = columns.get("prompt_ids", b"")
         self.response_ids = columns.get("response_ids", b"")
         self.loss_mask = columns.get("loss_mask", b"")
         self.logprobs = columns.get("logprobs", b"")
 
+    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+        return super().HasField(name) or (name == "routed_experts" and self._experts is not None)
+
+    @property
+    def routed_experts(self) -> WireExperts | TraceExperts:
+        return self.head.routed_experts if self._experts is None else self._experts
+
 
 def read_trace(data: bytes, start: int, end: int) -> Trace:
     """A ``Trace``, whose columns come first in what the mesh writes; protobuf reads what others may write."""
     head, parts = _split(data, start, end, _COLUMNS, in_front=True)
+    experts: WireExperts | None = None
+    if len(head) >= _LARGE_BYTES:
+        more, found = _split(head, 0, len(head), (_EXPERTS,))
+        if len(found) == 1:
+            _, begin, stop = found[0]
+            head, experts = more, WireExperts(head, begin, stop)
     rest = Trace.FromString(head)
-    if any(getattr(rest, name) for name in _COLUMNS.values()):
+    if rest.prompt_ids or rest.response_ids or rest.loss_mask or rest.logprobs:
         return Trace.FromString(data[start:end])
     columns = {_COLUMNS[number]: data[begin:stop] for number, begin, stop in parts}
-    return WireTrace(rest, columns)  # type: ignore[return-value]
+    return WireTrace(rest, columns, experts)  # type: ignore[return-value]
 
 
 def _split(
@@ -136,12 +165,20 @@ def _split(
     run = pos
     while pos < end:
         begin = pos
-        tag, pos = _varint(data, pos)
+        # Most numbers are one byte, and a call costs more than all else here.
+        tag = data[pos]
+        pos += 1
+        if tag >= 0x80:
+            tag, pos = _varint(data, begin)
         number, kind = tag >> 3, tag & 7
         if in_front and number not in apart:
             break
         if kind == _LEN:
-            size, pos = _varint(data, pos)
+            size = data[pos] if pos < end else 0x80
+            if size < 0x80:
+                pos += 1
+            else:
+                size, pos = _varint(data, pos)
             if number in apart:
                 if run < begin:
                     head.append(data[run:begin])

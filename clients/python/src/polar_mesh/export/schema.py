@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: Grows when a column changes its meaning.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 #: Kinds of columns that are numpy arrays in a row, and their item type.
 ARRAYS = {"ids": "int32", "mask": "uint8", "logprobs": "float32"}
@@ -75,6 +75,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("loss_mask", "mask", "uint8[R]: 1 = sampled by the policy and trained, 0 = context or masked"),
         Column("logprobs", "logprobs", "float32[R]: natural logarithm, under the engine where loss_mask is 1, else 0"),
         Column("trained_tokens", "int32", "ones in loss_mask"),
+        Column("trace_reward", "float64", "what the trace counts with: its own reward, else the session's; null without"),
         Column("call_ids", "strings", "the model calls in it, in order"),
         Column("masked_reasons", "strings", "why ids of each of them are masked; empty when all are trained"),
         *_VERSIONS,
