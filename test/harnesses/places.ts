@@ -1,0 +1,26 @@
+// The kinds of sandboxes that harnesses are run in.
+import type { MeshOptions } from '../support/mesh.ts';
+
+export interface Place {
+  /** The backend's name. */
+  readonly name: string;
+  /** Keys of the task's runtime. */
+  readonly runtime: { readonly backend: string; readonly image?: string };
+  /** Keys of the node in the topology. */
+  readonly node: NonNullable<MeshOptions['node']>;
+}
+
+export const PLACES = ['bubblewrap', 'docker', 'podman'] as const;
+export type PlaceName = (typeof PLACES)[number];
+
+/** With an engine of its own where the backend needs one, for as long as the stack. */
+export async function openPlace(name: PlaceName, stack: AsyncDisposableStack): Promise<Place> {
+  if (name === 'bubblewrap') return { name, runtime: { backend: name }, node: {} };
+  // Loaded only where they are wanted: they look for an engine, and install Docker.
+  const { PROGRAMS_IMAGE } = await import('../support/docker.ts');
+  const { ENGINES, nodeWith } = await import('../support/engines.ts');
+  const kind = ENGINES.find(({ backend, mapped }) => backend === name && mapped === (name === 'docker'));
+  if (kind === undefined) throw new Error(`there is no ${name} here`);
+  const engine = stack.use(await kind.start());
+  return { name, runtime: { backend: name, image: PROGRAMS_IMAGE }, node: nodeWith(kind, engine) };
+}
