@@ -37,12 +37,17 @@ export async function openBareNode({ engineUrl, dockerSocket = NEVER }: BareNode
   const [dataDir, imagesDir] = [join(folder, 'data'), join(folder, 'images')];
   for (const path of [dataDir, imagesDir]) mkdirSync(path);
   const path = process.env['PATH'] ?? '';
-  const host = opened.use(await openHost({ dataDir, imagesDir, mountRoots: [], path, dockerSocket }));
+  const host = opened.use(
+    await openHost({ dataDir, imagesDir, mountRoots: [], path, engineSockets: [dockerSocket] }),
+  );
   const backends = opened.use(
     await openBackends({
       ...{ host, dataDir, proxyUrl: engineUrl, defaultRuntime: undefined, layers: LAYERS },
       proxy: straightTo(engineUrl),
       docker: { socket: dockerSocket, pull: 'never' },
+      podman: { socket: NEVER, pull: 'never', map_users: false },
+      plugins: { dir: undefined, paths: [] },
+      onStuck: () => {},
       onChange: () => {},
     }),
   );

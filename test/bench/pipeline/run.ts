@@ -2,6 +2,7 @@
 //   --parts A,B       of slots, clones, process, bubblewrap, docker
 //   --quick           fewer sessions, and nothing is written
 //   --sizes N,M       sessions submitted at once; then nothing is written
+//   --case N,M        cases of slots, from 0; then nothing is written
 //   --profile DIR     the services write V8 CPU profiles there, which costs some CPU; then nothing is written
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ import {
   slotsTable,
   throughputTable,
 } from './report.ts';
-import { measureSlots, type SlotsCase } from './slots.ts';
+import { measureSlots, type SlotsCase, type SlotsFigures } from './slots.ts';
 import { measureMesh } from './throughput.ts';
 
 const { values: flags } = parseArgs({
@@ -34,10 +35,11 @@ const { values: flags } = parseArgs({
     quick: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '' },
     profile: { type: 'string', default: '' },
+    case: { type: 'string', default: '' },
   },
 });
 /** Figures for the document. */
-const IS_WHOLE = !flags.quick && flags.sizes === '' && flags.profile === '';
+const IS_WHOLE = !flags.quick && flags.sizes === '' && flags.profile === '' && flags.case === '';
 const PARTS = new Set(flags.parts.split(','));
 const DOCUMENT = join(import.meta.dirname, '../../../docs/benchmarks.md');
 const SLOT_SESSIONS = flags.quick ? 8 : 24;
@@ -49,12 +51,21 @@ const CASES: readonly SlotsCase[] = [
   { what: 'each prepared, ahead of the runs', ready: 2, layers: false, sessions: SLOT_SESSIONS },
   { what: 'clones, none ahead (`max_ready: 0`)', ready: 0, layers: true, sessions: SLOT_SESSIONS },
   { what: 'clones, ahead of the runs', ready: 2, layers: true, sessions: SLOT_SESSIONS },
+  {
+    ...{ what: 'evaluations prepared 3 s each, too, none ahead (`max_postrun_ready: 0`)' },
+    ...{ ready: 2, layers: false, sessions: FEWER, evaluationsAhead: 0 },
+  },
+  {
+    ...{ what: 'the same, ahead of them (`max_postrun_ready: 8`)' },
+    ...{ ready: 2, layers: false, sessions: SLOT_SESSIONS, evaluationsAhead: 8 },
+  },
 ];
 /** Sessions submitted at once, and those of the floor. */
 const SIZES: Readonly<Record<string, { readonly sizes: readonly number[]; readonly floor: number }>> = {
   process: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
   bubblewrap: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
-  docker: { sizes: flags.quick ? [1] : [1, 32], floor: 24 },
+  // Five minutes.
+  docker: { sizes: flags.quick ? [1] : [1, 64, 256, 1_000], floor: flags.quick ? 24 : 64 },
 };
 const AT_ONCE = 8;
 
@@ -106,10 +117,11 @@ function tell(part: string, tables: readonly string[]): void {
 }
 
 if (PARTS.has('slots')) {
-  const results: [SlotsCase, number][] = [];
-  for (const one of CASES) {
-    results.push([one, await measureSlots(one)]);
-    say(`${one.what}: ${((results.at(-1)?.[1] ?? 0) * 100).toFixed(1)} %`);
+  const results: [SlotsCase, SlotsFigures][] = [];
+  for (const one of CASES.filter((_, i) => flags.case === '' || flags.case.split(',').includes(`${i}`))) {
+    const figures = await measureSlots(one);
+    results.push([one, figures]);
+    say(`${one.what}: ${(figures.busyShare * 100).toFixed(1)} %, graded after ${figures.gradedMs} ms`);
   }
   tell('slots', [slotsTable(results)]);
 }

@@ -1,5 +1,5 @@
-// How busy run slots are where a preparation takes three times as long as a run.
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+// How busy run slots are where a preparation takes three times as long as a run, and how long grading takes after it.
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
@@ -17,18 +17,28 @@ export interface SlotsCase {
   readonly ready: number;
   readonly layers: boolean;
   readonly sessions: number;
+  /** The sandbox of an evaluation is prepared as long as that of a run; so many are made ahead. */
+  readonly evaluationsAhead?: number;
+}
+
+export interface SlotsFigures {
+  readonly busyShare: number;
+  /** From the end of a run to the session's, p50. */
+  readonly gradedMs: number;
 }
 
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
+const EACH_MS = 3_000;
 const REPOSITORY = 'git init -q . && git -c user.name=n -c user.email=e@e commit -q --allow-empty -m base';
 
 /** Prepare 3 s, run 1 s, grade 1 s. */
-function spec(taskId: string, { layers, sessions }: SlotsCase) {
+function spec(taskId: string, { layers, sessions, evaluationsAhead }: SlotsCase) {
+  const slow = `${REPOSITORY} && sleep ${EACH_MS / 1_000}`;
   return curlTask(taskId, sessions, 0, {
     harness: { name: 'shell', modelName: 'm', command: { command: 'echo made > made; sleep 1' } },
     runtime: {
-      prepare: [exec(`${REPOSITORY} && sleep 3`)],
-      evalPrepare: { steps: [exec(REPOSITORY)] },
+      prepare: [exec(slow)],
+      evalPrepare: { steps: [exec(evaluationsAhead === undefined ? REPOSITORY : slow)] },
       prepareEach: !layers,
     },
     evaluator: {
@@ -42,16 +52,17 @@ function spec(taskId: string, { layers, sessions }: SlotsCase) {
   });
 }
 
-/** The share of the time in which run slots ran a harness, from the first run's begin to the last one's end. */
-export async function measureSlots(one: SlotsCase): Promise<number> {
-  const node = { max_ready: one.ready };
+/** Of the time from the first run's begin to the last one's end. */
+export async function measureSlots(one: SlotsCase): Promise<SlotsFigures> {
+  const node = { max_ready: one.ready, max_postrun_ready: one.evaluationsAhead ?? 0 };
   await using mesh = await startMesh({
     ...{ runSlots: RUN_SLOTS, prepareSlots: PREPARE_SLOTS, evaluateSlots: RUN_SLOTS * 2, node },
   });
   const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
   // The node's pace is known from what has run there.
   await run(rollout, 'earlier', { ...one, sessions: RUN_SLOTS });
-  return busyShare(await run(rollout, 'slots', one));
+  const sessions = await run(rollout, 'slots', one);
+  return { busyShare: busyShare(sessions), gradedMs: gradedP50Ms(sessions) };
 }
 
 async function run(
@@ -71,13 +82,24 @@ async function run(
 }
 
 function busyShare(sessions: readonly Session[]): number {
-  const runs = sessions.map(({ createTime, times }) => {
-    const created = createTime === undefined ? 0 : timestampMs(createTime);
-    const begin =
-      created + Number((times?.queueMs ?? 0n) + (times?.prepareMs ?? 0n) + (times?.readyMs ?? 0n));
-    return { begin, ms: Number(times?.runMs ?? 0n) };
-  });
-  const begin = Math.min(...runs.map((run) => run.begin));
-  const end = Math.max(...runs.map((run) => run.begin + run.ms));
+  const runs = sessions.map((session) => ({
+    end: runEndMs(session),
+    ms: Number(session.times?.runMs ?? 0n),
+  }));
+  const begin = Math.min(...runs.map(({ end, ms }) => end - ms));
+  const end = Math.max(...runs.map((run) => run.end));
   return runs.reduce((sum, { ms }) => sum + ms, 0) / (RUN_SLOTS * (end - begin));
 }
+
+function gradedP50Ms(sessions: readonly Session[]): number {
+  const all = sessions.map((session) => at(session.endTime) - runEndMs(session)).sort((a, b) => a - b);
+  return all[Math.floor(all.length / 2)] ?? 0;
+}
+
+/** Unix time in milliseconds. */
+function runEndMs({ createTime, times }: Session): number {
+  const { queueMs = 0n, prepareMs = 0n, readyMs = 0n, runMs = 0n } = times ?? {};
+  return at(createTime) + Number(queueMs + prepareMs + readyMs + runMs);
+}
+
+const at = (time: Timestamp | undefined): number => (time === undefined ? 0 : timestampMs(time));

@@ -27,6 +27,8 @@ export interface Candidate extends AsyncDisposable {
   readonly pid: number | undefined;
   /** Paths that calls of so many sessions go to. */
   paths(sessions: number): Promise<readonly string[]>;
+  /** No more calls come of those that there are. */
+  closeSessions(): Promise<void>;
   /** The key that calls are sent with. */
   readonly key: string;
 }
@@ -39,6 +41,7 @@ const direct: Start = async (port) => ({
   pid: undefined,
   key: NO_KEY,
   paths: async () => [CHAT],
+  closeSessions: async () => {},
   [Symbol.asyncDispose]: async () => {},
 });
 
@@ -68,7 +71,8 @@ async function peer(
     await stop();
     throw error;
   }
-  return { port, pid: child.pid, key, paths: async () => [CHAT], [Symbol.asyncDispose]: stop };
+  const closeSessions = async (): Promise<void> => {};
+  return { port, pid: child.pid, key, paths: async () => [CHAT], closeSessions, [Symbol.asyncDispose]: stop };
 }
 
 async function answers(url: string, child: ChildProcess): Promise<void> {
@@ -192,7 +196,7 @@ export class PolarCandidate implements Candidate {
     return capabilities.map((capability) => `/s/${capability}${CHAT}`);
   }
 
-  /** End all that were let in, as their executor does. */
+  /** As their executor does. */
   async closeSessions(): Promise<void> {
     for (const sessionId of this.#open) {
       await this.proxy.client.closeSession({ sessionId, attempt: 1 });

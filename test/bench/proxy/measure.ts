@@ -62,6 +62,7 @@ export class Bench implements AsyncDisposable {
     const outcomes = await this.#go();
     const after = this.#cost(candidate);
     clearInterval(watch);
+    await candidate.closeSessions();
     const cpuMs = after.own - before.own;
     const known = after.known - before.known;
     return {
@@ -74,7 +75,9 @@ export class Bench implements AsyncDisposable {
   /** Calls without a measurement; returns the errors. */
   async play(candidate: Candidate, sketch: Sketch): Promise<Readonly<Record<string, number>>> {
     await this.#prepare(candidate, [sketch]);
-    return Object.assign({}, ...(await this.#go()).map(({ errors }) => errors));
+    const outcomes = await this.#go();
+    await candidate.closeSessions();
+    return Object.assign({}, ...outcomes.map(({ errors }) => errors));
   }
 
   async #prepare(candidate: Candidate, sketches: readonly Sketch[]): Promise<void> {

@@ -23,7 +23,7 @@ export async function measureSoak(
   return residentMiB;
 }
 
-/** Sessions that begin, make their calls, and are closed as a harness's executor closes them. */
+/** Sessions that begin, make their calls and end. */
 async function playWave(bench: Bench, polar: PolarCandidate, sessions: number): Promise<void> {
   const errors = await bench.play(polar, {
     sessions,
@@ -35,5 +35,4 @@ async function playWave(bench: Bench, polar: PolarCandidate, sessions: number): 
     durationMs: 1e9,
   });
   if (Object.keys(errors).length > 0) throw new Error(`soak: ${JSON.stringify(errors)}`);
-  await polar.closeSessions();
 }
