@@ -11,6 +11,23 @@ const CALLS = 3;
 const ATTEMPTS_MAX = 10;
 
 const IMAGE_EVERY = 5;
+const GRADED_EVERY = 4;
+const REPOSITORY = 'git init -q . && git -c user.name=n -c user.email=e@e commit -q --allow-empty -m base';
+/** Graded in a sandbox of its own, which is made ahead and prepared anew each time. */
+const GRADED = {
+  runtime: {
+    prepare: [{ step: { case: 'exec' as const, value: { command: REPOSITORY } } }],
+    prepareEach: true,
+  },
+  evaluator: {
+    strategy: 'test_on_output',
+    config: {
+      repo_dir: '/polar/session/workspace',
+      test_command: 'echo PASSED one',
+      expected_output_json: { one: 'PASSED' },
+    },
+  },
+};
 
 const taskIdOf = (i: number): string => `storm-${i}`;
 
@@ -47,8 +64,10 @@ export async function submitAll({
   const repeats = new Map<string, number>();
   const submit = async (i: number): Promise<readonly string[]> => {
     const taskId = taskIdOf(i);
-    const runtime = image !== undefined && i % IMAGE_EVERY === 0 ? { backend: 'docker', image } : {};
-    const spec = curlTask(taskId, samples, CALLS, { maxAttempts: ATTEMPTS_MAX, runtime });
+    const inImage = image !== undefined && i % IMAGE_EVERY === 0;
+    const isGraded = !inImage && i % GRADED_EVERY === 1;
+    const more = inImage ? { runtime: { backend: 'docker', image } } : isGraded ? GRADED : {};
+    const spec = curlTask(taskId, samples, CALLS, { maxAttempts: ATTEMPTS_MAX, ...more });
     for (;;) {
       try {
         return (await client.submitTask({ spec, requestId: `request-${taskId}` })).sessionIds;

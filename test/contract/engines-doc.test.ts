@@ -17,6 +17,7 @@ const WORDS: { readonly [Key in keyof EngineFeatures]: string } = {
   tokenizePath: 'tokenizes',
   tokenMode: 'token mode',
   weightVersions: 'replies that tell the version of the weights',
+  routedExperts: 'routed experts',
   pausePath: 'pauses for a change of weights',
 };
 

@@ -42,6 +42,10 @@ async function lawsHold(mesh: Mesh, session: Session): Promise<string> {
   }
 }
 
+/** SGLang serves a mixture of experts. */
+const EXPERTS = { layers: 3, top_k: 2, experts: 16 };
+const EXPERT_FLAGS = ['--expert-layers', '3', '--expert-top-k', '2', '--experts', '16'];
+
 interface Message {
   readonly role: string;
   readonly tool_calls?: readonly { readonly function: { readonly name: string } }[];
@@ -60,7 +64,11 @@ for (const engine of ['sglang', 'vllm'] as const) {
     let mesh: Mesh;
     let sessions: Session[];
     before(async () => {
-      mesh = await startMesh({ engine, engineFlags: ['--script', SCRIPT] });
+      mesh = await startMesh({
+        engine,
+        engineFlags: ['--script', SCRIPT, ...EXPERT_FLAGS],
+        ...(engine === 'sglang' && { inference: { routed_experts: EXPERTS } }),
+      });
       const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
       const spec = readTaskFile(join(ROOT, 'examples/calculator/task.yaml'));
       spec.taskId = `calculator-${engine}`;
@@ -124,6 +132,13 @@ for (const engine of ['sglang', 'vllm'] as const) {
       });
       expect(others).to.have.length(0);
       expect(batch?.trajectories).to.have.length(sessions.length);
+      for (const trace of batch?.trajectories.flatMap(({ traces }) => traces) ?? []) {
+        const ids = trace.prompt_ids.length + trace.response_ids.length;
+        const known = `${'01'.repeat(ids - 1)}00`;
+        const shape = [EXPERTS.layers, EXPERTS.top_k, 1];
+        if (engine === 'vllm') expect(trace.experts).to.equal(null);
+        else expect([...trace.experts!.slice(0, 3), trace.experts![4]]).to.deep.equal([...shape, known]);
+      }
     });
   });
 }

@@ -9,7 +9,8 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createServiceClient } from '../../services/common/client.ts';
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
 import { polar } from '../support/cli.ts';
-import { dockerIsThere, PROGRAMS_IMAGE, startDockerWithPrograms } from '../support/docker.ts';
+import { PROGRAMS_IMAGE } from '../support/docker.ts';
+import { nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostBait, outsideServer } from '../support/host-bait.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
@@ -27,7 +28,7 @@ time.sleep(600)'`;
 
 const BACKENDS = [
   ...(bwrapIsThere ? [{ backend: 'bubblewrap', image: '' }] : []),
-  ...(dockerIsThere ? [{ backend: 'docker', image: PROGRAMS_IMAGE }] : []),
+  ...PLAIN_ENGINES.map(({ backend }) => ({ backend, image: PROGRAMS_IMAGE })),
 ];
 
 if (BACKENDS.length > 0) {
@@ -37,9 +38,10 @@ if (BACKENDS.length > 0) {
     let mesh: Mesh;
     let rollout: Client<typeof RolloutService>;
     before(async () => {
-      const docker = dockerIsThere ? opened.use(await startDockerWithPrograms()) : undefined;
-      const node = docker && { docker: { socket: docker.socket, pull: 'never' } };
-      mesh = opened.use(await startMesh({ ...(node && { node }) }));
+      const engines = await Promise.all(
+        PLAIN_ENGINES.map(async (kind) => nodeWith(kind, opened.use(await kind.start()))),
+      );
+      mesh = opened.use(await startMesh({ node: Object.assign({}, ...engines) }));
       rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
     });
     after(() => opened.disposeAsync());

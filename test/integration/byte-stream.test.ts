@@ -1,4 +1,5 @@
 // gRPC streams of bytes, read by a client that shares no code with the server.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect } from 'node:net';
@@ -7,6 +8,7 @@ import { expect } from 'chai';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { BYTE_STREAM_REQUEST_BYTES_MAX } from '../../services/common/byte-stream.ts';
 import { PolarError } from '../../services/common/errors.ts';
+import { giveBack } from '../../services/common/memory.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -18,8 +20,10 @@ describe('byte stream', () => {
   let client: grpc.Client;
   /** What the handler is asked and does; each test sets it. */
   let open: (request: Uint8Array, signal: AbortSignal) => AsyncIterable<readonly Uint8Array[]>;
+  let onWritten: (parts: readonly Uint8Array[]) => void;
 
   beforeEach(async () => {
+    onWritten = () => {};
     server = await startServer({
       host: '127.0.0.1',
       port: 0,
@@ -30,7 +34,15 @@ describe('byte stream', () => {
             yield { seeks: 7n };
           },
         }),
-      byteStreams: [{ path: PATH, open: (request, signal) => open(request, signal) }],
+      byteStreams: [
+        {
+          path: PATH,
+          async *open(request, signal) {
+            for await (const parts of open(request, signal))
+              yield { parts, onWritten: () => onWritten(parts) };
+          },
+        },
+      ],
     });
     client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
       'grpc.max_receive_message_length': -1,
@@ -68,6 +80,29 @@ describe('byte stream', () => {
     expect(messages.map((one) => one.length)).to.deep.equal([7, 0, large.length]);
     expect(messages[0]?.toString()).to.equal('ask-ask');
     expect(messages[2]?.equals(large)).to.equal(true);
+  });
+
+  it('says when the memory of a message may end, and not before', async () => {
+    const sizes = [3, 200_000, 10, 15_000, 1_100_000, 70_000, 1];
+    const sent: Buffer[] = [];
+    open = async function* () {
+      for (let i = 0; i < 20; i++) {
+        const parts = sizes.map((size) => Buffer.from(new Uint8Array(randomBytes(size)).buffer));
+        sent.push(Buffer.concat(parts));
+        yield parts;
+      }
+    };
+    let written = 0;
+    onWritten = (parts) => {
+      written++;
+      giveBack(parts);
+      expect(parts.map(({ byteLength }) => byteLength)).to.deep.equal([3, 0, 10, 0, 0, 0, 1]);
+    };
+    const { messages, error } = await read(call(Buffer.from('x')));
+    expect(error).to.equal(undefined);
+    expect(messages.every((message, i) => message.equals(sent[i] as Buffer))).to.equal(true);
+    expect(messages).to.have.lengthOf(20);
+    expect(written).to.equal(20);
   });
 
   it('ends with the typed error of the handler, before the first message or behind it', async () => {

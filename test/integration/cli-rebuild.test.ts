@@ -184,7 +184,9 @@ describe('polar rebuild', () => {
     await wrong(/--builder-config cannot be read/, '--builder-config', join(folder, 'none.json'));
     await wrong(/cannot be read: ENOENT/, '--calls', join(folder, 'none.jsonl'));
     await wrong(/cannot be written: ENOENT/, '--traces', join(folder, 'none', 'traces.jsonl'));
-    expect((await polar(['rebuild', '--traces', out()])).stderr).to.contain('--calls is needed');
+    expect((await polar(['rebuild', '--traces', out()])).stderr).to.contain(
+      'one of TASK-OR-SESSION and --calls is needed',
+    );
     expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).to.deep.equal([]);
   });
 });

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { PolarError } from '../../services/common/errors.ts';
-import { BLOB_CHUNK_BYTES, INLINE_BYTES_MAX } from '../../services/common/limits.ts';
+import { BLOB_CHUNK_BYTES, INLINE_BYTES_MAX, PUBLISH_ACK_MS } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
@@ -66,6 +66,43 @@ describe('nats', () => {
     expect(stored.data.byteLength).to.equal(0);
     const fetched = await checkOut(blobs, { data: stored.data, headers: stored.header });
     expect(Buffer.compare(fetched, body)).to.equal(0);
+  });
+
+  it('stores a blob once however often it is put: of one chunk in one message', async () => {
+    const stored = async (sha256: string): Promise<number> => {
+      const filter = { subjects_filter: subjects.blobParts(sha256) };
+      const { state } = await bus.jsm.streams.info(STREAMS.blobs.name, filter);
+      return Object.keys(state.subjects ?? {}).length;
+    };
+    for (const [size, messages] of [
+      [0, 1],
+      [BLOB_CHUNK_BYTES, 1],
+      [BLOB_CHUNK_BYTES + 1, 3],
+    ] as const) {
+      const body = Buffer.alloc(size, 'b');
+      const ref = await blobs.put(body);
+      const { state } = await bus.jsm.streams.info(STREAMS.blobs.name);
+      expect(await blobs.put(body)).to.deep.equal(ref);
+      expect((await bus.jsm.streams.info(STREAMS.blobs.name)).state.messages).to.equal(state.messages);
+      expect(await stored(ref.sha256), `${size} bytes`).to.equal(messages);
+      expect(body.equals(await blobs.get(ref))).to.equal(true);
+    }
+  });
+
+  it('sends many blobs once each to a server that does not answer for a while', async () => {
+    const sent = async () => (await bus.jsm.streams.info(STREAMS.blobs.name)).state.last_seq;
+    const before = await sent();
+    const bodies = Array.from({ length: 16 }, (_, i) => Buffer.alloc(BLOB_CHUNK_BYTES, `paused ${i}`));
+    process.kill(nats.pid, 'SIGSTOP');
+    try {
+      const puts = Promise.all(bodies.map((body) => blobs.put(body)));
+      await sleep(PUBLISH_ACK_MS * 1.5);
+      process.kill(nats.pid, 'SIGCONT');
+      await puts;
+    } finally {
+      process.kill(nats.pid, 'SIGCONT');
+    }
+    expect((await sent()) - before).to.equal(bodies.length);
   });
 
   it('tells a missing blob by type', async () => {
@@ -132,6 +169,31 @@ describe('nats', () => {
       (await bus.jsm.streams.info(stream)).state.messages;
     await eventually('no work is left', async () => (await stored(STREAMS.work.name)) === 0);
     expect(await stored(STREAMS.dead.name)).to.equal(1);
+  });
+
+  it('goes on with work after a kill of the server, and when the consumer was deleted', async () => {
+    const stop = new AbortController();
+    const deliveries: Pick<Delivery, 'deliveryCount' | 'seq'>[] = [];
+    const consumer = CONSUMERS.work('run', 'n2', 4);
+    const consuming = consume({
+      ...{ bus, blobs, log, consumer, concurrency: 4, signal: stop.signal, stream: STREAMS.work.name },
+      handle: async ({ deliveryCount, seq }) => void deliveries.push({ deliveryCount, seq }),
+    });
+    const expected: typeof deliveries = [];
+    const work = async (): Promise<void> => {
+      const seq = await publish(bus, blobs, subjects.work('run', 'n2'), bytes('work'));
+      expected.push({ deliveryCount: 1, seq });
+      await eventually('it is handled', () => deliveries.length === expected.length);
+    };
+    await work();
+    await nats.kill();
+    await nats.start();
+    await work();
+    await bus.jsm.consumers.delete(STREAMS.work.name, String(consumer.durable_name));
+    await work();
+    stop.abort();
+    await consuming;
+    expect(deliveries).to.deep.equal(expected);
   });
 
   it('answers with one typed error when no server is there', async () => {

@@ -3,12 +3,14 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
+import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { execCollected } from '../../services/common/exec.ts';
 import { EVALUATORS } from '../../services/common/specs/catalogue.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/node.ts';
+import { Mesh } from '../support/reconstructor.ts';
 
 const REPO = '/polar/session/repo';
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
@@ -37,14 +39,21 @@ interface Case {
   readonly outcome?: Outcome;
   readonly timeoutMs?: number;
   readonly env?: Record<string, string>;
+  /** Recorded calls of the attempt. */
+  readonly calls?: readonly Completion[];
 }
 
 describe('evaluator', () => {
   let node: TestNode;
+  let mesh: Mesh;
   before(async () => {
     node = await startNode(['runtime-prewarm', 'evaluator']);
+    mesh = await Mesh.open(node.nats.url);
   });
-  after(() => node[Symbol.asyncDispose]());
+  after(async () => {
+    await mesh.close();
+    await node[Symbol.asyncDispose]();
+  });
   afterEach(async () => {
     const { runtimes } = await node.runtimes.listRuntimes({});
     expect(runtimes.filter(({ owner }) => owner?.purpose === 'evaluate')).to.deep.equal([]);
@@ -52,6 +61,7 @@ describe('evaluator', () => {
 
   async function kindOf(given: Case) {
     const ref = newRef();
+    const calls = given.calls && (await mesh.record(ref.sessionId, ref.attempt, given.calls));
     const runtime = { backend: node.backend, prepare: PREPARE, ...given.runtime };
     const runtimeId = await node.acquire(ref, runtime);
     if (given.agent !== undefined) {
@@ -64,6 +74,7 @@ describe('evaluator', () => {
       runtimeId,
       runtime,
       outcome: given.outcome ?? Outcome.COMPLETED,
+      ...(calls && { calls }),
       timeoutMs: BigInt(given.timeoutMs ?? 60_000),
       evaluator: {
         strategy: given.strategy ?? 'test_on_output',
@@ -215,6 +226,62 @@ describe('evaluator', () => {
       expect(gone.reward).to.equal(0);
       expect(gone.evaluation).to.have.property('patch_exit_code');
       expect((await evaluated({ agent: `${solve}; rm -rf .git` })).reward).to.equal(0);
+    });
+
+    describe('rewards of traces', () => {
+      const calls = ['main', 'sub', 'main'].map((role, index) =>
+        create(CompletionSchema, {
+          ...{ callId: `c${index}`, index, role, startSeq: BigInt(2 * index), endSeq: BigInt(2 * index + 1) },
+          ...{ replyDigest: `r${index}`, messageBodies: { [`r${index}`]: `{"content":"reply ${index}"}` } },
+        }),
+      );
+      const rewarded = (rewards_command: string, more: object = {}): Case => ({
+        ...{ agent: solve, calls, config: { rewards_command, ...more } },
+      });
+      const own = ({ traceRewards }: Evaluated) => traceRewards.map(({ callId, reward }) => [callId, reward]);
+
+      it('are what a command prints that has read the calls, beside the outcome', async () => {
+        const command = `python3 -c '
+import json
+calls = [json.loads(line) for line in open("/polar/session/calls.jsonl")]
+print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" else len(one["reply"]["content"])
+    for one in calls if one["call_id"] != "c0"}}))'`;
+        const verdict = await evaluated(rewarded(command));
+        expect(verdict.reward).to.equal(1);
+        expect(own(verdict)).to.deep.equal([
+          ['c1', 0.5],
+          ['c2', 7],
+        ]);
+        expect(verdict.evaluation).to.include({ resolved: true, trace_rewards: 2 });
+      });
+
+      it('are none where the command gives none, and where no test ran', async () => {
+        const none = `echo '{"trace_rewards": {}}'`;
+        expect(own(await evaluated(rewarded(none)))).to.deep.equal([]);
+        const empty = await evaluated({ calls, config: { rewards_command: 'exit 3' } });
+        expect([empty.reward, own(empty)]).to.deep.equal([0, []]);
+      });
+
+      it('are refused, never guessed, where one is wrong; each is named', async () => {
+        const wrong = async (command: string, why: RegExp, more: object = {}): Promise<void> => {
+          const { failure, stage } = await failed(rewarded(command, more));
+          expect([failure?.reason, failure?.infrastructure, stage]).to.deep.equal([
+            'TRACE_REWARDS_INVALID',
+            false,
+            'evaluate',
+          ]);
+          expect(failure?.message).to.match(why);
+        };
+        const keys = `echo '{"trace_rewards": {"c0": NaN, "c1": 1000001, "c2": "1", "c9": 1}, "reward": 1}'`;
+        await wrong(keys, /c0: .*c1: .*c2: .*reward: unknown key/s);
+        await wrong(
+          `echo '{"trace_rewards": {"c0": 1, "c9": 1}}'`,
+          /trace_rewards.c9: the session has no such call/,
+        );
+        await wrong('echo 0.5, all of them', /printed no JSON: 0.5, all/);
+        await wrong('echo why >&2; exit 3', /exit code 3: why/);
+        await wrong('sleep 60', /did not end in rewards_timeout \(1 s\)/, { rewards_timeout: 1 });
+      });
     });
 
     it("takes the task's own patch command, and its environment", async () => {

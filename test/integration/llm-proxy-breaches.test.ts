@@ -7,6 +7,8 @@ import { type RawAnswer, RawEngine, sse } from '../support/raw-engine.ts';
 const MESSAGES = [{ role: 'user', content: 'x' }];
 const PAGE = '<html><head><title>Bad Gateway</title></head></html>';
 const EVENTS = 'text/event-stream';
+/** More values than a function takes. */
+const LONG = 200_000;
 
 describe('llm-proxy with an engine that breaks its contract', () => {
   let engine: RawEngine;
@@ -46,6 +48,27 @@ describe('llm-proxy with an engine that breaks its contract', () => {
     expect(status).to.equal(200);
     expect([...unpackIds(records[0]!.sampledIds)]).to.deep.equal([1, 2, 3]);
     expect(records[0]?.logprobs).to.equal(undefined);
+  });
+
+  it('takes a stream that comes in one piece, however long it is', async () => {
+    const ids = Array<number>(LONG).fill(5);
+    const delta = { content: 'x'.repeat(LONG) };
+    const choice = {
+      index: 0,
+      delta,
+      token_ids: ids,
+      logprobs: { content: ids.map(() => ({ logprob: -1 })) },
+    };
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+    const chunks = [{ prompt_token_ids: [7], choices: [choice] }, end].map((one) => JSON.stringify(one));
+    engine.answer = () => ({ type: EVENTS, body: sse(...chunks, '[DONE]') });
+    const capability = await proxy.admit('long');
+    const asking = { messages: MESSAGES, stream: true, logprobs: true };
+    const { events } = await readEvents(await proxy.chat(capability, asking));
+    expect(events.at(-1)).to.equal('[DONE]');
+    const [record] = await proxy.records('long');
+    expect(record?.finishReason).to.equal('stop');
+    expect(unpackFloats(record!.logprobs!)).to.have.length(LONG);
   });
 
   it('takes NaN for a hole', async () => {

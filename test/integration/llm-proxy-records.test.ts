@@ -22,6 +22,15 @@ const record = (callId: string, index: number): Completion =>
     endSeq: BigInt(index * 2 + 1),
   });
 
+/** Calls one after another, from one on behind a record that ended with 40. */
+function expectOrder(records: readonly Completion[], from: number): void {
+  let last = 40n;
+  for (const { startSeq, endSeq } of records.slice(from)) {
+    expect(startSeq > last && endSeq > startSeq, `${startSeq} to ${endSeq} behind ${last}`).to.equal(true);
+    last = endSeq;
+  }
+}
+
 describe('llm-proxy records', () => {
   let engine: WireEngine;
   let proxy: TestProxy;
@@ -63,6 +72,37 @@ describe('llm-proxy records', () => {
     const records = await proxy.records('late-0');
     expect(records.map(({ index }) => index)).to.deep.equal([0, 1, 2]);
     expect(promptsOf(records)[2]).to.deep.equal(promptIds(messages));
+    expectOrder(records, 2);
+  });
+
+  it('are not looked for where the attempt is new, and found where there is one in spite of that', async () => {
+    let asked = 0;
+    const looks = proxy.bus.nc.subscribe(`$JS.API.STREAM.MSG.GET.${STREAMS.completions.name}`, {
+      callback: () => asked++,
+    });
+    const messages = [{ role: 'user', content: 'x' }];
+    const call = async (capability: string): Promise<string> =>
+      await (await proxy.chat(capability, { messages })).text();
+    await call(await proxy.admit('new-0'));
+    expect(asked, 'new').to.equal(0);
+
+    const [first] = await proxy.records('new-0');
+    const early = create(CompletionSchema, { ...first!, callId: 'early', endSeq: 40n });
+    const capability = await proxy.admit('early-0');
+    await log.append({ sessionId: 'early-0', attempt: 1 }, early, 0);
+    await call(capability);
+    await call(capability);
+    const records = await proxy.records('early-0');
+    expect(records.map(({ index }) => index)).to.deep.equal([0, 1, 2]);
+    expectOrder(records, 1);
+
+    const before = await proxy.admit('before-0');
+    await proxy.stopHere();
+    await proxy.startHere();
+    asked = 0;
+    await call(before);
+    expect(asked, 'granted before the proxy started').to.equal(1);
+    looks.unsubscribe();
   });
 
   it('are read again in full after a restart, also where there are many and large ones', async () => {

@@ -28,6 +28,19 @@ function assembled(events: readonly string[]): { content: string; finish: string
   return { content, finish };
 }
 
+/** What a streamed reply tells beside its text. */
+function shown(events: readonly string[]): { logprobs: unknown[]; usage: unknown } {
+  const chunks = events
+    .filter((event) => event !== '[DONE]')
+    .map(
+      (event) => JSON.parse(event) as { choices: { logprobs?: { content?: unknown[] } }[]; usage?: unknown },
+    );
+  const logprobs = chunks.flatMap(({ choices }) =>
+    choices.flatMap((choice) => choice.logprobs?.content ?? []),
+  );
+  return { logprobs, usage: chunks.at(-1)?.usage };
+}
+
 const replyOf = async (answer: Response): Promise<{ content: string; finish: string }> => {
   const { choices } = (await answer.json()) as {
     choices: { message: { content: string | null }; finish_reason: string }[];
@@ -77,6 +90,29 @@ describe('transport vectors', () => {
       expect(texts[0]).to.include(stream ? '[DONE]' : LONG.content);
       expect(engine.bodies).to.have.length(1);
       obeysLaws(await recorded(session, 1));
+    });
+  }
+
+  for (const logprobs of [false, true]) {
+    it(`identical retry in mid-stream, logprobs ${logprobs}: told all that was said before it came`, async () => {
+      const capability = await proxy.admit(`late-${logprobs}`);
+      engine.behaviour.reply = () => LONG;
+      engine.behaviour.delayMs = 10;
+      const body = { messages: HELLO, stream: true, logprobs, stream_options: { include_usage: true } };
+      const first = await proxy.chat(capability, body);
+      const [told, kept] = first.body!.tee();
+      const reader = told.getReader();
+      for (let pieces = 0; pieces < 5; pieces++) await reader.read();
+      const second = await proxy.chat(capability, body);
+      const replies = [(await readEvents(new Response(kept))).events, (await readEvents(second)).events];
+      await reader.cancel();
+      expect(replies[1]!.length).to.be.below(replies[0]!.length);
+      const [one, other] = replies.map((events) => ({ ...assembled(events), ...shown(events) }));
+      expect(other).to.deep.equal(one);
+      expect(one).to.include({ content: LONG.content, finish: 'stop' });
+      expect(one!.logprobs).to.have.length(logprobs ? sampledIds(LONG).length : 0);
+      expect(engine.bodies).to.have.length(1);
+      obeysLaws(await recorded(`late-${logprobs}`, 1));
     });
   }
 

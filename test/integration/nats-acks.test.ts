@@ -39,6 +39,35 @@ describe('acknowledged publishes', () => {
     expect(jetstreamCode(await fault(bus.acks.store(subject, data, behind)))).to.equal(10071);
   });
 
+  it('go out together with what else is sent in the turn, in its order; what cannot be sent is told', async () => {
+    const heard: string[] = [];
+    const all = bus.nc.subscribe('polar.>', { callback: (_, { subject }) => heard.push(subject) });
+    const failed: string[] = [];
+    bus.acks.soon(() => bus.nc.publish('polar.first'));
+    bus.acks.soon(
+      () => bus.nc.publish('polar.wrong', {} as Uint8Array),
+      ({ message }) => failed.push(message),
+    );
+    const stored = bus.acks.store(subject, data, {});
+    bus.acks.soon(() => bus.nc.publish('polar.last'));
+    await stored;
+    await bus.nc.flush();
+    expect(heard).to.deep.equal(['polar.first', subject, 'polar.last']);
+    expect(failed).to.have.length(1);
+    all.unsubscribe();
+  });
+
+  it('lose nothing that was sent in the turn in which the connection is closed', async () => {
+    const closing = await openBus({ url: nats.url, name: 'closing' });
+    const heard = new Promise((resolve) => {
+      bus.nc.subscribe('polar.farewell', { max: 1, callback: resolve });
+    });
+    await bus.nc.flush();
+    closing.acks.soon(() => closing.nc.publish('polar.farewell'));
+    await closing.close();
+    await heard;
+  });
+
   it('fail where no stream takes the subject', async () => {
     expect((await fault(bus.acks.store('polar.nowhere', data, {}))).message).to.include('no stream');
   });

@@ -1,10 +1,13 @@
 // Direct reads of stored messages over a connection of their own.
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
+import type { NatsConnection } from 'nats';
 import { DIRECT_READ_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { Reads } from '../../services/common/nats/reads.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { eventually } from '../support/eventually.ts';
@@ -58,7 +61,23 @@ describe('direct reads', () => {
     expect(await bus.reads.find(STREAMS.trajectories.name, { ...query, seq: seq + 1 })).to.equal(undefined);
   });
 
-  it('fail when an answer stops in its middle, and wait for one that comes slowly', async () => {
+  it('find several messages of one subject by one query, and fewer where there are no more', async () => {
+    const subject = subjects.completion('listed', 1);
+    const seqs: number[] = [];
+    for (const size of [3, 0, 300_000]) {
+      const { seq } = await bus.acks.store(subject, Buffer.alloc(size, 'x'), {});
+      await bus.acks.store(subjects.completion('other', 1), Buffer.from('y'), {});
+      seqs.push(seq);
+    }
+    const query = { seq: seqs[0], next_by_subj: subject };
+    const { name } = STREAMS.completions;
+    const lists = await Promise.all([3, 2, 10].map((count) => bus.reads.list(name, query, count)));
+    expect(lists.map((list) => list.map(({ seq }) => seq))).to.deep.equal([seqs, seqs.slice(0, 2), seqs]);
+    expect(lists[0]?.map(({ data }) => data.length)).to.deep.equal([3, 0, 300_000]);
+    expect(await bus.reads.list(name, { ...query, seq: Number(seqs[2]) + 1 }, 3)).to.deep.equal([]);
+  });
+
+  it('fail when an answer stops in its middle or nobody takes the connection, and wait for a slow one', async () => {
     const [[subject, data] = ['', Buffer.alloc(0)]] = [...stored].reverse();
     // What passes, and then no more.
     let bytesMax = 200_000;
@@ -73,6 +92,23 @@ describe('direct reads', () => {
       const again = await link.bus.reads.last(blobs, subject);
       expect(Buffer.from(again ?? []).equals(data), 'over another connection').to.equal(true);
     };
+    const hangs = async (): Promise<void> => {
+      // Of a server whose queue is full no connection is refused, nor made.
+      const full = `import socket, sys
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(0)
+all = [socket.socket() for _ in range(4)]
+for one in all: one.setblocking(False); one.connect_ex(s.getsockname())
+print(s.getsockname()[1], flush=True); sys.stdin.read()`;
+      const child = spawn('python3', ['-c', full], { stdio: ['pipe', 'pipe', 'inherit'] });
+      const [port] = (await once(child.stdout, 'data')) as [Buffer];
+      const server = { getServer: () => `127.0.0.1:${port.toString().trim()}` };
+      using reads = new Reads(server as NatsConnection);
+      const startedAt = performance.now();
+      const failed = await reads.last(blobs, subject).catch((error: Error) => error);
+      expect(failed).to.be.instanceOf(Error);
+      expect(performance.now() - startedAt, 'as long as a read may take').to.be.below(DIRECT_READ_MS * 4);
+      child.stdin.end();
+    };
     const creeps = async (): Promise<void> => {
       const startedAt = performance.now();
       await using link = await relayed((chunk, pass) => setTimeout(pass, chunk.length / 70));
@@ -80,7 +116,7 @@ describe('direct reads', () => {
       expect(Buffer.from(read ?? []).equals(data)).to.equal(true);
       expect(performance.now() - startedAt, 'longer than without').to.be.greaterThan(DIRECT_READ_MS);
     };
-    await Promise.all([stops(), creeps()]);
+    await Promise.all([stops(), creeps(), hangs()]);
   });
 
   /** A connection that the test stands in; `on` passes what the server sends. */

@@ -1,6 +1,7 @@
 // `build` work to `built` facts, over a real NATS server.
-import { fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { RoutedExpertsSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { type Trajectory, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { INLINE_BYTES_MAX } from '../../services/common/limits.ts';
 import { publish } from '../../services/common/nats/publish.ts';
@@ -66,6 +67,30 @@ describe('reconstructor: build', () => {
     if (fact.kind.case !== 'failed') throw new Error(`${fact.kind.case}`);
     return fact.kind.value;
   };
+
+  it('builds the routed experts of records that are larger than a message', async () => {
+    const calls = conversation(3, 1000);
+    const records = recordsOf(calls);
+    const shape = { layers: 60, topK: 8, itemBytes: 1 };
+    for (const [i, { prompt_ids, sampled_ids }] of calls.entries()) {
+      const first = i === 0 ? 0 : records[i]!.baseLength - 1;
+      const rows = new Uint8Array((prompt_ids.length + sampled_ids.length - 1 - first) * 480).fill(i + 1);
+      records[i]!.routedExperts = create(RoutedExpertsSchema, { rows, first, ...shape });
+    }
+    expect(records[0]!.routedExperts!.rows.length).to.be.above(INLINE_BYTES_MAX);
+    await mesh.askForBuild(
+      'experts',
+      1,
+      'prefix_merging',
+      (await mesh.record('experts', 1, records)) as never,
+    );
+    const { traces, stats } = await built('experts');
+    expect(traces).to.deep.equal(build('prefix_merging', expand(records)).traces);
+    expect(stats?.expertsDropped).to.deep.equal({});
+    const [{ routedExperts }] = traces as [Trajectory['traces'][number]];
+    expect([...routedExperts!.known.subarray(0, -1)]).to.not.include(0);
+    expect([0, 1999, 3999].map((id) => routedExperts!.rows[id * 480])).to.deep.equal([1, 2, 3]);
+  });
 
   it('builds what the records of the attempt say, few or many, between those of others', async () => {
     for (const calls of [3, 60]) {

@@ -63,7 +63,7 @@ describe('reconstructor: retention', () => {
       ids.push(await mesh.announceTrace(task, 100_000));
     }
     const [first, second, third] = ids as [number, number, number];
-    const blobs = await count(STREAMS.blobs.name, 'polar.v1.blob.*.manifest');
+    const blobs = await count(STREAMS.blobs.name, 'polar.v1.blob.*.0');
     const [one, two] = ['one', 'two'].map((name) => new Trainer(reconstructor.client, name));
     await one?.batches(3);
     await two?.batches(3);
@@ -85,7 +85,7 @@ describe('reconstructor: retention', () => {
       expect(await recordsOf(session), session).to.equal(left);
     }
     // Of three trajectories and three records those of one group are left.
-    expect(await count(STREAMS.blobs.name, 'polar.v1.blob.*.manifest')).to.equal(blobs - 4);
+    expect(await count(STREAMS.blobs.name, 'polar.v1.blob.*.0')).to.equal(blobs - 4);
     expect(await sweepAt(READY_MS), 'again').to.equal(0);
     const late = new Trainer(reconstructor.client, 'late');
     expect(Number((await late.batch()).batchId)).to.equal(second);

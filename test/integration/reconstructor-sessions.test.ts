@@ -8,6 +8,11 @@ import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.j
 import { ExportKind } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../services/common/errors.ts';
+import { sha256 } from '../../services/common/ids.ts';
+import { INLINE_BYTES_MAX } from '../../services/common/limits.ts';
+import { publish } from '../../services/common/nats/publish.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
@@ -19,12 +24,21 @@ import { madeUpSession } from '../support/sessions.ts';
 const { RUNNING, ENDED, QUEUED } = SessionState;
 const known: Record<
   string,
-  { readonly taskId: string; readonly attempt: number; readonly state: SessionState }
+  {
+    readonly taskId: string;
+    readonly attempt: number;
+    readonly state: SessionState;
+    readonly stats?: { readonly calls: number };
+  }
 > = {
   ended: { taskId: 'whole', attempt: 2, state: ENDED },
   waiting: { taskId: 'partly', attempt: 1, state: ENDED },
   running: { taskId: 'partly', attempt: 1, state: RUNNING },
   queued: { taskId: 'partly', attempt: 0, state: QUEUED },
+  taken: { taskId: 'old', attempt: 1, state: ENDED, stats: { calls: 3 } },
+  unread: { taskId: 'unread', attempt: 1, state: ENDED, stats: { calls: 2 } },
+  gone: { taskId: 'gone', attempt: 1, state: ENDED, stats: { calls: 2 } },
+  shown: { taskId: 'partly', attempt: 1, state: RUNNING },
 };
 
 /** The part of the scheduler that is asked here. */
@@ -162,6 +176,62 @@ describe('reconstructor: sessions', () => {
     expect(laws(earlier, await lines('ended', ExportKind.TRACES, 1))).to.contain('1 calls');
     expect(await lines('queued', ExportKind.CALLS)).to.deep.equal([]);
     expect(await lines('queued', ExportKind.TRACES)).to.deep.equal([]);
+  });
+
+  it('says so where retention has taken the records', async () => {
+    const error = await reasonOf(lines('taken', ExportKind.CALLS));
+    expect(error).to.include({ reason: 'RECORDS_MISSING' });
+    expect(error.message).to.match(/3 of the 3 .* session taken are gone: .*retention\.acked_days/);
+    // What exports many sessions counts them.
+    expect(await lines('taken', ExportKind.MESSAGES)).to.deep.equal([]);
+  });
+
+  it('exports calls whose group cannot be read or is gone, without rewards', async () => {
+    const records = recordsOf(recorded.slice(0, 2));
+    const announce = (taskId: string, bytes: Uint8Array) =>
+      publish(mesh.bus, mesh.blobs, subjects.trajectory(taskId, 'g0'), bytes);
+    await announce('unread', Buffer.from('no group'));
+    const large = new Uint8Array(INLINE_BYTES_MAX + 1);
+    await announce('gone', large);
+    await mesh.bus.jsm.streams.purge(STREAMS.blobs.name, { filter: subjects.blobParts(sha256(large)) });
+    for (const [sessionId, reason] of [
+      ['unread', 'RECORDS_INVALID'],
+      ['gone', 'BLOB_MISSING'],
+    ] as const) {
+      await mesh.record(sessionId, 1, records);
+      expect(await reasonOf(lines(sessionId, ExportKind.TRACES))).to.include({ reason });
+      const calls = (await lines(sessionId, ExportKind.CALLS)).map((line) => JSON.parse(line));
+      expect(calls.map(({ call_id: id, reward }) => [id, reward])).to.deep.equal(
+        records.map(({ callId }) => [callId, undefined]),
+      );
+    }
+  });
+
+  it('exports the images of each trace by name, and their bytes once', async () => {
+    const data = Buffer.from('not much of a picture').toString('base64');
+    const address = 'https://example.test/a.jpg';
+    const part = (url: string) => ({ type: 'image_url', image_url: { url } });
+    const content = [{ type: 'text', text: 'x' }, part(`data:image/PNG;base64,${data}`), part(address)];
+    const records = recordsOf(recorded.slice(0, 4));
+    for (const record of records) {
+      const [first = ''] = record.messageDigests;
+      record.messageBodies = { [first]: JSON.stringify({ role: 'user', content }) };
+    }
+    await mesh.record('shown', 1, records);
+    const digest = sha256(Buffer.from(data, 'base64'));
+    const told = (await lines('shown', ExportKind.IMAGES)).map((line) => JSON.parse(line));
+    expect(told).to.deep.equal([{ digest, media_type: 'image/png', size_bytes: 21, data }]);
+    const traces = (await lines('shown', ExportKind.TRACES)).map((line) => JSON.parse(line));
+    expect(traces).to.not.have.length(0);
+    for (const { images } of traces) {
+      const [sent, named] = images;
+      expect(sent).to.deep.include({ digest, media_type: 'image/png', size_bytes: 21, url: '', part: 1 });
+      expect(named).to.deep.include({ digest: '', media_type: '', size_bytes: 0, url: address, part: 2 });
+      expect(sent.message)
+        .to.match(/^digest:/)
+        .and.to.equal(named.message);
+    }
+    expect(await lines('ended', ExportKind.IMAGES)).to.deep.equal([]);
   });
 
   it('leaves no consumer on the stream of records', async () => {

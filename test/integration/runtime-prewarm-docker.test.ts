@@ -1,4 +1,4 @@
-// What is docker's own: isolation, images, the engine that comes and goes, and that nothing outlives the manager.
+// What containers are alone in: isolation, images, the engine that comes and goes, and that nothing outlives the manager.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -8,20 +8,17 @@ import { sleep } from '../../services/common/clock.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
-import {
-  dockerIsThere,
-  PROGRAMS_IMAGE,
-  startDockerWithPrograms,
-  type TestDocker,
-} from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { ENGINES, type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { hostBait, outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
+import { startRegistry } from '../support/registry.ts';
 import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
 const PROBE = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
 const WORKSPACE = '/polar/session/workspace';
-const spec = { backend: 'docker', image: PROGRAMS_IMAGE };
+const specFor = ({ backend }: EngineKind) => ({ backend, image: PROGRAMS_IMAGE });
 const KILL_ROUNDS = 6;
 const KILL_SPREAD_MS = 600;
 
@@ -30,83 +27,84 @@ const errorOf = async (promise: Promise<unknown>): Promise<{ reason: string; mes
     () => ({ reason: 'none', message: '' }),
     (error) => error,
   );
-const nodeOf = (docker: TestDocker) => ({ docker: { socket: docker.socket, pull: 'never' as const } });
 
-if (dockerIsThere) {
-  for (const remapped of [false, true]) {
-    describe(`runtime-prewarm: isolation with docker${remapped ? ', users mapped' : ''}`, function () {
-      this.timeout(60_000);
-      let nats: TestNats;
-      let docker: TestDocker;
-      let node: TestNode;
-      before(async () => {
-        [nats, docker] = await Promise.all([startNats(), startDockerWithPrograms({ remapped })]);
-        node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
-      });
-      after(async () => {
-        await node[Symbol.asyncDispose]();
-        await docker[Symbol.asyncDispose]();
-        await nats[Symbol.asyncDispose]();
-      });
-
-      it('lets no probe through', async () => {
-        await using bait = await hostBait(node.folder);
-        await using outside = await outsideServer();
-        process.env['POLAR_TEST_BAIT'] = 'bait-env-91c2';
-        const other = await node.acquire({ spec, session: 'other' });
-        await node.sh(other, 'echo mine > secret');
-        const id = await node.acquire({ spec, session: 'probe' });
-        const probe = `${WORKSPACE}/probe.py`;
-        await node.runtimes.putFiles({ runtimeId: id, files: [{ target: probe, content: PROBE }] });
-        const { out, err, exitCode } = await node.sh(id, '', {
-          argv: ['python3', '-ISu', probe],
-          proxyAccess: true,
-          env: {
-            PROBE_IMAGE: 'yes',
-            PROBE_HOST_FILE: bait.file,
-            PROBE_OTHER_FILE: join(await mergedFolder(docker, other), WORKSPACE, 'secret'),
-            PROBE_TCP: bait.tcp,
-            PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
-            PROBE_ABSTRACT: bait.abstract,
-            PROBE_HOST_ENV: 'bait-env-91c2',
-            PROBE_HOST_PROC: 'sleep 98765',
-            PROBE_FDS: inheritedDescriptors().join(' '),
-            PROBE_PROXY: '127.0.0.1:4141',
-          },
-        });
-        const lines = out.trim().split('\n');
-        expect(
-          lines.filter((line) => !line.startsWith('ok ')),
-          err,
-        ).to.eql([]);
-        expect(lines.length).to.be.greaterThan(40);
-        expect(exitCode, err).to.equal(0);
-      });
-
-      it("keeps a command from ending the container's own processes", async () => {
-        const id = await node.acquire({ spec });
-        const { out } = await node.sh(
-          id,
-          'kill -KILL 1; kill -KILL -1; for p in $(seq 2 9); do kill -9 $p; done',
-        );
-        expect(out).to.equal('');
-        expect((await node.sh(id, 'echo alive')).out).to.equal('alive\n');
-      });
-
-      it('owns the files of the image only where users are mapped', async () => {
-        const id = await node.acquire({ spec });
-        const { out } = await node.sh(id, 'id -u; touch /usr/new 2> /dev/null && echo written; cd && pwd');
-        expect(out).to.equal(remapped ? '0\nwritten\n/root\n' : '200000\n/polar/home\n');
-      });
+for (const kind of ENGINES) {
+  describe(`runtime-prewarm: isolation with ${kind.title}`, function () {
+    this.timeout(60_000);
+    const spec = specFor(kind);
+    let nats: TestNats;
+    let docker: TestDocker;
+    let node: TestNode;
+    before(async () => {
+      [nats, docker] = await Promise.all([startNats(), kind.start()]);
+      node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
     });
-  }
+    after(async () => {
+      await node[Symbol.asyncDispose]();
+      await docker[Symbol.asyncDispose]();
+      await nats[Symbol.asyncDispose]();
+    });
 
-  describe('runtime-prewarm: docker', function () {
+    it('lets no probe through', async () => {
+      await using bait = await hostBait(node.folder);
+      await using outside = await outsideServer();
+      process.env['POLAR_TEST_BAIT'] = 'bait-env-91c2';
+      const other = await node.acquire({ spec, session: 'other' });
+      await node.sh(other, 'echo mine > secret');
+      const id = await node.acquire({ spec, session: 'probe' });
+      const probe = `${WORKSPACE}/probe.py`;
+      await node.runtimes.putFiles({ runtimeId: id, files: [{ target: probe, content: PROBE }] });
+      const { out, err, exitCode } = await node.sh(id, '', {
+        argv: ['python3', '-ISu', probe],
+        proxyAccess: true,
+        env: {
+          PROBE_IMAGE: 'yes',
+          PROBE_HOST_FILE: bait.file,
+          PROBE_OTHER_FILE: join(await mergedFolder(docker, other), WORKSPACE, 'secret'),
+          PROBE_TCP: bait.tcp,
+          PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
+          PROBE_ABSTRACT: bait.abstract,
+          PROBE_HOST_ENV: 'bait-env-91c2',
+          PROBE_HOST_PROC: 'sleep 98765',
+          PROBE_FDS: inheritedDescriptors().join(' '),
+          PROBE_PROXY: '127.0.0.1:4141',
+        },
+      });
+      const lines = out.trim().split('\n');
+      expect(
+        lines.filter((line) => !line.startsWith('ok ')),
+        err,
+      ).to.eql([]);
+      expect(lines.length).to.be.greaterThan(40);
+      expect(exitCode, err).to.equal(0);
+    });
+
+    it("keeps a command from ending the container's own processes", async () => {
+      const id = await node.acquire({ spec });
+      const { out } = await node.sh(
+        id,
+        'kill -KILL 1; kill -KILL -1; for p in $(seq 2 9); do kill -9 $p; done',
+      );
+      expect(out).to.equal('');
+      expect((await node.sh(id, 'echo alive')).out).to.equal('alive\n');
+    });
+
+    it('owns the files of the image only where users are mapped', async () => {
+      const id = await node.acquire({ spec });
+      const { out } = await node.sh(id, 'id -u; touch /usr/new 2> /dev/null && echo written; cd && pwd');
+      expect(out).to.equal(kind.mapped ? '0\nwritten\n/root\n' : '200000\n/polar/home\n');
+    });
+  });
+}
+
+for (const kind of PLAIN_ENGINES) {
+  describe(`runtime-prewarm: ${kind.backend}`, function () {
     this.timeout(120_000);
+    const spec = specFor(kind);
     let nats: TestNats;
     let docker: TestDocker;
     before(async () => {
-      [nats, docker] = await Promise.all([startNats(), startDockerWithPrograms()]);
+      [nats, docker] = await Promise.all([startNats(), kind.start()]);
     });
     after(async () => {
       await docker[Symbol.asyncDispose]();
@@ -116,7 +114,7 @@ if (dockerIsThere) {
     describe('while its engine runs', () => {
       let node: TestNode;
       before(async () => {
-        node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
+        node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
       });
       after(() => node[Symbol.asyncDispose]());
       afterEach(async () => {
@@ -126,7 +124,7 @@ if (dockerIsThere) {
 
       it('offers its images, and refuses one that is not there by name', async () => {
         const { backends } = await node.runtimes.listRuntimes({});
-        expect(backends.find(({ name }) => name === 'docker')).to.deep.include({
+        expect(backends.find(({ name }) => name === kind.backend)).to.deep.include({
           isolates: true,
           images: [PROGRAMS_IMAGE],
         });
@@ -196,13 +194,24 @@ if (dockerIsThere) {
         await docker.docker('create', '--label', label, '--network', 'none', PROGRAMS_IMAGE, 'true');
         await eventually('the stray one is gone', async () => (await containers(docker, node)).length === 1);
         expect((await node.sh(id, 'echo held')).out).to.equal('held\n');
+        const [container = ''] = await containers(docker, node);
+        expect(processesWith(container)).to.not.eql([]);
         await node.runtimes.releaseRuntime({ runtimeId: id });
+        await eventually('nothing watches it any more', () => processesWith(container).length === 0);
         await eventually('none is left', async () => (await containers(docker, node)).length === 0);
       });
     });
 
+    it('is told from another engine that answers in its place', async () => {
+      const other = kind.backend === 'docker' ? 'podman' : 'docker';
+      await using node = await startNode({ natsUrl: nats.url, node: { [other]: { socket: docker.socket } } });
+      const { backends } = await node.runtimes.listRuntimes({});
+      const why = backends.find(({ name }) => name === other)?.unavailable?.message;
+      expect(why).to.contain(`set gateway.nodes[].${kind.backend}.socket`);
+    });
+
     it('leaves no process and no container behind after SIGKILL of the manager', async () => {
-      await using node = await startNode({ natsUrl: nats.url, node: nodeOf(docker), start: false });
+      await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker), start: false });
       for (let round = 0; round < KILL_ROUNDS; round++) {
         const manager = await startManager(node);
         const id = await node.acquire({ spec });
@@ -218,7 +227,7 @@ if (dockerIsThere) {
     });
 
     it('tells a run that it has lost its sandbox when the engine dies, and goes on with the next', async () => {
-      await using node = await startNode({ natsUrl: nats.url, node: nodeOf(docker) });
+      await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
       const id = await node.acquire({ spec });
       const running = errorOf(node.sh(id, 'setsid sleep 77111 & sleep 77112'));
       await eventually('it runs', () => processesWith('sleep 7711').length >= 2);
@@ -226,31 +235,61 @@ if (dockerIsThere) {
       expect(await running).to.include({ reason: 'RUNTIME_LOST' });
       expect(processesWith('sleep 7711')).to.eql([]);
       expect(await errorOf(node.sh(id, 'true'))).to.include({ reason: 'RUNTIME_LOST' });
-      await eventually('docker is not offered', async () => (await offered(node)) !== undefined);
-      expect(await offered(node)).to.match(/no engine answers at .*docker.sock: start Docker/);
+      await eventually('it is not offered', async () => (await offered(kind, node)) !== undefined);
+      expect(await offered(kind, node)).to.match(
+        kind.backend === 'docker'
+          ? /no engine answers at .*docker.sock: start Docker/
+          : /no engine answers at .*podman.sock: start `podman system service`/,
+      );
       const waiting = node.acquire({ spec });
       await docker.start();
       const next = await waiting;
-      await eventually('docker is offered', async () => (await offered(node)) === undefined);
+      await eventually('it is offered', async () => (await offered(kind, node)) === undefined);
       expect((await node.sh(next, 'echo next')).out).to.equal('next\n');
       await eventually('the lost one is gone', async () => (await containers(docker, node)).length === 1);
     });
 
     it('fetches an image where it may, and says why it could not', async () => {
-      const may = { docker: { socket: docker.socket, pull: 'missing' as const } };
-      await using node = await startNode({ natsUrl: nats.url, node: may });
-      // Nothing listens there.
+      await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker, 'missing') });
+      // Nothing listens there: another try may do better.
       const error = await errorOf(node.acquire({ spec: { ...spec, image: '127.0.0.1:1/tools/none:2' } }));
-      expect(error).to.include({ reason: 'IMAGE_NOT_FOUND' });
-      expect(error.message).to.match(/could not be pulled: .*refused/);
+      expect(error).to.include({ reason: 'SANDBOX_FAILED' });
+      expect(error.message).to.match(/tools\/none:2.*could not be pulled: .*refused/);
     });
+
+    // Podman asks every registry for TLS that is not in its own configuration.
+    if (kind.backend === 'docker') {
+      it('tells an image that the registry does not have, once for all who wait', async () => {
+        await using registry = await startRegistry();
+        await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker, 'missing') });
+        const asking = { ...spec, image: `${registry.host}/tools/none:2` };
+        const leaving = new AbortController();
+        const owner = { sessionId: 'first' };
+        const first = errorOf(
+          node.runtimes.acquireRuntime(
+            { spec: asking, owner, ttl: { seconds: 60n } },
+            { signal: leaving.signal },
+          ),
+        );
+        await eventually('it is asked for', () => registry.asked > 0);
+        const second = errorOf(node.acquire({ spec: asking, session: 'second' }));
+        await sleep(200);
+        leaving.abort();
+        await first;
+        await sleep(200);
+        registry.answer();
+        const error = await second;
+        expect(error).to.include({ reason: 'IMAGE_NOT_FOUND' });
+        expect(error.message).to.match(/tools\/none:2.*could not be pulled: .*unknown/);
+      });
+    }
   });
 }
 
-/** Why docker is not offered, undefined where it is. */
-async function offered(node: TestNode): Promise<string | undefined> {
+/** Why it is not offered, undefined where it is. */
+async function offered({ backend }: EngineKind, node: TestNode): Promise<string | undefined> {
   const { backends } = await node.runtimes.listRuntimes({});
-  return backends.find(({ name }) => name === 'docker')?.unavailable?.message;
+  return backends.find(({ name }) => name === backend)?.unavailable?.message;
 }
 
 const instanceOf = ({ folder }: TestNode): string =>

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dockerIsThere, PROGRAMS_IMAGE, startDockerWithPrograms } from '../support/docker.ts';
+import { PROGRAMS_IMAGE } from '../support/docker.ts';
+import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, startNode, type TestNode } from '../support/runtime-prewarm.ts';
@@ -23,25 +24,24 @@ const inBubblewrap: Open = async (nats) => {
   return { node, spec: { backend: 'bubblewrap' }, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
 };
 
-const inDocker: Open = async (nats) => {
-  const docker = await startDockerWithPrograms();
-  const node = await startNode({
-    natsUrl: nats.url,
-    node: { docker: { socket: docker.socket, pull: 'never' } },
-  });
-  return {
-    node,
-    spec: { backend: 'docker', image: PROGRAMS_IMAGE },
-    async [Symbol.asyncDispose]() {
-      await node[Symbol.asyncDispose]();
-      await docker[Symbol.asyncDispose]();
-    },
+const inContainers =
+  (kind: EngineKind): Open =>
+  async (nats) => {
+    const engine = await kind.start();
+    const node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, engine) });
+    return {
+      node,
+      spec: { backend: kind.backend, image: PROGRAMS_IMAGE },
+      async [Symbol.asyncDispose]() {
+        await node[Symbol.asyncDispose]();
+        await engine[Symbol.asyncDispose]();
+      },
+    };
   };
-};
 
 const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
   ...(bwrapIsThere ? [['bubblewrap', inBubblewrap] as const] : []),
-  ...(dockerIsThere ? [['docker', inDocker] as const] : []),
+  ...PLAIN_ENGINES.map((kind) => [kind.backend, inContainers(kind)] as const),
 ];
 
 for (const [backend, open] of BACKENDS) {

@@ -6,12 +6,8 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
-import {
-  dockerIsThere,
-  PROGRAMS_IMAGE,
-  startDockerWithPrograms,
-  type TestDocker,
-} from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   bwrapIsThere,
@@ -28,30 +24,34 @@ const reasonOf = async (promise: Promise<unknown>): Promise<string> =>
     (error) => error.reason,
   );
 
-const BACKENDS = [...(bwrapIsThere ? ['bubblewrap'] : []), 'process', ...(dockerIsThere ? ['docker'] : [])];
+const BACKENDS: readonly (readonly [name: string, kind?: EngineKind])[] = [
+  ...(bwrapIsThere ? [['bubblewrap'] as const] : []),
+  ['process'],
+  ...PLAIN_ENGINES.map((kind) => [kind.backend, kind] as const),
+];
 
-for (const backend of BACKENDS) {
+for (const [backend, kind] of BACKENDS) {
   describe(`runtime-prewarm: exec with ${backend}`, () => {
     let nats: TestNats;
-    let docker: TestDocker | undefined;
+    let engine: TestDocker | undefined;
     let node: TestNode;
     let id: string;
     before(async function () {
       this.timeout(60_000);
       nats = await startNats();
-      if (backend === 'docker') docker = await startDockerWithPrograms();
+      engine = await kind?.start();
       node = await startNode({
         natsUrl: nats.url,
-        ...(docker && { node: { docker: { socket: docker.socket, pull: 'never' } } }),
+        ...(kind && engine && { node: nodeWith(kind, engine) }),
       });
     });
     after(async () => {
       await node[Symbol.asyncDispose]();
-      await docker?.[Symbol.asyncDispose]();
+      await engine?.[Symbol.asyncDispose]();
       await nats[Symbol.asyncDispose]();
     });
     beforeEach(async () => {
-      const image = docker === undefined ? '' : PROGRAMS_IMAGE;
+      const image = engine === undefined ? '' : PROGRAMS_IMAGE;
       id = await node.acquire({ spec: { backend, image, env: { FROM_TASK: 'task', BOTH: 'task' } } });
     });
     afterEach(async () => {

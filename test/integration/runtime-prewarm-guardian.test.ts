@@ -56,6 +56,21 @@ describe('runtime-prewarm: guardian', function () {
     }
   });
 
+  it('clears what a manager that was killed while it probed its backends has left', async () => {
+    for (const delayMs of [0, 40, 80, 120]) {
+      const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+      managers.push(manager);
+      await eventually('its guardian is there', () => processesWith(guardedBy(node)).length > 0);
+      await sleep(delayMs);
+      manager.kill('SIGKILL');
+      await once(manager, 'exit');
+      await eventually(
+        () => `killed after ${delayMs} ms: ${leftovers(node)}`,
+        () => leftovers(node).length === 0,
+      );
+    }
+  });
+
   it('leaves nothing when the manager is asked to stop, with commands running', async () => {
     const manager = await startManager(node, managers);
     const id = await node.acquire({ spec: { backend: 'process' } });
@@ -120,8 +135,10 @@ describe('runtime-prewarm: guardian', function () {
   });
 });
 
-function guardianOf({ folder }: TestNode): number {
-  const [pid] = processesWith(`guardian.sh ${folder}`);
+const guardedBy = ({ folder }: TestNode): string => `guardian.sh ${folder}`;
+
+function guardianOf(node: TestNode): number {
+  const [pid] = processesWith(guardedBy(node));
   if (pid === undefined) throw new Error('there is no guardian');
   return pid;
 }

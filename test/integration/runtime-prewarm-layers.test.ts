@@ -1,5 +1,5 @@
 // Prepared once, cloned many times: what clones share, what they do not, and which layers are kept.
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
@@ -14,6 +14,7 @@ import {
   bwrapIsThere,
   eventually,
   isHostRoot,
+  processesWith,
   shellIn,
   startNode,
   type TestNode,
@@ -90,6 +91,20 @@ if (bwrapIsThere && isHostRoot) {
       const spec = { prepare: [exec(STAMP)], prepareEach: true };
       const [one, two] = [await node.acquire({ spec }), await node.acquire({ spec })];
       expect(await stamp(one)).not.to.equal(await stamp(two));
+    });
+
+    it('lets nobody wait longer than leaves time to prepare alone', async () => {
+      const slow = 'sleep 770081';
+      const spec = { prepare: [exec(`${STAMP}; ${slow} & wait`)] };
+      const steps = (): number[] =>
+        processesWith(slow).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep'));
+      const patient = node.acquire({ spec });
+      await eventually('the first prepares', () => steps().length === 1);
+      const ttl = { seconds: 60n };
+      const hasty = node.runtimes.acquireRuntime({ spec, ttl, prepareTimeout: { seconds: 6n } });
+      await eventually('the second does, too', () => steps().length === 2);
+      for (const pid of steps()) process.kill(pid, 'SIGTERM');
+      expect(await stamp((await hasty).runtime?.runtimeId ?? '')).not.to.equal(await stamp(await patient));
     });
 
     it('goes on with the next where the one that prepares fails or is given up', async () => {

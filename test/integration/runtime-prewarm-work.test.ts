@@ -16,7 +16,7 @@ import {
   WorkSchema,
 } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../services/common/clock.ts';
-import { NODE_FENCE_MS } from '../../services/common/limits.ts';
+import { LEASE_CHECK_MS, NODE_FENCE_MS } from '../../services/common/limits.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { publish } from '../../services/common/nats/publish.ts';
@@ -115,7 +115,10 @@ describe('runtime-prewarm: work', () => {
     expect([prepareSlots, runSlots, evaluateSlots, readySlots]).to.eql([3, 2, 5, 7]);
     expect(backends).to.include('process');
     expect(beat!.defaultBackend).to.equal(backends.includes('bubblewrap') ? 'bubblewrap' : '');
-    expect(beat!.images).to.eql(backends.includes('bubblewrap') ? ['host'] : []);
+    const imagesOf = (name: string) => beat!.offers.find(({ backend }) => backend === name)?.images;
+    expect(beat!.offers.map(({ backend }) => backend)).to.eql(backends);
+    expect(imagesOf('process')).to.eql([]);
+    expect(imagesOf('bubblewrap')).to.eql(backends.includes('bubblewrap') ? ['host'] : undefined);
   });
 
   it('prepares by steps in their order, and publishes the leased sandbox', async () => {
@@ -302,6 +305,36 @@ describe('runtime-prewarm: work', () => {
     expect(renewal.reason).to.equal('NOT_FOUND');
     const short = await node.runtimes.renewLease({ runtimeId: kept!, ttl: { seconds: 0n } }).catch((e) => e);
     expect(short.reason).to.equal('INVALID_REQUEST');
+  });
+
+  it('keeps the sandbox of an attempt that the scheduler knows, however long it waits', async () => {
+    const ref = refOf('s-waits');
+    await send(ref, {}, { leaseMs: 1_000n });
+    await factOf('s-waits', 'ready');
+    await sleep(2_500);
+    expect(await leasedTo('s-waits')).to.have.length(1);
+    revoked = [ref];
+    await eventually('it is revoked', async () => (await leasedTo('s-waits')).length === 0);
+    revoked = [];
+  });
+
+  it('counts leases by a steady clock', async () => {
+    const runtimeId = await node.acquire({ session: 's-clock', ttlMs: 600_000, spec: { backend: BACKEND } });
+    const { now } = Date;
+    // Somebody sets the time of day.
+    Date.now = () => now() + 3_600_000;
+    try {
+      await sleep(LEASE_CHECK_MS * 2);
+    } finally {
+      Date.now = now;
+    }
+    expect(await leasedTo('s-clock')).to.eql([runtimeId]);
+  });
+
+  it('goes on telling when the folder of images has gone', async () => {
+    rmSync(join(node.folder, 'data/images'), { recursive: true, force: true });
+    beat = undefined;
+    await eventually('a heartbeat', () => beat !== undefined);
   });
 
   it('releases, twice without an error', async () => {

@@ -125,7 +125,7 @@ describe('scheduler API', () => {
       const image = taskSpec('late', { runtime: { image: 'debian' } });
       const missing = await refusal(scheduler.client.submitTask({ spec: image }));
       expect(missing.reason).to.equal('IMAGE_NOT_FOUND');
-      expect(missing.message).to.include('alpine');
+      expect(missing.message).to.include('node-1 has alpine');
       await scheduler.client.submitTask({ spec: taskSpec('late', { runtime: { image: 'alpine' } }) });
       const early = await scheduler.client.getTask({ taskId: 'early' });
       expect(early.task?.sessionsByState).to.deep.equal({ queued: 1 });

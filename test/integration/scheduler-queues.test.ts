@@ -7,7 +7,7 @@ import { SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { sleep } from '../../services/common/clock.ts';
+import { Semaphore, sleep } from '../../services/common/clock.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { type FakeNode, failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -20,6 +20,7 @@ import {
   until,
 } from '../support/scheduler.ts';
 
+const EVALUATOR = { strategy: 'session_completed' };
 const ENGINE = 'http://127.0.0.1:9';
 const TOPOLOGY = {
   rollout: {
@@ -264,5 +265,28 @@ describe('scheduler queues', () => {
     expect(lasted).to.be.at.least(300);
     await scheduler.client.cancelTask({ taskId: 'ready' });
     node.end();
+  });
+
+  it('count no time against a session that waits to be graded, and all of it against a grading that says nothing', async () => {
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url, { stageGraceMs: 500 }, TOPOLOGY);
+    await using node = await startFakeNode(nats.url, { runSlots: 4, evaluateSlots: 1 });
+    const { evaluate } = node.on;
+    const slot = new Semaphore(1);
+    let graded = 0;
+    node.on.evaluate = (work) =>
+      slot.run(async () => {
+        await sleep(900);
+        // The last one's first grading never answers.
+        return ++graded === 4 ? undefined : await evaluate(work);
+      });
+    const budgets = create(BudgetsSchema, { evaluate: durationFromMs(1_500) });
+    await submit(taskSpec('graded', { budgets, numSamples: 4, maxAttempts: 2, evaluator: EVALUATOR }));
+    const { sessions } = await groupOf(bus, 'graded');
+    expect(sessions.map(({ reward }) => reward)).to.deep.equal([0.5, 0.5, 0.5, 0.5]);
+    expect(sessions.map(({ attempt }) => attempt).sort()).to.deep.equal([1, 1, 1, 2]);
+    const ended = await sessionsOf(scheduler.client, 'graded');
+    const lost = ended.flatMap(({ attempts }) => attempts).filter(({ failure }) => failure !== undefined);
+    expect(lost.map(({ failure }) => failure?.reason)).to.deep.equal(['STAGE_TIMEOUT']);
   });
 });

@@ -154,7 +154,7 @@ describe('scheduler recovery', () => {
     const again = await third.client.submitTask({ spec: taskSpec('waits', { numSamples: 2, ...image }) });
     expect(again.sessionIds).to.deep.equal(waiting.sessionIds);
     const blobs = await bus.jsm.streams.info(STREAMS.blobs.name, {
-      subjects_filter: 'polar.v1.blob.*.manifest',
+      subjects_filter: 'polar.v1.blob.*.0',
     });
     // 24 trajectories and one snapshot: older snapshots are purged.
     expect(Object.keys(blobs.state.subjects ?? {})).to.have.length(25);

@@ -22,6 +22,13 @@ interface JsonTrace {
     readonly finishReason?: string;
     readonly policyVersion?: string;
   }[];
+  readonly routedExperts?: {
+    readonly layers?: number;
+    readonly topK?: number;
+    readonly itemBytes?: number;
+    readonly rows?: string;
+    readonly known?: string;
+  };
 }
 
 interface JsonTrajectory {
@@ -116,6 +123,11 @@ function readTrajectory(one: JsonTrajectory): ReadTrajectory {
   };
 }
 
+function readExperts(one: NonNullable<JsonTrace['routedExperts']>): ReadTrace['experts'] {
+  const hex = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString('hex');
+  return [one.layers ?? 0, one.topK ?? 0, one.itemBytes ?? 0, hex(one.rows), hex(one.known)];
+}
+
 function readTrace(one: JsonTrace): ReadTrace {
   const column = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64');
   return {
@@ -130,5 +142,6 @@ function readTrace(one: JsonTrace): ReadTrace {
       span.finishReason ?? '',
       span.policyVersion ?? '0',
     ]),
+    experts: one.routedExperts === undefined ? null : readExperts(one.routedExperts),
   };
 }

@@ -1,6 +1,6 @@
 // A root file system for containers out of the host's own programs: nothing is fetched.
 import { execFile } from 'node:child_process';
-import { chmodSync, lstatSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { findTool, SYSTEM_PATH } from '../../services/runtime-prewarm/host/tools.ts';
@@ -60,6 +60,7 @@ const PROGRAMS = [
 ];
 /** Where merged into /usr, names of the file system that programs are found by. */
 const LINKS = ['/bin', '/sbin', '/lib', '/lib64'];
+const C_LIBRARY = /^lib(dl|m|pthread|resolv|rt|util|nss_\w+)\.so\.\d+$/;
 
 /** Arguments of `tar -c`; `stage` is made and holds what is not the host's. */
 export async function hostPrograms(stage: string): Promise<string[]> {
@@ -75,9 +76,8 @@ export async function hostPrograms(stage: string): Promise<string[]> {
   const { stdout } = await run(python, ['-ISc', ask]);
   const [stdlib = '', ...modules] = stdout.trim().split(' ');
   // This Node.js is shown to sandboxes that need it; its libraries are the image's.
-  const files = [...programs, ...(await librariesOf([...programs, ...modules, process.execPath]))].flatMap(
-    withTarget,
-  );
+  const libraries = await librariesOf([...programs, ...modules, process.execPath]);
+  const files = [...programs, ...libraries, ...ofTheCLibrary(libraries)].flatMap(withTarget);
   const links = LINKS.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink());
   const left = ['__pycache__', 'test', 'dist-packages', 'ensurepip', 'idlelib'].map(
     (name) => `--exclude=${name}`,
@@ -90,6 +90,14 @@ async function librariesOf(programs: readonly string[]): Promise<string[]> {
   // It fails for a script, and tells of the others all the same.
   const { stdout } = await run('ldd', programs.map(real)).catch((error) => error as { stdout: string });
   return [...stdout.matchAll(/(?:=> |^\s+)(\/\S+) \(/gm)].map(([, path = '']) => path);
+}
+
+/** What programs that were linked elsewhere expect beside it: it was one library of several once. */
+function ofTheCLibrary(libraries: readonly string[]): string[] {
+  const folder = dirname(libraries.find((path) => basename(path) === 'libc.so.6') ?? '/lib/libc.so.6');
+  return readdirSync(folder)
+    .filter((name) => C_LIBRARY.test(name))
+    .map((name) => join(folder, name));
 }
 
 /** A file by its name, without links on the way to it, and what it links to. */

@@ -7,6 +7,7 @@ import {
   FactSchema,
   HeartbeatReplySchema,
   HeartbeatSchema,
+  type OfferSchema,
   RevokeSchema,
   type Work,
   WorkSchema,
@@ -30,7 +31,10 @@ export interface FakeNodeOptions {
   readonly id?: string;
   readonly bootId?: string;
   readonly backends?: string[];
+  /** Of bubblewrap. */
   readonly images?: string[];
+  /** In place of all that. */
+  readonly offers?: MessageInitShape<typeof OfferSchema>[];
   readonly prepareSlots?: number;
   readonly runSlots?: number;
   readonly readySlots?: number;
@@ -169,7 +173,7 @@ class RunningNode implements FakeNode {
   }
 
   #heartbeat(): Uint8Array {
-    const { backends, images, prepareSlots, runSlots, readySlots, evaluateSlots } = this.#options;
+    const { backends, images, offers, prepareSlots, runSlots, readySlots, evaluateSlots } = this.#options;
     const heartbeat = create(HeartbeatSchema, {
       nodeId: this.id,
       bootId: this.bootId,
@@ -179,7 +183,10 @@ class RunningNode implements FakeNode {
       runSlots: runSlots ?? 4,
       readySlots: readySlots ?? 4,
       evaluateSlots: evaluateSlots ?? 4,
-      images: images ?? [],
+      offers: offers ?? [
+        { backend: 'bubblewrap', images: images ?? [] },
+        { backend: 'docker', others: true },
+      ],
       attempts: [...this.sandboxes.values()],
     });
     return toBinary(HeartbeatSchema, heartbeat);

@@ -105,9 +105,15 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['budgets.run', budgets({ run: durationFromMs(-1) })],
   ['budgets.build', budgets({ build: durationFromMs(86_400_001) })],
   ['budgets.evaluate', budgets({ evaluate: durationFromMs(0.2) })],
-  ['runtime.backend', runtime({ backend: 'podman' }), /bubblewrap, process, docker/],
+  ['runtime.backend', runtime({ backend: 'nerdctl' }), /bubblewrap, process, docker, podman/],
+  ['runtime.backend', runtime({ backend: 'apptainer', image: 'x.sif' }), /no node has apptainer/],
   ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 }), /docker does/],
-  ['runtime.storage_mb', runtime({ backend: 'process', storageMb: 1 }), /bubblewrap and docker do/],
+  ['runtime.storage_mb', runtime({ backend: 'process', storageMb: 1 }), /bubblewrap, docker and podman do/],
+  [
+    'runtime.gpus',
+    runtime({ backend: 'podman', image: 'x', gpus: 1 }),
+    /podman does not offer it, docker does/,
+  ],
   [
     'runtime.network',
     runtime({ backend: 'process', network: network('a') }),

@@ -24,6 +24,8 @@ export interface MeshOptions {
   /** Engine to use instead of the scripted one. */
   readonly engineUrl?: string;
   readonly defaultBackend?: 'bubblewrap' | 'process';
+  /** More keys of the node's `inference`. */
+  readonly inference?: object;
   /** More keys of the node in the topology. */
   readonly node?: object;
   /** In place of a folder of the mesh's own. */
@@ -132,7 +134,7 @@ function topologyOf(
           runtime_prewarm_port: ports['runtime-prewarm'],
           harness_executor_port: ports['harness-executor'],
           evaluator_port: ports.evaluator,
-          inference: { engine: options.engine ?? 'sglang', base_url: engineUrl },
+          inference: { engine: options.engine ?? 'sglang', base_url: engineUrl, ...options.inference },
           max_init_workers: options.prepareSlots ?? 4,
           max_run_workers: options.runSlots ?? 4,
           max_postrun_workers: options.evaluateSlots ?? 4,

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'nats';
+import { natsEnvironment } from '../../clients/cli/mesh/nats-server.ts';
 import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
 
@@ -40,7 +41,7 @@ export async function startNats(): Promise<TestNats> {
   const start = async (): Promise<void> => {
     // It ends with this process, even where that is killed.
     const command = ['--pdeathsig', 'KILL', ensureNatsServer(), '-c', config, '-l', join(folder, 'log')];
-    child = spawn('setpriv', command, { stdio: 'ignore' });
+    child = spawn('setpriv', command, { stdio: 'ignore', env: natsEnvironment() });
     for (;;) {
       try {
         const nc = await connect({ port, timeout: 1_000, reconnect: false });

@@ -3,12 +3,21 @@
 usage: python-reader.py threads|aio URL CONSUMER COUNT TASK_ID
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
 import struct
 import sys
 
-from polar_mesh import Batch, Client, Trajectory, aio
+from polar_mesh import Batch, Client, RoutedExperts, Trajectory, aio
+
+
+def experts(one: RoutedExperts | None) -> list | None:
+    if one is None:
+        return None
+    _, layers, top_k = one.rows.shape
+    return [layers, top_k, one.rows.dtype.itemsize, one.rows.tobytes().hex(), one.known.tobytes().hex()]
 
 
 def trajectory(one: Trajectory) -> dict:
@@ -30,6 +39,7 @@ def trajectory(one: Trajectory) -> dict:
                     [span.call_id, span.start, span.length, span.finish_reason, str(span.policy_version)]
                     for span in trace.spans
                 ],
+                "experts": experts(trace.routed_experts),
             }
             for trace in one.traces
         ],

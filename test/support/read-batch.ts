@@ -2,6 +2,7 @@
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type {
   Trace,
+  TraceExperts,
   Trajectory,
   TrajectoryBatch,
 } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
@@ -14,6 +15,8 @@ export interface ReadTrace {
   readonly logprobs: string;
   /** Call, start, length, finish reason, policy version. */
   readonly spans: readonly (readonly [string, number, number, string, string])[];
+  /** Layers, experts of an id, bytes of an expert, rows and which are known as hex. */
+  readonly experts: readonly [number, number, number, string, string] | null;
 }
 
 export interface ReadTrajectory {
@@ -83,6 +86,14 @@ function trajectory(one: Trajectory): ReadTrajectory {
   };
 }
 
+const experts = (one: TraceExperts): ReadTrace['experts'] => [
+  one.layers,
+  one.topK,
+  one.itemBytes,
+  Buffer.from(one.rows).toString('hex'),
+  Buffer.from(one.known).toString('hex'),
+];
+
 function trace(one: Trace): ReadTrace {
   return {
     prompt_ids: ints(one.promptIds),
@@ -96,5 +107,6 @@ function trace(one: Trace): ReadTrace {
       span.finishReason,
       String(span.policyVersion),
     ]),
+    experts: one.routedExperts === undefined ? null : experts(one.routedExperts),
   };
 }

@@ -1,0 +1,66 @@
+// Commands in a sandbox as their callers see them, over a connection to a real server.
+import { expect } from 'chai';
+import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createServiceClient } from '../../services/common/client.ts';
+import { execCollected, execStreamed, type Runtimes } from '../../services/common/exec.ts';
+import { type RunningServer, startServer } from '../../services/common/server.ts';
+
+/** Streams that Node's HTTP/2 server lets a client reset one after another, before it cuts the connection. */
+const RESETS_MAX = 1_000;
+
+describe('exec', () => {
+  let server: RunningServer;
+  let runtimes: Runtimes;
+  const left = Promise.withResolvers<void>();
+  before(async () => {
+    server = await startServer({
+      host: '127.0.0.1',
+      port: 0,
+      services: [RuntimeService.typeName],
+      routes: (router) =>
+        router.service(RuntimeService, {
+          async *exec({ argv }, { signal }) {
+            yield { event: { case: 'stdout', value: Buffer.from(argv.join(' ')) } };
+            if (argv[0] === 'lost') return;
+            if (argv[0] === 'wait') await new Promise((resolve) => signal.addEventListener('abort', resolve));
+            if (argv[1] === 'sink') left.resolve();
+            yield { event: { case: 'result', value: { exitCode: 3 } } };
+          },
+        }),
+    });
+    runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${server.port}`);
+  });
+  after(() => server.close());
+
+  const run = (argv: string[], signal = new AbortController().signal) =>
+    execCollected(runtimes, { runtimeId: 'rt', argv, timeoutMs: 60_000 }, signal);
+
+  it('is as good on one connection after thousands of commands', async () => {
+    for (let i = 0; i < RESETS_MAX + 200; i++) {
+      const { stdout, result } = await run(['echo', `${i}`]);
+      expect([Buffer.from(stdout).toString(), result.exitCode]).to.deep.equal([`echo ${i}`, 3]);
+    }
+  }).timeout(30_000);
+
+  it('tells a stream without a result as a lost sandbox, and ends with its caller', async () => {
+    const lost = await run(['lost']).catch((error) => error);
+    expect(lost).to.include({ reason: 'RUNTIME_LOST' });
+    const leaving = new AbortController();
+    const left = run(['wait'], leaving.signal).catch((error) => error);
+    setTimeout(() => leaving.abort(new Error('the caller left')), 50);
+    expect(await left).to.include({ message: 'the caller left' });
+  });
+
+  it('is left where what takes its output throws', async () => {
+    const full = (): never => {
+      throw new Error('no room');
+    };
+    const input = { runtimeId: 'rt', argv: ['wait', 'sink'], timeoutMs: 60_000 };
+    const sinks = { stdout: full, stderr: full };
+    const thrown = await execStreamed(runtimes, input, sinks, new AbortController().signal).catch(
+      (error) => error,
+    );
+    expect((thrown as Error).message).to.contain('no room');
+    await left.promise;
+  });
+});
