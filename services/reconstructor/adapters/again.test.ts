@@ -4,6 +4,8 @@ import { TrajectoryBatchSchema } from '../../../gen/ts/polar/reconstructor/v1/tr
 import { AHEAD_BATCHES_MAX, AHEAD_BYTES_MAX } from '../../common/limits.ts';
 import { Again } from './again.ts';
 
+const ended = new AbortController();
+
 /** Batches that are there as soon as there is room for them, except those of `removed` and `broken`. */
 function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
   const fetched: number[] = [];
@@ -16,7 +18,7 @@ function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
       const batch = create(TrajectoryBatchSchema, { batchId: BigInt(batchId) });
       return { batchId, batch, sizeBytes, tokens: 1, memory: [] };
     },
-    new AbortController().signal,
+    ended.signal,
     () => {},
   );
   const ready = async (ids: readonly number[]): Promise<number[]> => {
@@ -28,6 +30,8 @@ function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
 }
 
 describe('batches that come again', () => {
+  after(() => ended.abort());
+
   it('are fetched in their order, as many as there is room for', async () => {
     const many = Array.from({ length: AHEAD_BATCHES_MAX + 10 }, (_, i) => i + 1);
     expect(await opened().ready(many)).to.deep.equal(many.slice(0, AHEAD_BATCHES_MAX));

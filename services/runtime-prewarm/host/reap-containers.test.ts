@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 const SCRIPT = join(import.meta.dirname, 'reap_containers.py');
-const BUDGET_S = '1';
+const BUDGET_S = '5';
 
 describe('containers of a manager that has ended', () => {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-reap-'));
@@ -30,8 +30,9 @@ describe('containers of a manager that has ended', () => {
 
   it('are deleted before its layers, in one time for all engines, whichever of them answers', async () => {
     const deleted: (string | undefined)[] = [];
+    /** `b` is still at work when it is deleted first; `late` was being made. */
+    const looks = [[{ Id: 'a' }, { Id: 'b' }], [{ Id: 'b' }], [], [{ Id: 'late' }]];
     const lists: Readonly<Record<string, object>> = {
-      '/containers/json': [{ Id: 'a' }, { Id: 'b' }],
       '/images/json': [
         { Id: 'layer', Labels: { 'polar.layer': 'key' } },
         { Id: 'other', Labels: {} },
@@ -45,11 +46,13 @@ describe('containers of a manager that has ended', () => {
       await engineOf('there', ({ method, url }, response) => {
         const path = url?.split('?')[0] ?? '';
         if (method === 'DELETE') deleted.push(path);
-        response.end(JSON.stringify(lists[path] ?? {}));
+        response.end(
+          JSON.stringify(path === '/containers/json' ? (looks.shift() ?? []) : (lists[path] ?? {})),
+        );
       }),
     ];
     await promisify(execFile)('python3', ['-IS', SCRIPT, JSON.stringify(sockets), 'polar-x', BUDGET_S]);
-    expect(deleted).to.eql(['/containers/a', '/containers/b', '/images/layer']);
+    expect(deleted).to.eql(['a', 'b', 'b', 'late'].map((id) => `/containers/${id}`).concat('/images/layer'));
     expect(silent).to.equal(2);
   });
 });

@@ -3,7 +3,7 @@
 
 They have its label. For what its lifeline does not end: containers that were made and not yet started. SOCKETS is a JSON list
 of where engines listen. All are asked at once, as the next manager waits for the end of this: what one does not delete in
-BUDGET_S (default: 6) stays for the next look. Standard library only; Python >= 3.9.
+BUDGET_S (default: 6) stays for that manager. Standard library only; Python >= 3.9.
 """
 import http.client
 import json
@@ -14,6 +14,9 @@ import time
 import urllib.parse
 
 BUDGET_S = float(sys.argv[3]) if len(sys.argv) > 3 else 6
+LOOK_S = 0.5
+# Of a manager that was killed, the engine may still be making containers, or refuse to delete what it is at work on.
+QUIET_LOOKS = 2
 
 
 class Engine(http.client.HTTPConnection):
@@ -40,10 +43,19 @@ class Engine(http.client.HTTPConnection):
         return self.getresponse().read()
 
 
+def reap_containers(engine, filters):
+    found = json.loads(engine.call("GET", f"/containers/json?all=true&filters={filters}"))
+    for container in found:
+        engine.call("DELETE", f"/containers/{container['Id']}?force=true&v=true")
+    return len(found)
+
+
 def reap(engine, instance):
     filters = urllib.parse.quote(json.dumps({"label": [f"polar.instance={instance}"]}))
-    for container in json.loads(engine.call("GET", f"/containers/json?all=true&filters={filters}")):
-        engine.call("DELETE", f"/containers/{container['Id']}?force=true&v=true")
+    quiet = 0 if reap_containers(engine, filters) else QUIET_LOOKS
+    while quiet < QUIET_LOOKS:
+        time.sleep(LOOK_S)
+        quiet = 0 if reap_containers(engine, filters) else quiet + 1
     # Podman 4.3 finds no image by two labels.
     for image in json.loads(engine.call("GET", f"/images/json?filters={filters}")):
         if "polar.layer" in image["Labels"]:
