@@ -37,8 +37,7 @@ describe('runtime-prewarm: a sandbox that breaks', () => {
       node.runtimes.getFile({ runtimeId, path: '/polar/session/a' }),
       node.sh(runtimeId, 'true'),
     ];
-    for (const call of calls) {
-      const error = await refusal(call);
+    for (const error of await Promise.all(calls.map(refusal))) {
       expect(error.reason, error.message).to.equal('SANDBOX_FAILED');
       expect(error.message).to.include('ENOENT');
     }
