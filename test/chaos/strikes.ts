@@ -29,6 +29,8 @@ const SERVER_AWAY_MS = 500;
 const SETTLED_MS = 10_000;
 /** What a node that returns may take to find out. */
 const FENCE_MS = 10_000;
+/** Of the log of a node that does what it must not. */
+const TOLD_LINES = 200;
 const FENCED = 'the node counts as started anew';
 
 export class Strikes {
@@ -115,7 +117,7 @@ export class Strikes {
       const isFenced = (): boolean => this.#fences(node) > before;
       await eventually('', isFenced, FENCE_MS).then(
         () => this.fenced++,
-        () => this.#say(`${node.id} came back and was not fenced`),
+        () => this.#say(`${node.id} came back and was not fenced; it said:\n${this.#lastLines(node)}`),
       );
       this.#away = undefined;
     };
@@ -123,8 +125,16 @@ export class Strikes {
     return `${node.id}, for ${NODE_AWAY_MS / 1000} s`;
   }
 
-  #fences({ id }: ClusterNode): number {
-    return this.#cluster.log(`runtime-prewarm-${id}`).split(FENCED).length;
+  #fences(node: ClusterNode): number {
+    return this.#logOf(node).split(FENCED).length;
+  }
+
+  #lastLines(node: ClusterNode): string {
+    return this.#logOf(node).split('\n').slice(-TOLD_LINES).join('\n');
+  }
+
+  #logOf({ id }: ClusterNode): string {
+    return this.#cluster.log(`runtime-prewarm-${id}`);
   }
 
   #pick<T>(all: readonly T[]): T {
