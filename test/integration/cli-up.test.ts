@@ -205,7 +205,9 @@ describe('polar up', function () {
     const mesh = start();
     await ready(mesh);
     expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
-    expect(readFileSync(join(folder, 'logs/scheduler.log'), 'utf8')).to.match(/^\{.*"msg":"ready"/s);
+    const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
+    await until(() => written().includes('"msg":"ready"'), READY_MS, written);
+    expect(written()).to.match(/^\{/);
   });
 });
 

@@ -56,7 +56,9 @@ describe('a NATS server in a container', function () {
       const blobs = createBlobStore(bus);
       const subject = subjects.completion('external', 1);
       await publish(bus, blobs, subject, new Uint8Array([1]), { msgId: 'external:1:0' });
-      await container?.restart({ timeout: 0 });
+      const id = String(container?.getId());
+      await docker?.docker('kill', id);
+      await docker?.docker('start', id);
       await publish(bus, blobs, subject, new Uint8Array([2]), { msgId: 'external:1:1' });
       const { state } = await bus.jsm.streams.info(STREAMS.completions.name);
       expect(state.messages).to.equal(2);

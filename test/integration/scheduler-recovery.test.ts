@@ -177,6 +177,7 @@ describe('scheduler recovery', () => {
     );
     expect(Math.max(...sizes)).to.be.within(1, COMMIT_BYTES_MAX + 64);
     await using second = await startScheduler(nats.url);
+    await second.leading;
     expect((await second.client.getTask({ taskId: 'large' })).task).to.deep.equal(cancelled.task);
   });
 
