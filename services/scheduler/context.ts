@@ -12,6 +12,7 @@ import type { HeldMs } from './dispatch/deadlines.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
 import { isEnded } from './domain/session.ts';
 import type { SessionChange } from './domain/state.ts';
+import type { Surroundings } from './domain/waiting.ts';
 import * as events from './events.ts';
 import { openStateLog, type StateLog } from './journal/state-log.ts';
 import type { Lease } from './lease/lease.ts';
@@ -26,8 +27,8 @@ export interface SchedulerContext extends Dispatch {
   readonly stateLog: StateLog;
   readonly admission: Admission;
   readonly watchers: Watchers;
-  /** Whether model calls are held at this moment. */
-  readonly paused: () => boolean;
+  /** What sessions wait for, at this moment. */
+  readonly surroundings: () => Surroundings;
   /** Aborts when the service stops, and before anything fails because the state log is closed. */
   readonly signal: AbortSignal;
   /** Rejects when the state log is closed to this scheduler. */
@@ -90,10 +91,20 @@ export async function createContext(
     lease,
     stateLog,
     watchers,
-    paused: () => held(Date.now() - 1, Date.now()) > 0,
+    surroundings: () => surroundingsOf(dispatch, held(Date.now() - 1, Date.now()) > 0),
     admission: new Admission({ ...dispatch, bus, signal }),
     failed: failed.promise,
     stop: () => stop.abort(new PolarError('SHUTTING_DOWN', 'the scheduler is stopping')),
+  };
+}
+
+function surroundingsOf({ board, engines }: Dispatch, paused: boolean): Surroundings {
+  const { nodes, queue, state, journal } = board;
+  return {
+    ...{ nodes, queue, engines, paused },
+    isDraining: (nodeId) => state.isDraining(nodeId),
+    logFull: journal.full,
+    nowMs: Date.now(),
   };
 }
 

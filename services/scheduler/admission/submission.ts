@@ -4,7 +4,9 @@ import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/t
 import type { SubmitTaskRequest } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import type { FieldFault } from '../../common/errors.ts';
 import { BATCH_SESSIONS_MAX, BATCH_TASKS_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
+import { ASKS_JUDGE, listed } from '../../common/specs/catalogue.ts';
 import { checkTaskSpec, completeTaskSpec } from '../../common/specs/task-spec.ts';
+import type { SchedulerContext } from '../context.ts';
 import { specDigest } from '../domain/task.ts';
 import type { CallbackHosts } from './callback-hosts.ts';
 
@@ -19,19 +21,29 @@ export interface Submission {
 
 type Request = Pick<SubmitTaskRequest, 'spec' | 'requestId'>;
 
+/** What the topology lets tasks name. */
+export interface Allowed {
+  readonly hosts: CallbackHosts;
+  /** Names of judges. */
+  readonly judges: readonly string[];
+}
+
+export const allowedBy = ({ callbackHosts: hosts, config }: SchedulerContext): Allowed => ({
+  hosts,
+  judges: Object.keys(config.topology.evaluators.judges),
+});
+
 interface Read {
   readonly submission: Submission;
   readonly faults: readonly FieldFault[];
 }
 
 /** `at` is where the request is in a batch, with a dot behind it. */
-export function readSubmission(request: Request, hosts: CallbackHosts, at = ''): Read {
+export function readSubmission(request: Request, allowed: Allowed, at = ''): Read {
   const spec = completeTaskSpec(request.spec ?? create(TaskSpecSchema));
   const path = at === '' ? '' : `${at}spec.`;
-  const faults = [...checkTaskSpec(spec), ...hostFaults(spec, hosts)].map(({ field, description }) => ({
-    field: `${path}${field}`,
-    description,
-  }));
+  const found = [...checkTaskSpec(spec), ...hostFaults(spec, allowed), ...judgeFaults(spec, allowed)];
+  const faults = found.map(({ field, description }) => ({ field: `${path}${field}`, description }));
   if (request.requestId.length > REQUEST_ID_CHARS_MAX) {
     const description = `must be at most ${REQUEST_ID_CHARS_MAX} characters`;
     faults.push({ field: `${at}request_id`, description });
@@ -43,14 +55,14 @@ export function readSubmission(request: Request, hosts: CallbackHosts, at = ''):
 /** The same of several that are one batch. */
 export function readBatch(
   requests: readonly Request[],
-  hosts: CallbackHosts,
+  allowed: Allowed,
 ): { readonly submissions: readonly Submission[]; readonly faults: readonly FieldFault[] } {
   const limit = `BATCH_TASKS_MAX (${BATCH_TASKS_MAX})`;
   if (requests.length === 0 || requests.length > BATCH_TASKS_MAX) {
     const description = `must be 1 to ${limit}, not ${requests.length}`;
     return { submissions: [], faults: [{ field: 'tasks', description }] };
   }
-  const read = requests.map((request, i) => readSubmission(request, hosts, `tasks[${i}].`));
+  const read = requests.map((request, i) => readSubmission(request, allowed, `tasks[${i}].`));
   const submissions = read.map(({ submission }) => submission);
   const faults = [...read.flatMap((one) => one.faults), ...twice(submissions)];
   const sessions = submissions.reduce((sum, { spec }) => sum + spec.numSamples, 0);
@@ -78,8 +90,16 @@ function twice(submissions: readonly Submission[]): FieldFault[] {
   return faults;
 }
 
-function hostFaults({ callbackUrl }: TaskSpec, hosts: CallbackHosts): FieldFault[] {
+function hostFaults({ callbackUrl }: TaskSpec, { hosts }: Allowed): FieldFault[] {
   const url = URL.parse(callbackUrl);
   const description = url === null ? undefined : hosts.fault(url);
   return description === undefined ? [] : [{ field: 'callback_url', description }];
+}
+
+function judgeFaults({ evaluator }: TaskSpec, { judges }: Allowed): FieldFault[] {
+  const judge = evaluator?.config?.['judge'];
+  if (!ASKS_JUDGE.some((name) => name === evaluator?.strategy) || typeof judge !== 'string') return [];
+  if (judge === '' || judges.includes(judge)) return [];
+  const description = `the topology has no judge ${judge}; there are ${listed(judges) || 'none'}`;
+  return [{ field: 'evaluator.config.judge', description }];
 }

@@ -25,6 +25,9 @@ export interface ArchivedPage {
   readonly next: number | undefined;
 }
 
+/** Tasks that are looked at for one page. */
+const LOOKS_MAX = 1_024;
+
 /** What the clocks of a scheduler, which says when a task ended, and of NATS may differ by. */
 const CLOCKS_MS_MAX = 60_000;
 
@@ -93,15 +96,24 @@ export class Archive {
     return page.find(({ session }) => session?.sampleIndex === sampleIndex);
   }
 
-  /** Up to `count` tasks from where the last page ended, at first from the newest; none that ended before `sinceMs`. */
-  async list(count: number, from?: number, sinceMs = 0): Promise<ArchivedPage> {
+  /**
+   * Up to `count` tasks that are wanted, of the next LOOKS_MAX from where the last page ended, at first from the newest;
+   * none that ended before `sinceMs`.
+   */
+  async list(
+    count: number,
+    wanted: (task: ArchivedTask) => boolean,
+    from?: number,
+    sinceMs = 0,
+  ): Promise<ArchivedPage> {
     const { state } = await withRetry('archive', this.#signal, () =>
       this.#bus.jsm.streams.info(STREAMS.archivedTasks.name),
     );
     const tasks: ArchivedTask[] = [];
     let next = Math.min(from ?? state.last_seq, state.last_seq);
+    const last = next - LOOKS_MAX;
     while (next >= state.first_seq && state.messages > 0) {
-      if (tasks.length === count) return { tasks, next };
+      if (tasks.length === count || next <= last) return { tasks, next };
       const reads = Math.min(ARCHIVE_READS_AT_ONCE, count - tasks.length, next - state.first_seq + 1);
       const seqs = Array.from({ length: reads }, (_, i) => next - i);
       const found = await Promise.all(seqs.map((seq) => this.#read(STREAMS.archivedTasks.name, { seq })));
@@ -110,7 +122,8 @@ export class Archive {
         if (storedMs < sinceMs - CLOCKS_MS_MAX) return { tasks, next: undefined };
         const archived = fromBinary(ArchivedTaskSchema, bytes);
         const { endTime } = archived.task ?? {};
-        if (endTime === undefined || timestampMs(endTime) >= sinceMs) tasks.push(archived);
+        const ended = endTime === undefined || timestampMs(endTime) >= sinceMs;
+        if (ended && wanted(archived)) tasks.push(archived);
       }
       next -= reads;
     }

@@ -8,7 +8,7 @@ import {
   TaskSchema,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { sessionOf } from '../domain/session.ts';
+import { harnessOf, sessionOf } from '../domain/session.ts';
 import { announcedGroup, callbackOfGroup, sessionChange, taskChange } from '../domain/state.ts';
 import { outlineOfRecord } from '../domain/task.ts';
 import { type Archive, recordOf } from './archive.ts';
@@ -21,10 +21,10 @@ export async function archivedTaskOf(archive: Archive, taskId: string): Promise<
 }
 
 /** The task as it was shown last. */
-export const archivedView = (archived: ArchivedTask): Task => ({
-  ...(archived.task ?? create(TaskSchema)),
-  spec: outlineOfRecord(recordOf(archived)),
-});
+export function archivedView(archived: ArchivedTask): Task {
+  const spec = outlineOfRecord(recordOf(archived));
+  return { ...(archived.task ?? create(TaskSchema)), spec, harness: harnessOf(spec) };
+}
 
 /** Throws NOT_FOUND. */
 export async function archivedSessionOf(archive: Archive, sessionId: string): Promise<Session> {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PRIORITY_AGE_STEP_MS } from '../../common/limits.ts';
-import { DispatchQueue, type QueueItem, rankOf } from './queue.ts';
+import { DispatchQueue, goesBefore, type QueueItem, rankOf } from './queue.ts';
 import { Shares } from './shares.ts';
 
 const item = (sessionId: string, over: Partial<QueueItem> = {}): QueueItem => ({
@@ -104,8 +104,32 @@ describe('dispatch queue', () => {
     const queue = new DispatchQueue();
     for (let i = 0; i < 4; i++) queue.push(item(`s${i}`, { sampleIndex: i }));
     queue.push(item('elsewhere', { queue: 'other', rank: -1 }));
-    expect(queue.ahead(queue.get('s3') as QueueItem)).to.equal(3);
-    expect(queue.ahead(queue.get('elsewhere') as QueueItem)).to.equal(0);
+    const [first, last, elsewhere] = ['s0', 's3', 'elsewhere'].map((id) => queue.get(id) as QueueItem);
+    expect([...queue.ahead([last, elsewhere, first] as QueueItem[])]).to.have.deep.members([
+      ['s3', 3],
+      ['elsewhere', 0],
+      ['s0', 0],
+    ]);
+    expect(queue.ahead([])).to.deep.equal(new Map());
+  });
+
+  it('says it of many as of each alone, for random items', () => {
+    let seed = 11;
+    const random = (n: number): number => {
+      seed = (seed * 1_664_525 + 1_013_904_223) >>> 0;
+      return (seed >>> 8) % n;
+    };
+    const items = Array.from({ length: 300 }, (_, i) =>
+      item(`s${i}`, { rank: random(4), order: random(9), sampleIndex: i, need: String(random(3)) }),
+    );
+    const queue = new DispatchQueue();
+    for (const one of items) queue.push(one);
+    const asked = items.filter(() => random(3) === 0);
+    const told = queue.ahead(asked);
+    for (const one of asked) {
+      const ahead = items.filter((other) => other.need === one.need && goesBefore(other, one)).length;
+      expect(told.get(one.sessionId), one.sessionId).to.equal(ahead);
+    }
   });
 });
 

@@ -41,6 +41,19 @@ export const goesBefore = (a: QueueItem, b: QueueItem): boolean =>
       ? a.order < b.order
       : a.sampleIndex < b.sampleIndex;
 
+const laneOf = ({ queue, need }: QueueItem): string => `${queue}\n${need}`;
+
+/** The first of a sorted lane that `item` goes before. */
+function firstBehind(lane: readonly QueueItem[], item: QueueItem): QueueItem | undefined {
+  let [from, to] = [0, lane.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (goesBefore(item, lane[middle] as QueueItem)) to = middle;
+    else from = middle + 1;
+  }
+  return lane[from];
+}
+
 const isDueBefore = (a: Entry, b: Entry): boolean => a.notBeforeMs < b.notBeforeMs;
 
 /** What may go now, of one queue, by need. */
@@ -115,14 +128,24 @@ export class DispatchQueue {
     return this.#runningOf.get(taskId) ?? 0;
   }
 
-  /** Sessions of the same queue and need that go before one. */
-  ahead(item: QueueItem): number {
-    let count = 0;
-    for (const other of this.#entries.values()) {
-      const same = other.queue === item.queue && other.need === item.need;
-      if (same && goesBefore(other, item)) count++;
+  /** By session id, of each of `items`: how many of the same queue and need go before it. One look at all that wait. */
+  ahead(items: readonly QueueItem[]): ReadonlyMap<string, number> {
+    const byLane = Map.groupBy(items, laneOf);
+    const counts = new Map<string, number>();
+    for (const lane of byLane.values()) lane.sort((a, b) => (goesBefore(a, b) ? -1 : 1));
+    for (const entry of this.#entries.values()) {
+      const first = firstBehind(byLane.get(laneOf(entry)) ?? [], entry);
+      // Counted at the first that it goes before: those behind that one get it by the sum.
+      if (first !== undefined) counts.set(first.sessionId, (counts.get(first.sessionId) ?? 0) + 1);
     }
-    return count;
+    for (const lane of byLane.values()) {
+      let sum = 0;
+      for (const { sessionId } of lane) {
+        sum += counts.get(sessionId) ?? 0;
+        counts.set(sessionId, sum);
+      }
+    }
+    return counts;
   }
 
   /** Takes the first session that may go now and whose need `fits`; undefined when there is none. */

@@ -52,6 +52,9 @@ export function sessionOf(record: SessionRecord): Session {
   return record.session;
 }
 
+/** Name of a task's harness, or the import_path of its plug-in. */
+export const harnessOf = ({ harness }: TaskSpec): string => harness?.name || (harness?.importPath ?? '');
+
 /** What a task implies for each of its sessions until it has a record of its own. */
 export function queuedSession(task: TaskRecord, spec: TaskSpec, sampleIndex: number): SessionRecord {
   return create(SessionRecordSchema, {
@@ -61,7 +64,7 @@ export function queuedSession(task: TaskRecord, spec: TaskSpec, sampleIndex: num
       groupId: GROUP_ID,
       sampleIndex,
       state: SessionState.QUEUED,
-      harness: spec.harness?.name || (spec.harness?.importPath ?? ''),
+      harness: harnessOf(spec),
       createTime: timestampFromMs(Number(task.createMs)),
     }),
     stateMs: task.createMs,

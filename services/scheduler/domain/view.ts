@@ -11,7 +11,7 @@ import {
   TaskSchema,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { isHealthy, type NodeState } from './nodes.ts';
-import { groupIdOf, Outcome, SessionState } from './session.ts';
+import { groupIdOf, harnessOf, Outcome, SessionState } from './session.ts';
 import type { Share } from './shares.ts';
 import { allEnded, type TaskState } from './state.ts';
 
@@ -21,6 +21,7 @@ export function taskView(task: TaskState): Task {
     taskId: record.taskId,
     spec,
     groupId: groupIdOf(round),
+    harness: harnessOf(spec),
     callbackState: callbackState(task),
     createTime: timestampFromMs(Number(record.createMs)),
     ...(allEnded(task) && { endTime: timestampFromMs(endMs) }),

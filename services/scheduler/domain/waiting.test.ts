@@ -10,7 +10,7 @@ import { DispatchQueue, type QueueItem } from './queue.ts';
 import { dispatched, moved, queuedSession, SessionState, sessionIdOf } from './session.ts';
 import { Shares } from './shares.ts';
 import { needOf } from './task.ts';
-import { type Surroundings, waitingOf } from './waiting.ts';
+import { type Surroundings, waitingOf, waitingsOf } from './waiting.ts';
 
 type SpecInit = Exclude<MessageInitShape<typeof TaskSpecSchema>, TaskSpec>;
 const specOf = (over: SpecInit = {}): TaskSpec => create(TaskSpecSchema, { taskId: 't', ...over });
@@ -98,6 +98,30 @@ describe('why a session waits', () => {
     for (const i of [3, 4]) around.nodes.move(session(i), on(i, SessionState.PREPARING), 0);
     expect(waitingOf(session(2), spec, around)).to.include({ reason: WaitReason.NODES_FULL, ahead: 2 });
     expect(why({ ...around, logFull: true })).to.equal('STATE_LOG');
+  });
+
+  it('is told of a page by one look at all that wait, and by none where that is not asked for', () => {
+    let looks = 0;
+    const queue = new (class extends DispatchQueue {
+      override ahead(items: readonly QueueItem[]): ReadonlyMap<string, number> {
+        looks++;
+        return super.ahead(items);
+      }
+    })();
+    const around = surroundings({ queue });
+    for (const i of [0, 1, 2, 3]) push(around, i, spec);
+    const page = [1, 3].map(session);
+    expect(Object.values(waitingsOf(page, spec, around)).map(({ reason }) => reason)).to.deep.equal([
+      ...[WaitReason.NO_NODE, WaitReason.NO_NODE],
+    ]);
+    expect(looks).to.equal(0);
+    addNode(around);
+    const told = waitingsOf([...page, on(4, SessionState.PREPARING)], spec, around);
+    expect(Object.entries(told).map(([id, { ahead }]) => [id, ahead])).to.deep.equal([
+      [sessionIdOf('s', 1), 1],
+      [sessionIdOf('s', 3), 3],
+    ]);
+    expect(looks).to.equal(1);
   });
 
   it('for a run slot, for its engine, and while calls are held', () => {

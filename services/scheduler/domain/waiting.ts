@@ -27,13 +27,46 @@ export interface Surroundings {
   readonly nowMs: number;
 }
 
+/** How many go before one that waits for its turn. */
+type Ahead = (item: QueueItem) => number;
+
 /** Undefined where the session is at work or has ended. */
-export function waitingOf(record: SessionRecord, spec: TaskSpec, around: Surroundings): Waiting | undefined {
+export const waitingOf = (record: SessionRecord, spec: TaskSpec, around: Surroundings): Waiting | undefined =>
+  waitingsOf([record], spec, around)[sessionOf(record).sessionId];
+
+/** By session id, of those sessions of a task that wait. */
+export function waitingsOf(
+  records: readonly SessionRecord[],
+  spec: TaskSpec,
+  around: Surroundings,
+): Record<string, Waiting> {
+  const { queue } = around;
+  const items = records.flatMap((record) => queue.get(sessionOf(record).sessionId) ?? []);
+  let counts: ReadonlyMap<string, number> | undefined;
+  // At most one look at all that wait, and that only where a turn is waited for.
+  const ahead: Ahead = ({ sessionId }) => {
+    counts ??= queue.ahead(items);
+    return counts.get(sessionId) ?? 0;
+  };
+  return Object.fromEntries(
+    records.flatMap((record) => {
+      const waiting = waitingIn(record, spec, around, ahead);
+      return waiting === undefined ? [] : [[sessionOf(record).sessionId, waiting]];
+    }),
+  );
+}
+
+function waitingIn(
+  record: SessionRecord,
+  spec: TaskSpec,
+  around: Surroundings,
+  ahead: Ahead,
+): Waiting | undefined {
   const { state, nodeId, sessionId } = sessionOf(record);
   switch (state) {
     case SessionState.QUEUED: {
       const item = around.queue.get(sessionId);
-      return item === undefined ? undefined : waitingInQueue(item, spec, around);
+      return item === undefined ? undefined : waitingInQueue(item, spec, around, ahead);
     }
     case SessionState.READY:
       return waitingToRun(nodeId, around);
@@ -46,8 +79,8 @@ export function waitingOf(record: SessionRecord, spec: TaskSpec, around: Surroun
   }
 }
 
-function waitingInQueue(item: QueueItem, spec: TaskSpec, around: Surroundings): Waiting {
-  const { queue, nowMs } = around;
+function waitingInQueue(item: QueueItem, spec: TaskSpec, around: Surroundings, ahead: Ahead): Waiting {
+  const { nowMs } = around;
   if (item.notBeforeMs > nowMs) {
     const seconds = ((item.notBeforeMs - nowMs) / 1000).toFixed(1);
     return create(WaitingSchema, {
@@ -57,7 +90,7 @@ function waitingInQueue(item: QueueItem, spec: TaskSpec, around: Surroundings): 
     });
   }
   return (
-    waitingForNode(spec, around) ?? waitingForCap(item, around) ?? waitingForTurn(item, spec, around, queue)
+    waitingForNode(spec, around) ?? waitingForCap(item, around) ?? waitingForTurn(item, spec, around, ahead)
   );
 }
 
@@ -103,10 +136,10 @@ function waitingForTurn(
   item: QueueItem,
   spec: TaskSpec,
   { nodes, isDraining, logFull }: Surroundings,
-  queue: DispatchQueue,
+  aheadOf: Ahead,
 ): Waiting {
   if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
-  const ahead = queue.ahead(item);
+  const ahead = aheadOf(item);
   const before = `${count(ahead, 'session')} of queue ${item.queue} before it`;
   const open = nodesFor(spec, nodes).filter(({ id }) => !isDraining(id));
   if (open.some(canPrepare)) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);

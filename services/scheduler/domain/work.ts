@@ -8,7 +8,8 @@ import {
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type Work, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { GRADES_IN_SANDBOX } from '../../common/specs/catalogue.ts';
+import { ASKS_JUDGE, GRADES_IN_SANDBOX } from '../../common/specs/catalogue.ts';
+import { outcomeStrategyOf } from '../../common/specs/strategies.ts';
 import { budgetMs, leaseMs, type Stage } from './budgets.ts';
 import { refOf, sessionOf } from './session.ts';
 
@@ -66,6 +67,7 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
           ...(spec.runtime && { runtime: spec.runtime }),
           ...(record.ran && { outcome: record.ran.outcome }),
           ...(record.ran?.calls && { calls: record.ran.calls }),
+          ...(asksJudge(spec) && { instruction: spec.instruction }),
           timeoutMs,
         },
       };
@@ -76,7 +78,10 @@ type WorkInit = NonNullable<Parameters<typeof create<typeof WorkSchema>>[1]>;
 
 /** Its evaluation's sandbox may be made while it runs. */
 const gradesInSandbox = ({ evaluator }: TaskSpec): boolean =>
-  GRADES_IN_SANDBOX.some((name) => name === evaluator?.strategy);
+  GRADES_IN_SANDBOX.some((name) => name === outcomeStrategyOf(evaluator));
+
+const asksJudge = ({ evaluator }: TaskSpec): boolean =>
+  ASKS_JUDGE.some((name) => name === evaluator?.strategy);
 
 /** The evaluator's own steps are not sent along where they are not used. */
 const forRun = ({ evalPrepare: _, ...runtime }: RuntimeSpec): RuntimeSpec =>

@@ -9,22 +9,14 @@ import { waitingOf } from '../domain/waiting.ts';
 export function getSession({
   archive,
   board,
-  engines,
-  paused,
+  surroundings,
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'getSession'> {
   return {
     async getSession({ sessionId }) {
       const found = board.state.find(sessionId);
       if (found === undefined) return { session: await archivedSessionOf(archive, sessionId) };
-      const { nodes, queue, state, journal } = board;
-      const record = state.session(found.task, found.sampleIndex);
-      const waiting = waitingOf(record, found.task.spec, {
-        ...{ nodes, queue, engines },
-        isDraining: (nodeId) => state.isDraining(nodeId),
-        logFull: journal.full,
-        paused: paused(),
-        nowMs: Date.now(),
-      });
+      const record = board.state.session(found.task, found.sampleIndex);
+      const waiting = waitingOf(record, found.task.spec, surroundings());
       return { session: sessionOf(record), ...(waiting && { waiting }) };
     },
   };

@@ -8,6 +8,7 @@ import { archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
 import { invalid, pageSizeOf } from '../domain/lookup.ts';
 import { allEnded, type TaskState } from '../domain/state.ts';
+import { firstOf, liveFiltered, shownFiltered, wantedBy } from '../domain/task-filter.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
 
 const PAGE_TOKEN = /^(?:(live|archive)-(\d{1,15}))?$/;
@@ -17,14 +18,18 @@ export function listTasks({
   board: { state },
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'listTasks'> {
   return {
-    async listTasks({ pageSize, pageToken, summary, sinceTime }) {
+    async listTasks({ pageSize, pageToken, summary, sinceTime, filter }) {
+      const wanted = wantedBy(filter);
       const size = pageSizeOf(pageSize);
       const sinceMs = sinceTime === undefined ? 0 : timestampMs(sinceTime);
       const token = PAGE_TOKEN.exec(pageToken);
       if (token === null) throw invalid('page_token', 'is not one of this service');
       const [, kind = 'first', at] = token;
-      const live = (kind === 'archive' ? [] : newestFirst(state.tasks.values(), at)).filter(
-        (task) => !allEnded(task) || task.endMs >= sinceMs,
+      // One more than is shown: it tells that there are more.
+      const live = firstOf(
+        kind === 'archive' ? [] : newestFirst(state.tasks.values(), at),
+        (task) => (!allEnded(task) || task.endMs >= sinceMs) && wanted(liveFiltered(task)),
+        size + 1,
       );
       const page = live.slice(0, size);
       const shown = page.map(taskView);
@@ -34,6 +39,7 @@ export function listTasks({
       } else {
         const { tasks, next } = await archive.list(
           size - page.length,
+          (task) => wanted(shownFiltered(archivedView(task))),
           kind === 'archive' ? Number(at) : undefined,
           sinceMs,
         );

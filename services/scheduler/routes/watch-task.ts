@@ -1,7 +1,11 @@
 // WatchTask: the present state of every session, or of those that changed since a cursor, then every change, until all have
 // ended. A cursor is the revision of the session that was sent last: sessions are sent in the order of their revisions.
 import type { ServiceImpl } from '@connectrpc/connect';
-import type { RolloutService, Task } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import type {
+  RolloutService,
+  Task,
+  WatchTaskRequest,
+} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PAGE_SIZE_MAX, STREAM_PROGRESS_MS } from '../../common/limits.ts';
 import { type Archive, recordOf } from '../archive/archive.ts';
 import { archivedTaskOf, archivedView } from '../archive/lookup.ts';
@@ -19,19 +23,21 @@ export function watchTask({
   watchers,
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'watchTask'> {
   return {
-    async *watchTask({ taskId, resumeCursor, summary }, { signal }) {
+    async *watchTask({ taskId, resumeCursor, summary, changesOnly }, { signal }) {
       const task = board.state.tasks.get(taskId);
-      if (task === undefined) return yield* ended(archive, taskId, resumeCursor, summary);
+      if (task === undefined) return yield* ended(archive, { taskId, resumeCursor, summary, changesOnly });
       const view = (): Task => (summary ? summaryOf(taskView(task)) : taskView(task));
       const watcher = watchers.open(taskId);
       try {
         // Taken in one turn, before any change that the watcher gets.
-        const seen = seenOf(resumeCursor, board.state.revision);
         let cursor = String(board.state.revision);
+        const begins = changesOnly && resumeCursor === '';
+        const seen = begins ? board.state.revision : seenOf(resumeCursor, board.state.revision);
         const present = task.sessions
           .map((_, i) => board.state.session(task, i))
           .filter(({ revision }) => seen === undefined || revision > seen)
           .sort((a, b) => (a.revision < b.revision ? -1 : a.revision > b.revision ? 1 : 0));
+        if (begins) yield { task: view(), cursor };
         for (const record of present) {
           // Sessions that have not changed yet have no revision: a watch that is cut among them begins anew.
           const reached = record.revision === 0n ? '' : String(record.revision);
@@ -54,13 +60,22 @@ export function watchTask({
   };
 }
 
+type Asked = 'taskId' | 'resumeCursor' | 'summary' | 'changesOnly';
+
 /** A task that has left memory: its sessions as they ended. */
-async function* ended(archive: Archive, taskId: string, cursor: string, summary: boolean) {
+async function* ended(
+  archive: Archive,
+  { taskId, resumeCursor, summary, changesOnly }: Pick<WatchTaskRequest, Asked>,
+) {
   const archived = await archivedTaskOf(archive, taskId);
   const view = archivedView(archived);
   const task = summary ? summaryOf(view) : view;
+  if (changesOnly && resumeCursor === '') {
+    yield { task, cursor: '' };
+    return;
+  }
   const { numSamples } = recordOf(archived);
-  const seen = seenOf(cursor, MAX_REVISION) ?? -1n;
+  const seen = seenOf(resumeCursor, MAX_REVISION) ?? -1n;
   for (let from = 0; from < numSamples; from += PAGE_SIZE_MAX) {
     const records = await archive.sessions(archived, from, from + PAGE_SIZE_MAX);
     for (const record of records) {

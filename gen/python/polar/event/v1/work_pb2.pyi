@@ -78,20 +78,22 @@ class BuildWork(_message.Message):
     def __init__(self, builder: _Optional[_Union[_task_pb2.StrategySpec, _Mapping]] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class EvaluateWork(_message.Message):
-    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms", "calls")
+    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms", "calls", "instruction")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
     EVALUATOR_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
+    INSTRUCTION_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     evaluator: _task_pb2.EvaluatorSpec
     runtime: _task_pb2.RuntimeSpec
     outcome: _session_pb2.Outcome
     timeout_ms: int
     calls: CallRange
-    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ...) -> None: ...
+    instruction: str
+    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., instruction: _Optional[str] = ...) -> None: ...
 
 class CallRange(_message.Message):
     __slots__ = ("calls", "first_seq", "last_seq")

@@ -2,6 +2,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -64,7 +65,7 @@ RETRY_ONLY_FAILED: RetryOnly
 RETRY_ONLY_MISSING: RetryOnly
 
 class Task(_message.Message):
-    __slots__ = ("spec", "create_time", "end_time", "sessions_by_state", "sessions_by_outcome", "mean_reward", "task_id", "callback_state", "group_id")
+    __slots__ = ("spec", "create_time", "end_time", "sessions_by_state", "sessions_by_outcome", "mean_reward", "task_id", "callback_state", "group_id", "harness")
     class SessionsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +89,7 @@ class Task(_message.Message):
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     CALLBACK_STATE_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    HARNESS_FIELD_NUMBER: _ClassVar[int]
     spec: _task_pb2.TaskSpec
     create_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
@@ -97,7 +99,8 @@ class Task(_message.Message):
     task_id: str
     callback_state: CallbackState
     group_id: str
-    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[CallbackState, str]] = ..., group_id: _Optional[str] = ...) -> None: ...
+    harness: str
+    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[CallbackState, str]] = ..., group_id: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
 
 class SubmitTaskRequest(_message.Message):
     __slots__ = ("spec", "request_id")
@@ -144,16 +147,18 @@ class GetTaskResponse(_message.Message):
     def __init__(self, task: _Optional[_Union[Task, _Mapping]] = ...) -> None: ...
 
 class ListTasksRequest(_message.Message):
-    __slots__ = ("page_size", "page_token", "summary", "since_time")
+    __slots__ = ("page_size", "page_token", "summary", "since_time", "filter")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     SINCE_TIME_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
     page_size: int
     page_token: str
     summary: bool
     since_time: _timestamp_pb2.Timestamp
-    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., summary: bool = ..., since_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    filter: _task_filter_pb2.TaskFilter
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., summary: bool = ..., since_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., filter: _Optional[_Union[_task_filter_pb2.TaskFilter, _Mapping]] = ...) -> None: ...
 
 class ListTasksResponse(_message.Message):
     __slots__ = ("tasks", "next_page_token")
@@ -190,32 +195,45 @@ class Waiting(_message.Message):
     def __init__(self, reason: _Optional[_Union[WaitReason, str]] = ..., message: _Optional[str] = ..., ahead: _Optional[int] = ..., until_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
-    __slots__ = ("task_id", "page_size", "page_token")
+    __slots__ = ("task_id", "page_size", "page_token", "waiting")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     page_size: int
     page_token: str
-    def __init__(self, task_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    waiting: bool
+    def __init__(self, task_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., waiting: bool = ...) -> None: ...
 
 class ListSessionsResponse(_message.Message):
-    __slots__ = ("sessions", "next_page_token")
+    __slots__ = ("sessions", "next_page_token", "waiting")
+    class WaitingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Waiting
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Waiting, _Mapping]] = ...) -> None: ...
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     sessions: _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]
     next_page_token: str
-    def __init__(self, sessions: _Optional[_Iterable[_Union[_session_pb2.Session, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    waiting: _containers.MessageMap[str, Waiting]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[_session_pb2.Session, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., waiting: _Optional[_Mapping[str, Waiting]] = ...) -> None: ...
 
 class WatchTaskRequest(_message.Message):
-    __slots__ = ("task_id", "resume_cursor", "summary")
+    __slots__ = ("task_id", "resume_cursor", "summary", "changes_only")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     RESUME_CURSOR_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_ONLY_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     resume_cursor: str
     summary: bool
-    def __init__(self, task_id: _Optional[str] = ..., resume_cursor: _Optional[str] = ..., summary: bool = ...) -> None: ...
+    changes_only: bool
+    def __init__(self, task_id: _Optional[str] = ..., resume_cursor: _Optional[str] = ..., summary: bool = ..., changes_only: bool = ...) -> None: ...
 
 class WatchTaskResponse(_message.Message):
     __slots__ = ("session", "task", "cursor")

@@ -301,6 +301,13 @@ export declare type EvaluateWork = Message<"polar.event.v1.EvaluateWork"> & {
    * @generated from field: polar.event.v1.CallRange calls = 6;
    */
   calls?: CallRange | undefined;
+
+  /**
+   * The task's instruction, for evaluators that show it to a judge; empty for the others.
+   *
+   * @generated from field: string instruction = 7;
+   */
+  instruction: string;
 };
 
 /**

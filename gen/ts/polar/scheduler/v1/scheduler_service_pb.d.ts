@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 
 /**
@@ -83,6 +84,13 @@ export declare type Task = Message<"polar.scheduler.v1.Task"> & {
    * @generated from field: string group_id = 9;
    */
   groupId: string;
+
+  /**
+   * Harness name, or the import_path of its plug-in; there with `summary`, too.
+   *
+   * @generated from field: string harness = 10;
+   */
+  harness: string;
 };
 
 /**
@@ -272,6 +280,13 @@ export declare type ListTasksRequest = Message<"polar.scheduler.v1.ListTasksRequ
    * @generated from field: google.protobuf.Timestamp since_time = 4;
    */
   sinceTime?: Timestamp | undefined;
+
+  /**
+   * Only these; one page looks at no more than 1024 tasks that are over. Unset: all.
+   *
+   * @generated from field: polar.scheduler.v1.TaskFilter filter = 5;
+   */
+  filter?: TaskFilter | undefined;
 };
 
 /**
@@ -421,6 +436,13 @@ export declare type ListSessionsRequest = Message<"polar.scheduler.v1.ListSessio
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Tell why those that wait do; then page_size is at most 100.
+   *
+   * @generated from field: bool waiting = 4;
+   */
+  waiting: boolean;
 };
 
 /**
@@ -448,6 +470,13 @@ export declare type ListSessionsResponse = Message<"polar.scheduler.v1.ListSessi
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * By session id, on request: why those of the page that wait do.
+   *
+   * @generated from field: map<string, polar.scheduler.v1.Waiting> waiting = 3;
+   */
+  waiting: { [key: string]: Waiting };
 };
 
 /**
@@ -483,6 +512,13 @@ export declare type WatchTaskRequest = Message<"polar.scheduler.v1.WatchTaskRequ
    * @generated from field: bool summary = 3;
    */
   summary: boolean;
+
+  /**
+   * Without a resume_cursor: leave the present state out. The first message is progress and has the task.
+   *
+   * @generated from field: bool changes_only = 4;
+   */
+  changesOnly: boolean;
 };
 
 /**
@@ -505,7 +541,7 @@ export declare type WatchTaskResponse = Message<"polar.scheduler.v1.WatchTaskRes
   session?: Session | undefined;
 
   /**
-   * The task after the change.
+   * The task after the change; in a progress message unset, but for the first one with changes_only.
    *
    * @generated from field: polar.scheduler.v1.Task task = 2;
    */

@@ -1,0 +1,49 @@
+import { create, type JsonObject } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { SessionRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { Stage } from './budgets.ts';
+import { workOf } from './work.ts';
+
+describe('work that a task’s evaluator asks for', () => {
+  const kindOf = (stage: Stage, strategy: string, config: JsonObject) => {
+    const spec = create(TaskSpecSchema, {
+      instruction: 'Add the numbers.',
+      budgets: { evaluate: durationFromMs(1000) },
+      runtime: { evalPrepare: { steps: [{ step: { case: 'exec', value: { command: 'make' } } }] } },
+      evaluator: { strategy, config },
+    });
+    return workOf(create(SessionRecordSchema, { session: { sampleIndex: 0 } }), spec, stage).kind;
+  };
+  const prepared = (strategy: string, config: JsonObject = {}) => {
+    const kind = kindOf('prepare', strategy, config);
+    if (kind.case !== 'prepare') throw new Error(`is ${kind.case}`);
+    return [kind.value.evaluateTimeoutMs > 0n, kind.value.runtime?.evalPrepare !== undefined];
+  };
+  const rubric = (outcome?: JsonObject): JsonObject => ({
+    ...{ judge: 'a', rubric: 'b' },
+    ...(outcome && { outcome }),
+  });
+  const tests = { test_command: 'x', expected_output_json: {} };
+
+  it('has a sandbox made ahead where the outcome is found in one', () => {
+    expect(prepared('test_on_output', tests)).to.deep.equal([true, true]);
+    expect(prepared('rubric', rubric({ strategy: 'test_on_output', config: tests }))).to.deep.equal([
+      true,
+      true,
+    ]);
+    expect(prepared('session_completed')).to.deep.equal([false, false]);
+    expect(prepared('rubric', rubric())).to.deep.equal([false, false]);
+    expect(prepared('rubric', rubric({ strategy: 'session_completed' }))).to.deep.equal([false, false]);
+  });
+
+  it('has the instruction where a judge is asked', () => {
+    const instruction = (strategy: string, config: JsonObject) => {
+      const kind = kindOf('evaluate', strategy, config);
+      return kind.case === 'evaluate' && kind.value.instruction;
+    };
+    expect(instruction('rubric', rubric())).to.equal('Add the numbers.');
+    expect(instruction('test_on_output', tests)).to.equal('');
+  });
+});
