@@ -126,6 +126,9 @@ export const REASONS = {
   EVALUATION_FAILED: infra(Boundary.EVALUATOR),
   EVALUATION_TIMEOUT: infra(Boundary.EVALUATOR, Code.DeadlineExceeded),
   TRACE_REWARDS_INVALID: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
+  JUDGE_UNAVAILABLE: infra(Boundary.EVALUATOR),
+  JUDGE_REFUSED: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
+  JUDGE_ANSWER_INVALID: caller(Boundary.EVALUATOR, Code.Aborted),
 } as const satisfies Record<string, ReasonSpec>;
 
 export type Reason = keyof typeof REASONS;

@@ -77,6 +77,10 @@ describe('a topology file', () => {
   });
 });
 
+const judges = (name: string, more: object): object => ({
+  evaluators: { judges: { [name]: { base_url: 'http://a', model: 'm', ...more } } },
+});
+
 describe('faults of a topology file', () => {
   const persistence = (more: object): object => ({
     gateway: { nodes: [{}], completion_persistence: more },
@@ -124,7 +128,7 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].inference.stream', node({ inference: { stream: 'none' } })],
     [
       'gateway.nodes[0].inference.routed_experts',
-      node({ inference: { engine: 'vllm', routed_experts: EXPERTS } }),
+      node({ inference: { engine: 'llamacpp', routed_experts: EXPERTS } }),
     ],
     [
       'gateway.nodes[0].inference.routed_experts.top_k',
@@ -157,6 +161,12 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].cache_dir', node({ cache_dir: 3 })],
     ['gateway.nodes[0].backend_plugins[0]', node({ backend_plugins: ['../mine.ts'] })],
     ['gateway.nodes[0].podman.socket', node({ podman: { socket: 'podman.sock' } })],
+    ['evaluators.judge', { evaluators: { judge: {} } }],
+    ['evaluators.judges.a b', judges('a b', {})],
+    ['evaluators.judges.a.base_url', judges('a', { base_url: 'file:///etc/passwd' })],
+    ['evaluators.judges.a.model', judges('a', { model: '' })],
+    ['evaluators.judges.a.api_key', judges('a', { api_key: 'sk-0123' })],
+    ['evaluators.judges.a.api_key_env', judges('a', { api_key_env: 'sk-0123' })],
     ['nats.url', { nats: { url: 'http://127.0.0.1:4222' } }],
     ['nats.port', { nats: { port: 0 } }],
     ['reconstructor.port', { reconstructor: { port: 0 } }],

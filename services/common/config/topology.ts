@@ -141,7 +141,7 @@ const inference = z
     tokenizer: z.string().min(1).optional(),
     /** [mesh] Share of the calls in token mode whose prompts are rendered from scratch beside them and compared. */
     audit_share: z.number().min(0).max(1).default(0.01),
-    /** [mesh] Shape of a mixture-of-experts model; set, SGLang is asked which experts it routed each id to. */
+    /** [mesh] Shape of a mixture-of-experts model; set, SGLang and vLLM are asked which experts it routed each id to. */
     routed_experts: z
       .strictObject({
         layers: z.int().min(1).max(1024),
@@ -159,10 +159,13 @@ const inference = z
     path: ['min_sessions'],
     message: 'needs max_sessions, and must be at most that',
   })
-  .refine(({ engine, routed_experts: experts }) => experts === undefined || engine === 'sglang', {
-    path: ['routed_experts'],
-    message: 'are told by sglang alone',
-  })
+  .refine(
+    ({ engine, routed_experts: experts }) => experts === undefined || ['sglang', 'vllm'].includes(engine),
+    {
+      path: ['routed_experts'],
+      message: 'are told by sglang and vllm alone',
+    },
+  )
   .refine(({ routed_experts: shape }) => shape === undefined || shape.top_k <= shape.experts, {
     path: ['routed_experts', 'top_k'],
     message: 'is above experts',
@@ -291,9 +294,20 @@ const access = z.strictObject({
   tokens_file: z.string().min(1).nullable().default(null),
 });
 
+/** [mesh] Models that evaluators may ask, by the name that tasks give. */
+const judge = z.strictObject({
+  base_url: url,
+  model: z.string().min(1),
+  /** Name of the evaluator's variable that holds its key. */
+  api_key_env: variableName.optional(),
+});
+const judgeName = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 of [A-Za-z0-9._-]');
+
 export const topologySchema = z.strictObject({
   rollout: rollout.prefault({}),
   gateway: gateway.prefault({ nodes: [{}] }),
+  /** [mesh] */
+  evaluators: z.strictObject({ judges: z.record(judgeName, judge).default({}) }).prefault({}),
   /** [mesh] */
   nats: nats.prefault({}),
   /** [mesh] */

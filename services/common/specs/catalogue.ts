@@ -23,10 +23,12 @@ export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
     'its releases are not on PyPI (sweagent 0.0.1 there is of 2024 and has no command): give it as a plug-in (harness.import_path), or use mini_swe_agent',
 };
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
-export const EVALUATORS = ['session_completed', 'test_on_output'] as const;
+export const EVALUATORS = ['session_completed', 'test_on_output', 'rubric'] as const;
 
 /** Evaluators that grade in a sandbox of their own: it is made ahead of them. */
 export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output'];
+/** Evaluators that ask a judge of the topology. */
+export const ASKS_JUDGE: readonly EvaluatorName[] = ['rubric'];
 
 export type BackendName = (typeof BACKENDS)[number];
 export type HarnessName = (typeof HARNESSES)[number];

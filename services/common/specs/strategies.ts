@@ -1,5 +1,6 @@
 // Configuration of every builder and evaluator, checked at submit and read again where it is used.
 import { z } from 'zod';
+import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { BuilderName, EvaluatorName } from './catalogue.ts';
 
 const seconds = z.number().positive().max(86_400);
@@ -30,9 +31,55 @@ export const testOnOutputConfig = z.strictObject({
 });
 export type TestOnOutputConfig = z.output<typeof testOnOutputConfig>;
 
+/** fetch gives up a reply whose head is not there after 300 s, whatever it is told. */
+const JUDGE_SECONDS_MAX = 290;
+
+/** Longest rubric, and most that a judge is shown of one conversation. */
+const SECTION_CHARS_MAX = 200_000;
+
+/** What finds the outcome that a judge's scores are added to. */
+const outcomeEvaluator = z.discriminatedUnion('strategy', [
+  z.strictObject({ strategy: z.literal('session_completed'), config: z.strictObject({}).default({}) }),
+  z.strictObject({
+    strategy: z.literal('test_on_output'),
+    // Rewards of traces are the rubric's here.
+    config: testOnOutputConfig.omit({ rewards_command: true, rewards_timeout: true }),
+  }),
+]);
+
+/** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
+export const rubricConfig = z.strictObject({
+  outcome: outcomeEvaluator.default({ strategy: 'session_completed', config: {} }),
+  rubric: z.string().trim().min(1).max(SECTION_CHARS_MAX),
+  /** Of the topology's `evaluators.judges`. */
+  judge: z.string().min(1),
+  /** What the best score adds to a reward, and the worst takes from it. */
+  rubric_coefficient: z.number().min(0).max(1000).default(0.2),
+  /** Of one answer. */
+  judge_timeout: seconds.max(JUDGE_SECONDS_MAX).default(60),
+  /** Asked again where no answer comes, or one that is none. */
+  judge_max_retries: z.int().min(0).max(10).default(2),
+  judge_temperature: z.number().min(0).max(2).default(0),
+  /** What of one conversation is shown; its middle is left out. */
+  max_section_chars: z.int().min(1000).max(SECTION_CHARS_MAX).default(40_000),
+});
+export type RubricConfig = z.output<typeof rubricConfig>;
+
+/** Of a rubric no more than its outcome's name: all of it is checked at submit. */
+const outcomeName = z.object({
+  outcome: z.object({ strategy: z.string() }).default({ strategy: 'session_completed' }),
+});
+
+/** The strategy that finds a session's outcome: the evaluator's own, or the one that it names. */
+export function outcomeStrategyOf(evaluator: Pick<EvaluatorSpec, 'strategy' | 'config'> | undefined): string {
+  if (evaluator?.strategy !== 'rubric') return evaluator?.strategy ?? '';
+  return outcomeName.safeParse(evaluator.config ?? {}).data?.outcome.strategy ?? '';
+}
+
 export const evaluatorConfigs = {
   session_completed: z.strictObject({}),
   test_on_output: testOnOutputConfig,
+  rubric: rubricConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
 const maskOr = z.enum(['mask', 'train']);

@@ -50,7 +50,11 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
     },
     builder: { strategy: builder.strategy, config: builder.config as JsonObject },
     ...(evaluator && {
-      evaluator: { strategy: evaluator.strategy, config: evaluator.config as JsonObject, env: evaluator.env },
+      evaluator: {
+        strategy: evaluator.strategy,
+        config: evaluatorConfigOf(evaluator, uploads),
+        env: evaluator.env,
+      },
     }),
     ...(task.runtime && { runtime: runtimeOf(task.runtime, uploads) }),
     sampling: samplingOf(task),
@@ -134,6 +138,18 @@ function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
       return { step: { case: 'uploadDir', value: { target: step.target, files } } };
     }
   }
+}
+
+/** With the text of a rubric's file in place of its path: the evaluator's machine does not have the file. */
+function evaluatorConfigOf(
+  { strategy, config }: NonNullable<TaskFile['evaluator']>,
+  uploads: Uploads,
+): JsonObject {
+  const { rubric_path: path, ...rest } = config as JsonObject;
+  if (strategy !== 'rubric' || typeof path !== 'string' || 'rubric' in rest) return config as JsonObject;
+  const file = uploads.file(path, 'evaluator.config.rubric_path');
+  // One that cannot be read is told by its path alone.
+  return { ...rest, rubric: file?.content === undefined ? path : Buffer.from(file.content).toString('utf8') };
 }
 
 /** Where a field of the proto stands in the file. */

@@ -24,6 +24,9 @@ export interface CallReward {
   readonly reward: number;
 }
 
+/** Calls that a verdict may reward; above: TRACE_REWARDS_INVALID. */
+export const REWARDED_CALLS_MAX = 2048;
+
 export interface Evaluator {
   readonly name: EvaluatorName;
   /** One sentence. */

@@ -3,10 +3,8 @@ import { z } from 'zod';
 import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { tailOf } from '../domain/evaluation.ts';
-import type { CallReward } from './evaluator.ts';
+import { type CallReward, REWARDED_CALLS_MAX } from './evaluator.ts';
 
-/** Calls with a reward; above: TRACE_REWARDS_INVALID. */
-const REWARDED_CALLS_MAX = 2048;
 /** Largest reward, above or below 0; beyond: TRACE_REWARDS_INVALID. */
 const REWARD_MAX = 1_000_000;
 const TAIL_CHARS = 500;

@@ -2,9 +2,10 @@
 import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { EvaluatorContext } from '../context.ts';
-import { callLines, wholeRecords } from '../domain/calls.ts';
+import { callLines } from '../domain/calls.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
+import { recordsOf } from './call-records.ts';
 import type { CallReward, Evaluation } from './evaluator.ts';
 import { invalid, rewardsIn } from './printed-rewards.ts';
 
@@ -51,21 +52,6 @@ export async function traceRewards(
     throw invalid(`printed more than is taken (${PRINTED_BYTES_MAX} bytes)`);
   }
   return rewardsIn(Buffer.from(stdout).toString('utf8'), new Set(records.map(({ callId }) => callId)));
-}
-
-async function recordsOf(
-  { records }: EvaluatorContext,
-  { ref, work }: Evaluation,
-  signal: AbortSignal,
-): Promise<Completion[]> {
-  const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
-  const found = await records.inRange(ref.sessionId, ref.attempt, range, signal);
-  const whole = wholeRecords(found, range.calls);
-  if (whole !== undefined) return whole;
-  throw new PolarError(
-    'RECORDS_MISSING',
-    `the attempt has ${range.calls} records, ${found.length} were found`,
-  );
 }
 
 function fileOf(records: readonly Completion[]): Uint8Array {

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import { type Answer, startJudge, type TestJudge } from '../../../test/support/judge.ts';
+import { scoresIn } from './answer.ts';
+import { askJudge } from './judge.ts';
+
+const KEY = 'sk-judge-0123456789';
+
+describe('a judge', () => {
+  let server: TestJudge;
+  before(async () => {
+    server = await startJudge();
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  const ask = async (path = '/v1', signal = new AbortController().signal): Promise<unknown> => {
+    const judge = { name: 'strict', baseUrl: `${server.url}${path}`, model: 'm', key: () => KEY };
+    const messages = [{ role: 'user' as const, content: 'well?' }];
+    return await askJudge(judge, { messages, temperature: 0, timeoutMs: 500 }, signal).catch(
+      (error: unknown) => error,
+    );
+  };
+
+  it('is asked at its chat API, whether its address ends with /v1 or not', async () => {
+    server.answers('fine');
+    expect([await ask('/v1'), await ask('')]).to.deep.equal(['fine', 'fine']);
+    expect(server.asked.map(({ path }) => path)).to.deep.equal(Array(2).fill('/v1/chat/completions'));
+  });
+
+  const failures: readonly (readonly [string, Answer, RegExp])[] = [
+    ['fails', (response) => response.writeHead(500).end(KEY), /status 500$/],
+    ['refuses its key', (response) => response.writeHead(401).end(`no key ${KEY}`), /status 401$/],
+    ['breaks the connection', (response) => response.destroy(), /was not reached$/],
+    ['breaks off', (response) => response.write('{', () => response.destroy()), /was not reached$/],
+    ['does not answer', () => {}, /did not answer in 500 ms$/],
+    ['answers no JSON', (response) => response.end('<html>'), /no JSON$/],
+    ['answers no completion', (response) => response.end('{"choices": []}'), /no chat completion$/],
+    ['answers too much', (response) => response.end(`"${'x'.repeat(1024 * 1024)}"`), /than 1048576 bytes$/],
+    [
+      'leads elsewhere',
+      (response) => response.writeHead(307, { location: `${server.url}/elsewhere` }).end(),
+      /was not reached$/,
+    ],
+  ];
+  for (const [what, answer, told] of failures) {
+    it(`that ${what} is a failure of its own, once, and does not tell the key`, async () => {
+      server.answers(answer);
+      const error = await ask();
+      expect(error).to.include({ reason: 'JUDGE_UNAVAILABLE' });
+      expect(error).to.have.property('message').that.matches(told).and.does.not.contain(KEY);
+      expect(server.asked).to.have.length(1);
+    });
+  }
+
+  for (const status of [400, 413, 422]) {
+    it(`that does not take the question (${status}) has refused it: asking again is of no use`, async () => {
+      server.answers((response) => response.writeHead(status).end(`too long ${KEY}`));
+      const error = await ask();
+      expect(error).to.include({ reason: 'JUDGE_REFUSED', retryable: false });
+      expect(error).to.have.property('message', `judge strict answered with status ${status}`);
+    });
+  }
+
+  it('is left when the evaluation is', async () => {
+    server.answers(() => {});
+    const stop = new AbortController();
+    const asked = ask('/v1', stop.signal);
+    stop.abort(new Error('stopped'));
+    expect(await asked).to.have.property('message', 'stopped');
+  });
+});
+
+describe('scores in an answer', () => {
+  it('are one for each conversation, with or without a fence', () => {
+    const scores = new Map([
+      ['a', -5],
+      ['b', 0.5],
+    ]);
+    expect(scoresIn('{"scores": {"a": -5, "b": 0.5}}', ['a', 'b'])).to.deep.equal(scores);
+    expect(scoresIn('\n```json\n{"scores": {"a": -5, "b": 0.5}}\n```\n', ['a', 'b'])).to.deep.equal(scores);
+  });
+
+  it('are none where anything is wrong', () => {
+    const wrong = [
+      'five points',
+      '{"scores": {"a": 5.1}}',
+      '{"scores": {"a": -5.1}}',
+      '{"scores": {"a": "5"}}',
+      '{"scores": {"a": null}}',
+      '{"scores": {}}',
+      '{"scores": {"a": 1, "b": 1}}',
+      '{"scores": {"a": 1}, "reward": 1}',
+      '{"a": 1}',
+      '[]',
+      '{"scores": {"a": 1}} I hope this helps.',
+      '{"scores": {"a": 1}}{"scores": {"a": 5}}',
+    ];
+    expect(wrong.filter((answer) => scoresIn(answer, ['a']) !== undefined)).to.deep.equal([]);
+  });
+});
