@@ -13,6 +13,8 @@ export const environment = {
   natsUrl: process.env['POLAR_NATS_URL'],
   /** Access token, sent with every call. */
   token: process.env['POLAR_TOKEN'] || undefined,
+  /** What browsers ask for before they show the dashboard. */
+  dashboardPassword: process.env['POLAR_DASHBOARD_PASSWORD'] || undefined,
   /** Installed harnesses, nats-server, compiled code. */
   cacheDir: process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'),
 } as const;

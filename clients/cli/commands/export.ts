@@ -4,6 +4,7 @@ import { rename, rm } from 'node:fs/promises';
 import process from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { PolarError } from '../../../services/common/errors.ts';
 import { type Command, textFlag, UsageError } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 
@@ -57,6 +58,7 @@ async function writeLines(stream: AsyncIterable<{ readonly line: string }>, file
     await rename(part, file);
   } catch (error) {
     await rm(part, { force: true });
-    throw error;
+    if (error instanceof PolarError) throw error;
+    throw new PolarError('INVALID_REQUEST', `${file} cannot be written: ${(error as Error).message}`);
   }
 }

@@ -2,6 +2,7 @@
 import type { Command } from '../arguments.ts';
 import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
+import { dashboard } from './dashboard.ts';
 import { drain } from './drain.ts';
 import { exportSession } from './export.ts';
 import { logs } from './logs.ts';
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   retry,
   queues,
   drain,
+  dashboard,
   token,
   serve,
   serveRollout,

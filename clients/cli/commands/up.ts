@@ -112,6 +112,7 @@ function announce(mesh: LocalMesh, readyMs: number, json: boolean): void {
   for (const [name, address] of Object.entries(addresses)) say(`  ${name.padEnd(width)}  ${address}`);
   say(`  ${'logs'.padEnd(width)}  ${logs}`);
   say(`  ${'topology'.padEnd(width)}  ${local.file}`);
+  say(`  ${'look at it'.padEnd(width)}  polar dashboard -c ${local.file}`);
   if (local.embedded.length > 0) {
     say(
       'The engine is scripted: real tokenizer, chat template, ids and logprobs, replies from a script, no GPU.',

@@ -1,0 +1,93 @@
+// polar dashboard: a page on the mesh, for an operator's browser.
+import { randomBytes } from 'node:crypto';
+import process from 'node:process';
+import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
+import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
+import { createPlainClient } from '../../../services/common/client.ts';
+import { needsPassword } from '../../dashboard/guard.ts';
+import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
+import { startDashboard } from '../../dashboard/server.ts';
+import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { environment } from '../config.ts';
+import { EXIT } from '../exit-codes.ts';
+import { rolloutClient, rolloutUrl, topologyOf, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
+import { say, sayJson } from '../output/say.ts';
+import { addressOf } from '../services.ts';
+
+const PORT = '8090';
+const PASSWORD_BYTES = 18;
+
+export const dashboard: Command = {
+  name: 'dashboard',
+  summary: 'serve a page that shows the mesh, its tasks and sessions',
+  operands: [],
+  flags: {
+    ...URL_FLAGS,
+    'trajectory-url': {
+      type: 'string',
+      value: 'URL',
+      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
+    },
+    host: {
+      type: 'string',
+      value: 'HOST',
+      help: 'where it listens; default 127.0.0.1',
+    },
+    port: { type: 'string', value: 'PORT', help: `default ${PORT}; 0: a free one` },
+    actions: {
+      type: 'boolean',
+      help: 'the page may cancel and drain, as far as $POLAR_TOKEN is good for it',
+    },
+  },
+  examples: [
+    'polar dashboard -c topology.yaml',
+    'polar dashboard --actions --port 9000',
+    'POLAR_DASHBOARD_PASSWORD=… polar dashboard --host 0.0.0.0',
+  ],
+  async run(args) {
+    const host = textFlag(args, 'host') ?? '127.0.0.1';
+    const actions = args.flags['actions'] === true;
+    const reach = { host, actions, token: environment.token !== undefined };
+    const password = environment.dashboardPassword ?? (needsPassword(reach) ? newPassword() : undefined);
+    const running = await startDashboard({ ...reach, port: portOf(args), mesh: meshOf(args), password });
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${running.port}/`;
+    const made = password !== environment.dashboardPassword ? password : undefined;
+    if (args.flags['json'] === true) sayJson({ url, ...(made !== undefined && { password: made }) });
+    else {
+      say(`dashboard at ${url}`);
+      if (made !== undefined) say(`password (any user name): ${made}`);
+    }
+    await new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+    });
+    await running.close();
+    return EXIT.ok;
+  },
+};
+
+function portOf(args: Arguments): number {
+  const port = Number(textFlag(args, 'port') ?? PORT);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UsageError('--port must be from 0 to 65535');
+  return port;
+}
+
+const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64url');
+
+/** Harness-executors listen on their own machine alone: of nodes elsewhere the page has no output of harnesses. */
+function meshOf(args: Arguments): DashboardMesh {
+  const { token } = environment;
+  const topology = topologyOf(args);
+  const nodes = topology.gateway.nodes.map(({ id, public_url }): [string, NodeClients] => [
+    id,
+    {
+      proxy: createPlainClient(ProxyService, public_url, token),
+      harness: createPlainClient(HarnessService, addressOf(topology, 'harness-executor', id), token),
+    },
+  ]);
+  return {
+    rollout: rolloutClient(rolloutUrl(args)),
+    trajectories: trajectoryClient(trajectoryUrl(args)),
+    nodes: new Map(nodes),
+  };
+}

@@ -1,0 +1,219 @@
+// Puts the views into the page and keeps them up to date: by watch where there is one, else by small messages while the page
+// is looked at.
+import { write } from './element.js';
+import * as load from './load.js';
+import { routeOf, tasksHash } from './routes.js';
+import { call } from './rpc.js';
+import { compareView } from './views/compare.js';
+import { meshView } from './views/mesh.js';
+import { sessionView } from './views/session.js';
+import { taskView, withSession } from './views/task.js';
+import { tasksView } from './views/tasks.js';
+
+const LOOK_MS = 3_000;
+/** A filter may look at many tasks that are over. */
+const TASKS_LOOK_MS = 10_000;
+/** Between two looks at why sessions of a page wait. */
+const WAITING_MS = 5_000;
+/** Points of a curve. */
+const RATES = 200;
+
+const place = document.querySelector('main');
+const status = document.querySelector('#status');
+/** What the reader did, beside the address. */
+const ui = { actions: false, asked: undefined, picked: [] };
+let nodeIds = [];
+let harnesses = [];
+/** Of the view that is shown. */
+let shown = { stop: new AbortController(), draw: () => {} };
+
+const draw = (view) => write(document, place, view);
+
+/** Shows where the address points, and stops what the view before it did. */
+async function show() {
+  shown.stop.abort();
+  const stop = new AbortController();
+  shown = { stop, draw: () => {} };
+  ui.asked = undefined;
+  const route = routeOf(location.hash);
+  for (const link of document.querySelectorAll('header a')) {
+    const current = link.getAttribute('href') === `#/${route.view === 'mesh' ? '' : route.view}`;
+    if (current) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  document.title = `${route.id ?? route.view} · polar`;
+  try {
+    await SHOWS[route.view](route, { signal: stop.signal });
+  } catch (error) {
+    tell(error, stop.signal);
+  }
+}
+
+/** What went wrong, where it is not that the reader went on. */
+function tell(error, signal) {
+  if (!signal.aborted) status.textContent = `${error.code ?? 'error'}: ${error.message}`;
+}
+
+const SHOWS = {
+  async mesh(_, options) {
+    let before;
+    const rates = [];
+    await repeat(LOOK_MS, options.signal, async () => {
+      const mesh = await load.loadMesh(nodeIds, options);
+      const now = performance.now();
+      if (before !== undefined) rates.push(load.rateOf(before.tasks, mesh.tasks, (now - before.now) / 1_000));
+      if (rates.length > RATES) rates.shift();
+      before = { tasks: mesh.tasks, now };
+      drawn(options, () => meshView({ ...mesh, rates }, ui));
+    });
+  },
+
+  async tasks({ filter, page }, options) {
+    await repeat(TASKS_LOOK_MS, options.signal, async () => {
+      const found = await load.loadTasks(filter, page, options);
+      harnesses = [...new Set([...harnesses, ...found.tasks.map(({ harness }) => harness ?? '')])]
+        .filter((name) => name !== '')
+        .sort();
+      drawn(options, () => tasksView({ ...found, filter, page, picked: ui.picked, harnesses }));
+    });
+  },
+
+  async task({ id, page }, options) {
+    let given;
+    const now = (changed) => {
+      given = { ...given, ...changed, page };
+      drawn(options, () => taskView(given, ui));
+    };
+    const waits = repeat(WAITING_MS, options.signal, async () => {
+      if (Object.keys(given?.waiting ?? {}).length > 0) now(await load.loadSessions(id, page, options));
+    });
+    // A watch that is cut is opened again. The page is read behind its beginning, so that no change is missed.
+    await repeat(LOOK_MS, options.signal, async (stop) => {
+      let begun = false;
+      for await (const { session, task } of load.watchTask(id, options)) {
+        if (!begun) now(await load.loadTask(id, page, options));
+        else if (session !== undefined) {
+          now({ task: { ...task, spec: given.task.spec }, sessions: withSession(given.sessions, session) });
+        }
+        begun = true;
+      }
+      now(await load.loadTask(id, page, options));
+      stop();
+    });
+    await waits;
+  },
+
+  async session({ id }, options) {
+    let parts = { calls: [], callsDone: false };
+    let built;
+    await repeat(LOOK_MS, options.signal, async (stop) => {
+      const found = await load.loadSession(id, options);
+      const asked = [load.loadOutput(found.session, options)];
+      // What was said is read when the session is seen first, and once more when its trajectory is built.
+      const isBuilt = found.session.stats !== undefined;
+      if (built !== isBuilt) asked.push(load.loadCalls(id, options));
+      const [output, calls] = await Promise.allSettled(asked);
+      if (calls?.status === 'fulfilled') {
+        built = isBuilt;
+        parts = { ...parts, calls: calls.value, callsProblem: undefined, callsDone: true };
+      }
+      if (calls?.status === 'rejected') parts = { ...parts, callsProblem: calls.reason.message };
+      parts = {
+        ...parts,
+        ...found,
+        output: output.value ?? parts.output,
+        outputProblem: output.reason?.message,
+      };
+      drawn(options, () => sessionView(parts, ui));
+      if (found.session.endTime !== undefined && calls?.status !== 'rejected') stop();
+    });
+  },
+
+  async compare({ ids }, options) {
+    const sides = await load.loadCompared(ids, options);
+    drawn(options, () => compareView(sides));
+  },
+};
+
+/** Draws a view now, and again when the reader does something. */
+function drawn({ signal }, view) {
+  if (signal.aborted) return;
+  status.textContent = '';
+  shown.draw = () => draw(view());
+  schedule();
+}
+
+let scheduled = false;
+
+/** Many changes of one moment are drawn once. */
+function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    shown.draw();
+  });
+}
+
+/** Does it now and each `ms`, while the page is looked at, until the signal, or until it calls what it is given. */
+async function repeat(ms, signal, work) {
+  let over = false;
+  while (!signal.aborted && !over) {
+    if (!document.hidden) {
+      try {
+        await work(() => {
+          over = true;
+        });
+      } catch (error) {
+        tell(error, signal);
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, ms));
+  }
+}
+
+const ROLLOUT = 'polar.scheduler.v1.RolloutService';
+const CHANGES = {
+  drain: (nodeId) => call(`${ROLLOUT}/DrainNode`, { nodeId }),
+  undrain: (nodeId) => call(`${ROLLOUT}/DrainNode`, { nodeId, undo: true }),
+  'cancel-task': (taskId) => call(`${ROLLOUT}/CancelTask`, { taskId }),
+  'cancel-session': (sessionId) => call(`${ROLLOUT}/CancelSession`, { sessionId }),
+};
+
+async function act({ action, subject, sure }) {
+  if (action === 'pick') {
+    ui.picked = ui.picked.includes(subject)
+      ? ui.picked.filter((id) => id !== subject)
+      : [...ui.picked, subject].slice(-2);
+    return schedule();
+  }
+  ui.asked = action === 'no' || sure !== undefined ? undefined : `${action} ${subject}`;
+  schedule();
+  if (sure === undefined || CHANGES[action] === undefined) return;
+  try {
+    await CHANGES[action](subject);
+    await show();
+  } catch (error) {
+    status.textContent = `${error.code ?? 'error'}: ${error.message}`;
+  }
+}
+
+addEventListener('hashchange', () => {
+  // What was typed, picked and shown at the address before is not of this one.
+  place.replaceChildren('Loading …');
+  status.textContent = '';
+  void show();
+});
+place.addEventListener('click', ({ target }) => {
+  const button = target.closest('button[data-action]');
+  if (button !== null) void act(button.dataset);
+});
+place.addEventListener('submit', (event) => {
+  event.preventDefault();
+  location.hash = tasksHash(Object.fromEntries(new FormData(event.target)));
+});
+
+const settings = await (await fetch('/settings.json')).json();
+ui.actions = settings.actions;
+nodeIds = settings.nodes;
+await show();

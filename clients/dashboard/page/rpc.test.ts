@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { CallError, envelopes } from './rpc.js';
+
+const envelope = (flags: number, text: string): Uint8Array => {
+  const head = Buffer.alloc(5);
+  head[0] = flags;
+  head.writeUInt32BE(Buffer.byteLength(text), 1);
+  return Buffer.concat([head, Buffer.from(text)]);
+};
+
+async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+describe('dashboard streams', () => {
+  const bytes = Buffer.concat([envelope(0, '{"a":"ü"}'), envelope(0, ''), envelope(2, '{}')]);
+
+  for (const size of [1, 4, 7, 1000]) {
+    it(`are read in pieces of ${size} bytes`, async () => {
+      const found = await Array.fromAsync(envelopes(inPieces(bytes, size)));
+      expect(found).to.deep.equal([
+        { flags: 0, text: '{"a":"ü"}' },
+        { flags: 0, text: '' },
+        { flags: 2, text: '{}' },
+      ]);
+    });
+  }
+
+  it('are given up where a message is too large', async () => {
+    const head = Buffer.from([0, 0xff, 0, 0, 0]);
+    const error = await Array.fromAsync(envelopes(inPieces(head, 5))).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(CallError).and.to.have.property('code', 'resource_exhausted');
+  });
+});
