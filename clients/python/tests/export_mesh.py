@@ -12,7 +12,14 @@ from support import Trajectories, abort
 
 from polar_mesh.gen.polar.common.v1 import session_pb2
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
-from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Drift, Trace, Trajectory, TrajectoryBatch
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import (
+    CallSpan,
+    Drift,
+    Trace,
+    TraceExperts,
+    Trajectory,
+    TrajectoryBatch,
+)
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2_grpc as rollout_grpc
 
@@ -31,7 +38,16 @@ def made_trace(seed: int) -> Trace:
         loss_mask=mask.tobytes(),
         logprobs=logprobs.tobytes(),
         spans=[CallSpan(call_id=f"c{seed}", length=length, masked_reason="no_logprob")],
+        routed_experts=made_experts(numbers, 5 + length) if seed % 2 else None,
     )
+
+
+def made_experts(numbers: np.random.Generator, ids: int) -> TraceExperts:
+    """Of a model with 3 layers, 2 experts for an id, and more than 256 of them; nobody has read the last id."""
+    rows = numbers.integers(0, 300, (ids, 3, 2)).astype("<u2")
+    known = np.ones(ids, np.uint8)
+    rows[-1] = known[-1] = 0
+    return TraceExperts(rows=rows.tobytes(), known=known.tobytes(), layers=3, top_k=2, item_bytes=2)
 
 
 def made_trajectory(task: int, sample: int) -> Trajectory:

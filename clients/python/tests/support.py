@@ -1,7 +1,8 @@
-"""Real gRPC servers for the tests, and a link to them that can be cut."""
+"""Real servers for the tests, and a link to them that can be cut."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import random
@@ -12,6 +13,7 @@ from concurrent import futures
 
 import grpc
 import numpy as np
+from bridge import serve_connect, speaks_http2
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
@@ -33,7 +35,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A gRPC server on one port that can be stopped and started again."""
+    """A server on one port that can be stopped and started again; both of the client's transports are served."""
 
     def __init__(self, register: Callable[[grpc.Server], None]) -> None:
         self.port = free_port()
@@ -45,13 +47,14 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        options = [("grpc.so_reuseport", 0)]
-        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16), options=options)
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
         self._register(self._server)
-        self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        self.grpc_port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
+        self._front = Front(self.grpc_port, self.port)
 
     def stop(self) -> None:
+        self._front.close()
         self._server.stop(None).wait()
 
 
@@ -62,6 +65,8 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
         self.batches = list(batches)
         self.progress_s = progress_s
         self.streams = 0
+        #: Streams whose client has left.
+        self.ended = 0
         self.delivered: list[int] = []
         self.acked: set[int] = set()
         #: What each stream message says, and what each acknowledgement said; None: nothing.
@@ -83,7 +88,7 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
             self.streams += 1
             mine = self.streams
         # Woken when the client leaves, so that no thread stays.
-        context.add_callback(lambda: self._wake())
+        context.add_callback(self._left)
         while context.is_active():
             with self._changed:
                 if mine != self.streams:
@@ -121,12 +126,32 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
         free = request.max_unacked - sum(batch.batch_id in sent for batch in open_batches)
         return [batch for batch in open_batches if batch.batch_id not in sent][: max(free, 0)]
 
-    def _wake(self) -> None:
+    def _left(self) -> None:
         with self._changed:
+            self.ended += 1
             self._changed.notify_all()
 
     def register(self, server: grpc.Server) -> None:
         pb_grpc.add_TrajectoryServiceServicer_to_server(self, server)
+
+
+class Garbled(Trajectories):
+    """Its first stream says what is no message."""
+
+    def register(self, server: grpc.Server) -> None:
+        super().register(server)
+        name = pb.DESCRIPTOR.services_by_name["TrajectoryService"].full_name
+        stream = grpc.unary_stream_rpc_method_handler(
+            self._bytes, request_deserializer=pb.StreamTrajectoriesRequest.FromString
+        )
+        # What is registered by name comes before what is asked for in order.
+        server.add_registered_method_handlers(name, {"StreamTrajectories": stream})
+
+    def _bytes(self, request, context) -> Iterator[bytes]:
+        if self.streams == 0:
+            self.streams = 1
+            yield b"\xff"
+        yield from (one.SerializeToString() for one in self.StreamTrajectories(request, context))
 
 
 def abort(context, code: grpc.StatusCode, message: str, reason: str, *details: Message) -> None:
@@ -189,10 +214,10 @@ _session_numbers = itertools.count()
 class Link:
     """A TCP relay to a port: the network between client and server."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, port: int = 0) -> None:
         self._target = target
         self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -205,14 +230,17 @@ class Link:
         sockets, self._sockets = self._sockets, []
         for one in sockets:
             # Both ends get a reset; a thread that reads it ends.
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
             try:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
             one.close()
 
     def close(self) -> None:
+        # Unlike close() alone this wakes the thread that accepts. It may be closed already.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
 
@@ -222,14 +250,29 @@ class Link:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            try:
-                far = socket.create_connection(("127.0.0.1", self._target))
-            except OSError:
-                near.close()
-                continue
-            self._sockets += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+            threading.Thread(target=self._take, args=(near,), daemon=True).start()
+
+    def _take(self, near: socket.socket) -> None:
+        self._sockets.append(near)
+        try:
+            far = socket.create_connection(("127.0.0.1", self._target))
+        except OSError:
+            near.close()
+            return
+        self._sockets.append(far)
+        threading.Thread(target=_pump, args=(far, near), daemon=True).start()
+        _pump(near, far)
+
+
+class Front(Link):
+    """A link to a gRPC server which also answers over HTTP/1.1."""
+
+    def _take(self, near: socket.socket) -> None:
+        if speaks_http2(near):
+            super()._take(near)
+            return
+        self._sockets.append(near)
+        serve_connect(near, self._target)
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:

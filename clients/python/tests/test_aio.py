@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import threading
 import time
 
 import grpc
 import pytest
-from support import Link, Server, Trajectories, batch
+from support import Garbled, Link, Server, Trajectories, batch
 from test_client import Rollout
 
 import polar_mesh
@@ -24,6 +25,9 @@ from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 
 TASK = {"task_id": "t", "instruction": "do", "num_samples": 3, "harness": {"name": "pi"}}
+
+
+both = pytest.mark.parametrize("transport", ["http", "grpc"])
 
 
 def serve(stack, service):
@@ -145,7 +149,8 @@ def test_a_watch_that_takes_too_long_is_deadline_exceeded(stack):
     with_client(server.url, use)
 
 
-def test_each_batch_comes_once_over_cut_connections(stack):
+@both
+def test_each_batch_comes_once_over_cut_connections(stack, transport):
     service = Trajectories([batch(n, tokens=100_000) for n in range(1, 21)], progress_s=0.05)
     link = Link(serve(stack, service).port)
     stack.callback(link.close)
@@ -163,12 +168,13 @@ def test_each_batch_comes_once_over_cut_connections(stack):
                     break
         assert got == list(range(1, 21))
 
-    with_client(link.url, use)
+    with_client(link.url, use, transport=transport)
     assert service.acked == set(range(1, 21))
     assert service.streams > 3, "the link was cut for nothing"
 
 
-def test_a_wait_for_a_batch_can_end_and_be_cancelled_without_loss(stack):
+@both
+def test_a_wait_for_a_batch_can_end_and_be_cancelled_without_loss(stack, transport):
     service = Trajectories([])
     server = serve(stack, service)
 
@@ -187,11 +193,12 @@ def test_a_wait_for_a_batch_can_end_and_be_cancelled_without_loss(stack):
         with pytest.raises(StopAsyncIteration):
             await stream.__anext__()
 
-    with_client(server.url, use)
+    with_client(server.url, use, transport=transport)
     assert service.streams == 1, "a wait that ended must not cost the stream"
 
 
-def test_a_replaced_stream_ends_with_its_reason(stack):
+@both
+def test_a_replaced_stream_ends_with_its_reason(stack, transport):
     server = serve(stack, Trajectories([]))
 
     async def use(client):
@@ -203,7 +210,77 @@ def test_a_replaced_stream_ends_with_its_reason(stack):
             await old.next(timeout_s=5)
         assert caught.value.reason == "STREAM_REPLACED"
 
-    with_client(server.url, use)
+    with_client(server.url, use, transport=transport)
+
+
+@both
+def test_a_dropped_stream_is_closed(stack, transport):
+    service = Trajectories([batch(1)])
+    server = serve(stack, service)
+    reported = []
+
+    async def use(client):
+        report_to(reported)
+        await client.stream("trainer").next(timeout_s=10)
+        await until(lambda: service.ended == 1, "the dropped stream goes on")
+
+    with_client(server.url, use, transport=transport)
+    gc.collect()
+    assert reported == []
+
+
+@both
+def test_how_a_stream_broke_is_not_reported_where_it_is_dropped_before_it_asks(stack, transport):
+    # Nothing comes behind the batch, so that what is read ahead is the end.
+    service = Trajectories([batch(1)], progress_s=60)
+    server = serve(stack, service)
+    reported = []
+
+    async def use(client):
+        report_to(reported)
+        stream = client.stream("trainer")
+        await stream.next(timeout_s=10)
+        server.stop()
+        await until(lambda: stream._reader._coming.done(), "the stream goes on")
+        del stream
+        gc.collect()
+        readers = (thread for thread in threading.enumerate() if thread.name == "polar-reader")
+        await asyncio.gather(*(asyncio.to_thread(thread.join, 5) for thread in readers))
+
+    with_client(server.url, use, transport=transport)
+    assert reported == []
+
+
+@both
+def test_what_cannot_be_read_is_internal_and_the_next_stream_is_another(stack, transport):
+    service = Garbled([batch(1)])
+    server = serve(stack, service)
+
+    async def use(client):
+        async with client.stream("trainer") as stream:
+            with pytest.raises(errors.Internal, match="could not be read") as caught:
+                await stream.next(timeout_s=10)
+            assert (caught.value.code, caught.value.retryable) == ("INTERNAL", False)
+            assert (await stream.next(timeout_s=10)).batch_id == 1
+
+    with_client(server.url, use, transport=transport)
+
+
+def report_to(reported):
+    """What asyncio says of errors that nobody asked for."""
+
+    def handle(_, context):
+        if "never retrieved" in context["message"]:
+            reported.append(context)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
+
+
+async def until(holds, otherwise):
+    deadline = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        await asyncio.sleep(0.05)
 
 
 class Judged(Trajectories):

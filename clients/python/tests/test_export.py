@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ from export_mesh import SAMPLES, Mesh, made_trace
 from support import Server
 
 from polar_mesh import Client, errors
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import Trace
 from polar_mesh.export import COLUMNS, ExportError, Rule, export, run
 
 # Read when `datasets` is imported: it is to ask nobody.
@@ -57,6 +59,24 @@ def check_traces(rows: Sequence[dict]) -> None:
             np.testing.assert_array_equal(np.asarray(row[name], kind), np.frombuffer(getattr(trace, name), kind))
         assert row["reward"] == int(session_id[-1]) / 4
         assert list(row["masked_reasons"]) == ["no_logprob"]
+        check_experts(row["routed_experts"], trace)
+
+
+def check_experts(told: dict | None, trace: Trace) -> None:
+    if not trace.HasField("routed_experts"):
+        assert told is None or pandas_null(told)
+        return
+    wanted = trace.routed_experts
+    assert told is not None
+    assert (told["layers"], told["top_k"], told["item_bytes"]) == (3, 2, 2)
+    rows = base64.b64decode(told["rows"]) if isinstance(told["rows"], str) else bytes(told["rows"])
+    assert rows == wanted.rows
+    np.testing.assert_array_equal(np.asarray(told["known"], np.uint8), np.frombuffer(wanted.known, np.uint8))
+
+
+def pandas_null(value: object) -> bool:
+    """How pandas reads null where other rows have an object."""
+    return isinstance(value, float) and np.isnan(value)
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])
@@ -94,6 +114,7 @@ def test_the_schema_is_in_the_files(mesh, tmp_path):
     assert types["response_ids"] == "list<element: int32>"
     assert types["loss_mask"] == "list<element: uint8>"
     assert types["logprobs"] == "list<element: float>"
+    assert types["routed_experts"].startswith("struct<")
     document = json.loads(schema.metadata[b"polar_mesh.schema"])
     assert [one["name"] for one in document["columns"]] == schema.names
     card = (tmp_path / "out" / "README.md").read_text()

@@ -21,8 +21,18 @@ def serve(stack, batches, **options):
     return service, server
 
 
+@pytest.fixture(params=["http", "grpc"], autouse=True)
+def transport(request, monkeypatch):
+    """Every test of this file is made by both."""
+    monkeypatch.setitem(OPTIONS, "transport", request.param)
+
+
+#: Of every client here.
+OPTIONS: dict[str, str] = {}
+
+
 def connect(stack, url, **options) -> Client:
-    client = Client(trajectory_url=url, **options)
+    client = Client(trajectory_url=url, **OPTIONS, **options)
     stack.callback(client.close)
     return client
 
@@ -59,7 +69,23 @@ def test_an_ack_names_the_seeks_that_its_batches_came_after(stack):
     assert take(again, 1)[0].batch_id == 3
     again.ack([])
     client.ack("trainer", [3])
-    assert service.acked_seeks == [0, None, 2, None]
+    assert service.acked_seeks == [0, 0, 2, None]
+
+
+def test_an_ack_of_what_came_before_a_seek_is_none_of_what_the_seek_brings(stack):
+    """An operator seeks back while the trainer holds a batch: its ack must not swallow the one that comes again."""
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    (held,) = take(stream, 1)
+    service.seeks = 1
+    server.stop()
+    server.start()
+    (again,) = take(stream, 1)
+    assert (held.batch_id, again.batch_id) == (1, 1)
+    held.ack()
+    again.ack()
+    stream.ack([held, again])
+    assert service.acked_seeks == [0, 1, 0, 1]
 
 
 def test_new_batches_come_as_they_are_made(stack):

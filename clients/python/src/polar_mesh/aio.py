@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import ssl
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -35,12 +36,14 @@ from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
+from .http_stream import Transport, http_stream_method
+from .in_thread import InThread
 from .leader import AioLeader
 from .ledger import Delivery
 from .reader import Ended
 from .retry import Backoff, Tries
 from .trajectory_calls import stream_request
-from .wire import stream_method
+from .wire import grpc_stream_method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -156,7 +159,9 @@ class Client(_Connected):
         timeout_s: float = limits.CALL_S,
         reconnect_s: float = limits.RECONNECT_S,
         credentials: grpc.ChannelCredentials | None = None,
+        tls: ssl.SSLContext | None = None,
         token: str | None = None,
+        transport: Transport = "http",
     ) -> None:
         super().__init__(timeout_s)
         self._reconnect_s = reconnect_s
@@ -164,7 +169,9 @@ class Client(_Connected):
         urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
         self._channels = [open_aio_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
-        self._open_stream = stream_method(self._channels[0])
+        by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
+        by_grpc = grpc_stream_method(self._channels[0])
+        self._open_stream = by_grpc if by_http is None else lambda request: InThread(by_http(request))
         self._rollout = AioLeader(self._channels[1:])
 
     submit = _awaited(blocking.Client, blocking.Client.submit)

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from .batches import Batch
-from .errors import DeadlineExceeded, PolarError, Unavailable, from_rpc_error
+from .errors import DeadlineExceeded, Internal, PolarError, Unavailable, from_rpc_error
 from .filters import Filter
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     AckTrajectoriesResponse,
@@ -20,7 +20,7 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
-from .ledger import Books, Delivery, Intake, delivery_of
+from .ledger import Books, Delivery, Intake, by_seeks, delivery_of
 from .limits import STREAM_SILENCE_S, VERSION_AGE_S
 from .reader import Ended
 from .retry import Backoff
@@ -38,7 +38,7 @@ class AioReader(Generic[M]):
         self._call = call
         self._silence_s = silence_s
         self._heard = time.monotonic()
-        self._coming = asyncio.ensure_future(call.read())
+        self._coming = self._read()
 
     async def get(self, timeout_s: float) -> M | None:
         """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
@@ -60,13 +60,24 @@ class AioReader(Generic[M]):
             raise Ended from None
         if message is grpc.aio.EOF:
             raise Ended
-        self._coming = asyncio.ensure_future(self._call.read())
+        if message is None:  # What could not be decoded, as grpc.aio has it.
+            raise Internal("the stream could not be read", code="INTERNAL")
+        self._coming = self._read()
         return message
+
+    def _read(self) -> asyncio.Future[M]:
+        coming = asyncio.ensure_future(self._call.read())
+        # Read ahead: of a stream that is dropped, asyncio would report how its call ended as an error that nobody saw.
+        coming.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return coming
 
     def cut(self) -> None:
         """End the call."""
         self._call.cancel()
         self._coming.cancel()
+
+    def __del__(self) -> None:
+        self._call.cancel()
 
 
 class AioServer(Protocol):
@@ -79,6 +90,10 @@ class AioServer(Protocol):
 
 class _OfStream:
     """Stands where a batch expects what it is acknowledged by."""
+
+    def __init__(self, seeks: int | None) -> None:
+        #: Of its consumer, when the batch came.
+        self.seeks = seeks
 
     def ack(self, batches: Sequence[Batch]) -> None:
         raise TypeError("a batch of polar_mesh.aio is acknowledged by its stream: await stream.ack([batch])")
@@ -155,8 +170,12 @@ class TrajectoryStream(AsyncIterator[Batch]):
         return max(self._intake.policy_version, self._policy_version)
 
     async def ack(self, batches: Sequence[Batch]) -> None:
-        """Acknowledge batches; returns when that is durable. Safe to repeat."""
-        await self._ack_ids([batch.batch_id for batch in batches])
+        """Acknowledge batches; returns when that is durable. Safe to repeat.
+
+        A batch that came before a seek of the consumer is not acknowledged by this: it comes again.
+        """
+        for seeks, batch_ids in (by_seeks(batches) or {self._books.seeks: []}).items():
+            await self._ack(batch_ids, seeks)
 
     async def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
         """Give batches back: they come again after ``delay_s`` seconds, at most a day."""
@@ -181,15 +200,19 @@ class TrajectoryStream(AsyncIterator[Batch]):
             if hand_over.is_stale(message, self.policy_version):
                 await self._give_back([delivery_of(message)], 0.0, STALE)
                 return None
-        batch = hand_over.open(message, _OfStream())
+        batch = hand_over.open(message, _OfStream(self._books.seeks))
         if batch.dropped_reason:
             await self._ack_ids([batch.batch_id])
         hand_over.count(batch)
         return None if batch.dropped_reason else batch
 
     async def _ack_ids(self, batch_ids: Sequence[int]) -> None:
-        answer = await self._server.ack(batch_ids, self._books.seeks)
-        self._books.acked(batch_ids, answer.floor)
+        await self._ack(batch_ids, self._books.seeks)
+
+    async def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> None:
+        answer = await self._server.ack(batch_ids, seeks)
+        if seeks == self._books.seeks:
+            self._books.acked(batch_ids, answer.floor)
         self._policy_version, self._told = answer.policy_version, time.monotonic()
 
     async def _give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:

@@ -281,7 +281,7 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         group_id=head.group_id,
         sample_index=head.sample_index,
         attempt=head.attempt,
-        outcome=_name(session_pb2.Outcome, head.outcome, "OUTCOME_"),
+        outcome=_OUTCOMES.get(head.outcome) or str(head.outcome),
         failure=_failure(head.failure) if head.HasField("failure") else None,
         reward=reward,
         traces=tuple(_trace(one, head.session_id, reward) for one in message.traces),
@@ -289,15 +289,8 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         builder=head.builder,
         policy_version_min=head.policy_version_min,
         policy_version_max=head.policy_version_max,
-        drift=tuple(
-            Drift(
-                call_id=one.call_id,
-                kind=_name(trajectory_pb2.DriftKind, one.kind, "DRIFT_KIND_"),
-                first_difference=one.first_difference,
-            )
-            for one in head.drift
-        ),
-        evaluation=_struct(head.evaluation),
+        drift=tuple(map(_drift, head.drift)),
+        evaluation=_struct(head.evaluation) if head.HasField("evaluation") else {},
         dropped_reason=head.dropped_reason,
         builder_config=_struct(head.builder_config) if head.HasField("builder_config") else {},
     )
@@ -324,6 +317,11 @@ def _trace(message: trajectory_pb2.Trace, session_id: str, session_reward: float
     return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(head.spans), experts, images, reward)
 
 
+def _drift(message: trajectory_pb2.Drift) -> Drift:
+    kind = _DRIFT_KINDS.get(message.kind) or str(message.kind)
+    return Drift(message.call_id, kind, message.first_difference)
+
+
 def _span(message: trajectory_pb2.CallSpan) -> CallSpan:
     return CallSpan(
         call_id=message.call_id,
@@ -343,7 +341,7 @@ def _damaged(session_id: str, what: str) -> DataLoss:
 
 
 def _failure(message: failure_pb2.Failure) -> Failure:
-    boundary = _name(failure_pb2.Boundary, message.boundary, "BOUNDARY_")
+    boundary = _BOUNDARIES.get(message.boundary) or str(message.boundary)
     return Failure(boundary, message.reason, message.message, message.infrastructure)
 
 
@@ -352,20 +350,27 @@ def _stats(message: session_pb2.SessionStats) -> Stats:
         calls=message.calls,
         traces=message.traces,
         trained_tokens=message.trained_tokens,
-        masked_tokens=dict(message.masked_tokens),
+        masked_tokens=_counts(message.masked_tokens),
         sampled_tokens=message.sampled_tokens,
         context_tokens=message.context_tokens,
-        experts_dropped=dict(message.experts_dropped),
+        experts_dropped=_counts(message.experts_dropped),
     )
+
+
+def _counts(message: Mapping[str, int]) -> dict[str, int]:
+    # A map of protobuf is slow to copy, and most are empty.
+    return dict(message) if message else {}
 
 
 def _struct(message: struct_pb2.Struct) -> Mapping[str, Any]:
     return json_format.MessageToDict(message) if message.fields else {}
 
 
-def _name(enum: EnumTypeWrapper, value: int, prefix: str) -> str:
-    """The value's name in lower case; a value that this version does not know as its number."""
-    try:
-        return enum.Name(value).removeprefix(prefix).lower()
-    except ValueError:
-        return str(value)
+def _names(enum: EnumTypeWrapper, prefix: str) -> dict[int, str]:
+    """By value, in lower case. A value that this version does not know is told as its number."""
+    return {value: name.removeprefix(prefix).lower() for name, value in enum.items()}
+
+
+_OUTCOMES = _names(session_pb2.Outcome, "OUTCOME_")
+_DRIFT_KINDS = _names(trajectory_pb2.DriftKind, "DRIFT_KIND_")
+_BOUNDARIES = _names(failure_pb2.Boundary, "BOUNDARY_")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import grpc
 import grpc.aio
@@ -119,9 +119,15 @@ def _target(
     url: str, credentials: grpc.ChannelCredentials | None
 ) -> tuple[str, grpc.ChannelCredentials | None]:
     """Where to connect, and with what credentials, None for none. Raises ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
-        raise ValueError(f"{url!r} is not http://host:port or https://host:port")
+    parts = split_url(url)
     if parts.scheme == "http":
         return parts.netloc if parts.port else f"{parts.netloc}:80", None
     return parts.netloc if parts.port else f"{parts.netloc}:443", credentials or grpc.ssl_channel_credentials()
+
+
+def split_url(url: str) -> SplitResult:
+    """Of ``http://host:port`` or ``https://host:port``. Raises ValueError for another one."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+        raise ValueError(f"{url!r} is not http://host:port or https://host:port")
+    return parts

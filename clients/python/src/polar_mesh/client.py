@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 import weakref
@@ -18,13 +19,14 @@ from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.common.v1.task_pb2 import TaskSpec
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
+from .http_stream import Transport, http_stream_method
 from .leader import Leader
 from .reader import Ended, Reader
 from .retry import Backoff, call
 from .specs import task_spec
 from .stream import TrajectoryStream
 from .trajectory_calls import TrajectoryCalls
-from .wire import stream_method
+from .wire import grpc_stream_method
 
 T = TypeVar("T")
 
@@ -42,7 +44,9 @@ class Client(TrajectoryCalls):
         timeout_s: Default for all calls but ``wait``, ``watch`` and ``stream``.
         reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
         credentials: For TLS with other than the system's certificates.
+        tls: The same for ``stream`` over HTTP. Where there are credentials and no such context, it goes by gRPC.
         token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
+        transport: What ``stream`` comes by: ``http``, for a fraction of the CPU, or ``grpc`` as all other calls.
     """
 
     def __init__(
@@ -53,7 +57,9 @@ class Client(TrajectoryCalls):
         timeout_s: float = limits.CALL_S,
         reconnect_s: float = limits.RECONNECT_S,
         credentials: grpc.ChannelCredentials | None = None,
+        tls: ssl.SSLContext | None = None,
         token: str | None = None,
+        transport: Transport = "http",
     ) -> None:
         self._timeout_s = timeout_s
         self._reconnect_s = reconnect_s
@@ -62,7 +68,8 @@ class Client(TrajectoryCalls):
         urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
         self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
-        self._open_stream = stream_method(self._channels[0])
+        by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
+        self._open_stream = by_http or grpc_stream_method(self._channels[0])
         self._rollout = Leader(self._channels[1:])
 
     def submit(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
+from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -137,16 +141,34 @@ _TRANSPORT_CODES = frozenset(
 
 def from_rpc_error(error: grpc.RpcError) -> PolarError:
     """The typed form of what grpcio raised; reads google.rpc.Status from the trailers."""
-    code: grpc.StatusCode = error.code()
+    return _typed(error.code(), error.details() or "", _status(error).details)
+
+
+def from_connect_error(error: Mapping[str, Any]) -> PolarError:
+    """The typed form of an error in the JSON of Connect's protocol."""
+    name = {"canceled": "CANCELLED"}.get(error.get("code", ""), error.get("code", "unknown").upper())
+    code = getattr(grpc.StatusCode, name, grpc.StatusCode.UNKNOWN)
+    details = [
+        any_pb2.Any(type_url=f"type.googleapis.com/{one['type']}", value=_unpadded(one["value"]))
+        for one in error.get("details", [])
+    ]
+    return _typed(code, error.get("message", ""), details)
+
+
+def _unpadded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4))
+
+
+def _typed(code: grpc.StatusCode, message: str, details: Iterable[any_pb2.Any]) -> PolarError:
     info = error_details_pb2.ErrorInfo()
     violations = error_details_pb2.BadRequest()
     retry = error_details_pb2.RetryInfo()
-    for detail in _status(error).details:
-        for message in (info, violations, retry):
-            detail.Unpack(message)
+    for detail in details:
+        for known in (info, violations, retry):
+            detail.Unpack(known)
     asked = retry.HasField("retry_delay")
     return _CLASSES.get(code, Internal)(
-        error.details() or code.name,
+        message or code.name,
         code=code.name,
         reason=info.reason,
         boundary=info.metadata.get("boundary", ""),

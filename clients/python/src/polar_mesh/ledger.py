@@ -158,6 +158,28 @@ class Intake:
         self._queue.appendleft(message)
 
 
+class Since:
+    """What batches are acknowledged by that came after so many seeks of their consumer."""
+
+    def __init__(self, seeks: int | None, ledger: Ledger) -> None:
+        self.seeks = seeks
+        self._ledger = ledger
+
+    def ack(self, batches: Sequence[Batch]) -> None:
+        self._ledger.ack(batches)
+
+    def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
+        self._ledger.nack(batches, delay_s, reason)
+
+
+def by_seeks(batches: Sequence[Batch]) -> dict[int | None, list[int]]:
+    """Their ids by the seeks that they came after: an acknowledgement counts for no later delivery of a batch."""
+    ids: dict[int | None, list[int]] = {}
+    for batch in batches:
+        ids.setdefault(getattr(batch._ledger, "seeks", None), []).append(batch.batch_id)
+    return ids
+
+
 class Ledger:
     """The same, told to the server. Batches know it, not their stream."""
 
@@ -168,15 +190,25 @@ class Ledger:
         self.policy_version = 0
         self._told = float("-inf")
 
+    def since(self) -> Since:
+        """For the batches of the message that was received last."""
+        return Since(self.books.seeks, self)
+
     def ack(self, batches: Sequence[Batch]) -> None:
-        self.ack_ids([batch.batch_id for batch in batches])
+        """What came before a seek is not acknowledged: it comes again."""
+        for seeks, batch_ids in (by_seeks(batches) or {self.books.seeks: []}).items():
+            self._ack(batch_ids, seeks)
 
     def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
         self.give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
     def ack_ids(self, batch_ids: Sequence[int]) -> None:
-        answer = self._server.ack(batch_ids, self.books.seeks)
-        self.books.acked(batch_ids, answer.floor)
+        self._ack(batch_ids, self.books.seeks)
+
+    def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> None:
+        answer = self._server.ack(batch_ids, seeks)
+        if seeks == self.books.seeks:
+            self.books.acked(batch_ids, answer.floor)
         self.policy_version = answer.policy_version
         self._told = time.monotonic()
 

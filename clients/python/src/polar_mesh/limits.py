@@ -2,6 +2,8 @@
 
 #: One call with all its retries, where the caller gives no time; then DeadlineExceeded or Unavailable.
 CALL_S = 30.0
+#: Making the connection of a stream over HTTP; then it is tried again.
+CONNECT_S = 10.0
 #: Trying to reach the server again after a stream broke; then Unavailable.
 RECONNECT_S = 600.0
 #: Silence on a stream, three of the server's progress messages; then it is taken as broken and opened again.
@@ -13,7 +15,7 @@ RETRY_PAUSE_MAX_S = 5.0
 #: Sessions asked for in one page.
 PAGE_SIZE = 1000
 #: Token ids up to which the server puts small batches that are ready into one message of a stream.
-MESSAGE_TOKENS = 65_536
+MESSAGE_TOKENS = 262_144
 #: A stream with a staleness bound hands a batch over by a policy version at most so old; it asks where that is older.
 VERSION_AGE_S = 0.5
 #: Acknowledged batches up to the server's floor that a stream still knows, so that one that was sent again before it was

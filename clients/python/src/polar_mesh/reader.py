@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from .errors import Internal, Unavailable, from_rpc_error
+from .errors import Internal, PolarError, Unavailable, from_rpc_error
 
 M = TypeVar("M")
 
@@ -66,6 +66,8 @@ class Reader(Generic[M]):
             self._put(Ended())
         except grpc.RpcError as error:
             self._put(from_rpc_error(error))
+        except PolarError as error:
+            self._put(error)
         except Exception as error:  # A thread that ends without a word would look like silence.
             self._put(Internal(f"the stream could not be read: {error}", code="INTERNAL"))
 

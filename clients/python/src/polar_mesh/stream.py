@@ -95,7 +95,10 @@ class TrajectoryStream(Iterator[Batch]):
         return max(self._intake.policy_version, self._ledger.policy_version)
 
     def ack(self, batches: Sequence[Batch]) -> None:
-        """Acknowledge several batches at once; returns when that is durable. Safe to repeat."""
+        """Acknowledge several batches at once; returns when that is durable. Safe to repeat.
+
+        A batch that came before a seek of the consumer is not acknowledged by this: it comes again.
+        """
         self._ledger.ack(batches)
 
     def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
@@ -132,7 +135,7 @@ class TrajectoryStream(Iterator[Batch]):
             if hand_over.is_stale(message, self.policy_version):
                 ledger.give_back([delivery_of(message)], 0.0, STALE)
                 return None
-        batch = hand_over.open(message, ledger)
+        batch = hand_over.open(message, ledger.since())
         if batch.dropped_reason:
             ledger.ack_ids([batch.batch_id])
         hand_over.count(batch)

@@ -7,7 +7,6 @@ have the attributes of the messages that they stand for.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -44,11 +43,14 @@ _LARGE_BYTES = 4096
 _COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
 
 
-def stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:
-    """``TrajectoryService.StreamTrajectories``, whose messages are ``StreamMessage``."""
-    service = DESCRIPTOR.services_by_name["TrajectoryService"]
+#: Of ``TrajectoryService.StreamTrajectories``.
+STREAM_PATH = f"/{DESCRIPTOR.services_by_name['TrajectoryService'].full_name}/StreamTrajectories"
+
+
+def grpc_stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:
+    """``TrajectoryService.StreamTrajectories`` by gRPC, whose messages are ``StreamMessage``."""
     return channel.unary_stream(
-        f"/{service.full_name}/StreamTrajectories",
+        STREAM_PATH,
         request_serializer=StreamTrajectoriesRequest.SerializeToString,
         response_deserializer=StreamMessage,
     )
@@ -85,26 +87,18 @@ class WireBatch(_Cut[TrajectoryBatch]):
     """A ``TrajectoryBatch``."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
-        head, self._parts = _split(data, start, end, (_TRAJECTORIES,))
-        self._data = data
-        super().__init__(TrajectoryBatch.FromString(head))
-
-    @cached_property
-    def trajectories(self) -> list[WireTrajectory]:
-        return [WireTrajectory(self._data, start, end) for _, start, end in self._parts]
+        head, parts = _split(data, start, end, (_TRAJECTORIES,))
+        self.head = TrajectoryBatch.FromString(head)
+        self.trajectories = [WireTrajectory(data, begin, stop) for _, begin, stop in parts]
 
 
 class WireTrajectory(_Cut[Trajectory]):
     """A ``Trajectory``."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
-        head, self._parts = _split(data, start, end, (_TRACES,))
-        self._data = data
-        super().__init__(Trajectory.FromString(head))
-
-    @cached_property
-    def traces(self) -> list[Trace]:
-        return [read_trace(self._data, start, end) for _, start, end in self._parts]
+        head, parts = _split(data, start, end, (_TRACES,))
+        self.head = Trajectory.FromString(head)
+        self.traces = [read_trace(data, begin, stop) for _, begin, stop in parts]
 
 
 class WireExperts(_Cut[TraceExperts]):
@@ -122,7 +116,7 @@ class WireTrace(_Cut[Trace]):
     """A ``Trace``; each column is a copy of its own, so that it holds no other bytes and is aligned."""
 
     def __init__(self, head: Trace, columns: dict[str, bytes], experts: WireExperts | None = None) -> None:
-        super().__init__(head)
+        self.head = head
         self._experts = experts
         self.prompt_ids = columns.get("prompt_ids", b"")
         self.response_ids = columns.get("response_ids", b"")
@@ -160,6 +154,13 @@ def _split(
 
     Raises DecodeError where the bytes are no message.
     """
+    try:
+        return _cut(data, pos, end, apart, in_front)
+    except IndexError:
+        raise DecodeError("a number that does not end") from None
+
+
+def _cut(data: bytes, pos: int, end: int, apart: Any, in_front: bool) -> tuple[bytes, list[Part]]:
     head: list[bytes] = []
     parts: list[Part] = []
     run = pos
@@ -174,11 +175,10 @@ def _split(
         if in_front and number not in apart:
             break
         if kind == _LEN:
-            size = data[pos] if pos < end else 0x80
-            if size < 0x80:
-                pos += 1
-            else:
-                size, pos = _varint(data, pos)
+            size = data[pos]
+            pos += 1
+            if size >= 0x80:
+                size, pos = _varint(data, pos - 1)
             if number in apart:
                 if run < begin:
                     head.append(data[run:begin])
@@ -186,7 +186,10 @@ def _split(
                 parts.append((number, pos, run))
             pos += size
         elif kind == _VARINT:
-            _, pos = _varint(data, pos)
+            if data[pos] < 0x80:
+                pos += 1
+            else:
+                _, pos = _varint(data, pos)
         elif kind in _FIXED_BYTES:
             pos += _FIXED_BYTES[kind]
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..batches import Trace, Trajectory
 from ..errors import DataLoss, NotFound
+from ..experts import RoutedExperts
 from .conversations import Conversation, conversations, main_conversation
 from .rule import Rule
 
@@ -129,7 +130,17 @@ def _trace(number: int, trace: Trace, trajectory: Trajectory) -> dict[str, Any]:
         "call_ids": [span.call_id for span in trace.spans],
         "masked_reasons": [span.masked_reason for span in trace.spans],
         "evaluation": json.dumps(trajectory.evaluation, ensure_ascii=False, sort_keys=True),
+        "routed_experts": _experts(trace.routed_experts),
     }
+
+
+def _experts(told: RoutedExperts | None) -> dict[str, Any] | None:
+    """Rows of every id one behind the other, little-endian."""
+    if told is None:
+        return None
+    _, layers, top_k = told.rows.shape
+    shape = {"layers": layers, "top_k": top_k, "item_bytes": told.rows.dtype.itemsize}
+    return {**shape, "rows": told.rows.tobytes(), "known": told.known}
 
 
 def _shared(one: Conversation, other: Conversation) -> int:

@@ -91,8 +91,8 @@ class _Part:
 
 
 def _chars(value: Any) -> int:
-    """Length of all text in it."""
-    if isinstance(value, str):
+    """Length of all text in it, and of bytes."""
+    if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, Mapping):
         return sum(map(_chars, value.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Grows when a column changes its meaning.
-SCHEMA_VERSION = 2
+#: Grows when a column comes or changes its meaning.
+SCHEMA_VERSION = 3
 
 #: Kinds of columns that are numpy arrays in a row, and their item type.
 ARRAYS = {"ids": "int32", "mask": "uint8", "logprobs": "float32"}
@@ -28,6 +29,9 @@ MESSAGE = {
     "name": "string",
 }
 
+#: Routed experts of a trace, one value.
+EXPERTS = {"layers": "int32", "top_k": "int32", "item_bytes": "int32", "rows": "binary", "known": ["uint8"]}
+
 #: Kinds of columns by the type of their values: a name of Arrow's, a list of one type, or a struct.
 _TYPES: Mapping[str, Any] = {
     **{kind: [item] for kind, item in ARRAYS.items()},
@@ -37,12 +41,13 @@ _TYPES: Mapping[str, Any] = {
     "float64": "double",
     "strings": ["string"],
     "messages": [MESSAGE],
+    "experts": EXPERTS,
 }
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its kind (``ids``, ``mask``, ``logprobs``, ``messages`` or a scalar), what it holds."""
+    """One column: its name, its kind (``ids``, ``mask``, ``logprobs``, ``experts``, ``messages`` or a scalar), what it holds."""
 
     name: str
     kind: str
@@ -80,6 +85,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("masked_reasons", "strings", "why ids of each of them are masked; empty when all are trained"),
         *_VERSIONS,
         Column("evaluation", "string", "what the evaluator told beside the reward, as JSON"),
+        Column("routed_experts", "experts", "experts of each id, prompt and response; null where the engine told none"),
     ),
     "sft": (
         *_SESSION,
@@ -110,6 +116,9 @@ def json_line(columns: Sequence[Column], row: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping) and isinstance(value.get("rows"), bytes):
+        rows = base64.b64encode(value["rows"]).decode("ascii")
+        return {name: rows if name == "rows" else _plain(one) for name, one in value.items()}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -150,7 +159,9 @@ def schema_document(what: str, columns: Sequence[Column]) -> str:
 
 def dataset_card(what: str, columns: Sequence[Column], pattern: str) -> str:
     """README.md of the folder: ``datasets.load_dataset(folder)`` reads types and files from its head."""
-    features = [line for one in columns for line in _feature(one.name, _TYPES[one.kind], 1)]
+    # JSON has no bytes: they are base64.
+    types = _TYPES if pattern.endswith("parquet") else {**_TYPES, "experts": {**EXPERTS, "rows": "string"}}
+    features = [line for one in columns for line in _feature(one.name, types[one.kind], 1)]
     head = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: '{pattern}'"]
     table = [f"| `{one.name}` | {one.kind} | {one.meaning} |" for one in columns]
     return "\n".join(

@@ -1,0 +1,173 @@
+"""The trajectory stream over HTTP/1.1, by Connect's protocol: messages behind their lengths, in the body of one answer.
+
+gRPC for Python moves every byte of a large message several times. Over a plain connection the kernel writes it into memory
+that is the message's own; see docs/adr/0030. All other calls go by gRPC.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+from urllib.parse import SplitResult
+
+import grpc
+
+from .channel import authorization, split_url
+from .errors import Internal, PolarError, Unavailable, from_connect_error
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
+from .limits import CONNECT_S
+from .wire import STREAM_PATH, StreamMessage
+
+#: How the stream comes: over HTTP/1.1, or over the gRPC channel of the other calls.
+Transport = Literal["http", "grpc"]
+
+#: A message's flags and its length.
+_PREFIX = struct.Struct(">BI")
+_COMPRESSED, _LAST = 1, 2
+#: What an answer that is not the mesh's own means, as Connect has it; others: unknown.
+_CODES = {
+    400: "internal",
+    401: "unauthenticated",
+    403: "permission_denied",
+    404: "unimplemented",
+    429: "unavailable",
+    502: "unavailable",
+    503: "unavailable",
+    504: "unavailable",
+}
+
+
+def http_stream_method(
+    url: str,
+    transport: Transport,
+    credentials: grpc.ChannelCredentials | None,
+    tls: ssl.SSLContext | None,
+    token: str | None,
+) -> Callable[[StreamTrajectoriesRequest], HttpCall] | None:
+    """``TrajectoryService.StreamTrajectories`` at ``http://host:port`` or ``https://host:port``.
+
+    None where it is to go by gRPC: so it is asked for, or there are certificates in a form that only gRPC can read.
+    Raises ValueError for another URL or transport.
+    """
+    if transport not in ("http", "grpc"):
+        raise ValueError(f"{transport!r} is not http or grpc")
+    if transport == "grpc" or (credentials is not None and tls is None):
+        return None
+    parts = split_url(url)
+    headers = dict(authorization(token))
+    return lambda request: HttpCall(parts, tls, headers, request)
+
+
+class HttpCall(Iterator[StreamMessage]):
+    """One call on a connection of its own, which is made by the first ``next``.
+
+    Raises PolarError for what the server or the connection ends with. One thread iterates; any may cancel.
+    """
+
+    def __init__(
+        self,
+        url: SplitResult,
+        tls: ssl.SSLContext | None,
+        headers: Mapping[str, str],
+        request: StreamTrajectoriesRequest,
+    ) -> None:
+        self._url = url
+        self._tls = tls
+        self._headers = headers
+        self._request = request.SerializeToString()
+        self._socket: socket.socket | None = None
+        self._answer: http.client.HTTPResponse | None = None
+        self._cancelled = False
+
+    def __next__(self) -> StreamMessage:
+        try:
+            message = self._message()
+        except PolarError:
+            self.cancel()
+            raise
+        except Exception as error:
+            self.cancel()
+            raise _failure(error) from error
+        if message is None:
+            self.cancel()
+            raise StopIteration
+        return message
+
+    def cancel(self) -> None:
+        """End the call; ``next`` raises, also one that waits for a message."""
+        self._cancelled = True
+        if self._socket is None:
+            return
+        try:
+            # Unlike close() this wakes a thread that reads.
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._socket.close()
+
+    def _message(self) -> StreamMessage | None:
+        """None: the server ended the stream, without an error."""
+        if self._cancelled:
+            # What has come already is not given out any more.
+            raise ConnectionAbortedError("the call was cancelled")
+        if self._answer is None:
+            self._answer = self._ask()
+        flags, size = _PREFIX.unpack(self._read(_PREFIX.size))
+        data = self._read(size)
+        if flags & _COMPRESSED:
+            raise Internal("a message is compressed, which nobody asked for", code="INTERNAL")
+        if not flags & _LAST:
+            return StreamMessage(data)
+        error = json.loads(data).get("error")
+        if error is None:
+            return None
+        raise from_connect_error(error)
+
+    def _ask(self) -> http.client.HTTPResponse:
+        connection = _connected(self._url, self._tls)
+        self._socket = connection.sock
+        # From here on nothing is waited for with a limit: who reads ends a call that is silent.
+        self._socket.settimeout(None)
+        if self._cancelled:
+            self.cancel()
+        headers = {"content-type": "application/connect+proto", "connect-protocol-version": "1", **self._headers}
+        body = _PREFIX.pack(0, len(self._request)) + self._request
+        connection.request("POST", STREAM_PATH, body, headers)
+        answer = connection.getresponse()
+        if answer.status != http.HTTPStatus.OK:
+            code = _CODES.get(answer.status, "unknown")
+            raise from_connect_error({"code": code, "message": f"HTTP {answer.status} {answer.reason}"})
+        return answer
+
+    def _read(self, size: int) -> bytes:
+        """So many bytes, in memory that was made for them."""
+        assert self._answer is not None
+        data = self._answer.read(size)
+        # A body without chunks may end anywhere.
+        if len(data) < size:
+            raise http.client.IncompleteRead(data, size - len(data))
+        return data
+
+
+def _connected(url: SplitResult, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    host = url.hostname or ""
+    if url.scheme == "http":
+        connection = http.client.HTTPConnection(host, url.port or 80, timeout=CONNECT_S)
+    else:
+        context = tls or ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, url.port or 443, timeout=CONNECT_S, context=context)
+    connection.connect()
+    return connection
+
+
+def _failure(error: Exception) -> PolarError:
+    if isinstance(error, (OSError, http.client.HTTPException)):
+        # A certificate that is not trusted will not be in a second either.
+        retryable = not isinstance(error, ssl.SSLCertVerificationError)
+        return Unavailable(f"the connection broke: {error!r}", code="UNAVAILABLE", retryable=retryable)
+    return Internal(f"the stream could not be read: {error!r}", code="INTERNAL")
