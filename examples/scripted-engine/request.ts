@@ -56,6 +56,7 @@ const chatSchema = z.looseObject({
   return_output_ids_in_sglext: flag,
   return_routed_experts: flag,
   routed_experts_start_len: z.int().min(0).nullish(),
+  routed_experts_prompt_start: z.int().min(0).nullish(),
 });
 export type ChatRequest = z.output<typeof chatSchema>;
 export type ChatMessage = ChatRequest['messages'][number];
@@ -70,6 +71,7 @@ const generateSchema = z.looseObject({
     max_tokens: z.int().min(1).nullish(),
     stop: z.union([z.string(), z.array(z.string())]).nullish(),
     logprobs: z.int().min(0).nullish(),
+    routed_experts_prompt_start: z.int().min(0).nullish(),
   }),
 });
 export type GenerateRequest = z.output<typeof generateSchema>;

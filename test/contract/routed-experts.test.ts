@@ -7,7 +7,10 @@ import { unpackIds } from '../../services/common/columns.ts';
 import { BUILDERS } from '../../services/common/specs/catalogue.ts';
 import { AttemptState } from '../../services/llm-proxy/domain/attempt-state.ts';
 import { build } from '../../services/reconstructor/domain/build.ts';
+import type { Call } from '../../services/reconstructor/domain/call.ts';
+import { CallLog } from '../../services/reconstructor/domain/call-log.ts';
 import { expand } from '../../services/reconstructor/domain/expand.ts';
+import { callLine, traceLine } from '../../services/reconstructor/domain/export.ts';
 import { seeded } from '../support/laws.ts';
 import type { RecordedCall } from '../support/records.ts';
 import { madeUpSession } from '../support/sessions.ts';
@@ -30,7 +33,7 @@ function recordsOf(calls: readonly RecordedCall[], chance: () => number, lost: n
         experts: {
           shape: MODEL,
           from: 0,
-          rows: told === undefined ? undefined : Buffer.from(told, 'base64'),
+          rows: told === undefined ? undefined : { values: unpackIds(Buffer.from(told, 'base64')) },
         },
         messages: call.messages.map((digest) => ({ digest, value: digest })),
         tools: undefined,
@@ -50,6 +53,17 @@ function recordsOf(calls: readonly RecordedCall[], chance: () => number, lost: n
       state.apply(record, i + 1);
       return record;
     });
+}
+
+/** The calls of the records after an export, in another order. */
+function exported(records: readonly Completion[], chance: () => number): Call[] {
+  const log = new CallLog();
+  const lines = expand(records).map((call) => callLine(call));
+  for (const line of lines.sort(() => chance() - 0.5)) {
+    expect(log.add(JSON.parse(line) as Record<string, unknown>)).to.equal(undefined);
+    expect(log.add(JSON.parse(line) as Record<string, unknown>)?.kind).to.equal('repeated');
+  }
+  return log.calls;
 }
 
 /** How many rows of all traces are known and are not; throws where one is not the model's. */
@@ -79,6 +93,20 @@ describe('routed experts of made-up sessions', () => {
       const { unknown, traces } = rowsIn(recordsOf(madeUpSession(chance, 20, 20), chance, 0));
       // The last id of each trace.
       expect(unknown).to.be.at.most(traces);
+    }
+  });
+
+  it('come back from exported calls in any order as they were', () => {
+    for (let seed = 1; seed <= SESSIONS; seed++) {
+      const chance = seeded(seed);
+      const records = recordsOf(madeUpSession(chance, 20, 20), chance, 0.3);
+      const calls = exported(records, chance);
+      for (const builder of BUILDERS) {
+        const want = build(builder, expand(records));
+        const got = build(builder, calls);
+        expect(got.traces.map(traceLine)).to.deep.equal(want.traces.map(traceLine));
+        expect(got.stats.expertsDropped).to.deep.equal(want.stats.expertsDropped);
+      }
     }
   });
 

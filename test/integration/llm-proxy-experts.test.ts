@@ -32,6 +32,7 @@ const switchesOf = ({ layers, topK, experts }: ExpertModel): SomeSwitches => ({
 });
 
 interface Stage {
+  readonly engine?: 'sglang' | 'vllm';
   /** What the engine plays, and what the topology says of it. */
   readonly plays?: ExpertModel;
   readonly says?: ExpertModel;
@@ -39,15 +40,21 @@ interface Stage {
   readonly switches?: SomeSwitches;
 }
 
-async function staged({ plays = MODEL, says = plays, mode = 'text', switches }: Stage) {
+async function staged({
+  engine: kind = 'sglang',
+  plays = MODEL,
+  says = plays,
+  mode = 'text',
+  switches,
+}: Stage) {
   const engine = await startTestEngine({
-    dialect: 'sglang',
+    dialect: kind,
     script: SCRIPT,
     switches: { ...switchesOf(plays), ...switches },
   });
   const routed_experts = { layers: says.layers, top_k: says.topK, experts: says.experts };
   const inference = { mode, routed_experts };
-  const proxy = await TestProxy.prepare({ engineUrl: engine.url, kind: 'sglang', inference });
+  const proxy = await TestProxy.prepare({ engineUrl: engine.url, kind, inference });
   await proxy.startHere();
   return {
     proxy,
@@ -89,11 +96,15 @@ function expectExperts(built: Build, model = MODEL): void {
 }
 
 describe('routed experts', () => {
-  for (const mode of ['text', 'token'] as const) {
+  const WAYS = (['sglang', 'vllm'] as const).flatMap((engine) =>
+    (['text', 'token'] as const).map((mode) => ({ engine, mode })),
+  );
+  for (const { engine, mode } of WAYS) {
     for (const stream of [false, true]) {
-      it(`are recorded once and are in all traces: ${mode} mode, ${stream ? 'streamed' : 'whole'}`, async () => {
+      const how = `${engine}, ${mode} mode, ${stream ? 'streamed' : 'whole'}`;
+      it(`are recorded once and are in all traces: ${how}`, async () => {
         // In text mode the history drifts, so that the session falls into several traces.
-        await using stage = await staged({ mode, switches: { split_samples: true } });
+        await using stage = await staged({ engine, mode, switches: { split_samples: true } });
         const agent = await agentOf(stage.proxy, stream);
         await agent.work(2);
         const forked = agent.fork();
@@ -113,20 +124,29 @@ describe('routed experts', () => {
     }
   }
 
-  it('go on after the proxy was started again, and take two bytes where there are many experts', async () => {
-    const model = { layers: 2, topK: 3, experts: 300 };
-    await using stage = await staged({ plays: model, mode: 'token' });
-    const agent = await agentOf(stage.proxy, false);
-    await agent.work(2);
-    await stage.proxy.stopHere();
-    await stage.proxy.startHere();
-    await agent.work(TURNS);
-    const records = await stage.proxy.records('s');
-    expect(records.at(-1)?.routedExperts?.first).to.be.above(0);
-    expectExperts(builtOf(records), model);
+  for (const engine of ['sglang', 'vllm'] as const) {
+    it(`go on after the proxy was started again, with two bytes where there are many: ${engine}`, async () => {
+      const model = { layers: 2, topK: 3, experts: 300 };
+      await using stage = await staged({ engine, plays: model, mode: 'token' });
+      const agent = await agentOf(stage.proxy, false);
+      await agent.work(2);
+      await stage.proxy.stopHere();
+      await stage.proxy.startHere();
+      await agent.work(TURNS);
+      const records = await stage.proxy.records('s');
+      expect(records.at(-1)?.routedExperts?.first).to.be.above(0);
+      expectExperts(builtOf(records), model);
+    });
+  }
+
+  it('come with each of several replies, also where the stream is made of the whole reply', async () => {
+    await using stage = await staged({ engine: 'vllm' });
+    const agent = await agentOf(stage.proxy, true);
+    await agent.fork({ fields: { n: 2 } }).ask();
+    expectExperts(builtOf(await stage.proxy.records('s')));
   });
 
-  it('come with each of several replies, but not in a stream, which tells those of one', async () => {
+  it('come with each of several replies, but not in a stream of SGLang, which tells those of one', async () => {
     await using stage = await staged({});
     const agent = await agentOf(stage.proxy, false);
     await agent.fork({ fields: { n: 2 } }).ask();
@@ -136,13 +156,17 @@ describe('routed experts', () => {
     expect(records.map((record) => record.routedExpertsFault)).to.deep.equal(['', '', 'absent', 'absent']);
   });
 
-  const FAULTS: Record<string, Stage> = {
-    absent: { plays: { ...MODEL, layers: 0 }, says: MODEL },
-    wrong_length: { says: { ...MODEL, layers: 2 } },
-    out_of_range: { says: { ...MODEL, experts: 4 } },
-  };
-  for (const [fault, stage] of Object.entries(FAULTS)) {
-    it(`are left out and counted where they do not fit: ${fault}`, async () => {
+  const FAULTS: readonly [fault: string, stage: Stage][] = [
+    ['absent', { plays: { ...MODEL, layers: 0 }, says: MODEL }],
+    ['wrong_length', { says: { ...MODEL, layers: 2 } }],
+    ['out_of_range', { says: { ...MODEL, experts: 4 } }],
+    ['absent', { engine: 'vllm', plays: { ...MODEL, layers: 0 }, says: MODEL }],
+    // As many numbers, but not those of these layers.
+    ['wrong_length', { engine: 'vllm', says: { ...MODEL, layers: 2, topK: 3 } }],
+    ['out_of_range', { engine: 'vllm', says: { ...MODEL, experts: 4 } }],
+  ];
+  for (const [fault, stage] of FAULTS) {
+    it(`are left out and counted where they do not fit: ${stage.engine ?? 'sglang'}, ${fault}`, async () => {
       await using there = await staged(stage);
       const agent = await agentOf(there.proxy, false);
       await agent.work(TURNS);

@@ -14,7 +14,7 @@ import {
   toolsOf,
 } from '../request.ts';
 import { type Body, type ChatCall, type Choice, idsOf, usageOf } from './dialect.ts';
-import { vllm } from './vllm.ts';
+import { expertsOf, vllm } from './vllm.ts';
 
 /** A ready body for `generate`, as far as it has a meaning here. */
 export function rendered({ options, prompts }: Engine, request: ChatRequest): Body {
@@ -43,7 +43,7 @@ export function chatOf(
   { token_ids: ids, sampling_params, ...rest }: GenerateRequest,
 ): ChatRequest {
   const { messages, tools } = readPrompt(model.tokenizer.decode(ids));
-  const { n, seed, max_tokens, stop, logprobs } = sampling_params;
+  const { n, seed, max_tokens, stop, logprobs, routed_experts_prompt_start } = sampling_params;
   return {
     ...rest,
     messages,
@@ -54,6 +54,7 @@ export function chatOf(
     stop,
     logprobs: logprobs != null,
     input_ids: ids,
+    routed_experts_prompt_start,
   };
 }
 
@@ -70,7 +71,8 @@ export function generated(call: ChatCall, choices: readonly Choice[]): Body {
   };
 }
 
-function generatedChoice({ request, givesLogprobs }: ChatCall, choice: Choice): Body {
+function generatedChoice(call: ChatCall, choice: Choice): Body {
+  const { request, givesLogprobs } = call;
   const { finish, matched } = choice.generation;
   const content = idsOf(choice).map((id, i) => ({ token_id: id, logprob: choice.logprobs.of(i, id) }));
   return {
@@ -80,6 +82,7 @@ function generatedChoice({ request, givesLogprobs }: ChatCall, choice: Choice): 
     stop_reason: typeof matched === 'string' ? matched : null,
     token_ids: idsOf(choice),
     weight_versions: choice.versions,
+    routed_experts: expertsOf(call, choice),
     logprobs: request.logprobs === true && givesLogprobs ? { content } : null,
   };
 }

@@ -1,5 +1,6 @@
 // vLLM: prompt_token_ids at the top, token_ids in each choice and each chunk.
 import { RequestFault } from '../faults.ts';
+import { npyExperts } from '../reply/experts.ts';
 import {
   type Body,
   type ChatCall,
@@ -114,6 +115,12 @@ function ending({ generation }: Choice, last: boolean): Body {
   return { finish_reason: generation.finish, stop_reason: stopped };
 }
 
+/** Where the model has some, in all whole replies, asked for or not. */
+export function expertsOf({ request, promptIds, experts }: ChatCall, choice: Choice): string | null {
+  if (experts.layers === 0) return null;
+  return npyExperts([...promptIds, ...idsOf(choice)], request.routed_experts_prompt_start ?? 0, experts);
+}
+
 function choiceBody(call: ChatCall, choice: Choice): Body {
   const { message, steps } = choice.generation;
   const text = message.content === '' && message.calls.length > 0 ? null : message.content;
@@ -132,6 +139,6 @@ function choiceBody(call: ChatCall, choice: Choice): Body {
     logprobs: logprobsOf(call, choice, 0, steps.length),
     ...ending(choice, true),
     token_ids: idsAsked(call) ? idsOf(choice) : null,
-    routed_experts: null,
+    routed_experts: expertsOf(call, choice),
   };
 }

@@ -10,6 +10,8 @@ export interface ChatOrder {
   readonly fields: JsonObject;
   readonly stream: boolean;
   readonly n: number;
+  /** The harness is shown the logprobs; unset: it is not. */
+  readonly showsLogprobs?: boolean;
 }
 
 /** Served model, the task's sampling, the fields that bring the ids. `idFields` are the engine's. */

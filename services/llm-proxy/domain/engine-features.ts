@@ -23,8 +23,8 @@ export interface EngineFeatures {
   readonly tokenMode: string;
   /** Which replies tell the version of the weights; the others' is the one that was published last. */
   readonly weightVersions: 'whole' | 'token_mode' | 'never';
-  /** Tells which experts of the model it routed each id to, where it is asked. */
-  readonly routedExperts: boolean;
+  /** Which replies tell the experts that it routed each id to. whole: streams are made from them where that is wanted. */
+  readonly routedExperts: 'whole_and_streams' | 'whole' | 'never';
   /** Path that pauses it for a change of weights; empty: none. */
   readonly pausePath: string;
 }
@@ -40,7 +40,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/v1/chat/completions with input_ids',
     weightVersions: 'whole',
-    routedExperts: true,
+    routedExperts: 'whole_and_streams',
     pausePath: '/pause_generation',
   },
   vllm: {
@@ -52,8 +52,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/inference/v1/generate',
     weightVersions: 'token_mode',
-    // vLLM tells them in a form of its own, which no adapter reads.
-    routedExperts: false,
+    routedExperts: 'whole',
     pausePath: '/pause',
   },
   llamacpp: {
@@ -67,7 +66,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '/tokenize',
     tokenMode: '/completion',
     weightVersions: 'never',
-    routedExperts: false,
+    routedExperts: 'never',
     pausePath: '',
   },
   openai: {
@@ -79,7 +78,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     tokenizePath: '',
     tokenMode: '',
     weightVersions: 'never',
-    routedExperts: false,
+    routedExperts: 'never',
     pausePath: '',
   },
 };

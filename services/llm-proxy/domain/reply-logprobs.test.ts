@@ -22,7 +22,7 @@ const choice = (values: readonly unknown[]): object => ({
 });
 const reply = (...values: (readonly unknown[])[]): JsonObject =>
   ({ id: 'é', choices: values.map(choice), usage: {} }) as unknown as JsonObject;
-const parse = (text: string): JsonObject => objectOf(parseReply(Buffer.from(text)));
+const parse = (text: string, keep = true): JsonObject => objectOf(parseReply(Buffer.from(text), keep));
 const choicesOf = (value: JsonObject): JsonObject[] => value['choices'] as JsonObject[];
 const logprobsOf = (value: JsonObject, index = 0): number[] => {
   const sampled = sampledOf(noTokens(), 0);
@@ -39,6 +39,12 @@ describe('logprobs of a reply', () => {
     expect(logprobsOf(read, 1)).to.deep.equal([-2]);
     expect(JSON.parse(JSON.stringify(read))).to.deep.equal(whole);
     expect(read).to.deep.equal(whole);
+  });
+
+  it('are numbers alone where nobody looks at the entries', () => {
+    const read = parse(JSON.stringify(reply([-0.5, null], [-2])), false);
+    expect([logprobsOf(read), logprobsOf(read, 1)]).to.deep.equal([[-0.5, NaN], [-2]]);
+    expect(JSON.stringify(choicesOf(read)[0]?.['logprobs'])).to.equal('{"refusal":null}');
   });
 
   it('are the very float32s that an engine writes, in all their digits', () => {
@@ -88,7 +94,7 @@ describe('logprobs of a reply', () => {
     };
     const text = Buffer.from(JSON.stringify({ ...reply([-1, -2]), padding: 'x'.repeat(PADDING) }));
     const before = held();
-    const kept = Array.from({ length: 16 }, () => choicesOf(objectOf(parseReply(text)))[0]);
+    const kept = Array.from({ length: 16 }, () => choicesOf(objectOf(parseReply(text, true)))[0]);
     expect(held() - before).to.be.below(PADDING);
     expect(kept).to.have.length(16);
   });
@@ -112,8 +118,9 @@ describe('logprobs of a reply', () => {
   it('are no reason to take for JSON what is none', () => {
     const text = JSON.stringify(reply([-1, -2]));
     for (let i = 0; i < text.length; i++) {
-      expect(parseReply(Buffer.from(text.slice(0, i))), text.slice(0, i)).to.equal(undefined);
+      for (const keep of [true, false])
+        expect(parseReply(Buffer.from(text.slice(0, i)), keep), text.slice(0, i)).to.equal(undefined);
     }
-    expect(isObject(parseReply(Buffer.from(text)))).to.equal(true);
+    expect(isObject(parseReply(Buffer.from(text), true))).to.equal(true);
   });
 });

@@ -1,5 +1,6 @@
 // Whole replies of engines are logprobs for the most part: an object for each token, of which one number is wanted. The
-// numbers are read from the text; the entries themselves are parsed only if somebody looks at them.
+// numbers are read from the text; the entries are kept only for who is going to look at them, and parsed when he does:
+// kept for all, they are most of what a small collection of garbage has to move.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import { parseLenient } from './lenient-json.ts';
 import { logprobOf } from './logprob.ts';
@@ -19,8 +20,8 @@ const UNREAD = Symbol('unread');
 
 interface Unread {
   readonly logprobs: readonly number[];
-  /** The entries' bytes, a character for each. */
-  readonly text: string;
+  /** The entries' bytes, a character for each; unset: they are gone. */
+  readonly text?: string;
 }
 
 const unreadOf = (logprobs: object): Unread | undefined => (logprobs as { [UNREAD]?: Unread })[UNREAD];
@@ -29,13 +30,17 @@ const unreadOf = (logprobs: object): Unread | undefined => (logprobs as { [UNREA
 export const unreadLogprobs = (logprobs: object): readonly number[] | undefined =>
   unreadOf(logprobs)?.logprobs;
 
-/** The reply; undefined: it is no JSON. Nothing of it is kept. */
-export function parseReply(bytes: Buffer): JsonValue | undefined {
+/**
+ * The reply; undefined: it is no JSON. Nothing of the bytes is kept. With `keep` the entries of its logprobs are there to be
+ * looked at; without, only their numbers.
+ */
+export function parseReply(bytes: Buffer, keep: boolean): JsonValue | undefined {
   // A character for each byte.
   const text = bytes.includes(OPENING) ? bytes.toString('latin1') : '';
   const all = entriesIn(text);
   const value = all && parseLenient(withoutEntries(bytes, all));
-  if (all !== undefined && isObject(value) && restored(value, all, bytes)) return value;
+  const kept = keep ? bytes : undefined;
+  if (all !== undefined && isObject(value) && restored(value, all, kept)) return value;
   return parseLenient(bytes.toString('utf8'));
 }
 
@@ -61,8 +66,8 @@ function withoutEntries(bytes: Buffer, all: readonly Entries[]): string {
   return text + bytes.toString('utf8', from);
 }
 
-/** Whether all entries have found their choice. */
-function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer): boolean {
+/** Whether all entries have found their choice. `bytes`: where they are kept. */
+function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer | undefined): boolean {
   let found = 0;
   for (const choice of arrayOf(reply['choices']).map(objectOf)) {
     const { content, ...others } = objectOf(choice['logprobs']);
@@ -70,15 +75,19 @@ function restored(reply: JsonObject, all: readonly Entries[], bytes: Buffer): bo
     if (entries === undefined) continue;
     const { logprobs, open, close } = entries;
     // A string of its own: a part of the reply's text would keep all of that.
-    const text = bytes.toString('latin1', open, close + 1);
-    choice['logprobs'] = unread({ logprobs, text }, others);
+    const text = bytes?.toString('latin1', open, close + 1);
+    choice['logprobs'] = text === undefined ? numbers(logprobs, others) : unread({ logprobs, text }, others);
     found++;
   }
   return found === all.length;
 }
 
+/** A choice's `logprobs` of which only the numbers are left. */
+const numbers = (logprobs: readonly number[], others: JsonObject): JsonObject =>
+  Object.assign({ [UNREAD]: { logprobs } satisfies Unread }, others);
+
 /** A choice's `logprobs`: the entries are there when they are asked for. */
-function unread(entries: Unread, others: JsonObject): JsonObject {
+function unread(entries: Required<Unread>, others: JsonObject): JsonObject {
   const logprobs = Object.defineProperty({}, 'content', WHEN_ASKED);
   Object.defineProperty(logprobs, UNREAD, { value: entries });
   return Object.assign(logprobs, others);

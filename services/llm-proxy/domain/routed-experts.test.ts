@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { packIds } from '../../common/columns.ts';
-import { type ExpertFields, expertFields, KnownRows } from './routed-experts.ts';
+import { type ExpertFields, expertFields, KnownRows, type ToldRows } from './routed-experts.ts';
 
 const SHAPE = { layers: 1, topK: 2, experts: 8 };
-const column = (...told: number[]): Uint8Array => packIds(told);
+const column = (...told: number[]): ToldRows => ({ values: Int32Array.from(told) });
 const plain = ({ routedExperts: told, routedExpertsFault: fault }: ExpertFields): unknown =>
   told === undefined ? fault : { rows: [...told.rows], first: told.first, itemBytes: told.itemBytes };
 
@@ -35,7 +35,7 @@ describe('routed experts of a record', () => {
   });
 
   it('are none where they do not fit', () => {
-    const of = (told: Uint8Array | undefined, ids = 4, shape = SHAPE): unknown =>
+    const of = (told: ToldRows | undefined, ids = 4, shape = SHAPE): unknown =>
       plain(expertFields({ shape, from: 0, rows: told }, 0, ids));
     expect(of(undefined)).to.equal('absent');
     expect(plain(expertFields({ shape: SHAPE, from: undefined, rows: undefined }, 0, 4))).to.equal(
@@ -43,7 +43,12 @@ describe('routed experts of a record', () => {
     );
     for (const ids of [0, 1, 3, 5]) expect(of(THREE, ids)).to.equal('wrong_length');
     expect(of(THREE, 4, { ...SHAPE, topK: 3 })).to.equal('wrong_length');
-    expect(of(new Uint8Array(5))).to.equal('wrong_length');
+    expect(of({ values: new Uint8Array(5) })).to.equal('wrong_length');
+    const { values } = THREE;
+    expect(of({ values, shape: [3, 1, 2] })).to.be.an('object');
+    for (const shape of [[3, 2, 1], [2, 1, 2], [3, 2], []]) {
+      expect(of({ values, shape })).to.equal('wrong_length');
+    }
     expect(of(column(0, 1, 2, 3, 4, 8))).to.equal('out_of_range');
     expect(of(column(0, 1, 2, -1, 4, 5))).to.equal('out_of_range');
   });

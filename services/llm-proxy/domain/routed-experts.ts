@@ -6,7 +6,6 @@ import {
   type RoutedExperts,
   RoutedExpertsSchema,
 } from '../../../gen/ts/polar/event/v1/completion_pb.js';
-import { unpackIds } from '../../common/columns.ts';
 
 /** The model's: engines do not tell it. */
 export interface ExpertShape {
@@ -22,19 +21,29 @@ export interface ToldExperts {
   readonly shape: ExpertShape;
   /** Place of the first row; unset: it was not asked, as its reply would have been too large. */
   readonly from: number | undefined;
-  /** int32[rows, layers, top_k]; unset: nothing. */
-  readonly rows: Uint8Array | undefined;
+  /** Unset: nothing. */
+  readonly rows: ToldRows | undefined;
 }
+
+/** Rows as an engine tells them, one for each id, of one number for each layer and place. */
+export interface ToldRows {
+  readonly values: Uint8Array | Uint16Array | Int32Array;
+  /** Of the rows together; unset: the engine tells numbers alone. */
+  readonly shape?: readonly number[];
+}
+
+/** What is no array of numbers: no rows that fit, not even none. */
+export const UNREADABLE: ToldRows = { values: new Uint8Array(), shape: [] };
 
 /** What a record says of it. */
 export type ExpertFields = Pick<Completion, 'routedExperts' | 'routedExpertsFault'>;
 
 /** Experts up to here are told apart by one byte. */
 const BYTE_EXPERTS = 256;
-/** Bytes of an expert's number as engines tell it. */
+/** Bytes of an expert's number as engines tell it, at most. */
 const TOLD_BYTES = 4;
 
-/** Bytes that the rows of so many ids take in a reply, in base64. */
+/** Bytes that the rows of so many ids take in a reply, in base64, at most. */
 export const toldBytes = ({ layers, topK }: ExpertShape, ids: number): number =>
   (ids * layers * topK * TOLD_BYTES * 4) / 3;
 
@@ -47,11 +56,11 @@ export function expertFields(
   if (from === undefined) return without('too_large');
   if (told === undefined) return without('absent');
   const width = shape.layers * shape.topK;
-  if (told.byteLength !== (ids - 1 - from) * width * TOLD_BYTES) return without('wrong_length');
+  if (!fits(told, ids - 1 - from, shape)) return without('wrong_length');
   const start = Math.max(first, from);
   // All that it read, another call had read before.
   if (start >= ids - 1) return without('');
-  const rows = packed(unpackIds(told).subarray((start - from) * width), shape.experts);
+  const rows = packed(told.values.subarray((start - from) * width), shape.experts);
   if (rows === undefined) return without('out_of_range');
   const { layers, topK } = shape;
   const itemBytes = rows.BYTES_PER_ELEMENT;
@@ -62,10 +71,16 @@ export function expertFields(
   };
 }
 
+function fits({ values, shape }: ToldRows, rows: number, { layers, topK }: ExpertShape): boolean {
+  const [told, ofLayers, ofPlaces] = shape ?? [rows, layers, topK];
+  if (told !== rows || ofLayers !== layers || ofPlaces !== topK) return false;
+  return values.length === rows * layers * topK;
+}
+
 const without = (fault: string): ExpertFields => ({ routedExperts: undefined, routedExpertsFault: fault });
 
 /** In as few bytes as the experts need; undefined: one is none of them. */
-function packed(told: Int32Array, experts: number): Uint8Array | Uint16Array | undefined {
+function packed(told: ToldRows['values'], experts: number): Uint8Array | Uint16Array | undefined {
   const rows = experts <= BYTE_EXPERTS ? new Uint8Array(told.length) : new Uint16Array(told.length);
   for (let i = 0; i < told.length; i++) {
     const expert = told[i] as number;

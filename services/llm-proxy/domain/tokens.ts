@@ -4,6 +4,7 @@ import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 import { logprobOf } from './logprob.ts';
 import { unreadLogprobs } from './reply-logprobs.ts';
+import type { ToldRows } from './routed-experts.ts';
 
 /** Replies of one call. */
 export const CHOICES_MAX = 128;
@@ -21,8 +22,8 @@ export interface Sampled {
   ids: number[] | Int32Array | undefined;
   /** As told so far; a hole is NaN. */
   logprobs: number[];
-  /** Its routed experts, int32[rows, layers, top_k]; unset: the engine told none. */
-  experts?: Uint8Array;
+  /** Its routed experts; unset: the engine told none. */
+  experts?: ToldRows | undefined;
 }
 
 /** A prompt that goes on from a recorded call: all ids of that, then `tail`. */

@@ -1,6 +1,7 @@
 // Samples of real engines (vLLM 0.32, SGLang 0.5.23), shortened.
 import { expect } from 'chai';
 import type { JsonObject } from '../domain/json.ts';
+import { expertFields } from '../domain/routed-experts.ts';
 import { noTokens, sampledOf, type Tokens } from '../domain/tokens.ts';
 import type { EngineAdapter } from './adapter.ts';
 import { sglang } from './sglang.ts';
@@ -46,6 +47,26 @@ describe('vllm adapter', () => {
     });
   });
 
+  it('reads the routed experts of a whole reply, as far as they are numbers, and takes them out', () => {
+    const readOf = (told: string, expertsFrom: number | undefined = 0): unknown => {
+      const tokens = { ...noTokens(), expertsFrom };
+      const reply = { choices: [{ index: 0, token_ids: [1069, 654], routed_experts: told }] };
+      vllm.readReply(reply, tokens);
+      expect(reply.choices[0]).to.not.have.property('routed_experts');
+      return sampledOf(tokens, 0).experts;
+    };
+    // As vLLM 0.32.0's numpy2base64 writes uint8 [[[0, 7]]], but for the blanks behind the head.
+    const head = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 2), }\n";
+    const file = Buffer.from(`\x93NUMPY\x01\0${String.fromCharCode(head.length)}\0${head}\0\x07`, 'latin1');
+    const told = file.toString('base64');
+    expect(readOf(told)).to.deep.equal({ shape: [1, 1, 2], values: Uint8Array.of(0, 7) });
+    expect(readOf('bm8=')).to.deep.equal({ shape: [], values: new Uint8Array() });
+    // Nobody asked.
+    const silent = { ...noTokens() };
+    vllm.readReply({ choices: [{ index: 0, routed_experts: told }] }, silent);
+    expect(sampledOf(silent, 0)).to.not.have.property('experts');
+  });
+
   it('reads a stream, whose finish chunk has ids beside an empty delta', () => {
     const delta = (more: JsonObject): JsonObject => ({
       choices: [{ index: 0, finish_reason: null, ...more }],
@@ -76,6 +97,18 @@ describe('vllm adapter', () => {
 });
 
 describe('sglang adapter', () => {
+  it('takes routed experts that are no whole numbers for no rows that fit', () => {
+    const readOf = (bytes: number): unknown => {
+      const tokens = noTokens();
+      const told = Buffer.alloc(bytes).toString('base64');
+      sglang.readReply({ choices: [{ index: 0, meta_info: { routed_experts: told } }] }, tokens);
+      const shape = { layers: 1, topK: 2, experts: 8 };
+      return expertFields({ shape, from: 0, rows: sampledOf(tokens, 0).experts }, 0, 2).routedExpertsFault;
+    };
+    expect(readOf(8)).to.equal('');
+    for (const bytes of [7, 9, 10, 11, 12]) expect(readOf(bytes)).to.equal('wrong_length');
+  });
+
   const choice = {
     index: 0,
     logprobs: content(-7.761),

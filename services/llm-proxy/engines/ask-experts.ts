@@ -19,15 +19,18 @@ interface Given {
   readonly expertRows: number;
 }
 
-/** The request, which asks for the rows that are not known yet where there may be so many; `tokens` says from which on. */
+/**
+ * What a request says that asks for the rows which are not known yet, where there may be so many; `tokens` says from which
+ * on. `sent` is the request of text mode: its limit is the caller's own, not what an engine makes of none.
+ */
 export function askExperts(engine: Engine, sent: JsonObject, tokens: Tokens, given?: Given): JsonObject {
   const { experts: shape, adapter } = engine;
-  if (shape === undefined || adapter.expertFields === undefined) return sent;
+  if (shape === undefined || adapter.expertFields === undefined) return {};
   const from = given?.expertRows ?? 0;
   const ids = (given?.length ?? idsIn(sent)) - from + sampledAtMost(sent);
-  if (toldBytes(shape, ids) * Math.max(1, countOf(sent['n'])) > EXPERTS_ASKED_BYTES_MAX) return sent;
+  if (toldBytes(shape, ids) * Math.max(1, countOf(sent['n'])) > EXPERTS_ASKED_BYTES_MAX) return {};
   tokens.expertsFrom = from;
-  return { ...sent, ...adapter.expertFields(from) };
+  return adapter.expertFields(from);
 }
 
 /** About. Images are other ids than their text. */

@@ -171,7 +171,7 @@ describe('contract breaches of engines', () => {
         callsMax: 1,
       });
       opened.push(engine);
-      const error = await engine.whole({}, never).catch((caught) => caught);
+      const error = await engine.whole({}, never, false).catch((caught) => caught);
       expect(error).to.include({ reason });
       expect(error.message).to.not.match(/sk-0/);
       expect(server.requests.at(-1)?.headers.authorization).to.equal(`Bearer ${key}`);

@@ -52,18 +52,21 @@ export class TextCall implements EngineCall {
   readonly tokens = noTokens();
   readonly mode = 'text';
   readonly drift = '';
+  /** The harness is shown the logprobs. */
+  readonly showsLogprobs: boolean;
   readonly #source: BodySource | undefined;
 
   constructor(engine: Engine, model: string, { chat, sampling, source }: CallOrder) {
     this.engine = engine;
     this.model = model;
+    this.showsLogprobs = chat.showsLogprobs === true;
     this.#source = source;
     this.sent = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
   }
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
     const { engine, tokens } = this;
-    const reply = await engine.whole(this.#body(), signal);
+    const reply = await engine.whole(this.#body(), signal, this.showsLogprobs);
     engine.adapter.readReply(reply, tokens);
     const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
     await engine.adapter.completeReply?.(reply, tokens, ask);
@@ -76,7 +79,8 @@ export class TextCall implements EngineCall {
   }
 
   #body(): Buffer[] {
-    return engineText(askExperts(this.engine, this.sent, this.tokens), this.#source);
+    const asked = askExperts(this.engine, this.sent, this.tokens);
+    return engineText({ ...this.sent, ...asked }, this.#source);
   }
 }
 

@@ -77,11 +77,14 @@ export class Engine implements Disposable {
     return this.#modelFound;
   }
 
-  /** One try of a chat call, answered whole. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason. */
-  async whole(body: RequestBody, signal: AbortSignal): Promise<JsonObject> {
-    return await this.#request('POST', CHAT, body, signal, (answer) =>
-      this.#json(answer, signal, parseReply),
-    );
+  /**
+   * One try of a chat call, answered whole. The entries of its logprobs are there only where they are to be shown. Throws
+   * ENGINE_UNAVAILABLE, ENGINE_ERROR, ENGINE_REFUSED, the signal's reason.
+   */
+  async whole(body: RequestBody, signal: AbortSignal, showsLogprobs: boolean): Promise<JsonObject> {
+    const keep = showsLogprobs || this.adapter.readsEntries === true;
+    const parse = (bytes: Buffer): JsonValue | undefined => parseReply(bytes, keep);
+    return await this.#request('POST', CHAT, body, signal, (answer) => this.#json(answer, signal, parse));
   }
 
   /** POST to another path than that of chats; bytes go out as they are. Throws as `whole`. */

@@ -14,6 +14,7 @@ export const llamacpp: EngineAdapter = {
   features: ENGINE_FEATURES.llamacpp,
   // With top_logprobs 0 it tells no logprobs at all, without it twenty.
   fields: () => ({ logprobs: true, top_logprobs: 1, verbose: true, return_tokens: true }),
+  readsEntries: true,
   readReply,
   readChunk: () => {},
   completeReply,

@@ -121,9 +121,11 @@ export class Pool implements Disposable {
   }
 
   #placeAt(member: Member, order: CallOrder): Place {
-    const { wholeIds, streamedIds } = member.engine.adapter.features;
+    const { wholeIds, streamedIds, routedExperts } = member.engine.adapter.features;
+    const { madeStreams, experts } = this.spec;
+    const isInWhole = (wholeIds && streamedIds === 'never') || (experts && routedExperts === 'whole');
     return {
-      madeStream: this.spec.madeStreams || (wholeIds && streamedIds === 'never'),
+      madeStream: madeStreams || isInWhole === true,
       trainable: this.spec.alias === '',
       leave: () => this.#leave(member),
       failed: () => this.#haveFailed(order, member),

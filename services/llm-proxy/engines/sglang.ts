@@ -1,4 +1,5 @@
 // SGLang: ids in the choice of a whole reply, in `sglext` of the last chunk of a stream.
+import { unpackIds } from '../../common/columns.ts';
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import {
   arrayOf,
@@ -10,6 +11,7 @@ import {
   textOf,
 } from '../domain/json.ts';
 import { logprobOf } from '../domain/logprob.ts';
+import { UNREADABLE } from '../domain/routed-experts.ts';
 import {
   addLogprobs,
   addSampled,
@@ -89,7 +91,9 @@ function readChunk(chunk: JsonObject, into: Tokens): void {
 function tellExperts(sampled: Sampled, told: JsonObject): void {
   const experts = textOf(told['routed_experts']);
   if (experts === undefined) return;
-  sampled.experts = Buffer.from(experts, 'base64');
+  const bytes = Buffer.from(experts, 'base64');
+  const isWholeNumbers = bytes.length % Int32Array.BYTES_PER_ELEMENT === 0;
+  sampled.experts = isWholeNumbers ? { values: unpackIds(bytes) } : UNREADABLE;
   delete told['routed_experts'];
 }
 

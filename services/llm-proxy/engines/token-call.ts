@@ -20,6 +20,7 @@ export interface TokenRequest {
   readonly model: string;
   /** The request in text mode. */
   readonly sent: JsonObject;
+  readonly showsLogprobs: boolean;
   readonly tokens: Tokens;
   readonly prompt: TokenPrompt;
 }
@@ -90,8 +91,8 @@ export class TokenCall implements EngineCall {
       return undefined;
     }
     this.#prompt = found;
-    const { engine, model, sent, tokens } = this.#text;
+    const { engine, model, sent, showsLogprobs, tokens } = this.#text;
     tokens.given = found;
-    return { engine, model, sent, tokens, prompt: found };
+    return { engine, model, sent, showsLogprobs, tokens, prompt: found };
   }
 }

@@ -7,8 +7,8 @@ import { withIds } from './body.ts';
 
 export const sglang: TokenWay = {
   async whole(request, signal) {
-    const { engine, tokens } = request;
-    const reply = await engine.whole(bodyOf(request), signal);
+    const { engine, tokens, showsLogprobs } = request;
+    const reply = await engine.whole(bodyOf(request), signal, showsLogprobs);
     engine.adapter.readReply(reply, tokens);
     return reply;
   },
@@ -22,7 +22,7 @@ export const sglang: TokenWay = {
 function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer[] {
   // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
   const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
-  const asked = askExperts(engine, rest, tokens, prompt);
-  const body: JsonObject = { ...asked, messages: [{ role: 'user', content: '' }] };
+  const asked = askExperts(engine, sent, tokens, prompt);
+  const body: JsonObject = { ...rest, ...asked, messages: [{ role: 'user', content: '' }] };
   return withIds('input_ids', prompt, body);
 }

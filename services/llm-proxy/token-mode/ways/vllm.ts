@@ -13,7 +13,9 @@ import {
   weightSpansOf,
   weightVersionOf,
 } from '../../domain/tokens.ts';
+import { askExperts } from '../../engines/ask-experts.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
+import { tellExperts } from '../../engines/vllm.ts';
 import { withIds } from './body.ts';
 
 /** What a request's fields come to. */
@@ -31,11 +33,12 @@ export class VllmWay implements TokenWay {
   readonly #params = new Kept<Promise<Params>>(RENDERINGS_KEPT_MAX);
 
   async whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
-    const { engine, model, tokens, prompt } = request;
+    const { engine, model, sent, tokens, prompt } = request;
     const sampling = await this.#samplingOf(request, signal);
+    const asked = askExperts(engine, sent, tokens, prompt);
     const generated = await engine.ask(
       GENERATE,
-      withIds('token_ids', prompt, { model, sampling_params: sampling }),
+      withIds('token_ids', prompt, { model, sampling_params: { ...sampling, ...asked } }),
       signal,
     );
     readGenerated(generated, tokens);
@@ -86,6 +89,7 @@ function readGenerated(generated: JsonObject, into: Tokens): void {
     const ids = idsOf(choice['token_ids']);
     if (ids !== undefined) addSampled(sampled, ids);
     addLogprobs(sampled, choice);
+    tellExperts(into, sampled, choice);
   }
   into.weightVersion = weightVersionOf(choices[0]) ?? '';
   into.spans = weightSpansOf(choices[0]);
