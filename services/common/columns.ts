@@ -16,6 +16,39 @@ export function unpackIds(bytes: Uint8Array): Int32Array {
   return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
 }
 
+/**
+ * Room for columns of so many bytes together, in one piece of memory: a piece for each of many small columns would cost
+ * more to collect than to fill.
+ */
+export class ColumnRoom {
+  readonly #room: ArrayBuffer;
+  #at = 0;
+
+  constructor(sizeBytes: number) {
+    this.#room = new ArrayBuffer(sizeBytes);
+  }
+
+  /** Bytes as int32[]: a view of them where they are aligned, else a copy. */
+  ids(bytes: Uint8Array): Int32Array {
+    const { buffer, byteOffset } = this.#aligned(bytes);
+    return new Int32Array(buffer, byteOffset, bytes.byteLength / 4);
+  }
+
+  /** Bytes as float32[], in the same way. */
+  floats(bytes: Uint8Array): Float32Array {
+    const { buffer, byteOffset } = this.#aligned(bytes);
+    return new Float32Array(buffer, byteOffset, bytes.byteLength / 4);
+  }
+
+  #aligned(bytes: Uint8Array): Uint8Array {
+    if (bytes.byteOffset % 4 === 0) return bytes;
+    const copy = new Uint8Array(this.#room, this.#at, bytes.byteLength);
+    copy.set(bytes);
+    this.#at += bytes.byteLength;
+    return copy;
+  }
+}
+
 /** float32[] as bytes; a hole (null or not finite) becomes NaN. */
 export function packFloats(values: readonly (number | null)[] | Float32Array): Uint8Array {
   if (values instanceof Float32Array) return bytesOf(values);

@@ -29,10 +29,16 @@ export interface Held {
 
 /** Whether a batch may be fetched beside those before it: in their order, and the first one always. */
 export function hasRoom(before: readonly Held[], sizeBytes: number): boolean {
-  if (!before.every((one) => one.sizeBytes > 0 || one.isDone)) return false;
-  const held = before.reduce((sum, one) => sum + one.sizeBytes, 0);
-  return held === 0 || held + sizeBytes <= AHEAD_BYTES_MAX;
+  if (!before.every(isPlaced)) return false;
+  return fits(
+    before.reduce((sum, one) => sum + one.sizeBytes, 0),
+    sizeBytes,
+  );
 }
+
+const isPlaced = ({ sizeBytes, isDone }: Held): boolean => sizeBytes > 0 || isDone;
+const fits = (heldBytes: number, sizeBytes: number): boolean =>
+  heldBytes === 0 || heldBytes + sizeBytes <= AHEAD_BYTES_MAX;
 
 /** `persist` repeats what fails because NATS is away; `wake` is called when a batch is ready. Empty task: all. */
 export function openAhead(
@@ -46,8 +52,8 @@ export function openAhead(
     next: async (after, ended) => {
       for (;;) {
         const { count } = trajectories.published;
-        const stored = await persist(() => trajectories.after(after, taskId, ended));
-        if (stored !== undefined) return stored;
+        const stored = await persist(() => trajectories.several(after, taskId, ended));
+        if (stored.length > 0) return stored;
         await trajectories.published.wait(count, STREAM_POLL_MS, ended);
         ended.throwIfAborted();
       }
@@ -73,7 +79,8 @@ export function openAhead(
 }
 
 interface Source {
-  readonly next: (after: number, signal: AbortSignal) => Promise<StoredGroup>;
+  /** The next ones, at least one. */
+  readonly next: (after: number, signal: AbortSignal) => Promise<readonly StoredGroup[]>;
   readonly resolve: (
     stored: StoredGroup,
     room: (sizeBytes: number) => Promise<void>,
@@ -86,6 +93,8 @@ interface Entry extends Held {
   readonly batchId: number;
   found?: Resolved;
   error?: unknown;
+  /** It waits for room. */
+  asks?: { readonly sizeBytes: number; readonly granted: () => void; readonly refused: (why: Error) => void };
 }
 
 /** Consecutive batches of the log, in order. */
@@ -93,7 +102,8 @@ class Window {
   readonly #source: Source;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
-  readonly #changed = new Wakeup();
+  /** Wakes when entries have left. */
+  readonly #left = new Wakeup();
   #entries: Entry[] = [];
   /** All batches behind it and up to the last entry are entries. */
   #from: number;
@@ -103,6 +113,7 @@ class Window {
     this.#source = source;
     this.#from = after;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
+    this.#signal.addEventListener('abort', () => refuse(this.#entries), { once: true });
     this.#fill(after).catch((error: unknown) => {
       this.#error = error;
       source.wake();
@@ -115,10 +126,13 @@ class Window {
   }
 
   release(after: number): void {
-    const left = this.#entries.filter((entry) => entry.batchId > after);
-    if (left.length < this.#entries.length) this.#changed.wake();
-    this.#entries = left;
+    const gone = this.#entries.filter((entry) => entry.batchId <= after);
     this.#from = after;
+    if (gone.length === 0) return;
+    this.#entries = this.#entries.slice(gone.length);
+    refuse(gone);
+    this.#left.wake();
+    this.#grant();
   }
 
   ready(): Resolved[] {
@@ -138,12 +152,20 @@ class Window {
 
   async #fill(after: number): Promise<void> {
     for (let last = after; ; ) {
-      const stored = await this.#source.next(last, this.#signal);
-      last = stored.batchId;
-      const entry: Entry = { batchId: last, sizeBytes: 0, isDone: false };
-      this.#entries.push(entry);
-      void this.#resolve(entry, stored);
-      await this.#until(() => this.#entries.length < AHEAD_BATCHES_MAX);
+      for (const stored of await this.#source.next(last, this.#signal)) {
+        last = stored.batchId;
+        const entry: Entry = { batchId: last, sizeBytes: 0, isDone: false };
+        this.#entries.push(entry);
+        void this.#resolve(entry, stored);
+        await this.#notFull();
+      }
+    }
+  }
+
+  async #notFull(): Promise<void> {
+    while (this.#entries.length >= AHEAD_BATCHES_MAX) {
+      await this.#left.wait(this.#left.count, STREAM_POLL_MS, this.#signal);
+      this.#signal.throwIfAborted();
     }
   }
 
@@ -158,22 +180,38 @@ class Window {
       entry.error = error;
     }
     entry.isDone = true;
+    this.#grant();
     this.#source.wake();
   }
 
   async #room(entry: Entry, sizeBytes: number): Promise<void> {
     if (entry.sizeBytes > 0) return; // Tried again after NATS was away.
-    const before = (): Entry[] => this.#entries.slice(0, Math.max(0, this.#entries.indexOf(entry)));
-    await this.#until(() => hasRoom(before(), sizeBytes));
-    entry.sizeBytes = Math.max(1, sizeBytes);
-    this.#changed.wake();
+    this.#signal.throwIfAborted();
+    if (entry.batchId <= this.#from) throw letGo(entry);
+    await new Promise<void>((granted, refused) => {
+      entry.asks = { sizeBytes, granted, refused };
+      this.#grant();
+    });
   }
 
-  async #until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) {
-      const { count } = this.#changed;
-      await this.#changed.wait(count, STREAM_POLL_MS, this.#signal);
-      this.#signal.throwIfAborted();
+  /** Room for those that ask, in their order. */
+  #grant(): void {
+    let held = 0;
+    for (const entry of this.#entries) {
+      if (!isPlaced(entry)) {
+        const { asks } = entry;
+        if (asks === undefined || !fits(held, asks.sizeBytes)) return;
+        entry.sizeBytes = Math.max(1, asks.sizeBytes);
+        delete entry.asks;
+        asks.granted();
+      }
+      held += entry.sizeBytes;
     }
   }
 }
+
+function refuse(entries: readonly Entry[]): void {
+  for (const entry of entries) entry.asks?.refused(letGo(entry));
+}
+
+const letGo = ({ batchId }: Entry): Error => new Error(`batch ${batchId} was let go`);

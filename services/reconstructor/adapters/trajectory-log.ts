@@ -17,6 +17,8 @@ import { namesIn } from '../domain/batch.ts';
 import { Wakeup } from './wakeup.ts';
 
 const STREAM = STREAMS.trajectories.name;
+/** Asked for at once: an answer costs less than a question. */
+const GROUPS_AT_ONCE = 16;
 
 type Query = Parameters<Bus['direct']['getMessage']>[1];
 
@@ -36,6 +38,8 @@ export interface TrajectoryLog extends Disposable {
   readonly published: Wakeup;
   /** The first group behind `batchId`; all tasks where the task is empty. */
   after(batchId: number, taskId: string, signal: AbortSignal): Promise<StoredGroup | undefined>;
+  /** The first ones, none where there is none yet: for who goes on to read what is behind them. */
+  several(batchId: number, taskId: string, signal: AbortSignal): Promise<readonly StoredGroup[]>;
   /** Undefined when it was removed. */
   at(batchId: number, signal: AbortSignal): Promise<StoredGroup | undefined>;
   ofGroup(taskId: string, groupId: string, signal: AbortSignal): Promise<StoredGroup | undefined>;
@@ -55,12 +59,11 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
   const hints = bus.nc.subscribe(subjects.trajectoriesOf(''), { callback: () => published.wake() });
   const get = (query: Query, signal: AbortSignal): Promise<StoredGroup | undefined> =>
     withRetry('read trajectories', signal, async () => {
-      const read = bus.reads.usable
-        ? bus.reads.find(STREAM, query)
-        : bus.direct.getMessage(STREAM, query).catch(orNone);
-      const message = await abortable(read, AbortSignal.timeout(STREAM_READ_MS));
+      const message = bus.reads.usable ? await bus.reads.find(STREAM, query) : await slowly(query);
       return message && stored(blobs, message);
     });
+  const slowly = (query: Query): Promise<StoredMessage | undefined> =>
+    abortable(bus.direct.getMessage(STREAM, query).catch(orNone), AbortSignal.timeout(STREAM_READ_MS));
   const range = async (signal: AbortSignal): Promise<{ first: number; last: number }> => {
     const { state } = await withRetry('read trajectories', signal, () => bus.jsm.streams.info(STREAM));
     return { first: state.messages === 0 ? state.last_seq + 1 : state.first_seq, last: state.last_seq };
@@ -70,6 +73,14 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
     published,
     after: (batchId, taskId, signal) =>
       get({ seq: batchId + 1, next_by_subj: subjects.trajectoriesOf(taskId) }, signal),
+    several: (batchId, taskId, signal) =>
+      withRetry('read trajectories', signal, async () => {
+        const query = { seq: batchId + 1, next_by_subj: subjects.trajectoriesOf(taskId) };
+        const found = bus.reads.usable
+          ? await bus.reads.list(STREAM, query, GROUPS_AT_ONCE)
+          : [await slowly(query)];
+        return found.filter((one) => one !== undefined).map((one) => stored(blobs, one));
+      }),
     // From the stream's leader: a replica that is behind must not make it look removed.
     at: (batchId, signal) =>
       withRetry('read trajectories', signal, async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { build } from './build.ts';
 import { CallLog } from './call-log.ts';
 
 const call = {
@@ -20,6 +21,8 @@ const call = {
   messages: ['a', 'b'],
   reply: 'c',
   invalid_tool_call: true,
+  routed_experts: { first: 1, layers: 1, top_k: 2, item_bytes: 1, rows: 'AAECAw==' },
+  routed_experts_fault: '',
 };
 
 describe('a log of calls', () => {
@@ -42,6 +45,8 @@ describe('a log of calls', () => {
       messages: ['a'],
       reply: null,
       invalid_tool_call: false,
+      routed_experts: { first: 1, layers: 1, top_k: 2, item_bytes: 1, rows: 'AAECBA==' },
+      routed_experts_fault: 'absent',
     };
     expect(Object.keys(others), 'every key').to.have.members(
       Object.keys(call).filter((key) => key !== 'call_id'),
@@ -55,5 +60,36 @@ describe('a log of calls', () => {
     ];
     expect(log.add({ ...call, policy_runs: runs })?.kind).to.equal('duplicate');
     expect(log.calls).to.have.length(1);
+  });
+
+  it('keeps a call whose routed experts do not fit its ids, without them', () => {
+    const told = call.routed_experts;
+    for (const [changes, fault] of [
+      [{ ...told }, ''],
+      [{ ...told, first: 0 }, 'wrong_length'],
+      [{ ...told, rows: 'AAEC' }, 'wrong_length'],
+      [{ ...told, first: 4, rows: '' }, 'wrong_length'],
+      [{ ...told, item_bytes: 2, layers: 1, top_k: 1 }, ''],
+    ] as const) {
+      const log = new CallLog();
+      expect(log.add({ ...call, routed_experts: changes })).to.equal(undefined);
+      expect(log.calls[0]).to.include({ expertsFault: fault });
+      expect(log.calls[0]?.experts === undefined).to.equal(fault !== '');
+    }
+    for (const changes of [null, 7, { ...told, first: -1 }, { ...told, item_bytes: 4 }, { behind: 'c0' }]) {
+      expect(new CallLog().add({ ...call, routed_experts: changes })?.kind).to.equal('invalid');
+    }
+  });
+
+  it('knows no rows of calls that are not there, and does not go round where calls name each other', () => {
+    const log = new CallLog();
+    const behind = (name: string): object => ({ behind: name, shared: 9 });
+    const names = { c1: 'c2', c2: 'c3', c3: 'c1', c4: 'nobody', c5: 'c5' };
+    for (const [call_id, name] of Object.entries(names)) {
+      expect(log.add({ ...call, call_id, routed_experts: behind(name) })).to.equal(undefined);
+    }
+    const { traces } = build('per_request', log.calls);
+    expect(traces).to.have.length(5);
+    for (const { routedExperts } of traces) expect(routedExperts).to.equal(undefined);
   });
 });

@@ -2,9 +2,10 @@
 import { create } from '@bufbuild/protobuf';
 import { type TraceReward, TraceRewardSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { Call, PolicyRun } from './call.ts';
+import { isCallExperts, isSameExperts, linkExperts, readExperts } from './exported-experts.ts';
 import { Images } from './images.ts';
 import { MessageNode } from './message-tree.ts';
-import { TokenTree } from './token-tree.ts';
+import { type TokenNode, TokenTree } from './token-tree.ts';
 
 /** Why a call was not taken. */
 export interface CallFault {
@@ -30,6 +31,7 @@ export class CallLog {
   readonly #rewards: TraceReward[] = [];
 
   get calls(): Call[] {
+    linkExperts(this.#calls);
     return [...this.#calls.values()];
   }
 
@@ -58,7 +60,7 @@ export class CallLog {
 
   /** Numbers between the first start and the last end that no call has: calls that are missing, where each has its own. */
   get gaps(): number {
-    const seqs = this.calls.flatMap(({ startSeq, endSeq }) => [startSeq, endSeq]);
+    const seqs = [...this.#calls.values()].flatMap(({ startSeq, endSeq }) => [startSeq, endSeq]);
     const distinct = new Set(seqs);
     if (distinct.size < seqs.length || seqs.length === 0) return 0;
     const [first, last] = seqs.reduce(([a, b], seq) => [Math.min(a, seq), Math.max(b, seq)], [Infinity, 0]);
@@ -68,6 +70,7 @@ export class CallLog {
   #callOf(fields: Fields): Call {
     const sampledIds = Int32Array.from(fields['sampled_ids'] as number[]);
     const prompt = this.#tree.extend(this.#tree.root, Int32Array.from(fields['prompt_ids'] as number[]));
+    const end = this.#tree.extend(prompt, sampledIds);
     return {
       sampledIds,
       logprobs: logprobsOf(fields['logprobs']),
@@ -79,12 +82,11 @@ export class CallLog {
       startSeq: fields['start_seq'] as number,
       endSeq: fields['end_seq'] as number,
       prompt,
-      end: this.#tree.extend(prompt, sampledIds),
+      end,
       model: (fields['model'] as string | undefined) ?? '',
       policyVersion: BigInt((fields['policy_version'] as number | undefined) ?? 0),
       policyRuns: runsOf(fields['policy_runs']),
-      experts: undefined,
-      expertsFault: '',
+      ...expertsOf(fields, end),
       noTokenIds: false,
       images: NO_IMAGES,
       messages: this.#messages.extend((fields['messages'] as string[] | undefined) ?? []),
@@ -92,6 +94,14 @@ export class CallLog {
       usageCompletionTokens: undefined,
     };
   }
+}
+
+/** Rows that do not fit the ids are left out and counted, as where an engine tells such. */
+function expertsOf(fields: Fields, end: TokenNode): Pick<Call, 'experts' | 'expertsFault'> {
+  const { routed_experts: told, routed_experts_fault: fault } = fields;
+  const experts = told === undefined ? undefined : readExperts(told, end);
+  if (told !== undefined && experts === undefined) return { experts, expertsFault: 'wrong_length' };
+  return { experts, expertsFault: (fault as string | undefined) ?? '' };
 }
 
 type Check = (value: unknown, fields: Fields) => boolean;
@@ -140,6 +150,8 @@ const CHECKS: readonly (readonly [key: string, check: Check, must: string])[] = 
   ['messages', optional(isTexts), 'a list of texts'],
   ['reply', optional((value) => value === null || typeof value === 'string'), 'a text or null'],
   ['reward', optional(Number.isFinite), 'a number'],
+  ['routed_experts', optional(isCallExperts), 'rows of experts'],
+  ['routed_experts_fault', optional(isText), 'a text'],
   ['policy_runs', optional(isRuns), 'runs that are together as long as sampled_ids'],
 ];
 
@@ -168,6 +180,8 @@ const isSame = (a: Call, b: Call): boolean =>
   a.model === b.model &&
   a.policyVersion === b.policyVersion &&
   isSameRuns(a.policyRuns, b.policyRuns) &&
+  a.expertsFault === b.expertsFault &&
+  isSameExperts(a.experts, b.experts) &&
   a.messages === b.messages &&
   a.reply === b.reply &&
   Buffer.compare(bytesOf(a.logprobs), bytesOf(b.logprobs)) === 0;

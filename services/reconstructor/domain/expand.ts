@@ -1,6 +1,6 @@
 // Completion records to calls: prompts are restored from what each record names as its base.
 import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
-import { unpackFloats, unpackIds } from '../../common/columns.ts';
+import { ColumnRoom } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import type { Call } from './call.ts';
 import { expertRowsOf } from './experts.ts';
@@ -33,6 +33,7 @@ export function expand(records: readonly Completion[]): Call[] {
   const conversation = new MessageNode();
   const replies = new Replies();
   const images = new Images();
+  const room = roomFor(records);
   const calls: Call[] = [];
   for (const record of records) {
     replies.add(record.messageBodies);
@@ -42,7 +43,7 @@ export function expand(records: readonly Completion[]): Call[] {
       messages: messagesOf(conversation, calls, record),
       invalidToolCall: replies.hasInvalidCall(record.replyDigest, record.finishReason),
     };
-    calls.push(expandOne(tree, calls, record, said));
+    calls.push(expandOne({ tree, room, earlier: calls }, record, said));
   }
   return calls;
 }
@@ -59,9 +60,22 @@ function messagesOf(root: MessageNode, earlier: readonly Call[], record: Complet
   return said.ancestor(count).extend(messageDigests);
 }
 
+/** Of the columns that have a right length; the others are refused. */
+const roomFor = (records: readonly Completion[]): ColumnRoom =>
+  new ColumnRoom(
+    records
+      .flatMap(({ promptSuffixIds, sampledIds, logprobs }) => [promptSuffixIds, sampledIds, logprobs])
+      .reduce((sum, column) => sum + (column?.byteLength ?? 0), 0),
+  );
+
+interface Session {
+  readonly tree: TokenTree;
+  readonly room: ColumnRoom;
+  readonly earlier: readonly Call[];
+}
+
 function expandOne(
-  tree: TokenTree,
-  earlier: readonly Call[],
+  { tree, room, earlier }: Session,
   record: Completion,
   said: Pick<Call, 'messages' | 'invalidToolCall' | 'images'>,
 ): Call {
@@ -70,8 +84,8 @@ function expandOne(
   if (base === undefined || baseLength > base.depth) {
     throw invalid(record, `takes ${baseLength} ids from record ${baseIndex}, which has not as many`);
   }
-  const suffix = idColumn(record, record.promptSuffixIds);
-  const sampledIds = idColumn(record, record.sampledIds);
+  const suffix = idColumn(room, record, record.promptSuffixIds);
+  const sampledIds = idColumn(room, record, record.sampledIds);
   const prompt = tree.extend(tree.ancestor(base, baseLength), suffix);
   if (prompt.depth !== record.promptLength) {
     throw invalid(record, `has a prompt of ${prompt.depth} ids, not ${record.promptLength}`);
@@ -79,13 +93,12 @@ function expandOne(
   if ((record.logprobs?.byteLength ?? 0) % 4 !== 0)
     throw invalid(record, 'has a logprob column of odd length');
   const end = tree.extend(prompt, sampledIds);
-  const baseExperts = earlier[baseIndex]?.experts;
   return {
     ...said,
     sampledIds,
-    experts: expertRowsOf(record, baseExperts, end.depth, (what) => invalid(record, what)),
+    experts: expertRowsOf(record, earlier[baseIndex], end.depth, (what) => invalid(record, what)),
     expertsFault: record.routedExpertsFault,
-    logprobs: record.logprobs && unpackFloats(record.logprobs),
+    logprobs: record.logprobs && room.floats(record.logprobs),
     finishReason: record.finishReason,
     trainable: record.trainable,
     role: record.role === '' ? 'main' : record.role,
@@ -124,9 +137,9 @@ function versionsOf(record: Completion, sampled: number): Pick<Call, 'policyVers
   return { policyVersion: versions.reduce((a, b) => (a < b ? a : b)), policyRuns: [] };
 }
 
-function idColumn(record: Completion, bytes: Uint8Array): Int32Array {
+function idColumn(room: ColumnRoom, record: Completion, bytes: Uint8Array): Int32Array {
   if (bytes.byteLength % 4 !== 0) throw invalid(record, 'has an id column of odd length');
-  return unpackIds(bytes);
+  return room.ids(bytes);
 }
 
 const invalid = (record: Completion, what: string): PolarError =>

@@ -126,7 +126,7 @@ describe('routed experts of traces', () => {
     let chain: ExpertRows | undefined;
     const ids = Array.from({ length: 20_001 }, (_, i) => i % 100);
     for (let to = 1; to <= 20_000; to++) {
-      chain = { own: rowsOf(ids.slice(0, to + 1), to - 1), base: chain, baseLength: to };
+      chain = { own: rowsOf(ids.slice(0, to + 1), to - 1), base: chain, baseCallId: '', baseLength: to };
     }
     const column = traceExperts(chain, ids.length)!;
     expect(column.known.indexOf(0)).to.equal(20_000);

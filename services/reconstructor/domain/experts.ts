@@ -6,7 +6,7 @@ import {
   type TraceExperts,
   TraceExpertsSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import type { MaskedCall } from './call.ts';
+import type { Call, MaskedCall } from './call.ts';
 import type { Branch } from './forest.ts';
 
 /** Routed experts of a trajectory, a hundred times its ids and more; the traces that come when it is full have none. */
@@ -16,8 +16,10 @@ export const EXPERT_BYTES_MAX = 64 * 1024 * 1024;
 export interface ExpertRows {
   /** Its own rows; unset: none. */
   readonly own: RoutedExperts | undefined;
-  /** Of the call with which it shares its first `baseLength` ids. */
+  /** Of the call with which it shares its first `baseLength` ids: that has them, or knows who does. */
   readonly base: ExpertRows | undefined;
+  /** Id of that call; empty: there is none. */
+  readonly baseCallId: string;
   readonly baseLength: number;
 }
 
@@ -30,17 +32,21 @@ const rowBytes = ({
 /** Unset where nothing is known. Throws what `invalid` makes of a column that cannot be right. */
 export function expertRowsOf(
   record: Completion,
-  base: ExpertRows | undefined,
+  from: Pick<Call, 'callId' | 'experts'> | undefined,
   ids: number,
   invalid: (what: string) => Error,
 ): ExpertRows | undefined {
   const { routedExperts: own, baseLength } = record;
-  if (own === undefined) return base && { own, base, baseLength };
-  if (own.first >= ids || own.rows.byteLength !== (ids - 1 - own.first) * rowBytes(own)) {
-    throw invalid(`has ${own.rows.byteLength} bytes of routed experts for ${ids} ids`);
-  }
-  return { own, base, baseLength };
+  const base = from?.experts;
+  const behind = { base, baseCallId: base === undefined ? '' : (from?.callId ?? ''), baseLength };
+  if (own === undefined) return base && { own, ...behind };
+  if (!fitsIds(own, ids)) throw invalid(`has ${own.rows.byteLength} bytes of routed experts for ${ids} ids`);
+  return { own, ...behind };
 }
+
+/** Whether there is a row for each of so many ids from the first one on, but the last. */
+export const fitsIds = (own: RoutedExperts, ids: number): boolean =>
+  own.first < ids && own.rows.byteLength === (ids - 1 - own.first) * rowBytes(own);
 
 /** The column of a trace of so many ids; undefined where no row of it is known. */
 export function traceExperts(from: ExpertRows | undefined, ids: number): TraceExperts | undefined {

@@ -2,6 +2,7 @@
 import type { Trace, TraceImage } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { unpackFloats, unpackIds } from '../../common/columns.ts';
 import type { Call, PolicyRun } from './call.ts';
+import { callExperts, traceExpertsFields } from './exported-experts.ts';
 import { idsOf } from './token-tree.ts';
 
 /** One recorded model call, with the reward that the evaluator gave it. */
@@ -23,6 +24,8 @@ export function callLine(call: Call, reward?: number): string {
     reply: call.reply,
     ...(call.policyRuns.length > 0 && { policy_runs: call.policyRuns.map(runOf) }),
     ...(call.invalidToolCall && { invalid_tool_call: true }),
+    ...(call.experts && { routed_experts: callExperts(call.experts) }),
+    ...(call.expertsFault !== '' && { routed_experts_fault: call.expertsFault }),
     ...(reward !== undefined && { reward }),
   });
 }
@@ -51,6 +54,7 @@ export const traceFields = (trace: Trace): object => ({
   loss_mask: [...trace.lossMask],
   logprobs: [...unpackFloats(trace.logprobs)],
   calls: trace.spans.map((span) => span.callId),
+  ...(trace.routedExperts && { routed_experts: traceExpertsFields(trace.routedExperts) }),
   ...(trace.images.length > 0 && { images: trace.images.map(imageFields) }),
   ...(trace.reward !== undefined && { reward: trace.reward }),
 });

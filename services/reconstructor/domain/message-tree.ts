@@ -8,7 +8,8 @@ export class MessageNode {
   readonly digest: string;
   /** Messages from the root to here. */
   readonly depth: number;
-  readonly #children = new Map<string, MessageNode>();
+  /** Most places have one child or none, and need no map. */
+  #children: MessageNode | Map<string, MessageNode> | undefined;
 
   constructor(parent?: MessageNode, digest = '') {
     this.parent = parent;
@@ -18,11 +19,13 @@ export class MessageNode {
 
   /** The place after one more message. */
   next(digest: string): MessageNode {
-    let child = this.#children.get(digest);
-    if (child === undefined) {
-      child = new MessageNode(this, digest);
-      this.#children.set(digest, child);
-    }
+    const known = this.#children;
+    const found = known instanceof Map ? known.get(digest) : known;
+    if (found?.digest === digest) return found;
+    const child = new MessageNode(this, digest);
+    if (known instanceof Map) known.set(digest, child);
+    else if (known === undefined) this.#children = child;
+    else this.#children = new Map([known, child].map((one) => [one.digest, one]));
     return child;
   }
 

@@ -10,13 +10,30 @@ export class TokenNode {
   parent: TokenNode | undefined;
   /** Ids from the parent to here. */
   label: Int32Array;
-  readonly children = new Map<number, TokenNode>();
+  /** By their first id; most places have one child or none, and need no map. */
+  #children: TokenNode | Map<number, TokenNode> | undefined;
 
   constructor(parent: TokenNode | undefined, label: Int32Array) {
     this.parent = parent;
     this.label = label;
     this.depth = (parent?.depth ?? 0) + label.length;
-    parent?.children.set(label[0] as number, this);
+    parent?.put(this);
+  }
+
+  /** That which goes on with this id. */
+  child(id: number): TokenNode | undefined {
+    const children = this.#children;
+    if (children instanceof Map) return children.get(id);
+    return children?.label[0] === id ? children : undefined;
+  }
+
+  /** A child, in the place of one that begins with the same id. */
+  put(child: TokenNode): void {
+    const known = this.#children;
+    const first = child.label[0] as number;
+    if (known instanceof Map) known.set(first, child);
+    else if (known === undefined || known.label[0] === first) this.#children = child;
+    else this.#children = new Map([known, child].map((one) => [one.label[0] as number, one]));
   }
 }
 
@@ -28,7 +45,7 @@ export class TokenTree {
     let node = from;
     let at = 0;
     while (at < ids.length) {
-      const child = node.children.get(ids[at] as number);
+      const child = node.child(ids[at] as number);
       if (child === undefined) return new TokenNode(node, at === 0 ? ids : ids.slice(at));
       const length = commonLength(child.label, ids, at);
       node = length < child.label.length ? split(child, length) : child;
@@ -81,6 +98,6 @@ function split(node: TokenNode, length: number): TokenNode {
   const upper = new TokenNode(node.parent, node.label.subarray(0, length));
   node.label = node.label.subarray(length);
   node.parent = upper;
-  upper.children.set(node.label[0] as number, node);
+  upper.put(node);
   return upper;
 }

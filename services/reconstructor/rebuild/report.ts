@@ -18,6 +18,7 @@ export class Report {
   readonly #lines: readonly LineFault[];
   readonly #failed: SessionFault[] = [];
   readonly #masked = new Map<string, number>();
+  readonly #expertsDropped = new Map<string, number>();
   readonly #counts = {
     sessions: 0,
     calls: 0,
@@ -47,9 +48,8 @@ export class Report {
     for (const { promptIds, responseIds } of traces) {
       counts.trace_tokens += (promptIds.length + responseIds.length) / 4;
     }
-    for (const [reason, count] of Object.entries(stats.maskedTokens)) {
-      this.#masked.set(reason, (this.#masked.get(reason) ?? 0) + Number(count));
-    }
+    addCounts(this.#masked, stats.maskedTokens);
+    addCounts(this.#expertsDropped, stats.expertsDropped);
     this.#buildMs += durationMs;
   }
 
@@ -72,6 +72,7 @@ export class Report {
       builder: this.#builder,
       ...this.#counts,
       masked_tokens: Object.fromEntries([...this.#masked].sort()),
+      experts_dropped: Object.fromEntries([...this.#expertsDropped].sort()),
       build_ms: Math.round(this.#buildMs),
       sessions_failed: this.#failed.length,
       lines_left_out: this.#kinds(),
@@ -85,11 +86,13 @@ export class Report {
   /** For people. */
   toText(): string {
     const { sessions, calls, traces, sampled_tokens, trained_tokens, order_gaps } = this.#counts;
-    const masked = [...this.#masked].sort().map(([reason, count]) => `${count} ${reason}`);
+    const masked = told(this.#masked);
+    const experts = told(this.#expertsDropped);
     const kinds = Object.entries(this.#kinds()).map(([kind, count]) => `${count} ${kind}`);
     return [
       `${this.#builder}: ${sessions} sessions, ${calls} calls, ${traces} traces, built in ${(this.#buildMs / 1000).toFixed(2)} s`,
-      `${sampled_tokens} ids sampled: ${trained_tokens} trained, masked ${masked.join(', ') || 'none'}`,
+      `${sampled_tokens} ids sampled: ${trained_tokens} trained, masked ${masked || 'none'}`,
+      ...(experts === '' ? [] : [`calls without routed experts: ${experts}`]),
       ...(order_gaps > 0 ? [`${order_gaps} numbers in the order of the calls are missing`] : []),
       ...(kinds.length > 0 ? [`lines left out: ${kinds.join(', ')}`] : []),
       ...this.#lines
@@ -108,3 +111,15 @@ export class Report {
     return kinds;
   }
 }
+
+function addCounts(into: Map<string, number>, counts: Readonly<Record<string, number | bigint>>): void {
+  for (const [reason, count] of Object.entries(counts)) {
+    into.set(reason, (into.get(reason) ?? 0) + Number(count));
+  }
+}
+
+const told = (counts: ReadonlyMap<string, number>): string =>
+  [...counts]
+    .sort()
+    .map(([reason, count]) => `${count} ${reason}`)
+    .join(', ');

@@ -20,7 +20,7 @@ import { batchParts, decodedBatch } from '../domain/stored.ts';
 type Response = MessageInitShape<typeof StreamTrajectoriesResponseSchema>;
 const { batch: BATCH, more: MORE } = StreamTrajectoriesResponseSchema.field;
 
-/** For callers of every kind. */
+/** For callers of every other kind. */
 export const streamTrajectories = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'streamTrajectories'> => ({
@@ -32,7 +32,7 @@ export const streamTrajectories = (
   },
 });
 
-/** The same for callers by gRPC: the traces go out as they are stored. */
+/** The same for callers by gRPC, or by Connect in binary form: the traces go out as they are stored. */
 export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
   async *open(bytes, signal) {
