@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect } from 'chai';
-import { Deadline, sleep } from './clock.ts';
+import { Deadline, settledWithin, sleep } from './clock.ts';
 
 const FAR_MS = 60_000;
 
@@ -35,5 +35,20 @@ describe('a deadline', () => {
     }
     expect(getEventListeners(given.signal, 'abort')).to.have.length(0);
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')).to.eql([]);
+  });
+});
+
+describe('waiting for a promise to settle', () => {
+  it('ends when the time is over', async () => {
+    await settledWithin(new Promise(() => {}), 5);
+  });
+
+  it('ends with it, however it settles, and leaves no timer behind', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    // The test's own is set by now.
+    await sleep(1);
+    const before = timers();
+    await settledWithin(Promise.reject(new Error('refused')), FAR_MS);
+    expect(timers()).to.be.at.most(before);
   });
 });

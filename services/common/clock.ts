@@ -52,9 +52,10 @@ export class Deadline implements Disposable {
 
 /** Waits for a promise to settle, but no longer than `ms`; leaves no timer behind and never rejects. */
 export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([promise.catch(() => {}), sleep(ms, done.signal)]);
-  done.abort();
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise.catch(() => {}), over]);
+  clearTimeout(timer);
 }
 
 /** Rejects with the signal's reason when it aborts before the promise settles. */

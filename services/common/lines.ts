@@ -6,7 +6,7 @@ import { LOG_END_MS, LOG_WAITING_CHARS_MAX } from './limits.ts';
 
 /** Lines wait for each other so long, or until they are so many. */
 const WAIT_MS = 100;
-const WAIT_CHARS = 4_096;
+const WAIT_CHARS = 32_768;
 /** Until a full pipe is tried again. */
 const AGAIN_MS = 10;
 

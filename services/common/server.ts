@@ -18,7 +18,7 @@ export interface ServerOptions {
   readonly routes: (router: ConnectRouter) => void;
   /** Who may call; undefined: everybody. */
   readonly access?: AccessControl | undefined;
-  /** Methods of these services whose messages gRPC callers get as they lie in memory. */
+  /** Methods of these services whose messages go out as they lie in memory, by gRPC and by Connect in binary form. */
   readonly byteStreams?: readonly ByteStream[];
   /** Plain HTTP requests that are neither RPCs nor health; true when it took the request. */
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;

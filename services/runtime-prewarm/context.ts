@@ -8,6 +8,7 @@ import { type Bus, openBus } from '../common/nats/bus.ts';
 import { shortSocketPath } from '../common/proxy-socket.ts';
 import { type Backends, openBackends } from './backends/backends.ts';
 import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
+import { type FenceState, UNSEEN } from './domain/fence.ts';
 import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
 import { type Host, openHost } from './host/host.ts';
@@ -30,6 +31,8 @@ export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly ahead: Ahead;
   /** New at each start and after a fence: what was here before counts as lost. */
   bootId: string;
+  /** What a scheduler knows of this boot. */
+  fence: FenceState;
 }
 
 export async function createContext(
@@ -72,6 +75,7 @@ export async function createContext(
     runtimes,
     ahead,
     bootId: newId('boot'),
+    fence: UNSEEN,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

@@ -27,8 +27,7 @@ export function backendProbed(log: Logger, state: BackendState): void {
 }
 
 export function runtimePrepared(log: Logger, runtime: Runtime): void {
-  if (runtime.isolated) log.info(bindings(runtime), 'runtime prepared');
-  else log.warn(bindings(runtime), 'runtime prepared, and nothing isolates it from the host');
+  log.info({ ...bindings(runtime), isolated: runtime.isolated }, 'runtime prepared');
 }
 
 export function runtimeRemoved(log: Logger, runtime: Runtime, cause: RemovalCause): void {

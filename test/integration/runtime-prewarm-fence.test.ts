@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { connect, type NatsConnection } from 'nats';
+import { connect, type NatsConnection, type Subscription } from 'nats';
 import {
   type Heartbeat,
   HeartbeatReplySchema,
   HeartbeatSchema,
+  WorkSchema,
 } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
@@ -24,28 +25,38 @@ describe('runtime-prewarm: a node that comes back late', () => {
   let nats: TestNats;
   let node: TestNode;
   let nc: NatsConnection;
+  let scheduler: Subscription;
   let manager: ChildProcess;
+  let answering = true;
   const heard: Heartbeat[] = [];
   before(async () => {
     nats = await startNats();
     node = await startNode({ natsUrl: nats.url, start: false });
     nc = await connect({ port: nats.port });
-    nc.subscribe(subjects.anyHeartbeat, {
-      callback: (_, message) => {
-        heard.push(fromBinary(HeartbeatSchema, message.data));
-        message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema)));
-      },
-    });
+    scheduler = listen();
+  });
+  beforeEach(() => {
+    heard.length = 0;
     manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
   });
-  after(async () => {
+  afterEach(async () => {
     manager.kill('SIGCONT');
     manager.kill('SIGTERM');
     if (manager.exitCode === null) await once(manager, 'exit');
+  });
+  after(async () => {
     await nc.close();
     await node[Symbol.asyncDispose]();
     await nats[Symbol.asyncDispose]();
   });
+
+  const listen = (): Subscription =>
+    nc.subscribe(subjects.anyHeartbeat, {
+      callback: (_, message) => {
+        heard.push(fromBinary(HeartbeatSchema, message.data));
+        if (answering) message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema)));
+      },
+    });
 
   /** Resolves a moment behind the next heartbeat, while the node waits for the one behind it. */
   async function betweenHeartbeats(): Promise<void> {
@@ -54,20 +65,60 @@ describe('runtime-prewarm: a node that comes back late', () => {
     await sleep(100);
   }
 
+  /** Work of a scheduler that has heard of this boot. */
+  async function giveWork(sessionId: string): Promise<void> {
+    const { nodeId = '', bootId = '' } = heard.at(-1) ?? {};
+    const ref = { sessionId, attempt: 1, nodeId, bootId, taskId: 't' };
+    const value = { runtime: { backend: 'process' }, timeoutMs: 30_000n, leaseMs: 60_000n };
+    const work = create(WorkSchema, { ref, kind: { case: 'prepare', value } });
+    await nc.jetstream().publish(subjects.work('prepare', nodeId), toBinary(WorkSchema, work));
+    await eventually('its sandbox', () => heard.at(-1)?.attempts.length === 1);
+  }
+
+  /** The manager stands still for longer than it may be silent. Resolves to what it says first. */
+  async function heardAfterStandingStill(): Promise<Heartbeat | undefined> {
+    const before = heard.length;
+    manager.kill('SIGSTOP');
+    await sleep(NODE_FENCE_MS + 500);
+    manager.kill('SIGCONT');
+    await eventually('it is heard again', () => heard.length > before);
+    return heard[before];
+  }
+
   it('counts as started anew in the first thing that it says, and has no sandbox of a session', async () => {
     const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
     await betweenHeartbeats();
     await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-late' });
     await betweenHeartbeats();
     expect(heard.at(-1)?.attempts.map(({ sessionId }) => sessionId)).to.deep.equal(['s-late']);
-    const before = heard.length;
-    manager.kill('SIGSTOP');
-    await sleep(NODE_FENCE_MS + 500);
-    manager.kill('SIGCONT');
-    await eventually('it is heard again', () => heard.length > before);
-    const [first, last] = [heard[before], heard[before - 1]];
+    const last = heard.at(-1);
+    const first = await heardAfterStandingStill();
     expect(first?.bootId).to.not.equal(last?.bootId);
     expect(first?.attempts).to.deep.equal([]);
     expect((await runtimes.listRuntimes({})).runtimes).to.deep.equal([]);
+  });
+
+  it('does so, too, where it has work of a scheduler none of whose answers came in time', async () => {
+    answering = false;
+    await betweenHeartbeats();
+    await giveWork('s-unanswered');
+    const last = heard.at(-1);
+    const first = await heardAfterStandingStill();
+    expect(first?.bootId).to.not.equal(last?.bootId);
+    expect(first?.attempts).to.deep.equal([]);
+  });
+
+  it('goes on where no scheduler was there to hear it for long, and answers come late', async () => {
+    answering = false;
+    scheduler.unsubscribe();
+    await sleep(NODE_FENCE_MS + 3_000);
+    expect(heard).to.deep.equal([]);
+    scheduler = listen();
+    await betweenHeartbeats();
+    await giveWork('s-early');
+    const { bootId } = heard.at(-1) ?? {};
+    for (let i = 0; i < 3; i++) await betweenHeartbeats();
+    expect(heard.at(-1)?.bootId).to.equal(bootId);
+    expect(heard.at(-1)?.attempts).to.have.length(1);
   });
 });

@@ -1,5 +1,6 @@
 // Heartbeats to the scheduler: what this node has and can do; the answers say what is nobody's any more.
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { ErrorCode, NatsError } from 'nats';
 import {
   type AttemptRef,
   AttemptRefSchema,
@@ -14,7 +15,7 @@ import { HEARTBEAT_MS, HEARTBEAT_REPLY_MS } from '../../common/limits.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import type { Backend } from '../backends/backend.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
-import { answered, type FenceState, mustFence, UNSEEN } from '../domain/fence.ts';
+import { answered, mustFence, said, UNSEEN, unheard } from '../domain/fence.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import * as events from '../events.ts';
 
@@ -25,19 +26,19 @@ type OfferInit = MessageInitShape<typeof OfferSchema>;
 
 /** Runs until the signal aborts. */
 export async function sendHeartbeats(ctx: RuntimePrewarmContext, signal: AbortSignal): Promise<void> {
-  let fence = UNSEEN;
   while (!signal.aborted) {
     const begin = performance.now();
     // A node that stood still lets go before it says anything: an answer now would hide that it was given up meanwhile.
-    fence = checked(ctx, fence, begin);
-    fence = checked(ctx, await beat(ctx, fence), performance.now());
+    check(ctx, begin);
+    await beat(ctx, begin);
+    check(ctx, performance.now());
     await sleep(Math.max(0, HEARTBEAT_MS - (performance.now() - begin)), signal);
   }
 }
 
-async function beat(ctx: RuntimePrewarmContext, fence: FenceState): Promise<FenceState> {
+async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<void> {
   const { bus, config, runtimes, log } = ctx;
-  const sent = performance.now();
+  ctx.fence = said(ctx.fence, nowMs);
   try {
     const heartbeat = heartbeatOf(ctx);
     const bytes = toBinary(HeartbeatSchema, heartbeat);
@@ -47,22 +48,23 @@ async function beat(ctx: RuntimePrewarmContext, fence: FenceState): Promise<Fenc
     // What is revoked is gone by now.
     runtimes.confirm(heartbeat.attempts);
     // The scheduler counts from what it received.
-    return answered(sent);
+    ctx.fence = answered(nowMs);
   } catch (error) {
+    // NATS knows that no scheduler listened.
+    const noResponders = error instanceof NatsError && error.code === ErrorCode.NoResponders;
+    if (noResponders) ctx.fence = unheard(ctx.fence, nowMs);
     events.heartbeatMissed(log, error);
-    return fence;
   }
 }
 
-const checked = (ctx: RuntimePrewarmContext, fence: FenceState, nowMs: number): FenceState =>
-  mustFence(fence, nowMs) ? letGo(ctx, fence) : fence;
-
 /** The scheduler gives the node up; the new boot id tells it that it was right. */
-function letGo(ctx: RuntimePrewarmContext, { answeredMs = 0 }: FenceState): FenceState {
+function check(ctx: RuntimePrewarmContext, nowMs: number): void {
+  const { fence, runtimes, log } = ctx;
+  if (!mustFence(fence, nowMs)) return;
   ctx.bootId = newId('boot');
-  ctx.runtimes.removeSessions();
-  events.fenced(ctx.log, performance.now() - answeredMs, ctx.bootId);
-  return UNSEEN;
+  ctx.fence = UNSEEN;
+  runtimes.removeSessions();
+  events.fenced(log, nowMs - (fence.heardMs ?? nowMs), ctx.bootId);
 }
 
 export function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {

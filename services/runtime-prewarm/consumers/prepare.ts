@@ -12,6 +12,7 @@ import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
+import { given } from '../domain/fence.ts';
 import * as events from '../events.ts';
 
 /** Runs until the signal aborts. */
@@ -38,6 +39,7 @@ async function handle(ctx: RuntimePrewarmContext, { bytes }: Delivery, signal: A
   if (ref === undefined || kind.case !== 'prepare')
     return events.workDropped(ctx.log, ref, 'not prepare work');
   if (ref.bootId !== ctx.bootId) return events.workDropped(ctx.log, ref, 'for another boot of this node');
+  ctx.fence = given(ctx.fence);
   const begin = performance.now();
   let runtime: Runtime;
   try {

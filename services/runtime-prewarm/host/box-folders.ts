@@ -6,7 +6,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  opendirSync,
+  readdirSync,
   rmdirSync,
   unlinkSync,
   writeFileSync,
@@ -20,6 +20,8 @@ import { SYSTEM_PATH } from './tools.ts';
 const AT_ONCE_MAX = 128;
 /** The same for what they take on the disk, in blocks of 512 bytes: it is given back before `unlink` returns. */
 const BLOCKS_AT_ONCE_MAX = 8_192;
+/** Of a folder itself, which is listed as a whole: some hundred names. */
+const FOLDER_BYTES_MAX = 32_768;
 /** Also what an agent has locked, or nested deeper than a path can name. */
 const REMOVE = 'chmod -R u+rwX "$1" 2> /dev/null; exec rm -rf -- "$1"';
 /** Permission bits that new folders lack. */
@@ -55,14 +57,14 @@ export async function removeTree(path: string): Promise<void> {
 function removedAtOnce(path: string): boolean {
   let left = AT_ONCE_MAX;
   let blocks = BLOCKS_AT_ONCE_MAX;
-  const isSmall = (one: string): boolean => {
-    blocks -= lstatSync(one).blocks;
-    return blocks >= 0;
+  const isSmall = (one: string, bytesMax = Number.POSITIVE_INFINITY): boolean => {
+    const found = lstatSync(one);
+    blocks -= found.blocks;
+    return blocks >= 0 && found.size <= bytesMax;
   };
   const empty = (folder: string): boolean => {
-    if (!isSmall(folder)) return false;
-    using entries = opendirSync(folder);
-    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+    if (!isSmall(folder, FOLDER_BYTES_MAX)) return false;
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
       if (left-- === 0) return false;
       const below = join(folder, entry.name);
       if (entry.isDirectory()) {

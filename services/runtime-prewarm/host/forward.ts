@@ -85,12 +85,11 @@ export const proxyAt =
         resolve(undefined);
       };
       socket.setTimeout(PROXY_CONNECT_MS, onError);
-      socket.once('error', onError);
+      // For good: a proxy that ends has taken connections that it never reads from.
+      socket.on('error', onError);
       socket.once('connect', () => {
         socket.setTimeout(0);
-        socket.off('error', onError);
-        socket.write(greetingLine(session));
-        resolve(socket);
+        socket.write(greetingLine(session), (error) => resolve(error ? undefined : socket));
       });
     });
   };

@@ -91,10 +91,7 @@ export class DockerBox implements Box {
       const ended = await execInContainer({ engine, dialect, container, command, env, uid }, sink, signal);
       return { ...ended, ...network.result() };
     } catch (error) {
-      // An engine that ends breaks its calls and the lifeline, in either order.
-      if (!(error instanceof PolarError || signal.aborted)) await sleep(LIFELINE_MS, container.gone);
-      container.gone.throwIfAborted();
-      throw error;
+      throw await this.#why(error, signal);
     } finally {
       network?.close();
     }
@@ -114,7 +111,11 @@ export class DockerBox implements Box {
 
   async freeze(key: string, signal: AbortSignal, limitMs: number): Promise<number> {
     const { gone, id } = this.#container;
-    return await this.#parts.layers.add(key, id, AbortSignal.any([signal, gone]), limitMs);
+    try {
+      return await this.#parts.layers.add(key, id, AbortSignal.any([signal, gone]), limitMs);
+    } catch (error) {
+      throw await this.#why(error, signal);
+    }
   }
 
   async remove(): Promise<void> {
@@ -123,6 +124,13 @@ export class DockerBox implements Box {
     } finally {
       this.#released();
     }
+  }
+
+  /** An engine that ends breaks its calls and the lifeline, in either order. */
+  async #why(error: unknown, signal: AbortSignal): Promise<unknown> {
+    const { gone } = this.#container;
+    if (!(error instanceof PolarError || signal.aborted)) await sleep(LIFELINE_MS, gone);
+    return gone.aborted ? gone.reason : error;
   }
 
   /** What is shown stays until the container ends. */

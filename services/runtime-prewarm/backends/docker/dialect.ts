@@ -13,6 +13,8 @@ export interface EngineInfo {
   readonly DockerRootDir?: string;
   /** Podman has one. */
   readonly BuildahVersion?: string;
+  /** Podman's: it runs as a user without rights, in a namespace of its own. */
+  readonly Rootless?: boolean;
 }
 
 /** Of GET /exec/ID/json. */

@@ -12,6 +12,8 @@ import type { Container } from './container.ts';
 import type { Dialect, ExecState } from './dialect.ts';
 import type { Engine } from './engine.ts';
 
+/** No engine starts a command sooner, and each look costs it as much as us. */
+const START_PAUSE_MS = 32;
 const PAUSE_MIN_MS = 4;
 const PAUSE_MAX_MS = 100;
 
@@ -167,16 +169,21 @@ class RunningExec {
 
   async #startedPid(): Promise<number> {
     const { container, dialect } = this.#exec;
-    const { Pid } = await this.#whenTrue(SANDBOX_START_MS, (state) => {
+    await sleep(START_PAUSE_MS);
+    const hasBegun = (state: ExecState): boolean => {
       if (this.#killing) container.group.kill();
       return state.Pid > 0 || dialect.hasEnded(state);
-    });
-    return Pid;
+    };
+    return (await this.#whenTrue(SANDBOX_START_MS, hasBegun, START_PAUSE_MS)).Pid;
   }
 
-  async #whenTrue(limitMs: number, test: (state: ExecState) => boolean): Promise<ExecState> {
+  async #whenTrue(
+    limitMs: number,
+    test: (state: ExecState) => boolean,
+    firstPauseMs = PAUSE_MIN_MS,
+  ): Promise<ExecState> {
     const until = performance.now() + limitMs;
-    for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
       const state = await this.#exec.engine.call<ExecState>('GET', `/exec/${this.#id}/json`);
       if (test(state)) return state;
       if (performance.now() > until) {

@@ -27,6 +27,13 @@ describe('podman as an engine', () => {
     expect(dialect.couldNotStart(125, '')).to.equal(false);
   });
 
+  it('is refused without root, whatever limits it tells of', () => {
+    const info = { OSType: 'linux', PidsLimit: true, MemoryLimit: true, SecurityOptions: null };
+    const rootless = { ...info, BuildahVersion: '1.28.2', Rootless: true };
+    expect(() => dialect.check(rootless)).to.throw('it is rootless');
+    expect(() => dialect.check({ ...rootless, Rootless: false })).not.to.throw();
+  });
+
   it('names images as they were named when they were made', () => {
     const names = ['docker.io/library/a:1', 'localhost/a:1', 'quay.example/b/a:1', 'a:1'];
     expect(names.map((name) => dialect.imageName(name))).to.eql(['a:1', 'a:1', 'quay.example/b/a:1', 'a:1']);

@@ -18,8 +18,10 @@ export const podman = (folder: string, mapUsers: boolean, monitors = new Monitor
   name: 'podman',
   layers: true,
   howToStart: 'start `podman system service`',
-  check({ BuildahVersion }) {
+  check({ BuildahVersion, Rootless }) {
     if (BuildahVersion === undefined) throw new Error('it is not Podman: set gateway.nodes[].docker.socket');
+    // It tells of limits that it ignores there, and leaves containers in its own control groups.
+    if (Rootless) throw new Error('it is rootless, and cannot hold containers to limits: start it as root');
   },
   users: () => usersOf(mapUsers),
   config: () => needs(folder, mapUsers),

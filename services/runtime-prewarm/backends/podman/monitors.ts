@@ -2,9 +2,12 @@
 // gone watch nothing any more.
 import { readdir, readFile } from 'node:fs/promises';
 import process from 'node:process';
+import { sleep } from '../../../common/clock.ts';
 import { monitoredIn } from '../../domain/podman-monitor.ts';
 
-/** Every process of this machine is looked at, so that one look is for all containers that went since the last. */
+/** A look reads the command line of every process of this machine (tens of ms): one is for all that went meanwhile. */
+const GATHER_MS = 500;
+
 export class Monitors {
   readonly #gone = new Set<string>();
   #isLooking = false;
@@ -18,6 +21,7 @@ export class Monitors {
   async #look(): Promise<void> {
     this.#isLooking = true;
     while (this.#gone.size > 0) {
+      await sleep(GATHER_MS);
       const gone = new Set(this.#gone);
       this.#gone.clear();
       for (const name of await readdir('/proc').catch(() => []))

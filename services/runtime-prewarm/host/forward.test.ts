@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { greetingLine } from '../../common/greeting.ts';
+import { forwardConnections, proxyAt } from './forward.ts';
+
+describe('connections to the LLM proxy', () => {
+  let folder: string;
+  let path: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-forward-'));
+    path = join(folder, 'proxy.sock');
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  /** One that says back what it is told. */
+  async function startProxy(): Promise<Server> {
+    const proxy = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket));
+    proxy.listen(path);
+    await once(proxy, 'listening');
+    return proxy;
+  }
+
+  /** A process that takes connections and ends each at once. */
+  async function startEnding(): Promise<ChildProcess> {
+    const script = `require('net').createServer((one) => one.destroy()).listen(process.argv[1], () => console.log('ready'))`;
+    const child = spawn(process.execPath, ['-e', script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout as Readable, 'data');
+    return child;
+  }
+
+  it('are none where it ends one before it is greeted, as while this process stood still', async () => {
+    const proxy = await startEnding();
+    try {
+      const connecting = proxyAt(path)('s-1');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      expect(await connecting).to.equal(undefined);
+    } finally {
+      proxy.kill();
+      await once(proxy, 'exit');
+      rmSync(path, { force: true });
+    }
+  });
+
+  it('are made to the next one that listens there, and what is inside does not notice', async () => {
+    let tries = 0;
+    let proxy = await startProxy();
+    const inside = createServer();
+    const forwarding = forwardConnections(inside, async () => {
+      const connecting = proxyAt(path)('s-1');
+      if (tries++ > 0) return await connecting;
+      proxy.close();
+      const none = await connecting;
+      proxy = await startProxy();
+      return none;
+    });
+    inside.listen(0, '127.0.0.1');
+    await once(inside, 'listening');
+    const socket = connect((inside.address() as AddressInfo).port, '127.0.0.1');
+    socket.end('hello');
+    expect(await text(socket)).to.equal(`${greetingLine('s-1')}hello`);
+    expect([tries, forwarding.failures]).to.deep.equal([2, 0]);
+    forwarding.close();
+    proxy.close();
+  });
+});
