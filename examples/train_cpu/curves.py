@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,8 +28,18 @@ class Summary:
     start: float
     #: Of the last ones.
     end: float
+    #: Of all.
+    mean: float
     #: Seconds until that of WINDOW steps was twice the start; None: never.
     twice_after: float | None
+    #: How far the line through the steps' rewards goes from the first step to the last, and two standard errors of that.
+    change: float
+    change_error: float
+
+    @property
+    def flat(self) -> bool:
+        """The change is none but for noise, and the noise is so small that a rise to twice as much would have shown."""
+        return abs(self.change) < self.change_error and self.change + self.change_error < self.mean
 
 
 def read() -> dict[str, list[Row]]:
@@ -52,11 +63,26 @@ def summary(rows: Sequence[Row]) -> Summary:
     twice = next(
         (row["seconds"] for row, reward in zip(rows[WINDOW - 1 :], seen) if reward >= 2 * seen[0]), None
     )
+    change, error = trend(rewards)
     return Summary(
         steps=len(rows),
         sessions=sum(row["sessions"] for row in rows),
         minutes=rows[-1]["seconds"] / 60,
         start=seen[0],
         end=seen[-1],
+        mean=fmean(rewards),
         twice_after=twice,
+        change=change,
+        change_error=2 * error,
     )
+
+
+def trend(rewards: Sequence[float]) -> tuple[float, float]:
+    """How far the line of least squares through the rewards goes from the first to the last, and its standard error."""
+    count = len(rewards)
+    middle, mean = (count - 1) / 2, fmean(rewards)
+    spread = sum((at - middle) ** 2 for at in range(count))
+    slope = sum((at - middle) * reward for at, reward in enumerate(rewards)) / spread
+    rests = [reward - mean - slope * (at - middle) for at, reward in enumerate(rewards)]
+    error = sqrt(sum(rest**2 for rest in rests) / (count - 2) / spread) if count > 2 else inf
+    return slope * (count - 1), error * (count - 1)

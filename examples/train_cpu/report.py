@@ -16,6 +16,10 @@ TABLE = re.compile(r"(?<=<!-- runs -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 360, 50, 36, 150, 45
 COLOURS = ("#1f77b4", "#2ca02c", "#9467bd", "#d62728", "#8c564b", "#e377c2")
+COLUMNS = (
+    *("run", "minutes", "steps", "sessions"),
+    *("reward at the start", "at the end", "twice the start after", "change ± 2 standard errors"),
+)
 FONT = 'font-family="sans-serif" font-size="12"'
 #: The control.
 SHUFFLED = "shuffled rewards"
@@ -34,14 +38,15 @@ def draw() -> None:
 
 
 def table(runs: Mapping[str, Sequence[Row]]) -> str:
-    head = "| run | minutes | steps | sessions | reward at the start | at the end | twice the start after |"
     rows = [_line(name, curves.summary(rows)) for name, rows in runs.items()]
-    return "\n".join([head, "|---|---|---|---|---|---|---|", *rows])
+    return "\n".join([f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|", *rows])
 
 
 def _line(name: str, of: Summary) -> str:
     twice = "never" if of.twice_after is None else f"{of.twice_after:.0f} s"
-    return f"| {name} | {of.minutes:.1f} | {of.steps} | {of.sessions} | {of.start:.2f} | {of.end:.2f} | {twice} |"
+    counts = f"{of.minutes:.1f} | {of.steps} | {of.sessions}"
+    change = f"{of.change:+.2f} ± {of.change_error:.2f}"
+    return f"| {name} | {counts} | {of.start:.2f} | {of.end:.2f} | {twice} | {change} |"
 
 
 def picture(runs: Mapping[str, Sequence[Row]]) -> str:
