@@ -8,7 +8,11 @@ import process from 'node:process';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RuntimeSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { createLogger } from '../../../services/common/logger.ts';
-import { type Backends, openBackends } from '../../../services/runtime-prewarm/backends/backends.ts';
+import {
+  type Backends,
+  type BackendsOptions,
+  openBackends,
+} from '../../../services/runtime-prewarm/backends/backends.ts';
 import type { ProxyConnect } from '../../../services/runtime-prewarm/host/forward.ts';
 import { openHost } from '../../../services/runtime-prewarm/host/host.ts';
 import { RuntimeTable } from '../../../services/runtime-prewarm/runtimes/table.ts';
@@ -23,29 +27,30 @@ export interface BareNode extends AsyncDisposable {
 export interface BareNodeOptions {
   /** What sandboxes reach as their LLM proxy. */
   readonly engineUrl: string;
-  readonly dockerSocket?: string;
+  /** Of container engines, as a node's topology names them. */
+  readonly engines?: Partial<Pick<BackendsOptions, 'docker' | 'podman'>>;
 }
 
-const NEVER = '/run/no-container-engine.sock';
+const NEVER = { socket: '/run/no-container-engine.sock', pull: 'never', map_users: false } as const;
 const LAYERS = { maxBytes: 1 << 30, freeBytes: 0 };
 export const LEASE_MS = 600_000;
 
-export async function openBareNode({ engineUrl, dockerSocket = NEVER }: BareNodeOptions): Promise<BareNode> {
+export async function openBareNode({ engineUrl, engines = {} }: BareNodeOptions): Promise<BareNode> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-bench-node-'));
   await using opened = new AsyncDisposableStack();
   opened.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const [dataDir, imagesDir] = [join(folder, 'data'), join(folder, 'images')];
   for (const path of [dataDir, imagesDir]) mkdirSync(path);
   const path = process.env['PATH'] ?? '';
-  const host = opened.use(
-    await openHost({ dataDir, imagesDir, mountRoots: [], path, engineSockets: [dockerSocket] }),
-  );
+  const { docker = NEVER, podman = NEVER } = engines;
+  const engineSockets = [docker.socket, podman.socket];
+  const host = opened.use(await openHost({ dataDir, imagesDir, mountRoots: [], path, engineSockets }));
   const backends = opened.use(
     await openBackends({
       ...{ host, dataDir, proxyUrl: engineUrl, defaultRuntime: undefined, layers: LAYERS },
       proxy: straightTo(engineUrl),
-      docker: { socket: dockerSocket, pull: 'never' },
-      podman: { socket: NEVER, pull: 'never', map_users: false },
+      docker,
+      podman,
       plugins: { dir: undefined, paths: [] },
       onStuck: () => {},
       onChange: () => {},

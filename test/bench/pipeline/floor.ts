@@ -1,50 +1,55 @@
 // The floor of throughput: the command of the sessions in the same sandbox, started by a bare loop, straight at the engine.
-import { Limit } from '../../../services/runtime-prewarm/host/limit.ts';
-import { type BareNode, orderOf } from './bare-node.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { nodeFlagsOf } from '../../../clients/cli/services.ts';
+import type { LoopAnswer, LoopOptions } from './bare-loop.ts';
+import { type Cpu, eachMs, type Meter } from './meter.ts';
 
 export interface Throughput {
   readonly perSecond: number;
-  /** CPU of sandboxes and of what manages them a session, in ms; the engine is not among it. */
-  readonly cpuMs: number;
+  /** A session; the engine that answers is not among it. */
+  readonly cpu: Cpu;
 }
 
-export interface FloorOptions {
-  readonly sessions: number;
-  readonly atOnce: number;
-  /** CPU used so far. */
-  readonly cpuMs: () => number;
+export interface Floor extends AsyncDisposable {
+  measure(sessions: number): Promise<Throughput>;
 }
 
-const SESSION_MS = 60_000;
-
-export async function measureFloor(
-  node: BareNode,
-  runtime: { readonly backend: string; readonly image?: string },
-  command: string,
-  { sessions, atOnce, cpuMs }: FloorOptions,
-): Promise<Throughput> {
-  let next = 0;
-  const loop = async (): Promise<void> => {
-    for (let i = next++; i < sessions; i = next++) await one(node, runtime, command, `floor-${i}`);
-  };
-  const [cpuBefore, begun] = [cpuMs(), performance.now()];
-  await Promise.all(Array.from({ length: atOnce }, loop));
-  const seconds = (performance.now() - begun) / 1000;
-  return { perSecond: sessions / seconds, cpuMs: (cpuMs() - cpuBefore) / sessions };
-}
-
-async function one(node: BareNode, runtime: object, command: string, name: string): Promise<void> {
-  const { signal } = new AbortController();
-  const sandbox = await node.runtimes.acquire(orderOf(runtime, name), signal);
-  const env = { OPENAI_BASE_URL: `${sandbox.proxyUrl}/v1`, OPENAI_API_KEY: 'none' };
-  const { exitCode } = await sandbox.exec(
-    {
-      ...{ argv: ['sh', '-c', command], cwd: sandbox.plan.workdir, env, stdin: new Uint8Array() },
-      ...{ mounts: [], proxyAs: name, limit: new Limit(SESSION_MS) },
+/** With the flags of the service that manages sandboxes in a mesh. */
+export async function openFloor(options: LoopOptions, meter: Meter): Promise<Floor> {
+  const child = fork(join(import.meta.dirname, 'bare-loop.ts'), [JSON.stringify(options)], {
+    execArgv: [...nodeFlagsOf('runtime-prewarm')],
+  });
+  const { folder } = (await answerOf(child)) as { folder: string };
+  const used = (): Cpu => meter([child.pid ?? 0], folder);
+  return {
+    async measure(sessions) {
+      const before = used();
+      child.send(sessions);
+      const { seconds } = (await answerOf(child)) as { seconds: number };
+      return { perSecond: sessions / seconds, cpu: eachMs(before, used(), sessions) };
     },
-    () => {},
-    signal,
-  );
-  await node.runtimes.release(sandbox.id);
-  if (exitCode !== 0) throw new Error(`${name} ended with exit code ${exitCode}`);
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      if (child.connected) child.disconnect();
+      await exited;
+    },
+  };
+}
+
+async function answerOf(child: ChildProcess): Promise<LoopAnswer> {
+  const ended = new AbortController();
+  const exited = once(child, 'exit', ended).then(([code, signal]) => {
+    throw new Error(`the floor's loop ended with ${code ?? signal}`);
+  });
+  const answered = once(child, 'message', ended).then(([answer]) => answer as LoopAnswer);
+  try {
+    return await Promise.race([answered, exited]);
+  } finally {
+    exited.catch(() => {});
+    answered.catch(() => {});
+    ended.abort();
+  }
 }

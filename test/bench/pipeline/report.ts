@@ -1,8 +1,11 @@
 // The tables of the pipeline in docs/benchmarks.md.
+import { medianOf } from '../proxy/statistics.ts';
 import type { CloneFigures } from './clones.ts';
 import type { Throughput } from './floor.ts';
+import type { Look } from './memory.ts';
+import type { Cpu } from './meter.ts';
+import type { Pair } from './rounds.ts';
 import type { SlotsCase, SlotsFigures } from './slots.ts';
-import type { MeshThroughput } from './throughput.ts';
 
 /** Of the issue's goals. */
 const GOALS = {
@@ -66,45 +69,65 @@ export function clonesTable({ cloneP50Ms, cloneP99Ms, preparedCpuMs, clonedCpuMs
 
 export interface BackendThroughput {
   readonly backend: string;
-  readonly floor: Throughput;
-  readonly mesh: readonly MeshThroughput[];
+  /** Of the floor, and so it is of each number of sessions: the median of what was measured. */
+  readonly pairs: readonly Pair[];
+  /** Sessions before the first pair. */
+  readonly warmUp: number;
 }
 
-export function throughputTable(all: readonly BackendThroughput[]): string {
-  const rows = all.flatMap(({ backend, floor, mesh }) => [
-    [backend, 'no mesh', floor.perSecond.toFixed(1), '', floor.cpuMs.toFixed(1), ''],
-    ...mesh.map(({ sessions, perSecond, cpuMs }) => [
-      backend,
-      `${sessions}`,
-      perSecond.toFixed(1),
-      sessions === 1 ? '' : percent(perSecond / floor.perSecond),
-      cpuMs.toFixed(1),
-      `**${(cpuMs - floor.cpuMs).toFixed(1)}**`,
-    ]),
-  ]);
+const ofSize = (pairs: readonly Pair[], size: number): Pair[] =>
+  pairs.filter(({ mesh }) => mesh.sessions === size);
+
+const ms = (value: number): string => value.toFixed(1);
+
+export function throughputTable({ backend, pairs }: BackendThroughput): string {
+  const floor = (pick: (one: Throughput) => number): number =>
+    medianOf(pairs.map((pair) => pick(pair.floor)));
+  const sizes = [...new Set(pairs.map(({ mesh }) => mesh.sessions))];
+  const row = (size: number): string[] => {
+    const of = (pick: (pair: Pair) => number): number => medianOf(ofSize(pairs, size).map(pick));
+    return [
+      ...[backend, `${size}`, of(({ mesh }) => mesh.perSecond).toFixed(1)],
+      size === 1 ? '' : percent(of(shareOfFloor)),
+      ms(of(({ mesh }) => mesh.cpu.own)),
+      `**${ms(of(ownBeyond))}**`,
+      ms(of(({ mesh }) => othersMs(mesh))),
+      ms(of(({ mesh, floor }) => othersMs(mesh) - othersMs(floor))),
+    ];
+  };
   return table(
-    ['backend', 'submitted at once', 'sessions/s', 'of the floor', 'CPU ms a session', 'of it the mesh'],
-    rows,
+    [
+      ...['backend', 'submitted at once', 'sessions/s', 'of the floor'],
+      ...['own CPU ms a session', 'beyond the floor', "sandboxes' CPU ms", 'beyond the floor'],
+    ],
+    [
+      [
+        ...[backend, 'no mesh', floor(({ perSecond }) => perSecond).toFixed(1), ''],
+        ...[ms(floor(({ cpu }) => cpu.own)), '', ms(floor(othersMs)), ''],
+      ],
+      ...sizes.map(row),
+    ],
   );
 }
 
+const shareOfFloor = ({ mesh, floor }: Pair): number => mesh.perSecond / floor.perSecond;
+const ownBeyond = ({ mesh, floor }: Pair): number => mesh.cpu.own - floor.cpu.own;
+const othersMs = ({ cpu }: Throughput): number => cpu.sandboxes + cpu.engine;
+
 /** What the issue asks of a backend with many sessions. */
-export function goalsTable({ backend, floor, mesh }: BackendThroughput): string {
-  const of = (sessions: number) => mesh.find((one) => one.sessions === sessions);
-  const [few, many] = [of(FEW), of(MANY)];
-  if (few === undefined || many === undefined) return '';
-  const [meshMs, share, kept] = [
-    many.cpuMs - floor.cpuMs,
-    many.perSecond / floor.perSecond,
-    many.perSecond / few.perSecond,
-  ];
+export function goalsTable({ backend, pairs }: BackendThroughput): string {
+  const [few, many] = [ofSize(pairs, FEW), ofSize(pairs, MANY)];
+  if (few.length === 0 || many.length === 0) return '';
+  const perSecond = (some: readonly Pair[]): number => medianOf(some.map(({ mesh }) => mesh.perSecond));
+  const [meshMs, share] = [medianOf(many.map(ownBeyond)), medianOf(many.map(shareOfFloor))];
+  const kept = perSecond(many) / perSecond(few);
   return table(
     [backend, 'goal', 'measured', 'met'],
     [
       [
-        'CPU of the mesh a session at 1,000',
+        'CPU of services and nats-server a session at 1,000, beyond the floor',
         '≤ 20 ms',
-        `${meshMs.toFixed(1)} ms`,
+        `${ms(meshMs)} ms`,
         verdict(meshMs <= GOALS.meshCpuMs),
       ],
       ['sessions/s at 1,000, of the floor', '≥ 60 %', percent(share), verdict(share >= GOALS.floorShare)],
@@ -113,24 +136,68 @@ export function goalsTable({ backend, floor, mesh }: BackendThroughput): string 
   );
 }
 
+/** Where containers are an engine's: what it takes beside them, in the floor and with each number of sessions. */
+export function engineTable({ backend, pairs }: BackendThroughput): string {
+  const row = (what: string, some: readonly Throughput[]): string[] => {
+    const of = (pick: (cpu: Cpu) => number): string => ms(medianOf(some.map(({ cpu }) => pick(cpu))));
+    return [what, of(({ own }) => own), of(({ engine }) => engine), of(({ sandboxes }) => sandboxes)];
+  };
+  const floors = pairs.map(({ floor }) => floor);
+  const sizes = [...new Set(pairs.map(({ mesh }) => mesh.sessions))];
+  const meshes = (size: number): Throughput[] => ofSize(pairs, size).map(({ mesh }) => mesh);
+  return table(
+    ['CPU ms a session', 'own', `${backend}: daemons, monitors and runtimes`, 'in containers'],
+    [row('no mesh', floors), ...sizes.map((size) => row(`${size} at once`, meshes(size)))],
+  );
+}
+
 /** Own CPU and memory of each process, at the most sessions. */
-export function processesTable({ mesh }: BackendThroughput): string {
-  const [first, last] = [mesh[0], mesh.at(-1)];
+export function processesTable({ pairs, warmUp }: BackendThroughput): string {
+  const most = Math.max(...pairs.map(({ mesh }) => mesh.sessions));
+  const largest = ofSize(pairs, most);
+  const first = pairs.findIndex(({ mesh }) => mesh.sessions === most);
+  // At rest, after the first time with so many, and at the end.
+  const looks = [...new Set([first - 1, first, pairs.length - 1])].filter((i) => i >= 0);
+  const ended = (last: number): number =>
+    pairs.slice(0, last + 1).reduce((sum, { mesh }) => sum + mesh.sessions, warmUp);
+  const cpu = (name: string): number => medianOf(largest.map(({ mesh }) => mesh.ownCpuMs.get(name) ?? 0));
+  const resident = (look: number, name: string): number => pairs[look]?.mesh.residentMiB.get(name) ?? 0;
+  const names = [...(pairs[0]?.mesh.ownCpuMs.keys() ?? [])];
+  const sum = (of: (name: string) => number): number => names.reduce((all, name) => all + of(name), 0);
+  return table(
+    ['', `own CPU ms a session at ${most}`, ...looks.map((look) => `own MiB after ${ended(look)}`)],
+    [
+      ...names.map((name) => [
+        ...[name, cpu(name).toFixed(2)],
+        ...looks.map((look) => resident(look, name).toFixed(0)),
+      ]),
+      [
+        ...['all', sum(cpu).toFixed(2)],
+        ...looks.map((look) => sum((name) => resident(look, name)).toFixed(0)),
+      ],
+    ],
+  );
+}
+
+/** What each process has more after the last look than after the first one. */
+export function memoryTable(looks: readonly Look[]): string {
+  const [first, last] = [looks[0], looks.at(-1)];
   if (first === undefined || last === undefined || first === last) return '';
-  const sessions = mesh.slice(1).reduce((sum, one) => sum + one.sessions, 0);
   const sum = (values: ReadonlyMap<string, number>): number =>
-    [...values.values()].reduce((a, b) => a + b, 0);
-  const row = (name: string, pick: (values: ReadonlyMap<string, number>) => number): string[] => [
+    [...values.values()].reduce((all, one) => all + one, 0);
+  const row = (name: string, of: (values: ReadonlyMap<string, number>) => number): string[] => [
     name,
-    pick(last.ownCpuMs).toFixed(2),
-    pick(first.residentMiB).toFixed(0),
-    pick(last.residentMiB).toFixed(0),
+    ...looks.map(({ inUse }) => (of(inUse) / (1 << 20)).toFixed(1)),
+    `**${((of(last.inUse) - of(first.inUse)) / (last.ended - first.ended) / 1024).toFixed(2)}**`,
+    ...looks.map(({ residentMiB }) => of(residentMiB).toFixed(0)),
   ];
   return table(
-    ['', `own CPU ms a session at ${last.sessions}`, 'resident MiB', `after ${sessions} more sessions`],
     [
-      ...[...last.ownCpuMs.keys()].map((name) => row(name, (values) => values.get(name) ?? 0)),
-      row('all', sum),
+      '',
+      ...looks.map(({ ended }) => `in use, MiB, after ${ended}`),
+      'kept KiB a session',
+      ...looks.map(({ ended }) => `own MiB resident at ${ended}`),
     ],
+    [...[...first.inUse.keys()].map((name) => row(name, (values) => values.get(name) ?? 0)), row('all', sum)],
   );
 }

@@ -1,45 +1,49 @@
 // npm run bench:pipeline: how busy run slots are, what a clone costs, how many sessions a second. Writes docs/benchmarks.md.
-//   --parts A,B       of slots, clones, process, bubblewrap, docker
+//   --parts A,B       of slots, clones, memory, process, bubblewrap, docker, podman
 //   --quick           fewer sessions, and nothing is written
 //   --sizes N,M       sessions submitted at once; then nothing is written
+//   --rounds N        how often all sizes; then nothing is written
 //   --case N,M        cases of slots, from 0; then nothing is written
 //   --profile DIR     the services write V8 CPU profiles there, which costs some CPU; then nothing is written
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { startEngine } from '../../support/mesh.ts';
 import { curlTask } from '../../support/tasks.ts';
-import { busyMs } from '../proxy/processes.ts';
 import { writePart } from '../proxy/report.ts';
 import { aboutMachine, say } from '../scheduler/machine.ts';
-import { openBareNode } from './bare-node.ts';
 import { measureClones } from './clones.ts';
-import { measureFloor } from './floor.ts';
-import { usedMs } from './meter.ts';
+import { openFloor } from './floor.ts';
+import { measureMemory } from './memory.ts';
+import { groupsMeter } from './meter.ts';
 import {
   type BackendThroughput,
   clonesTable,
+  engineTable,
   goalsTable,
+  memoryTable,
   processesTable,
   slotsTable,
   throughputTable,
 } from './report.ts';
+import { measureRounds, type RoundsOptions } from './rounds.ts';
 import { measureSlots, type SlotsCase, type SlotsFigures } from './slots.ts';
-import { measureMesh } from './throughput.ts';
+import { openMesh } from './throughput.ts';
 
 const { values: flags } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'slots,clones,process,bubblewrap,docker' },
+    parts: { type: 'string', default: 'slots,clones,memory,process,bubblewrap,docker,podman' },
     quick: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '' },
+    rounds: { type: 'string', default: '' },
     profile: { type: 'string', default: '' },
     case: { type: 'string', default: '' },
   },
 });
 /** Figures for the document. */
-const IS_WHOLE = !flags.quick && flags.sizes === '' && flags.profile === '' && flags.case === '';
+const IS_WHOLE =
+  !flags.quick && [flags.sizes, flags.rounds, flags.profile, flags.case].every((one) => one === '');
 const PARTS = new Set(flags.parts.split(','));
 const DOCUMENT = join(import.meta.dirname, '../../../docs/benchmarks.md');
 const SLOT_SESSIONS = flags.quick ? 8 : 24;
@@ -60,14 +64,22 @@ const CASES: readonly SlotsCase[] = [
     ...{ ready: 2, layers: false, sessions: SLOT_SESSIONS, evaluationsAhead: 8 },
   },
 ];
-/** Sessions submitted at once, and those of the floor. */
-const SIZES: Readonly<Record<string, { readonly sizes: readonly number[]; readonly floor: number }>> = {
-  process: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
-  bubblewrap: { sizes: flags.quick ? [1, 64] : [1, 64, 256, 1_000], floor: 256 },
+const QUICK: RoundsOptions = { sizes: [1, 64], rounds: 1, floor: 128, warmUp: 32 };
+const FEW: RoundsOptions = { sizes: [1], rounds: 1, floor: 24, warmUp: 32 };
+/** Sessions submitted at once, how often all of them, and those of a floor. */
+const SIZES: Readonly<Record<string, RoundsOptions>> = {
+  process: flags.quick ? QUICK : { sizes: [1, 64, 256, 1_000], rounds: 2, floor: 128, warmUp: 128 },
+  bubblewrap: flags.quick ? QUICK : { sizes: [1, 64, 256, 1_000], rounds: 2, floor: 128, warmUp: 128 },
   // Five minutes.
-  docker: { sizes: flags.quick ? [1] : [1, 64, 256, 1_000], floor: flags.quick ? 24 : 64 },
+  docker: flags.quick ? FEW : { sizes: [1, 64, 256, 1_000], rounds: 1, floor: 64, warmUp: 32 },
+  podman: flags.quick ? FEW : { sizes: [1, 64], rounds: 1, floor: 64, warmUp: 32 },
 };
+const IN_CONTAINERS = ['docker', 'podman'];
 const AT_ONCE = 8;
+/** Sessions that have ended when memory is looked at. */
+const MEMORY_LOOKS = flags.quick ? [100, 200] : [1_000, 4_000];
+
+const numbers = (list: string): number[] => list.split(',').map(Number);
 
 async function withEngine<T>(use: (url: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-bench-engine-'));
@@ -81,33 +93,28 @@ async function withEngine<T>(use: (url: string) => Promise<T>): Promise<T> {
 }
 
 async function throughput(backend: string): Promise<BackendThroughput> {
-  const { sizes: all = [], floor: sessions = 0 } = SIZES[backend] ?? {};
-  const sizes = flags.sizes === '' ? all : flags.sizes.split(',').map(Number);
-  const docker = backend === 'docker' ? await startDocker() : undefined;
-  await using _docker = docker;
-  const runtime = { backend, ...(docker && { image: docker.image }) };
-  const dockerSocket = docker?.socket;
-  // The engine of docker starts containers, and is none of ours: there it is all that the machine does.
-  const cpuMs = docker ? busyMs : usedMs;
+  const usual = SIZES[backend] ?? QUICK;
+  const rounds = Number(flags.rounds || usual.rounds);
+  const sizes = flags.sizes === '' ? usual.sizes : numbers(flags.sizes);
+  const engine = IN_CONTAINERS.includes(backend) ? await startEngineOf(backend) : undefined;
+  await using _engine = engine;
+  const runtime = { backend, ...(engine && { image: engine.image }) };
+  const meter = engine?.meter ?? groupsMeter;
   const command = curlTask('floor', 1).harness?.command?.command ?? '';
-  const floor = await withEngine(async (engineUrl) => {
-    await using node = await openBareNode({ engineUrl, ...(dockerSocket && { dockerSocket }) });
-    const options = { atOnce: AT_ONCE, cpuMs: () => cpuMs([process.pid], node.folder) };
-    await measureFloor(node, runtime, command, { ...options, sessions: AT_ONCE });
-    return await measureFloor(node, runtime, command, { ...options, sessions });
-  });
-  const node = dockerSocket && { docker: { socket: dockerSocket, pull: 'never' } };
   const nodeFlags = flags.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${flags.profile}`];
-  const mesh = await measureMesh({ runtime, sizes, cpuMs, nodeFlags, ...(node && { node }) });
-  return { backend, floor, mesh };
+  const pairs = await withEngine(async (engineUrl) => {
+    const loop = { engineUrl, runtime, command, atOnce: AT_ONCE, engines: engine?.node ?? {} };
+    await using floor = await openFloor(loop, meter);
+    await using mesh = await openMesh({ runtime, meter, engineUrl, nodeFlags, node: engine?.node ?? {} });
+    return await measureRounds(floor, mesh, { ...usual, sizes, rounds });
+  });
+  return { backend, pairs, warmUp: usual.warmUp };
 }
 
 /** Loaded only where it is wanted: it looks for an engine, and installs it. */
-async function startDocker() {
-  const { PROGRAMS_IMAGE, startDockerWithPrograms } = await import('../../support/docker.ts');
-  const docker = await startDockerWithPrograms({ remapped: true });
-  const dispose = async (): Promise<void> => await docker[Symbol.asyncDispose]();
-  return { socket: docker.socket, image: PROGRAMS_IMAGE, [Symbol.asyncDispose]: dispose };
+async function startEngineOf(backend: string) {
+  const { startContainerEngine } = await import('./container-engine.ts');
+  return await startContainerEngine(backend);
 }
 
 function tell(part: string, tables: readonly string[]): void {
@@ -125,8 +132,16 @@ if (PARTS.has('slots')) {
   }
   tell('slots', [slotsTable(results)]);
 }
+if (PARTS.has('memory')) {
+  tell('memory', [
+    memoryTable(await measureMemory(flags.sizes === '' ? MEMORY_LOOKS : numbers(flags.sizes))),
+  ]);
+}
 if (PARTS.has('clones')) tell('clones', [clonesTable(await withEngine(measureClones))]);
 for (const backend of Object.keys(SIZES).filter((name) => PARTS.has(name))) {
   const figures = await throughput(backend);
-  tell(backend, [throughputTable([figures]), goalsTable(figures), processesTable(figures)]);
+  tell(backend, [
+    ...[throughputTable(figures), goalsTable(figures)],
+    ...[IN_CONTAINERS.includes(backend) ? engineTable(figures) : '', processesTable(figures)],
+  ]);
 }

@@ -1,19 +1,28 @@
-// Sessions with three instant model calls, many submitted at once: how many a second, and what the mesh costs beside the floor.
+// Sessions with three instant model calls, many submitted at once: how many a second, and what the mesh takes for each.
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../../services/common/client.ts';
 import { type Mesh, type MeshOptions, startMesh } from '../../support/mesh.ts';
 import { curlTask } from '../../support/tasks.ts';
-import { cpuMsOf, residentMiBOf } from '../proxy/processes.ts';
-import { say } from '../scheduler/machine.ts';
+import { cpuMsOf, ownMiBOf } from '../proxy/processes.ts';
 import type { Throughput } from './floor.ts';
+import { eachMs, type Meter } from './meter.ts';
 
 export interface MeshThroughput extends Throughput {
   readonly sessions: number;
   /** Own CPU of each process a session, in ms. */
   readonly ownCpuMs: ReadonlyMap<string, number>;
+  /** Of its own, resident. */
   readonly residentMiB: ReadonlyMap<string, number>;
+}
+
+export interface MeasuredMesh extends AsyncDisposable {
+  readonly mesh: Mesh;
+  /** Sessions that have ended so far. */
+  readonly ended: number;
+  /** So many submitted as one task, until all have ended. */
+  measure(sessions: number): Promise<MeshThroughput>;
 }
 
 const SLOTS = 8;
@@ -21,64 +30,63 @@ const WAIT_MS = 30_000;
 /** Until all have ended, and for each one more: of docker a machine ends five a second. */
 const END_MS = 120_000;
 const END_EACH_MS = 300;
-/** So that code is compiled and connections are open. */
-const WARM_UP = 16;
 
-export interface ThroughputOptions {
+export interface ThroughputOptions
+  extends Pick<MeshOptions, 'node' | 'nodeFlags' | 'engineUrl' | 'natsConfig'> {
   readonly runtime: { readonly backend: string; readonly image?: string };
-  readonly sizes: readonly number[];
-  readonly node?: MeshOptions['node'];
-  readonly nodeFlags?: readonly string[];
-  /** CPU that these processes and the sandboxes of a node have used so far. */
-  readonly cpuMs: (pids: readonly number[], nodeFolder: string) => number;
+  readonly meter: Meter;
 }
 
-/** One mesh, the sizes one after the other; the first figures are those at rest. */
-export async function measureMesh({
-  runtime,
-  sizes,
-  node = {},
-  nodeFlags = [],
-  cpuMs,
-}: ThroughputOptions): Promise<MeshThroughput[]> {
-  await using mesh = await startMesh({
-    ...{ runSlots: SLOTS, prepareSlots: SLOTS, evaluateSlots: SLOTS, node, nodeFlags },
+export async function openMesh({ runtime, meter, ...options }: ThroughputOptions): Promise<MeasuredMesh> {
+  const mesh = await startMesh({
+    ...{ runSlots: SLOTS, prepareSlots: SLOTS, evaluateSlots: SLOTS, ...options },
   });
   const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
-  await runAll(rollout, 'warm-up', WARM_UP, runtime);
-  const figures: MeshThroughput[] = [];
-  for (const sessions of sizes) {
-    figures.push(await measured(mesh, rollout, sessions, { runtime, cpuMs }));
-    say(`${sessions} at once: ${figures.at(-1)?.perSecond.toFixed(1)} sessions/s`);
-  }
-  return figures;
+  let [tasks, ended] = [0, 0];
+  return {
+    mesh,
+    get ended() {
+      return ended;
+    },
+    async measure(sessions) {
+      const figures = await measured(mesh, sessions, meter, () =>
+        runAll(rollout, `at-once-${++tasks}`, sessions, runtime),
+      );
+      ended += sessions;
+      return figures;
+    },
+    [Symbol.asyncDispose]: () => mesh[Symbol.asyncDispose](),
+  };
 }
 
 async function measured(
   mesh: Mesh,
-  rollout: Client<typeof RolloutService>,
   sessions: number,
-  { runtime, cpuMs }: Pick<ThroughputOptions, 'runtime' | 'cpuMs'>,
+  meter: Meter,
+  use: () => Promise<void>,
 ): Promise<MeshThroughput> {
   const pids = processesOf(mesh);
-  const spentMs = (): number => cpuMs([...pids.values()], mesh.nodeFolder);
-  const cpuBefore = new Map([...pids].map(([name, pid]) => [name, cpuMsOf(pid)]));
-  const [busyBefore, begun] = [spentMs(), performance.now()];
-  await runAll(rollout, `at-once-${sessions}`, sessions, runtime);
+  const look = () => ({
+    all: meter([...pids.values()], mesh.nodeFolder),
+    each: new Map([...pids].map(([name, pid]) => [name, cpuMsOf(pid)])),
+  });
+  const [before, begun] = [look(), performance.now()];
+  await use();
   const seconds = (performance.now() - begun) / 1000;
+  const after = look();
   return {
     sessions,
     perSecond: sessions / seconds,
-    cpuMs: (spentMs() - busyBefore) / sessions,
+    cpu: eachMs(before.all, after.all, sessions),
     ownCpuMs: new Map(
-      [...pids].map(([name, pid]) => [name, (cpuMsOf(pid) - (cpuBefore.get(name) ?? 0)) / sessions]),
+      [...after.each].map(([name, ms]) => [name, (ms - (before.each.get(name) ?? 0)) / sessions]),
     ),
-    residentMiB: new Map([...pids].map(([name, pid]) => [name, residentMiBOf(pid)])),
+    residentMiB: new Map([...pids].map(([name, pid]) => [name, ownMiBOf(pid)])),
   };
 }
 
 /** Everything of the mesh; the engine is none of it. */
-const processesOf = ({ pids, nats }: Mesh): Map<string, number> =>
+export const processesOf = ({ pids, nats }: Mesh): Map<string, number> =>
   new Map([...[...pids].filter(([name]) => name !== 'engine'), ['nats-server', nats.pid]]);
 
 /** Submit at once, and wait for the end; all must be usable. */

@@ -31,10 +31,13 @@ export function systemMsOf(pid: number): number {
 }
 
 /** Resident memory of a tree of processes, in MiB. */
-export function residentMiBOf(pid: number): number {
-  const kib = treeOf(pid).map((one) =>
-    Number(/^VmRSS:\s+(\d+)/m.exec(text(`/proc/${one}/status`))?.[1] ?? 0),
-  );
+export const residentMiBOf = (pid: number): number => mibOf(pid, /^VmRSS:\s+(\d+)/m);
+
+/** Of it what is in no file: pages of programs are shared, and the kernel takes them back as it likes. */
+export const ownMiBOf = (pid: number): number => mibOf(pid, /^RssAnon:\s+(\d+)/m);
+
+function mibOf(pid: number, line: RegExp): number {
+  const kib = treeOf(pid).map((one) => Number(line.exec(text(`/proc/${one}/status`))?.[1] ?? 0));
   return kib.reduce((sum, each) => sum + each, 0) / 1024;
 }
 

@@ -187,5 +187,6 @@ export function writePart(path: string, name: string, text: string): void {
   const document = readFileSync(path, 'utf8');
   const [before, rest] = [document.indexOf(begin), document.indexOf(end)];
   if (before < 0 || rest < before) throw new Error(`${path} has no markers of part ${name}`);
+  if (document.includes(begin, before + 1)) throw new Error(`${path} has part ${name} twice`);
   writeFileSync(path, `${document.slice(0, before + begin.length)}\n\n${text}\n\n${document.slice(rest)}`);
 }
