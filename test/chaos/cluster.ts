@@ -8,10 +8,10 @@ import process from 'node:process';
 import { stringify } from 'yaml';
 import { mainOf, NODE_SERVICES, nodeFlagsOf, ROOT, type ServiceName } from '../../clients/cli/services.ts';
 import { sha256 } from '../../services/common/ids.ts';
-import type { TestDocker } from '../support/docker.ts';
 import { eventually } from '../support/eventually.ts';
 import { startEngine } from '../support/mesh.ts';
 import { freePort, startNats, type TestNats } from '../support/nats.ts';
+import type { ClusterEngine } from './engines.ts';
 import { Kept } from './kept.ts';
 
 const cacheDir = process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache');
@@ -25,7 +25,7 @@ export interface ClusterOptions {
   /** Of the scripted engine. */
   readonly engineFlags?: readonly string[];
   /** Of all nodes. */
-  readonly docker?: TestDocker;
+  readonly engines?: readonly ClusterEngine[];
 }
 
 export interface ClusterNode {
@@ -46,7 +46,7 @@ export interface Cluster extends AsyncDisposable {
   readonly schedulers: readonly Kept[];
   readonly reconstructor: Kept;
   readonly nats: TestNats;
-  readonly docker: TestDocker | undefined;
+  readonly engines: readonly ClusterEngine[];
   /** Both, comma separated. */
   readonly schedulerUrls: string;
   readonly reconstructorUrl: string;
@@ -86,7 +86,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await nats[Symbol.asyncDispose]();
   };
   const cluster: Cluster = {
-    ...{ folder, tmp, nodes, schedulers, reconstructor, nats, docker: options.docker },
+    ...{ folder, tmp, nodes, schedulers, reconstructor, nats, engines: options.engines ?? [] },
     schedulerUrls: ports.schedulers.map((port) => `http://127.0.0.1:${port}`).join(','),
     reconstructorUrl: `http://127.0.0.1:${ports.reconstructor}`,
     log: (name) => readFileSync(join(folder, `${name}.log`), 'utf8'),
@@ -164,7 +164,7 @@ async function nodeOf({ id, folder, launch, engineUrl, options }: NodeParts): Pr
       max_run_workers: options.runSlots,
       max_postrun_workers: options.runSlots,
       cache_dir: cacheDir,
-      ...(options.docker && { docker: { socket: options.docker.socket, pull: 'never' } }),
+      ...Object.assign({}, ...(options.engines ?? []).map(({ node }) => node)),
     },
   };
 }

@@ -50,10 +50,10 @@ async function leasesOf({ id, runtimesUrl }: ClusterNode): Promise<string[]> {
   return owned.map(({ runtimeId, owner }) => `${id} ${runtimeId} of ${owner?.sessionId}.${owner?.attempt}`);
 }
 
-async function containersOf({ docker, nodes }: Cluster): Promise<string[]> {
-  if (docker === undefined) return [];
-  const shown = nodes.map(({ instance }) =>
-    docker.docker(
+async function containersOf({ engines, nodes }: Cluster): Promise<string[]> {
+  const all = nodes.flatMap(({ instance }) => engines.map(({ engine }) => ({ engine, instance })));
+  const shown = all.map(({ engine, instance }) =>
+    engine.docker(
       'ps',
       '-a',
       '--filter',

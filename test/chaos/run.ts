@@ -6,8 +6,10 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { writePart } from '../bench/proxy/report.ts';
 import { aboutMachine, say } from '../bench/scheduler/machine.ts';
-import { dockerIsThere, PROGRAMS_IMAGE, startDockerWithPrograms } from '../support/docker.ts';
+import { dockerIsThere, PROGRAMS_IMAGE } from '../support/docker.ts';
+import { nodeWith, UNDER_LOAD } from '../support/engines.ts';
 import { isRight, tableOf } from './account.ts';
+import type { ClusterEngine } from './engines.ts';
 import { storm } from './storm.ts';
 
 const SAMPLES = 20;
@@ -19,6 +21,8 @@ const { values: flags } = parseArgs({
     slots: { type: 'string', default: '6' },
     every: { type: 'string', default: '3' },
     docker: { type: 'boolean', default: dockerIsThere },
+    // Killed in the middle, its service may leave commands of podman that wait for each other for good.
+    podman: { type: 'boolean', default: false },
     write: { type: 'boolean', default: true },
   },
   allowNegative: true,
@@ -26,7 +30,13 @@ const { values: flags } = parseArgs({
 
 const seed = Number(flags.seed);
 say(`POLAR_CHAOS_SEED=${seed}`);
-await using engine = flags.docker ? await startDockerWithPrograms({ remapped: true }) : undefined;
+const kinds = UNDER_LOAD.filter(({ backend }) => flags[backend]);
+await using started = new AsyncDisposableStack();
+const engines: ClusterEngine[] = [];
+for (const kind of kinds) {
+  const engine = started.use(await kind.start());
+  engines.push({ ...kind, engine, image: PROGRAMS_IMAGE, node: nodeWith(kind, engine) });
+}
 const began = performance.now();
 const entries = await storm(
   {
@@ -38,7 +48,7 @@ const entries = await storm(
     strikeEveryMs: 1_000 * Number(flags.every),
     strikesMax: Number.POSITIVE_INFINITY,
     endMs: 900_000,
-    ...(engine && { docker: { engine, image: PROGRAMS_IMAGE } }),
+    engines,
   },
   say,
 );

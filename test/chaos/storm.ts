@@ -8,11 +8,11 @@ import {
 } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { Semaphore, sleep } from '../../services/common/clock.ts';
-import type { TestDocker } from '../support/docker.ts';
 import { eventually } from '../support/eventually.ts';
 import { breaches, type ExportedSession, seeded } from '../support/laws.ts';
 import { accountOf, type Entry, none } from './account.ts';
 import { type Cluster, startCluster } from './cluster.ts';
+import type { ClusterEngine } from './engines.ts';
 import { isNothing, type Leftovers, ofIdle, ofStopped } from './leftovers.ts';
 import { Strikes } from './strikes.ts';
 import { type Submitted, submitAll } from './submits.ts';
@@ -32,8 +32,8 @@ export interface StormOptions {
   readonly strikesMax: number;
   /** For all sessions to end. */
   readonly endMs: number;
-  /** Where every fifth task runs. */
-  readonly docker?: { readonly engine: TestDocker; readonly image: string };
+  /** Where some tasks run. */
+  readonly engines?: readonly ClusterEngine[];
 }
 
 /** What is left goes away within this. */
@@ -44,9 +44,9 @@ const TOKEN_MS = 30;
 
 export async function storm(options: StormOptions, say: (text: string) => void): Promise<Entry[]> {
   const random = (part: number): (() => number) => seeded(options.seed * 3 + part);
-  const { docker: { engine: docker } = {}, runSlots } = options;
+  const { engines = [], runSlots } = options;
   const engineFlags = ['--token-ms', String(TOKEN_MS)];
-  await using cluster = await startCluster({ runSlots, engineFlags, ...(docker && { docker }) });
+  await using cluster = await startCluster({ runSlots, engineFlags, engines });
   await using witness = await Witness.open(cluster.nats.url);
   const trainer = new Trainer(cluster.reconstructorUrl, join(cluster.folder, 'trainer.jsonl'), random(0));
   const strikes = new Strikes(cluster, random(1), say);
@@ -57,7 +57,7 @@ export async function storm(options: StormOptions, say: (text: string) => void):
   try {
     const submitted = await submitAll({
       ...{ urls: cluster.schedulerUrls, tasks: options.tasks, samples: options.samples, random: random(2) },
-      ...{ everyMs: options.submitEveryMs, image: options.docker?.image },
+      ...{ everyMs: options.submitEveryMs, engines },
     });
     say(`all ${options.tasks} tasks are submitted`);
     const sessions = await endedSessions(cluster, submitted, options.endMs);

@@ -7,6 +7,7 @@ import type { TestDocker } from '../support/docker.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestNats } from '../support/nats.ts';
 import type { Cluster, ClusterNode } from './cluster.ts';
+import { engineOf } from './engines.ts';
 import { freeze } from './freeze.ts';
 import type { Kept } from './kept.ts';
 
@@ -17,6 +18,7 @@ const KINDS = [
   'reconstructor',
   'nats-server',
   'dockerd',
+  'podman',
   'harness',
   'guardian',
   'node',
@@ -31,12 +33,15 @@ const SETTLED_MS = 10_000;
 const FENCE_MS = 10_000;
 /** Of the log of a node that does what it must not. */
 const TOLD_LINES = 200;
+/** In the log of a node. */
+const STARTED = '"msg":"ready"';
 const FENCED = 'the node counts as started anew';
+const PREPARED = 'runtime prepared';
 
 export class Strikes {
   /** How many of each kind hit something. */
   readonly hits = new Map<StrikeKind, number>();
-  /** Nodes that came back, and of them those that gave up their sandboxes. */
+  /** Nodes that came back and had sandboxes when they were lost, and of them those that gave these up. */
   returned = 0;
   fenced = 0;
   readonly #cluster: Cluster;
@@ -51,7 +56,10 @@ export class Strikes {
     this.#cluster = cluster;
     this.#random = random;
     this.#say = say;
-    this.#kinds = KINDS.filter((kind) => kind !== 'dockerd' || cluster.docker !== undefined);
+    const has = (backend: 'docker' | 'podman'): boolean => engineOf(cluster.engines, backend) !== undefined;
+    this.#kinds = KINDS.filter(
+      (kind) => (kind !== 'dockerd' || has('docker')) && (kind !== 'podman' || has('podman')),
+    );
   }
 
   get count(): number {
@@ -82,7 +90,7 @@ export class Strikes {
 
   /** What was hit; undefined: nothing of the kind was there. */
   async #hit(kind: StrikeKind): Promise<string | undefined> {
-    const { schedulers, reconstructor, nodes } = this.#cluster;
+    const { schedulers, reconstructor, nodes, engines } = this.#cluster;
     const node = this.#pick(nodes.filter((one) => one !== this.#away));
     switch (kind) {
       case 'scheduler':
@@ -92,7 +100,9 @@ export class Strikes {
       case 'nats-server':
         return await restarted('nats-server', this.#cluster.nats);
       case 'dockerd':
-        return await restarted('dockerd', this.#cluster.docker as TestDocker);
+        return await restarted('dockerd', engineOf(engines, 'docker') as TestDocker);
+      case 'podman':
+        return await restarted('podman', engineOf(engines, 'podman') as TestDocker);
       case 'harness':
         return killedPid('a process of a sandbox on', node, this.#pick(sandboxed(node)));
       case 'guardian':
@@ -107,22 +117,33 @@ export class Strikes {
   /** One at a time. */
   #freeze(node: ClusterNode | undefined): string | undefined {
     if (node === undefined || this.#away !== undefined) return undefined;
-    const before = this.#fences(node);
+    // One that had let go a moment before, as no scheduler led, has nothing to give up.
+    const [before, hasWork] = [this.#fences(node), this.#hasWork(node)];
     const frozen = freeze(Object.values(node.services).flatMap(({ pid }) => pid ?? []));
     this.#away = node;
     const back = async (): Promise<void> => {
       await sleep(NODE_AWAY_MS);
       await frozen.thaw();
-      this.returned++;
-      const isFenced = (): boolean => this.#fences(node) > before;
-      await eventually('', isFenced, FENCE_MS).then(
-        () => this.fenced++,
-        () => this.#say(`${node.id} came back and was not fenced; it said:\n${this.#lastLines(node)}`),
-      );
+      if (hasWork) await this.#returned(node, before);
       this.#away = undefined;
     };
     this.#pending.push(back());
     return `${node.id}, for ${NODE_AWAY_MS / 1000} s`;
+  }
+
+  async #returned(node: ClusterNode, before: number): Promise<void> {
+    this.returned++;
+    const isFenced = (): boolean => this.#fences(node) > before;
+    await eventually('', isFenced, FENCE_MS).then(
+      () => this.fenced++,
+      () => this.#say(`${node.id} came back and was not fenced; it said:\n${this.#lastLines(node)}`),
+    );
+  }
+
+  /** Whether a sandbox was made since its manager started or last let go. */
+  #hasWork(node: ClusterNode): boolean {
+    const log = this.#logOf(node);
+    return log.includes(PREPARED, Math.max(0, log.lastIndexOf(STARTED), log.lastIndexOf(FENCED)));
   }
 
   #fences(node: ClusterNode): number {

@@ -3,6 +3,7 @@ import { leaderClient } from '../../clients/cli/leader-client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { asPolarError } from '../../services/common/errors.ts';
 import { curlTask } from '../support/tasks.ts';
+import type { ClusterEngine } from './engines.ts';
 
 const PAUSE_MS = 200;
 const REPEAT_SHARE = 0.2;
@@ -10,7 +11,8 @@ const CALLS = 3;
 /** Storms strike one session more often than its share of infrastructure would. */
 const ATTEMPTS_MAX = 10;
 
-const IMAGE_EVERY = 5;
+/** Which tasks run in an engine, if it is there: those with that rest. None is both engines'. */
+const IN_ENGINE = { docker: { every: 5, rest: 0 }, podman: { every: 10, rest: 3 } } as const;
 const GRADED_EVERY = 4;
 const REPOSITORY = 'git init -q . && git -c user.name=n -c user.email=e@e commit -q --allow-empty -m base';
 /** Graded in a sandbox of its own, which is made ahead and prepared anew each time. */
@@ -29,6 +31,7 @@ const GRADED = {
   },
 };
 
+const runtimeOf = ({ backend, image }: ClusterEngine) => ({ backend, image });
 const taskIdOf = (i: number): string => `storm-${i}`;
 
 export interface Submits {
@@ -37,8 +40,8 @@ export interface Submits {
   readonly samples: number;
   readonly everyMs: number;
   readonly random: () => number;
-  /** What every fifth task runs in; undefined: all run in the default. */
-  readonly image: string | undefined;
+  /** That some tasks run in; the others run in the default. */
+  readonly engines: readonly ClusterEngine[];
 }
 
 export interface Submitted {
@@ -56,7 +59,7 @@ export async function submitAll({
   samples,
   everyMs,
   random,
-  image,
+  engines,
 }: Submits): Promise<Submitted> {
   const client = leaderClient(urls);
   const acknowledged = new Map<string, readonly string[]>();
@@ -64,9 +67,10 @@ export async function submitAll({
   const repeats = new Map<string, number>();
   const submit = async (i: number): Promise<readonly string[]> => {
     const taskId = taskIdOf(i);
-    const inImage = image !== undefined && i % IMAGE_EVERY === 0;
-    const isGraded = !inImage && i % GRADED_EVERY === 1;
-    const more = inImage ? { runtime: { backend: 'docker', image } } : isGraded ? GRADED : {};
+    const isFor = ({ every, rest }: { every: number; rest: number }): boolean => i % every === rest;
+    const inEngine = engines.find(({ backend }) => isFor(IN_ENGINE[backend]));
+    const isGraded = i % GRADED_EVERY === 1;
+    const more = inEngine ? { runtime: runtimeOf(inEngine) } : isGraded ? GRADED : {};
     const spec = curlTask(taskId, samples, CALLS, { maxAttempts: ATTEMPTS_MAX, ...more });
     for (;;) {
       try {

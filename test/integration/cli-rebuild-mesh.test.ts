@@ -1,5 +1,5 @@
 // `polar rebuild` of what a mesh has stored: a task and a session of it, with another builder, and each reason why not.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -63,6 +63,26 @@ describe('polar rebuild, of what a mesh has stored', function () {
     const single = await run('two-turns', '--builder', 'per_request', '--traces', out);
     expect(single.stdout).to.contain(`per_request: ${SAMPLES} sessions, ${2 * SAMPLES} calls`);
     expect(callsOf()).to.deep.equal(ids().flatMap((id) => [1, 1].map((calls) => [id, calls])));
+  });
+
+  it('says so where an export or a rebuild meets a full disk, and leaves nothing', async () => {
+    const [id = ''] = ids();
+    const config = ['-c', mesh.topologyFile];
+    const full = join(folder, 'full.jsonl');
+    for (const args of [
+      ['export', ...config, id, '--calls', '-o', full],
+      ['rebuild', ...config, id, '--traces', full],
+    ]) {
+      // What is written goes to a device that is always full.
+      symlinkSync('/dev/full', `${full}.part`);
+      const { code, stderr } = await polar(args);
+      expect({ code, there: existsSync(full) }).to.deep.equal({ code: 2, there: false });
+      expect(stderr)
+        .to.contain('INVALID_REQUEST')
+        .and.to.contain('cannot be written')
+        .and.to.contain('ENOSPC');
+      expect(readdirSync(folder)).to.not.include('full.jsonl.part');
+    }
   });
 
   it('builds one session, as the mesh built it, and writes nothing where no file is named', async () => {

@@ -7,7 +7,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { instanceOf } from '../../services/runtime-prewarm/host/host.ts';
 import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
-import { nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
+import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { eventually, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
@@ -18,7 +18,7 @@ const STAMP = 'cat /proc/sys/kernel/random/uuid > stamp; sleep 0.7';
 const KILL_ROUNDS = 4;
 const KILL_SPREAD_MS = 1_600;
 
-for (const kind of PLAIN_ENGINES) {
+for (const kind of LONG_ENGINES) {
   const { backend } = kind;
   describe(`runtime-prewarm: layers of ${backend}`, function () {
     this.timeout(120_000);

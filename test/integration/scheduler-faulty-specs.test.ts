@@ -2,16 +2,27 @@
 import { expect } from 'chai';
 import { asPolarError } from '../../services/common/errors.ts';
 import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
-import { good, WRONG } from '../support/faulty-specs.ts';
+import { type Change, good, WRONG } from '../support/faulty-specs.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startScheduler, type TestScheduler } from '../support/scheduler.ts';
+
+const TOPOLOGY = { evaluators: { judges: { a: { base_url: 'http://127.0.0.1:9', model: 'm' } } } };
+const unknownJudge: Change = (spec) => {
+  if (spec.evaluator === undefined) return;
+  Object.assign(spec.evaluator, { strategy: 'rubric', config: { judge: 'http://10.0.0.1', rubric: 'b' } });
+};
+/** Beside what is wrong anywhere, what is wrong with this topology. */
+const ALL_WRONG = [
+  ...WRONG,
+  ['evaluator.config.judge', unknownJudge, /no judge http:\/\/10.0.0.1; there are a$/] as const,
+];
 
 describe('faulty tasks at submit', () => {
   let nats: TestNats;
   let scheduler: TestScheduler;
   before(async () => {
     nats = await startNats();
-    scheduler = await startScheduler(nats.url);
+    scheduler = await startScheduler(nats.url, {}, TOPOLOGY);
     await scheduler.leading;
   });
   after(async () => {
@@ -20,7 +31,7 @@ describe('faulty tasks at submit', () => {
   });
 
   it('are refused by their field, each alone, and nothing is kept of them', async () => {
-    for (const [field, change, description = /./] of WRONG) {
+    for (const [field, change, description = /./] of ALL_WRONG) {
       const spec = completeTaskSpec(good());
       change(spec);
       const answer = scheduler.client.submitTask({ spec });

@@ -21,6 +21,8 @@ export interface TestDocker extends AsyncDisposable {
   /** For DOCKER_HOST. */
   readonly host: string;
   readonly socket: string;
+  /** All of the engine is below it; another one after each start. */
+  readonly pid: number;
   /** Output of `docker ARGS`. */
   docker(...args: string[]): Promise<string>;
   /** docker import of a folder, as an image of that name. */
@@ -126,6 +128,10 @@ class TestEngine implements TestDocker {
       }
       await sleep(50);
     }
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
   }
 
   async kill(): Promise<void> {

@@ -1,4 +1,5 @@
 // The container engines that tests with containers run against: one interface, a backend each.
+import process from 'node:process';
 import { dockerIsThere, startDockerWithPrograms, type TestDocker } from './docker.ts';
 import { podmanIsThere, startPodmanWithPrograms } from './podman.ts';
 
@@ -32,6 +33,21 @@ export const ENGINES: readonly EngineKind[] = [
 /** Those that are here, each as it comes. */
 export const PLAIN_ENGINES = ENGINES.filter(({ mapped }) => !mapped);
 
+/** `npm run test:containers`: what takes long in every engine; CI has it in docker at most, whose code podman shares. */
+export const isLong = process.env['POLAR_TEST_LONG'] === '1';
+
+/** For long tests, each as it comes. */
+export const LONG_ENGINES = PLAIN_ENGINES.filter(({ backend }) => backend === 'docker' || isLong);
+
+/**
+ * Those that are here, each in a way that holds under load: Podman 4.3 that maps users was seen to answer no more, with the locks
+ * of its storage held, where eight containers were made and deleted at once.
+ */
+export const UNDER_LOAD = ENGINES.filter(({ backend, mapped }) => mapped === (backend === 'docker'));
+
 /** What a node of the topology says of it. */
-export const nodeWith = ({ backend, mapped }: EngineKind, { socket }: TestDocker, pull = 'never') =>
-  backend === 'podman' ? { podman: { socket, pull, map_users: mapped } } : { docker: { socket, pull } };
+export const nodeWith = (
+  { backend, mapped }: EngineKind,
+  { socket }: Pick<TestDocker, 'socket'>,
+  pull = 'never',
+) => (backend === 'podman' ? { podman: { socket, pull, map_users: mapped } } : { docker: { socket, pull } });

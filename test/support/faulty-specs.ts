@@ -1,5 +1,5 @@
 // Specs with one wrong field each, and what is to be said of it.
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { NetworkPolicySchema } from '../../gen/ts/polar/common/v1/network_pb.js';
@@ -72,6 +72,8 @@ export const skill = (target: string): UploadFile =>
 const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
   create(McpServerSchema, { name: 'probe', transport: 'stdio', command: 'serve', ...over });
 const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
+const rubric = (config: JsonObject): Change =>
+  evaluator({ strategy: 'rubric', config: { judge: 'a', rubric: 'b', ...config } });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -187,7 +189,7 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     builder({ strategy: 'a/b.mjs', config: { side_call: 'mask' } }),
     /unknown key/,
   ],
-  ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output/],
+  ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output, rubric/],
   ['evaluator.strategy', evaluator({ strategy: '' })],
   ['evaluator.config.test_command', evaluator({ config: { expected_output_json: {} } })],
   [
@@ -195,6 +197,23 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     evaluator({ config: { test_command: 'x', expected_output_json: {}, repo_dir: 'relative' } }),
   ],
   ['evaluator.env.-', evaluator({ env: { '-': '' } })],
+  ['evaluator.config.rubric', rubric({ rubric: ' ' })],
+  ['evaluator.config.judge', rubric({ judge: '' })],
+  ['evaluator.config.judge_base_url', rubric({ judge_base_url: 'http://10.0.0.1' }), /unknown key/],
+  ['evaluator.config.rubric_coefficient', rubric({ rubric_coefficient: -1 })],
+  ['evaluator.config.judge_max_retries', rubric({ judge_max_retries: 11 })],
+  ['evaluator.config.max_section_chars', rubric({ max_section_chars: 200_001 })],
+  ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: 'rubric' } })],
+  [
+    'evaluator.config.outcome.config.rewards_command',
+    rubric({
+      outcome: {
+        strategy: 'test_on_output',
+        config: { test_command: 'x', expected_output_json: {}, rewards_command: 'x' },
+      },
+    }),
+    /unknown key/,
+  ],
   ['sampling.temperature', sampling({ temperature: 2.1 })],
   ['sampling.temperature', sampling({ temperature: Number.NaN })],
   ['sampling.top_p', sampling({ topP: 0 })],

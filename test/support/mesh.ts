@@ -32,6 +32,8 @@ export interface MeshOptions {
   readonly dataDir?: string;
   /** More flags of Node.js for the services. */
   readonly nodeFlags?: readonly string[];
+  /** More lines of nats-server's configuration. */
+  readonly natsConfig?: string;
   /** Access tokens, and the one that the services have. */
   readonly access?: { readonly tokensFile: string; readonly token: string };
   /** How far the clock of the node's services is ahead. */
@@ -62,7 +64,7 @@ export interface Mesh extends AsyncDisposable {
 
 export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-mesh-'));
-  const nats = await startNats();
+  const nats = await startNats(options.natsConfig);
   const children = new Map<string, ChildProcess>();
   const ports = await portsFor(SERVICES);
   try {

@@ -23,13 +23,14 @@ export interface TestNats extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-export async function startNats(): Promise<TestNats> {
+/** `config`: more lines of its configuration. */
+export async function startNats(config = ''): Promise<TestNats> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-nats-'));
-  const config = join(folder, 'nats.conf');
+  const file = join(folder, 'nats.conf');
   writeFileSync(
-    config,
-    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${join(folder, 'store')}", max_file_store: 64GB }\n`,
+    file,
+    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${join(folder, 'store')}", max_file_store: 64GB }\n${config}\n`,
   );
   let child: ChildProcess | undefined;
   const kill = async (): Promise<void> => {
@@ -40,7 +41,7 @@ export async function startNats(): Promise<TestNats> {
   };
   const start = async (): Promise<void> => {
     // It ends with this process, even where that is killed.
-    const command = ['--pdeathsig', 'KILL', ensureNatsServer(), '-c', config, '-l', join(folder, 'log')];
+    const command = ['--pdeathsig', 'KILL', ensureNatsServer(), '-c', file, '-l', join(folder, 'log')];
     child = spawn('setpriv', command, { stdio: 'ignore', env: natsEnvironment() });
     for (;;) {
       try {

@@ -71,8 +71,19 @@ export const newRef = (attempt = 1): AttemptRef =>
     taskId: `task.${sessions}`,
   });
 
+interface MoreOfNode {
+  /** Keys of the topology beside its node. */
+  readonly topology?: object;
+  /** Environment of the services. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** `more`: keys of the node in the topology. */
-export async function startNode(services: readonly NodeService[], more: object = {}): Promise<TestNode> {
+export async function startNode(
+  services: readonly NodeService[],
+  more: object = {},
+  { topology = {}, env = {} }: MoreOfNode = {},
+): Promise<TestNode> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-node-'));
   const stop = new AbortController();
   const stack = new AsyncDisposableStack();
@@ -85,7 +96,10 @@ export async function startNode(services: readonly NodeService[], more: object =
       'harness-executor': await freePort(),
       evaluator: await freePort(),
     };
-    writeFileSync(join(folder, 'topology.yaml'), stringify(topologyOf(folder, nats.url, ports, more)));
+    writeFileSync(
+      join(folder, 'topology.yaml'),
+      stringify({ ...topologyOf(folder, nats.url, ports, more), ...topology }),
+    );
     const bus = await openBus({ url: nats.url, name: 'test' });
     stack.defer(() => bus.close());
     const facts: Fact[] = [];
@@ -99,7 +113,7 @@ export async function startNode(services: readonly NodeService[], more: object =
       await Promise.all([...children.values()].map((child) => ended(child, 'SIGTERM')));
     });
     const start = (service: NodeService): Promise<void> =>
-      startChild(service, folder, ports[service], children);
+      startChild(service, folder, ports[service], children, env);
     await Promise.all(services.map(start));
     const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${ports['runtime-prewarm']}`);
     const backend = await backendOf(runtimes);
@@ -146,6 +160,7 @@ async function startChild(
   folder: string,
   port: number,
   children: Map<NodeService, ChildProcess>,
+  env: Readonly<Record<string, string>>,
 ): Promise<void> {
   const child = spawn(process.execPath, [join(ROOT, 'services', service, 'main.ts')], {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -154,6 +169,7 @@ async function startChild(
       HOME: process.env['HOME'],
       POLAR_TOPOLOGY: join(folder, 'topology.yaml'),
       POLAR_LIFELINE: 'stdin',
+      ...env,
     },
   });
   children.set(service, child);

@@ -29,20 +29,27 @@ export const podmanIsThere = ((): boolean => {
 
 /** With PROGRAMS_IMAGE. Its command is podman, whose words are docker's. */
 export async function startPodmanWithPrograms(): Promise<TestDocker> {
-  const engine = new TestPodman(mkdtempSync(join(tmpdir(), 'polar-test-podman-')));
+  await using opened = new AsyncDisposableStack();
+  const engine = opened.use(new TestPodman(mkdtempSync(join(tmpdir(), 'polar-test-podman-'))));
   await engine.start();
   await engine.importPrograms();
+  opened.move();
   return engine;
 }
 
-/** State of the runtime and locks lie in /run and /dev/shm, caches in /var/lib, whatever folder is named. */
-const SERVICE = `for folder in /run /dev/shm /var/lib; do mount -t tmpfs podman "$folder"; done
-exec podman --root "$1/data" --runroot "$1/run" --tmpdir "$1/tmp" --log-level error system service --time 0 "$2"`;
+/**
+ * State of the runtime and locks lie in /run and /dev/shm, caches in /var/lib, whatever folder is named. What holds them stays
+ * when the service is killed: containers of a service that forgot its locks would share those of new ones, and wait for ever.
+ */
+const PLACE =
+  'for folder in /run /dev/shm /var/lib; do mount -t tmpfs podman "$folder"; done; echo made; exec cat';
+const SERVICE = `exec podman --root "$1/data" --runroot "$1/run" --tmpdir "$1/tmp" --log-level error system service --time 0 "$2"`;
 
 class TestPodman implements TestDocker {
   readonly host: string;
   readonly socket: string;
   readonly #folder: string;
+  #place: ChildProcess | undefined;
   #child: ChildProcess | undefined;
 
   constructor(folder: string) {
@@ -55,8 +62,9 @@ class TestPodman implements TestDocker {
   }
 
   async start(): Promise<void> {
-    const script = ['sh', '-ec', SERVICE, 'sh', this.#folder, this.host];
-    const child = spawn('unshare', ['--mount', '--propagation', 'slave', ...script], {
+    this.#place ??= await madePlace();
+    const place = ['--target', `${this.#place.pid}`, '--mount'];
+    const child = spawn('nsenter', [...place, 'sh', '-ec', SERVICE, 'sh', this.#folder, this.host], {
       stdio: process.env['POLAR_TEST_PODMAN_LOG'] === undefined ? 'ignore' : 'inherit',
       env: { ...process.env, PATH, CONTAINERS_CONF: join(this.#folder, 'containers.conf') },
     });
@@ -69,6 +77,10 @@ class TestPodman implements TestDocker {
       }
       await sleep(50);
     }
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
   }
 
   async kill(): Promise<void> {
@@ -104,6 +116,7 @@ class TestPodman implements TestDocker {
     this.#child?.kill('SIGTERM');
     await this.#ended();
     await run('pkill', ['-KILL', '-f', `conmon.*${this.#folder}/`]).catch(() => {});
+    this.#place?.kill('SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
     for (const name of readdirSync(GROUPS)) removeGroup(join(GROUPS, name, 'libpod_parent'));
   }
@@ -127,6 +140,23 @@ class TestPodman implements TestDocker {
       () => false,
     );
   }
+}
+
+/** Holds the mounts of all its services, and ends with this process. */
+async function madePlace(): Promise<ChildProcess> {
+  const place = spawn('unshare', ['--mount', '--propagation', 'slave', 'sh', '-ec', PLACE], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const made = new AbortController();
+  const ended = once(place, 'exit', made).then(([code, signal]) => {
+    throw new Error(`no place for podman: unshare or mount ended with ${code ?? signal}`);
+  });
+  try {
+    await Promise.race([once(place.stdout, 'data', made), ended]);
+  } finally {
+    made.abort();
+  }
+  return place;
 }
 
 /** With those of containers that a killed service did not clear up after. Left where another service of this machine uses it. */

@@ -39,6 +39,7 @@ export interface TestScheduler extends AsyncDisposable {
 export interface TestTopology {
   readonly rollout?: object;
   readonly gateway?: object;
+  readonly evaluators?: object;
 }
 
 /** In this process; it leads, or follows one that does. */
