@@ -51,7 +51,7 @@ with polar_mesh.Client(sys.argv[1], sys.argv[2]) as client:
     wanted = polar_mesh.Filter(drop_zero_variance=True)
     name = 'reader-' + sys.argv[3].replace('_', '-')
     batch = client.stream(name, task_id=sys.argv[3], filter=wanted).next(timeout_s=30)
-    print(json.dumps([[[len(trace.spans), trace.reward] for trace in one.traces] for one in batch.trajectories]))
+    print(json.dumps([[[len(trace.spans), one.reward_of(trace)] for trace in one.traces] for one in batch.trajectories]))
     print(json.dumps([rewards.rewards_of_traces(one).tolist() for one in batch.trajectories]))
     batch.ack()
 `;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,8 +134,11 @@ def rewarded(reward: float | None, *own: float | None) -> Trajectory:
 
 def test_a_trace_counts_with_its_own_reward_else_with_the_sessions():
     one = rewarded(2, None, 0, -1.5)
-    assert [trace.reward for trace in one.traces] == [2, 0, -1.5]
+    assert [trace.reward for trace in one.traces] == [None, 0, -1.5]
+    assert [one.reward_of(trace) for trace in one.traces] == [2, 0, -1.5]
     np.testing.assert_array_equal(rewards.rewards_of_traces(one), [2, 0, -1.5])
+    # A trainer that gives the session another one means the traces without their own, too.
+    np.testing.assert_array_equal(rewards.rewards_of_traces(replace(one, reward=5)), [5, 0, -1.5])
     # As a trainer may make them itself: without.
     np.testing.assert_array_equal(rewards.rewards_of_traces(session(3, [1], [1, 1])), [3, 3])
     np.testing.assert_array_equal(rewards.rewards_of_traces(session(3, [0])), [nan])

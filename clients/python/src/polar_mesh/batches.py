@@ -107,7 +107,7 @@ class Trace:
     routed_experts: RoutedExperts | None = None
     #: Images of its conversation, in order.
     images: tuple[Image, ...] = ()
-    #: Its own reward, where the evaluator gave it one, else the session's; None where there is none.
+    #: Its own reward, where the evaluator gave it one; None: it counts with its session's (``Trajectory.reward_of``).
     reward: float | None = None
 
     @property
@@ -189,6 +189,10 @@ class Trajectory:
     dropped_reason: str = ""
     #: Configuration of the builder as the task gave it; empty: all defaults.
     builder_config: Mapping[str, Any] = field(default_factory=dict)
+
+    def reward_of(self, trace: Trace) -> float | None:
+        """What a trace of it counts with: its own reward, else the session's; None where there is none."""
+        return self.reward if trace.reward is None else trace.reward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +288,7 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         outcome=_OUTCOMES.get(head.outcome) or str(head.outcome),
         failure=_failure(head.failure) if head.HasField("failure") else None,
         reward=reward,
-        traces=tuple(_trace(one, head.session_id, reward) for one in message.traces),
+        traces=tuple(_trace(one, head.session_id) for one in message.traces),
         stats=_stats(head.stats),
         builder=head.builder,
         policy_version_min=head.policy_version_min,
@@ -296,7 +300,7 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
     )
 
 
-def _trace(message: trajectory_pb2.Trace, session_id: str, session_reward: float | None) -> Trace:
+def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
     try:
         # Each access of a bytes field of a message copies it: once here, and the arrays are views of that copy.
         prompt_ids = np.frombuffer(message.prompt_ids, _IDS)
@@ -312,7 +316,7 @@ def _trace(message: trajectory_pb2.Trace, session_id: str, session_reward: float
         lengths = f"{len(response_ids)} ids, {len(loss_mask)} mask values, {len(logprobs)} logprobs"
         raise _damaged(session_id, lengths)
     head = getattr(message, "head", message)
-    reward = head.reward if head.HasField("reward") else session_reward
+    reward = head.reward if head.HasField("reward") else None
     images = tuple(map(read_image, head.images)) if head.images else ()
     return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(head.spans), experts, images, reward)
 

@@ -1,7 +1,7 @@
 """From the rewards of a group to what each trained token counts in the loss. Pure functions on numpy arrays.
 
 Notation: a group has S sessions; session s has the reward R_s and K traces, in which T_s tokens are trained together.
-Where the evaluator gave a trace a reward of its own, that counts for it, else R_s does (``trace.reward``). NaN is "no
+Where the evaluator gave a trace a reward of its own (``trace.reward``), that counts for it, else R_s does. NaN is "no
 reward": such a session is compared with no other and trains nothing. A whole step::
 
     for sample in rewards.samples(batch.trajectories for batch in batches):
@@ -54,8 +54,8 @@ def outcome_rewards(trajectories: Sequence[Trajectory]) -> Float64Array:
 
 def rewards_of_traces(trajectory: Trajectory) -> Float64Array:
     """float64[K]: what each trace counts with; NaN where there is none, and where no token of the session is trained."""
-    own = [trajectory.reward if one.reward is None else one.reward for one in trajectory.traces]
-    rewards = np.array([np.nan if one is None else one for one in own], dtype=np.float64)
+    each = map(trajectory.reward_of, trajectory.traces)
+    rewards = np.array([np.nan if one is None else one for one in each], dtype=np.float64)
     return rewards if trained_tokens(trajectory) else np.full_like(rewards, np.nan)
 
 

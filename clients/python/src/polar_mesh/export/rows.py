@@ -126,7 +126,7 @@ def _trace(number: int, trace: Trace, trajectory: Trajectory) -> dict[str, Any]:
         "loss_mask": trace.loss_mask,
         "logprobs": trace.logprobs,
         "trained_tokens": int(trace.loss_mask.sum()),
-        "trace_reward": trace.reward,
+        "trace_reward": trajectory.reward_of(trace),
         "call_ids": [span.call_id for span in trace.spans],
         "masked_reasons": [span.masked_reason for span in trace.spans],
         "evaluation": json.dumps(trajectory.evaluation, ensure_ascii=False, sort_keys=True),

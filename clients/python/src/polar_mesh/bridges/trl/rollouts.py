@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...batches import Batch, Trace
+from ...batches import Batch, Trace, Trajectory
 from ...client import Client
 from ...stream import TrajectoryStream
 from .weights import WeightTransfer
@@ -128,7 +128,7 @@ class Rollouts:
             self.counts["trained_tokens_left_out"] += sum(map(_trained, others))
             usable = by_trained and _trained(by_trained[0])
             self.counts["sessions_without_trace"] += not usable
-            yield _row(by_trained[0]) if usable else _empty_row(empty_id)
+            yield _row(trajectory, by_trained[0]) if usable else _empty_row(empty_id)
         lost = count - len(sessions)
         self.counts["sessions_lost"] += lost
         yield from (_empty_row(empty_id) for _ in range(lost))
@@ -150,13 +150,13 @@ def _trained(trace: Trace) -> int:
     return int(np.count_nonzero(trace.loss_mask))
 
 
-def _row(trace: Trace) -> dict[str, Any]:
+def _row(trajectory: Trajectory, trace: Trace) -> dict[str, Any]:
     return {
         "prompt_ids": trace.prompt_ids.tolist(),
         "completion_ids": trace.response_ids.tolist(),
         "logprobs": trace.logprobs.tolist(),
         "env_mask": trace.loss_mask.tolist(),
-        "polar_reward": trace.reward,
+        "polar_reward": trajectory.reward_of(trace),
     }
 
 
