@@ -9,7 +9,7 @@ import { sha256 } from '../../services/common/ids.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
 import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
-import { ENGINES, type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
+import { ENGINES, type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { hostBait, outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startRegistry } from '../support/registry.ts';
@@ -97,7 +97,7 @@ for (const kind of ENGINES) {
   });
 }
 
-for (const kind of PLAIN_ENGINES) {
+for (const kind of LONG_ENGINES) {
   describe(`runtime-prewarm: ${kind.backend}`, function () {
     this.timeout(120_000);
     const spec = specFor(kind);

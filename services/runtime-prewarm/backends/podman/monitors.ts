@@ -8,13 +8,17 @@ import { monitoredIn } from '../../domain/podman-monitor.ts';
 /** A look reads the command line of every process of this machine (tens of ms): one is for all that went meanwhile. */
 const GATHER_MS = 500;
 
+/** A monitor makes a child when its command ends: one look may find the parent just before, and the next one the child. */
+const LOOKS = 3;
+
 export class Monitors {
-  readonly #gone = new Set<string>();
+  /** Containers that went, with the looks that are left for each. */
+  readonly #gone = new Map<string, number>();
   #isLooking = false;
 
   /** Ends those of a container, soon. */
   end(container: string): void {
-    this.#gone.add(container);
+    this.#gone.set(container, LOOKS);
     if (!this.#isLooking) void this.#look();
   }
 
@@ -22,8 +26,11 @@ export class Monitors {
     this.#isLooking = true;
     while (this.#gone.size > 0) {
       await sleep(GATHER_MS);
-      const gone = new Set(this.#gone);
-      this.#gone.clear();
+      const gone = new Set(this.#gone.keys());
+      for (const [container, left] of this.#gone) {
+        if (left === 1) this.#gone.delete(container);
+        else this.#gone.set(container, left - 1);
+      }
       for (const name of await readdir('/proc').catch(() => []))
         if (/^\d+$/.test(name)) await endOf(name, gone);
     }
