@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -60,6 +62,18 @@ describe('polar', function () {
       expect(code).to.equal(2);
     });
   }
+
+  it('names the port of a dashboard that is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const port = String((taken.address() as AddressInfo).port);
+    const { code, stderr, stdout } = await polar(['dashboard', '--port', port]);
+    taken.close();
+    expect(stderr).to.match(
+      new RegExp(`^polar: INVALID_REQUEST: --host 127.0.0.1 --port ${port}: .*EADDRINUSE`),
+    );
+    expect([code, stdout]).to.deep.equal([2, '']);
+  });
 
   it('lists every fault of a task file before it calls anybody', async () => {
     const task = file(

@@ -4,6 +4,7 @@ import process from 'node:process';
 import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { createPlainClient } from '../../../services/common/client.ts';
+import { PolarError } from '../../../services/common/errors.ts';
 import { needsPassword } from '../../dashboard/guard.ts';
 import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
 import { startDashboard } from '../../dashboard/server.ts';
@@ -49,7 +50,11 @@ export const dashboard: Command = {
     const actions = args.flags['actions'] === true;
     const reach = { host, actions, token: environment.token !== undefined };
     const password = environment.dashboardPassword ?? (needsPassword(reach) ? newPassword() : undefined);
-    const running = await startDashboard({ ...reach, port: portOf(args), mesh: meshOf(args), password });
+    const port = portOf(args);
+    const mesh = meshOf(args);
+    const running = await startDashboard({ ...reach, port, mesh, password }).catch((error) => {
+      throw new PolarError('INVALID_REQUEST', `--host ${host} --port ${port}: ${(error as Error).message}`);
+    });
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${running.port}/`;
     const made = password !== environment.dashboardPassword ? password : undefined;
     if (args.flags['json'] === true) sayJson({ url, ...(made !== undefined && { password: made }) });
