@@ -15,6 +15,15 @@ export function prefixOf(parts: readonly Uint8Array[], flags = 0): Uint8Array {
   return prefix;
 }
 
+const CHUNK_END = Buffer.from('\r\n');
+
+/** These parts as one chunk of a body of HTTP/1.1. */
+export const chunkOf = (parts: readonly Uint8Array[]): Uint8Array[] => [
+  Buffer.from(`${sizeOf(parts).toString(16)}\r\n`),
+  ...parts,
+  CHUNK_END,
+];
+
 const sizeOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, one) => sum + one.byteLength, 0);
 
 /** The same bytes in fewer pieces; `own` are those that were made here. */

@@ -8,7 +8,7 @@ import type { Writable } from 'node:stream';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { AccessControl } from './access/access-control.ts';
 import { type ByteForm, formOf } from './byte-form.ts';
-import { PREFIX_BYTES, prefixOf, together } from './byte-pieces.ts';
+import { chunkOf, PREFIX_BYTES, prefixOf, together } from './byte-pieces.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { giveBack } from './memory.ts';
 
@@ -74,7 +74,8 @@ async function serve(
     allowed();
     const message = await messageOf(request);
     response.writeHead(200, { 'content-type': form.type });
-    for await (const one of stream.open(message, signal)) await write(body, one, signal);
+    const outlet = outletOf(response, body);
+    for await (const one of stream.open(message, signal)) await write(outlet, one, signal);
   } catch (error) {
     failure = error;
   }
@@ -112,31 +113,46 @@ async function messageOf(request: Request): Promise<Uint8Array> {
 
 const unreadable = (why: string): PolarError => new PolarError('INVALID_REQUEST', `the request ${why}`);
 
+interface Outlet {
+  readonly flow: Writable;
+  /** A message's parts as they go there. */
+  readonly framed: (parts: readonly Uint8Array[]) => readonly Uint8Array[];
+}
+
+/**
+ * Node would make a chunk of each piece of a body over HTTP/1.1, which the reader puts together again by a copy: a message
+ * is one chunk, written to the socket. An answer that waits behind another has none yet.
+ */
+function outletOf(response: ServerResponse, body: Writable): Outlet {
+  const { socket } = response;
+  if (!(response instanceof ServerResponse) || !response.chunkedEncoding || socket === null) {
+    return { flow: body, framed: (parts) => parts };
+  }
+  response.flushHeaders();
+  return { flow: socket, framed: chunkOf };
+}
+
 /** One write for all pieces; waits while the reader is behind. */
 async function write(
-  stream: Writable,
+  { flow, framed }: Outlet,
   { parts, onWritten }: ByteMessage,
   signal: AbortSignal,
 ): Promise<void> {
-  const { pieces, own } = together([prefixOf(parts), ...parts]);
+  const { pieces, own } = together(framed([prefixOf(parts), ...parts]));
   const written = (error?: Error | null): void => {
     // What a stream that breaks has not written may still be on its way; some of it is told without an error.
-    if (error || stream.destroyed) return;
+    if (error || flow.destroyed) return;
     giveBack(own);
     onWritten?.();
   };
-  // HTTP/1 lets go of its socket before it has written a chunk's length, the pieces and its end.
-  const socket = stream instanceof ServerResponse ? stream.socket : null;
-  socket?.cork();
-  stream.cork();
+  flow.cork();
   for (const [i, piece] of pieces.entries()) {
-    if (i === pieces.length - 1) stream.write(piece, written);
-    else stream.write(piece);
+    if (i === pieces.length - 1) flow.write(piece, written);
+    else flow.write(piece);
   }
-  stream.uncork();
-  socket?.uncork();
-  if (!stream.writableNeedDrain) return;
-  await once(stream, 'drain', { signal }).catch((error: unknown) => {
+  flow.uncork();
+  if (!flow.writableNeedDrain) return;
+  await once(flow, 'drain', { signal }).catch((error: unknown) => {
     // Its own error does not say why.
     signal.throwIfAborted();
     throw error;

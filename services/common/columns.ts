@@ -21,33 +21,43 @@ export function unpackIds(bytes: Uint8Array): Int32Array {
  * more to collect than to fill.
  */
 export class ColumnRoom {
-  readonly #room: ArrayBuffer;
+  readonly #room: Uint8Array;
   #at = 0;
 
   constructor(sizeBytes: number) {
-    this.#room = new ArrayBuffer(sizeBytes);
+    this.#room = new Uint8Array(sizeBytes);
   }
 
   /** Bytes as int32[]: a view of them where they are aligned, else a copy. */
   ids(bytes: Uint8Array): Int32Array {
-    const { buffer, byteOffset } = this.#aligned(bytes);
-    return new Int32Array(buffer, byteOffset, bytes.byteLength / 4);
+    const length = bytes.byteLength / 4;
+    return isAligned(bytes)
+      ? new Int32Array(bytes.buffer, bytes.byteOffset, length)
+      : new Int32Array(this.#room.buffer, this.#copied(bytes), length);
   }
 
   /** Bytes as float32[], in the same way. */
   floats(bytes: Uint8Array): Float32Array {
-    const { buffer, byteOffset } = this.#aligned(bytes);
-    return new Float32Array(buffer, byteOffset, bytes.byteLength / 4);
+    const length = bytes.byteLength / 4;
+    return isAligned(bytes)
+      ? new Float32Array(bytes.buffer, bytes.byteOffset, length)
+      : new Float32Array(this.#room.buffer, this.#copied(bytes), length);
   }
 
-  #aligned(bytes: Uint8Array): Uint8Array {
-    if (bytes.byteOffset % 4 === 0) return bytes;
-    const copy = new Uint8Array(this.#room, this.#at, bytes.byteLength);
-    copy.set(bytes);
+  /** Where the copy lies in the room. */
+  #copied(bytes: Uint8Array): number {
+    const start = this.#at;
+    this.#room.set(bytes, start);
     this.#at += bytes.byteLength;
-    return copy;
+    return start;
   }
 }
+
+/** How much room a column needs: none where it can stay where it is. */
+export const roomOf = (column: Uint8Array | undefined): number =>
+  column === undefined || isAligned(column) ? 0 : column.byteLength;
+
+const isAligned = ({ byteOffset }: Uint8Array): boolean => byteOffset % 4 === 0;
 
 /** float32[] as bytes; a hole (null or not finite) becomes NaN. */
 export function packFloats(values: readonly (number | null)[] | Float32Array): Uint8Array {

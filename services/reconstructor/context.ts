@@ -41,14 +41,15 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<ReconstructorContext> {
-  const bus = await openBus({ url: config.natsUrl, name: 'reconstructor', signal });
+  const bus = await openBus({ url: config.natsUrl, tls: config.natsTls, name: 'reconstructor', signal });
   try {
     const blobs = createBlobStore(bus);
     const cursors = await Cursors.open(bus);
     const trajectories = openTrajectoryLog(bus, blobs);
     const batches = createBatches(blobs, log);
     const policy = await openPolicyVersion(bus, signal);
-    const scheduler = createScheduler(bus, config.topology.rollout.public_url, config.token);
+    const credentials = { token: config.token, tls: config.tls };
+    const scheduler = createScheduler(bus, config.topology.rollout.public_url, credentials);
     return {
       config,
       log,

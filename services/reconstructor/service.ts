@@ -1,6 +1,6 @@
 // The reconstructor: pulls `build` work, publishes `built` facts, streams finished groups to trainers.
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
@@ -33,12 +33,12 @@ export class ReconstructorService implements RunningService {
     log: Logger,
     signal: AbortSignal,
   ): Promise<ReconstructorService> {
-    const access = openAccess(config, log);
-    const context = await createContext(config, log, signal);
     const { host, port } = config.topology.reconstructor;
+    const guards = openGuards(config, log, host);
+    const context = await createContext(config, log, signal);
     try {
       const server = await startServer({
-        access,
+        ...guards,
         host,
         port,
         services: [TrajectoryService.typeName],

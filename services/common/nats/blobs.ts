@@ -12,38 +12,52 @@ import {
   PUBLISH_ACK_MS,
   SMALL_BLOBS_IN_FLIGHT_MAX,
 } from '../limits.ts';
-import { giveBack } from '../memory.ts';
 import type { Bus } from './bus.ts';
+import { whyNotStored } from './full-store.ts';
 import { withRetry } from './publish.ts';
+import type { Place } from './reads.ts';
 import { STREAMS } from './streams.ts';
 import { subjects } from './subjects.ts';
 
 /** Written as records are: SMALL_BLOBS_IN_FLIGHT_MAX of these are stored well within PUBLISH_ACK_MS. */
 const SMALL_PUT_BYTES_MAX = 64 * 1024;
+/** Asked for at once of blobs that are wanted together; the rest when these are there. */
+const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 export interface BlobStore {
   /** Store, durable when it returns; equal bytes are stored once. */
   put(bytes: Uint8Array, signal?: AbortSignal): Promise<BlobRef>;
   /** Fetch and verify. Throws BLOB_MISSING. */
-  get(ref: Pick<BlobRef, 'sha256' | 'sizeBytes'>, signal?: AbortSignal): Promise<Uint8Array>;
+  get(ref: Ref, signal?: AbortSignal): Promise<Uint8Array>;
+  /** The same of several that are wanted together. */
+  getAll(refs: readonly Ref[], signal?: AbortSignal): Promise<Fetched>;
+}
+
+type Ref = Pick<BlobRef, 'sha256' | 'sizeBytes'>;
+
+export interface Fetched {
+  /** In the order in which they were asked for; BLOB_MISSING in the place of what is gone. */
+  readonly blobs: readonly (Uint8Array | PolarError)[];
+  /** They lie in it, and nothing else does. */
+  readonly memory: Uint8Array;
 }
 
 /** The default store: chunks in POLAR_BLOBS. */
 export function createBlobStore(bus: Bus): BlobStore {
   const puts = slots(SMALL_PUT_BYTES_MAX);
   const gets = slots(BLOB_CHUNK_BYTES);
-  const read = async (subject: string): Promise<Uint8Array | undefined> => {
-    if (bus.reads.usable) return await bus.reads.last(STREAMS.blobs.name, subject);
+  const fill = (places: readonly Place[], signal?: AbortSignal): Promise<Place[]> =>
+    withRetry('read blob', signal, () =>
+      bus.reads.usable ? bus.reads.fill(STREAMS.blobs.name, places) : fillSlowly(bus, places),
+    );
+  /** With the time that much takes on a slow disk. */
+  const write = async (subject: string, data: Uint8Array): Promise<unknown> => {
     try {
-      return (await bus.direct.getMessage(STREAMS.blobs.name, { last_by_subj: subject })).data;
+      return await bus.js.publish(subject, data, { timeout: PUBLISH_ACK_MS * 4 });
     } catch (error) {
-      if (/no message|message not found|404/i.test((error as Error).message)) return undefined;
-      throw error;
+      throw (await whyNotStored(bus.nc, subject)) ?? error;
     }
   };
-  /** With the time that much takes on a slow disk. */
-  const write = async (subject: string, data: Uint8Array): Promise<unknown> =>
-    await bus.js.publish(subject, data, { timeout: PUBLISH_ACK_MS * 4 });
   /** Without a look for an equal one, which it would replace: a look costs as much. */
   const putOnly = async (digest: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> => {
     const subject = subjects.blobChunk(digest, 0);
@@ -54,14 +68,26 @@ export function createBlobStore(bus: Bus): BlobStore {
   };
   const putChunks = async (digest: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> => {
     const manifest = subjects.blobManifest(digest);
-    const known = await withRetry('read blob', signal, () => read(manifest));
-    if (known !== undefined) return;
+    const size = Buffer.from(String(bytes.byteLength));
+    const lacking = await fill([{ subject: manifest, into: Buffer.alloc(size.byteLength) }], signal);
+    if (lacking.length === 0) return;
     for (let i = 0; i * BLOB_CHUNK_BYTES < bytes.byteLength; i++) {
       const chunk = bytes.subarray(i * BLOB_CHUNK_BYTES, (i + 1) * BLOB_CHUNK_BYTES);
       await withRetry('write blob', signal, () => write(subjects.blobChunk(digest, i), chunk));
     }
-    const size = Buffer.from(String(bytes.byteLength));
     await withRetry('write blob', signal, () => write(manifest, size));
+  };
+  const getAll = (refs: readonly Ref[], signal?: AbortSignal): Promise<Fetched> => {
+    const sizeBytes = refs.reduce((sum, ref) => sum + Number(ref.sizeBytes), 0);
+    return gets(sizeBytes).run(async () => {
+      const memory = Buffer.allocUnsafeSlow(sizeBytes);
+      const parts = partsOf(memory, refs);
+      const lacking: Place[] = [];
+      for (const some of together(parts.flatMap(({ places }) => places))) {
+        lacking.push(...(await fill(some, signal)));
+      }
+      return { blobs: parts.map((part) => verified(part, lacking)), memory };
+    });
   };
 
   return {
@@ -79,24 +105,72 @@ export function createBlobStore(bus: Bus): BlobStore {
         return create(BlobRefSchema, { sha256: digest, sizeBytes: BigInt(bytes.byteLength) });
       }),
 
-    get: (ref, signal) => {
-      const size = Number(ref.sizeBytes);
-      return gets(size).run(async () => {
-        const chunks: Uint8Array[] = [];
-        for (let i = 0; i * BLOB_CHUNK_BYTES < size; i++) {
-          const chunk = await withRetry('read blob', signal, () => read(subjects.blobChunk(ref.sha256, i)));
-          if (chunk === undefined) throw missing(ref.sha256, `chunk ${i} is not there`);
-          chunks.push(chunk);
-        }
-        const [only, ...more] = chunks;
-        const isOne = only !== undefined && more.length === 0;
-        const bytes = isOne ? only : Buffer.concat(chunks);
-        if (!isOne) giveBack(chunks);
-        if (sha256(bytes) !== ref.sha256) throw missing(ref.sha256, 'its content differs from its digest');
-        return bytes;
-      });
+    getAll,
+    async get(ref, signal) {
+      const [blob] = (await getAll([ref], signal)).blobs;
+      if (blob instanceof PolarError) throw blob;
+      return blob as Uint8Array;
     },
   };
+}
+
+/** Where a blob is to lie. */
+interface Part {
+  readonly sha256: string;
+  readonly bytes: Uint8Array;
+  /** One for each chunk. */
+  readonly places: readonly Place[];
+}
+
+function partsOf(memory: Buffer, refs: readonly Ref[]): Part[] {
+  let at = 0;
+  return refs.map(({ sha256, sizeBytes }) => {
+    const bytes = memory.subarray(at, at + Number(sizeBytes));
+    at += bytes.byteLength;
+    const places = Array.from({ length: Math.ceil(bytes.byteLength / BLOB_CHUNK_BYTES) }, (_, i) => ({
+      subject: subjects.blobChunk(sha256, i),
+      into: bytes.subarray(i * BLOB_CHUNK_BYTES, (i + 1) * BLOB_CHUNK_BYTES),
+    }));
+    return { sha256, bytes, places };
+  });
+}
+
+/** In runs that are asked for at once. */
+function* together(places: readonly Place[]): Generator<readonly Place[], void> {
+  for (let start = 0; start < places.length; ) {
+    let end = start;
+    for (let size = 0; end < places.length && size < READ_AT_ONCE_BYTES; end++) {
+      size += places[end]?.into.byteLength ?? 0;
+    }
+    yield places.slice(start, end);
+    start = end;
+  }
+}
+
+function verified(
+  { sha256: digest, bytes, places }: Part,
+  lacking: readonly Place[],
+): Uint8Array | PolarError {
+  const chunk = lacking.length === 0 ? -1 : places.findIndex((place) => lacking.includes(place));
+  if (chunk >= 0) return missing(digest, `chunk ${chunk} is not there`);
+  return sha256(bytes) === digest ? bytes : missing(digest, 'its content differs from its digest');
+}
+
+/** By the client's own connection. */
+async function fillSlowly(bus: Bus, places: readonly Place[]): Promise<Place[]> {
+  const lacking: Place[] = [];
+  const fillOne = async (place: Place): Promise<void> => {
+    const query = { last_by_subj: place.subject };
+    const message = await bus.direct.getMessage(STREAMS.blobs.name, query).catch(orNone);
+    if (message?.data.byteLength === place.into.byteLength) place.into.set(message.data);
+    else lacking.push(place);
+  };
+  await Promise.all(places.map(fillOne));
+  return lacking;
+}
+
+function orNone(error: Error): undefined {
+  if (!/no message|message not found|404/i.test(error.message)) throw error;
 }
 
 /** By the size of a blob: many of those of at most `smallBytes` at once, few of others. */

@@ -14,6 +14,9 @@ const LOOK_MS = DIRECT_READ_MS / 5;
 const READ_TOTAL_MS = DIRECT_READ_MS * 6;
 const LINE_END = 10;
 const LINE_END_BYTES = 2;
+/** What headers begin with; a status stands behind it. */
+const VERSION = 'NATS/1.0';
+const SPACE = 32;
 /** Status of what stands behind the last of several messages. */
 const END_OF_LIST = '204';
 
@@ -32,27 +35,38 @@ export class Reads implements Disposable {
     return tls !== true && auth !== true;
   }
 
-  /** The payload of the last message of a subject; undefined where there is none. For streams with direct reads. */
-  async last(stream: string, subject: string): Promise<Uint8Array | undefined> {
-    return (await this.#ask(`${stream}.${subject}`, ''))?.payload;
+  /**
+   * Puts the last message of each subject into its place; returns the places for which there is none of that size. For
+   * streams with direct reads.
+   */
+  async fill(stream: string, places: readonly Place[]): Promise<Place[]> {
+    const connection = await this.#connected();
+    return await new Promise((resolve, reject) => {
+      const filling = new Filling(places.length, resolve, reject);
+      for (const place of places) connection.ask(`${stream}.${place.subject}`, '', filling.of(place));
+    });
   }
 
   /** The message that JetStream finds by this query; undefined where there is none. For streams with direct reads. */
   async find(stream: string, query: object): Promise<StoredMessage | undefined> {
-    const answer = await this.#ask(stream, JSON.stringify(query));
-    return answer && messageOf(answer);
+    return (await this.#found(stream, query, false))[0];
   }
 
   /** The messages that it finds one after another, at most `count`: fewer where there are no more, or they are large. */
   async list(stream: string, query: object, count: number): Promise<StoredMessage[]> {
-    const answers: Answer[] = [];
-    await this.#ask(stream, JSON.stringify({ ...query, batch: count }), (answer) => answers.push(answer));
+    return await this.#found(stream, { ...query, batch: count }, true);
+  }
+
+  async #found(stream: string, query: object, isList: boolean): Promise<StoredMessage[]> {
+    const connection = await this.#connected();
+    const answers = await new Promise<readonly Answer[]>((resolve, reject) => {
+      connection.ask(stream, JSON.stringify(query), new Finding(isList, resolve, reject));
+    });
     return answers.map(messageOf);
   }
 
-  async #ask(what: string, query: string, each?: Waiting['each']): Promise<Answer | undefined> {
-    const connection = await (this.#connection ?? this.#open());
-    return await connection.ask(`$JS.API.DIRECT.GET.${what}`, query, each);
+  #connected(): Promise<Connection> {
+    return this.#connection ?? this.#open();
   }
 
   [Symbol.dispose](): void {
@@ -68,6 +82,12 @@ export class Reads implements Disposable {
     this.#connection = opening;
     return opening;
   }
+}
+
+/** Where a message's payload is to lie; nobody else writes there meanwhile. */
+export interface Place {
+  readonly subject: string;
+  readonly into: Uint8Array;
 }
 
 /** A message of a stream. */
@@ -98,11 +118,83 @@ function messageOf({ headers: bytes, payload }: Answer): StoredMessage {
   };
 }
 
+/** What was asked, and where the answer goes. */
+interface Question {
+  /** Memory for a payload of that size. */
+  place(sizeBytes: number): Uint8Array;
+  /** Whether this is all that is to come. */
+  take(answer: Answer): boolean;
+  /** Nothing comes, or nothing more. */
+  end(): void;
+  fail(error: Error): void;
+}
+
+/** Messages by a query; of a list, the server ends them with an answer that is none. */
+class Finding implements Question {
+  readonly #answers: Answer[] = [];
+  readonly #isList: boolean;
+  readonly #resolve: (answers: readonly Answer[]) => void;
+  readonly fail: (error: Error) => void;
+
+  constructor(isList: boolean, resolve: (answers: readonly Answer[]) => void, fail: (error: Error) => void) {
+    this.#isList = isList;
+    this.#resolve = resolve;
+    this.fail = fail;
+  }
+
+  place(sizeBytes: number): Uint8Array {
+    return ofItsOwn(sizeBytes);
+  }
+
+  take(answer: Answer): boolean {
+    this.#answers.push(answer);
+    if (!this.#isList) this.end();
+    return !this.#isList;
+  }
+
+  end(): void {
+    this.#resolve(this.#answers);
+  }
+}
+
+/** Places that are filled together. */
+class Filling {
+  readonly #empty: Place[] = [];
+  readonly #resolve: (empty: Place[]) => void;
+  readonly #fail: (error: Error) => void;
+  #left: number;
+
+  constructor(left: number, resolve: (empty: Place[]) => void, fail: (error: Error) => void) {
+    this.#left = left;
+    this.#resolve = resolve;
+    this.#fail = fail;
+    if (left === 0) resolve([]);
+  }
+
+  of(place: Place): Question {
+    const { into } = place;
+    return {
+      place: (sizeBytes) => (sizeBytes === into.byteLength ? into : ofItsOwn(sizeBytes)),
+      take: ({ payload }) => {
+        this.#told(payload === into ? undefined : place);
+        return true;
+      },
+      end: () => this.#told(place),
+      fail: this.#fail,
+    };
+  }
+
+  #told(empty: Place | undefined): void {
+    if (empty !== undefined) this.#empty.push(empty);
+    if (--this.#left === 0) this.#resolve(this.#empty);
+  }
+}
+
+/** What holds a payload holds nothing else. */
+const ofItsOwn = (sizeBytes: number): Uint8Array => Buffer.allocUnsafeSlow(sizeBytes);
+
 interface Waiting {
-  /** Takes all answers of a query for several messages, which the server ends with one that is none. */
-  readonly each: ((answer: Answer) => void) | undefined;
-  readonly resolve: (answer: Answer | undefined) => void;
-  readonly reject: (error: Error) => void;
+  readonly question: Question;
   readonly askedMs: number;
 }
 
@@ -160,14 +252,15 @@ class Connection {
   }
 
   /** The query is in ASCII. */
-  ask(subject: string, query: string, each: Waiting['each']): Promise<Answer | undefined> {
+  ask(what: string, query: string, question: Question): void {
+    if (this.#socket.destroyed) {
+      question.fail(broken());
+      return;
+    }
     const id = (this.#asked++).toString(36);
-    return new Promise((resolve, reject) => {
-      if (this.#socket.destroyed) return reject(broken());
-      this.#waiting.set(id, { each, resolve, reject, askedMs: performance.now() });
-      if (this.#requests === '') setImmediate(() => this.#send());
-      this.#requests += `PUB ${subject} ${this.#inbox}.${id} ${query.length}\r\n${query}\r\n`;
-    });
+    this.#waiting.set(id, { question, askedMs: performance.now() });
+    if (this.#requests === '') setImmediate(() => this.#send());
+    this.#requests += `PUB $JS.API.DIRECT.GET.${what} ${this.#inbox}.${id} ${query.length}\r\n${query}\r\n`;
   }
 
   #send(): void {
@@ -192,7 +285,7 @@ class Connection {
 
   #ended(): void {
     clearInterval(this.#looks);
-    for (const { reject } of this.#waiting.values()) reject(broken());
+    for (const { question } of this.#waiting.values()) question.fail(broken());
     this.#waiting.clear();
   }
 
@@ -223,9 +316,8 @@ class Connection {
   }
 
   #begin(id: string, headers: number, size: number): void {
-    // Of its own: what holds a payload holds nothing else.
-    const payload = Buffer.allocUnsafeSlow(size - headers);
-    this.#incoming = { id, headers: new Uint8Array(headers), payload, received: 0 };
+    const payload = this.#waiting.get(id)?.question.place(size - headers) ?? ofItsOwn(size - headers);
+    this.#incoming = { id, headers: Buffer.allocUnsafe(headers), payload, received: 0 };
   }
 
   /** How many of the bytes are the message's. */
@@ -246,17 +338,19 @@ class Connection {
 
   #came({ id, headers, payload }: Incoming): void {
     this.#incoming = undefined;
-    const waiting = this.#waiting.get(id);
-    const status = /^NATS\/1\.0 (\d+)/.exec(Buffer.from(headers.subarray(0, 16)).toString('latin1'))?.[1];
-    if (status === undefined && waiting?.each !== undefined) {
-      waiting.each({ headers, payload });
-      return;
-    }
+    const question = this.#waiting.get(id)?.question;
+    const status = statusOf(headers);
+    if (status === undefined && question?.take({ headers, payload }) !== true) return;
     this.#waiting.delete(id);
-    if (status === undefined) waiting?.resolve({ headers, payload });
-    else if (status === '404' || status === END_OF_LIST) waiting?.resolve(undefined);
-    else waiting?.reject(new Error(`no stream answers (${status})`));
+    if (status === '404' || status === END_OF_LIST) question?.end();
+    else if (status !== undefined) question?.fail(new Error(`no stream answers (${status})`));
   }
+}
+
+/** Of an answer that is no message. */
+function statusOf(headers: Uint8Array): string | undefined {
+  if (headers[VERSION.length] !== SPACE) return undefined;
+  return Buffer.from(headers).toString('latin1', VERSION.length + 1, VERSION.length + 4);
 }
 
 const broken = (): Error => new Error('the connection for reads broke, or an answer was late');

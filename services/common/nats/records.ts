@@ -16,20 +16,28 @@ const STREAM = STREAMS.completions.name;
 
 type Range = Pick<CallRange, 'calls' | 'firstSeq' | 'lastSeq'>;
 type Message = Parameters<typeof checkOut>[1];
+/** Throws where the bytes are no record. */
+type Read<T> = (bytes: Uint8Array) => T;
 
 export interface Records {
-  /** Those of a range that ends with `lastSeq`. Not checked for completeness. */
-  inRange(session: string, attempt: number, range: Range, signal: AbortSignal): Promise<Completion[]>;
+  /** Those of a range that ends with `lastSeq`, as `read` reads them. Not checked for completeness. */
+  inRange<T>(
+    session: string,
+    attempt: number,
+    range: Range,
+    signal: AbortSignal,
+    read: Read<T>,
+  ): Promise<T[]>;
   /** All that are there now. */
   all(session: string, attempt: number, signal: AbortSignal): Promise<Completion[]>;
 }
 
 export function createRecords(bus: Bus, blobs: BlobStore): Records {
-  const decode = async (message: Message, signal: AbortSignal): Promise<Completion> =>
-    decoded(await checkOut(blobs, message, signal));
+  const decode = async <T>(message: Message, read: Read<T>, signal: AbortSignal): Promise<T> =>
+    decoded(await checkOut(blobs, message, signal), read);
 
-  const direct = async (subject: string, range: Range, signal: AbortSignal): Promise<Completion[]> => {
-    const found: Completion[] = [];
+  const direct = async <T>(subject: string, range: Range, read: Read<T>, signal: AbortSignal) => {
+    const found: T[] = [];
     const last = Number(range.lastSeq);
     for (let seq = Number(range.firstSeq); seq <= last; ) {
       const query = { seq, next_by_subj: subject };
@@ -41,16 +49,22 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
         return some;
       });
       for (const { data, header: headers, seq: at } of messages) {
-        if (at <= last) found.push(await decode({ data, headers }, signal));
+        if (at <= last) found.push(await decode({ data, headers }, read, signal));
         seq = at + 1;
       }
     }
     return found;
   };
 
-  const pulled = async (subject: string, first: number, last: number, signal: AbortSignal) => {
+  const pulled = async <T>(
+    subject: string,
+    first: number,
+    last: number,
+    read: Read<T>,
+    signal: AbortSignal,
+  ) => {
     const name = newId('records');
-    const found: Completion[] = [];
+    const found: T[] = [];
     try {
       const consumer = configOf(name, subject, first);
       const info = await withRetry('read records', signal, () => bus.jsm.consumers.add(STREAM, consumer));
@@ -62,7 +76,7 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
         for await (const message of await handle.fetch(batch)) {
           left--;
           if (message.seq > last) return found;
-          found.push(await decode(message, signal));
+          found.push(await decode(message, read, signal));
         }
         if (left === before) throw new PolarError('RECORDS_MISSING', `${left} records did not come in time`);
       }
@@ -74,14 +88,14 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
   };
 
   return {
-    async inRange(session, attempt, range, signal) {
+    async inRange(session, attempt, range, signal, read) {
       if (range.calls === 0) return [];
       const subject = subjects.completion(session, attempt);
-      if (range.calls <= RECORDS_DIRECT_MAX) return await direct(subject, range, signal);
-      return await pulled(subject, Number(range.firstSeq), Number(range.lastSeq), signal);
+      if (range.calls <= RECORDS_DIRECT_MAX) return await direct(subject, range, read, signal);
+      return await pulled(subject, Number(range.firstSeq), Number(range.lastSeq), read, signal);
     },
     all: (session, attempt, signal) =>
-      pulled(subjects.completion(session, attempt), 1, Number.POSITIVE_INFINITY, signal),
+      pulled(subjects.completion(session, attempt), 1, Number.POSITIVE_INFINITY, readCompletion, signal),
   };
 }
 
@@ -95,9 +109,12 @@ const configOf = (name: string, subject: string, first: number): Partial<Consume
   inactive_threshold: nanos(RECORDS_FETCH_MS * 4),
 });
 
-function decoded(bytes: Uint8Array): Completion {
+/** All that is in a record. */
+export const readCompletion = (bytes: Uint8Array): Completion => fromBinary(CompletionSchema, bytes);
+
+function decoded<T>(bytes: Uint8Array, read: Read<T>): T {
   try {
-    return fromBinary(CompletionSchema, bytes);
+    return read(bytes);
   } catch (error) {
     throw new PolarError('RECORDS_INVALID', 'a completion record cannot be read', { cause: error });
   }

@@ -9,7 +9,7 @@ import type { BlobStore } from '../../common/nats/blobs.ts';
 import { batchTooLarge, storedBytes, trajectoryOf, withoutTrajectory } from '../domain/batch.ts';
 import { moveTraces, storedTrajectory } from '../domain/stored.ts';
 import { rewardTraces } from '../domain/trace-rewards.ts';
-import { countDropped, Fitting } from '../domain/without-experts.ts';
+import { countDropped, Fitting, type Kept } from '../domain/without-experts.ts';
 import { trajectoryLost } from '../events.ts';
 
 /** Those of a group, with traces as they are stored. */
@@ -18,12 +18,6 @@ export interface Fetched {
   readonly sizeBytes: number;
   /** What holds their traces. */
   readonly memory: readonly Uint8Array[];
-}
-
-/** What is left out of a group, and the memory of what is not. */
-interface Fetching {
-  readonly fitting: Fitting;
-  readonly memory: Uint8Array[];
 }
 
 export class GroupTrajectories {
@@ -44,68 +38,87 @@ export class GroupTrajectories {
 
   /** One that can be read. Throws BLOB_MISSING or RECORDS_INVALID. */
   async one(group: GroupReady, result: SessionResult, signal: AbortSignal): Promise<Trajectory> {
-    const built = await this.#read(result, (bytes) => fromBinary(TrajectorySchema, bytes), signal);
+    const bytes = await this.#bytes(result, signal);
+    const built = bytes && readable(result, () => fromBinary(TrajectorySchema, bytes));
     return rewardTraces(trajectoryOf(group, result, built), result.traceRewards);
   }
 
-  /**
-   * All of them; one that is gone is a typed failure. Where routed experts have to be left out, they come one after
-   * another: so it is always the same ones, and not all of it is in memory. Throws BATCH_TOO_LARGE.
-   */
+  /** All of them; one that is gone is a typed failure. Throws BATCH_TOO_LARGE. */
   async all(group: GroupReady, signal: AbortSignal): Promise<Fetched> {
     const sizeBytes = storedBytes(group);
+    if (sizeBytes > this.#bytesMax) return await this.#fitted(group, sizeBytes, signal);
+    const refs = group.sessions.flatMap(({ trajectory }) => trajectory ?? []);
+    const { blobs, memory } = await this.#blobs.getAll(refs, signal);
+    const left = blobs.values();
+    const trajectories = group.sessions.map((result) => {
+      const bytes = result.trajectory && left.next().value;
+      return this.#typed(group, result, signal, () => {
+        if (bytes instanceof PolarError) throw bytes;
+        return stored(group, result, bytes);
+      });
+    });
+    return { trajectories, sizeBytes, memory: [memory] };
+  }
+
+  /** One after another, without routed experts until the rest fits: so it is always the same ones, and not all of it is
+   * in memory. */
+  async #fitted(group: GroupReady, sizeBytes: number, signal: AbortSignal): Promise<Fetched> {
+    const fitting = new Fitting(sizeBytes, this.#bytesMax);
     const memory: Uint8Array[] = [];
-    const into = { fitting: new Fitting(sizeBytes, this.#bytesMax), memory };
-    const stored = (result: SessionResult): Promise<Trajectory> => this.#stored(group, result, into, signal);
-    if (sizeBytes <= this.#bytesMax) {
-      return { trajectories: await Promise.all(group.sessions.map(stored)), sizeBytes, memory };
-    }
     const trajectories: Trajectory[] = [];
-    for (const result of group.sessions) trajectories.push(await stored(result));
+    for (const result of group.sessions) {
+      const bytes = await this.#bytes(result, signal).catch((error: unknown) => lost(error, signal));
+      const trajectory = this.#typed(group, result, signal, () => {
+        if (bytes instanceof PolarError) throw bytes;
+        const kept = bytes && readable(result, () => keptOf(fitting, bytes));
+        if (kept !== undefined) memory.push(kept.bytes);
+        return countDropped(stored(group, result, kept?.bytes), kept?.calls ?? 0);
+      });
+      trajectories.push(trajectory);
+    }
     const keptBytes = memory.reduce((sum, bytes) => sum + bytes.byteLength, 0);
     if (keptBytes <= this.#bytesMax) return { trajectories, sizeBytes: keptBytes, memory };
     giveBack(memory);
     throw batchTooLarge(group, keptBytes);
   }
 
-  async #stored(
-    group: GroupReady,
-    result: SessionResult,
-    { fitting, memory }: Fetching,
-    signal: AbortSignal,
-  ): Promise<Trajectory> {
+  /** What is gone, or cannot be read, in its typed form. */
+  #typed(group: GroupReady, result: SessionResult, signal: AbortSignal, made: () => Trajectory): Trajectory {
     try {
-      let dropped = 0;
-      const decode = (bytes: Uint8Array): Trajectory => {
-        const kept = fitting.keep(bytes);
-        if (kept.bytes !== bytes) giveBack([bytes]);
-        memory.push(kept.bytes);
-        dropped = kept.calls;
-        return storedTrajectory(kept.bytes);
-      };
-      const stored = await this.#read(result, decode, signal);
-      const trajectory = trajectoryOf(group, result, stored);
-      if (stored !== undefined) moveTraces(stored, trajectory);
-      countDropped(trajectory, dropped);
-      return rewardTraces(trajectory, result.traceRewards);
+      return made();
     } catch (error) {
       trajectoryLost(this.#log, result.sessionId, lost(error, signal));
       return withoutTrajectory(group, result, error);
     }
   }
 
-  async #read(
-    { trajectory, sessionId }: SessionResult,
-    decode: (bytes: Uint8Array) => Trajectory,
-    signal: AbortSignal,
-  ): Promise<Trajectory | undefined> {
-    const bytes = trajectory && (await this.#blobs.get(trajectory, signal));
-    try {
-      return bytes && decode(bytes);
-    } catch (error) {
-      const message = `the trajectory of ${sessionId} cannot be read`;
-      throw new PolarError('RECORDS_INVALID', message, { cause: error });
-    }
+  async #bytes({ trajectory }: SessionResult, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    return trajectory && (await this.#blobs.get(trajectory, signal));
+  }
+}
+
+/** Its traces as they are stored. Throws RECORDS_INVALID. */
+function stored(group: GroupReady, result: SessionResult, bytes: Uint8Array | undefined): Trajectory {
+  const built = bytes && readable(result, () => storedTrajectory(bytes));
+  const trajectory = trajectoryOf(group, result, built);
+  if (built !== undefined) moveTraces(built, trajectory);
+  return rewardTraces(trajectory, result.traceRewards);
+}
+
+function keptOf(fitting: Fitting, bytes: Uint8Array): Kept {
+  const kept = fitting.keep(bytes);
+  if (kept.bytes !== bytes) giveBack([bytes]);
+  return kept;
+}
+
+/** Throws RECORDS_INVALID where the bytes are no trajectory. */
+function readable<T>({ sessionId }: SessionResult, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new PolarError('RECORDS_INVALID', `the trajectory of ${sessionId} cannot be read`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 // Calls of the scheduler that leads, wherever that is now: the lease names it.
 import type { Client } from '@connectrpc/connect';
 import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { createPlainClient } from '../../common/client.ts';
+import { type Credentials, createPlainClient } from '../../common/client.ts';
 import { sleep } from '../../common/clock.ts';
 import { asPolarError } from '../../common/errors.ts';
 import { LEASE_POLL_MS, TAKE_OVER_WAIT_MS } from '../../common/limits.ts';
@@ -15,13 +15,13 @@ export type AskScheduler = <T>(
 ) => Promise<T>;
 
 /** `configured` is where one is asked if nobody has the lease. */
-export function createScheduler(bus: Bus, configured: string, token: string | undefined): AskScheduler {
+export function createScheduler(bus: Bus, configured: string, credentials: Credentials): AskScheduler {
   return async (call, signal) => {
     const until = performance.now() + TAKE_OVER_WAIT_MS;
     for (;;) {
       const leader = await leaderOf(bus);
       try {
-        return await call(createPlainClient(RolloutService, leader ?? configured, token));
+        return await call(createPlainClient(RolloutService, leader ?? configured, credentials));
       } catch (error) {
         const { reason } = asPolarError(error);
         const takenOver = leader !== undefined && (reason === 'NOT_LEADER' || reason === 'NODE_LOST');

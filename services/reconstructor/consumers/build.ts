@@ -1,5 +1,5 @@
 // `build` work, shared by all reconstructors: records of an attempt to a trajectory in the blob store, then the fact.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   type BuildWork,
@@ -17,7 +17,9 @@ import { publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { ReconstructorContext } from '../context.ts';
 import type { Build } from '../domain/build.ts';
+import { encodeTrajectory } from '../domain/encode.ts';
 import { expand, inOrder } from '../domain/expand.ts';
+import { readRecord } from '../domain/record.ts';
 import { buildFailed, trajectoryBuilt, usageDiffers } from '../events.ts';
 import { builderOf } from '../strategies/build-with.ts';
 
@@ -64,7 +66,7 @@ async function buildOne(
   const { strategy, config } = work.builder ?? {};
   const builder = await builderOf(strategy, config, ctx.config.topology.reconstructor);
   const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
-  const records = await ctx.records.inRange(ref.sessionId, ref.attempt, range, signal);
+  const records = await ctx.records.inRange(ref.sessionId, ref.attempt, range, signal, readRecord);
   const built = await builder.build(expand(inOrder(records, range.calls)), signal);
   const { stats, policyVersionMin, policyVersionMax } = built;
   const trajectory = await ctx.blobs.put(encoded(ref, work, builder.name, built), signal);
@@ -87,7 +89,7 @@ function encoded(ref: AttemptRef, work: BuildWork, builder: string, built: Build
     ...(work.builder?.config && { builderConfig: work.builder.config }),
     ...built,
   });
-  return toBinary(TrajectorySchema, trajectory);
+  return encodeTrajectory(trajectory);
 }
 
 async function giveUp(

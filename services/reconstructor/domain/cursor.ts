@@ -10,7 +10,7 @@ export const NACKED_BATCHES_MAX = 1_000;
 export const NACK_DELAY_MAX_MS = 86_400_000;
 export const NACK_REASON_CHARS_MAX = 128;
 /** Such texts of one consumer together; above, they are left out. The cursor is one message, of at most 1 MiB. */
-export const NACK_REASONS_BYTES_MAX = 512 * 1024;
+const NACK_REASONS_BYTES_MAX = 512 * 1024;
 
 /** Names of consumers. */
 export const CONSUMER_PATTERN = /^[a-z0-9-]{1,32}$/;

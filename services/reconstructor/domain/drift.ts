@@ -5,6 +5,8 @@ import { byStart, type Call } from './call.ts';
 import { equalInPlace, type MessageNode } from './message-tree.ts';
 import { commonDepth } from './token-tree.ts';
 
+const NONE: readonly Call[] = [];
+
 /** One entry for each call that does not append to its conversation, by start. */
 export function driftsOf(calls: readonly Call[]): Drift[] {
   const history = new History();
@@ -47,39 +49,41 @@ function equalInCall(call: Call, { messages, reply }: Call): number {
  * fewer than its own, whose reply stands behind the place of those messages, or of which it has all messages.
  */
 class History {
-  /** Number of messages, then reply. */
-  readonly #byReply = new Map<number, Map<string, Call[]>>();
+  /** By number of messages and reply. */
+  readonly #byReply = new Map<string, Call[]>();
   readonly #byMessages = new Map<MessageNode, Call[]>();
 
   add(call: Call): void {
-    getOrAdd(this.#byMessages, call.messages, () => []).push(call);
-    if (call.reply === null) return;
-    const place = getOrAdd(this.#byReply, call.messages.depth, () => new Map<string, Call[]>());
-    getOrAdd(place, call.reply, () => []).push(call);
+    addTo(this.#byMessages, call.messages, call);
+    if (call.reply !== null) addTo(this.#byReply, `${call.messages.depth} ${call.reply}`, call);
   }
 
   /** Looked for from the call's last message backwards: a call that appends is found at once. */
-  before(call: Call): Call[] {
+  before(call: Call): readonly Call[] {
     for (
       let { parent, digest } = call.messages;
       parent !== undefined && parent.depth > 0;
       { parent, digest } = parent
     ) {
-      const replied = this.#byReply.get(parent.depth)?.get(digest) ?? [];
+      const replied = this.#byReply.get(`${parent.depth} ${digest}`) ?? NONE;
       // An equal reply alone ("ok") does not make two conversations one.
-      const found = replied.filter((earlier) => equalInCall(call, earlier) > 1);
-      const whole = this.#byMessages.get(parent);
-      if (whole !== undefined) return [...new Set([...found, ...whole])];
-      if (found.length > 0) return found;
+      const found = those(replied, (earlier) => equalInCall(call, earlier) > 1);
+      const whole = those(this.#byMessages.get(parent) ?? NONE, ({ reply }) => reply !== digest);
+      // What went on from here with this reply is in both.
+      if (found.length > 0 || whole.length > 0) return whole.length > 0 ? [...found, ...whole] : found;
     }
-    return [];
+    return NONE;
   }
 }
 
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const found = map.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  map.set(key, made);
-  return made;
+/** Nearly always all or none: then nothing is copied. */
+function those(calls: readonly Call[], are: (call: Call) => boolean): readonly Call[] {
+  if (!calls.some(are)) return NONE;
+  return calls.every(are) ? calls : calls.filter(are);
+}
+
+function addTo<K>(lists: Map<K, Call[]>, key: K, call: Call): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [call]);
+  else list.push(call);
 }

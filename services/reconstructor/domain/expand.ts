@@ -1,21 +1,21 @@
 // Completion records to calls: prompts are restored from what each record names as its base.
-import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
-import { ColumnRoom } from '../../common/columns.ts';
+import { ColumnRoom, roomOf } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
-import type { Call } from './call.ts';
+import type { Call, PolicyRun } from './call.ts';
 import { expertRowsOf } from './experts.ts';
 import { Images } from './images.ts';
 import { MessageNode } from './message-tree.ts';
+import type { CallRecord } from './record.ts';
 import { TokenTree } from './token-tree.ts';
 import { Replies } from './tool-calls.ts';
 
 /** The records of an attempt by index, each once. Throws RECORDS_MISSING when they are not 0 to count - 1. */
-export function inOrder(records: readonly Completion[], count: number): Completion[] {
-  const byIndex = new Map<number, Completion>();
+export function inOrder<T extends Pick<CallRecord, 'index'>>(records: readonly T[], count: number): T[] {
+  const byIndex = new Map<number, T>();
   for (const record of records) {
     if (!byIndex.has(record.index)) byIndex.set(record.index, record);
   }
-  const ordered: Completion[] = [];
+  const ordered: T[] = [];
   for (let index = 0; index < count; index++) {
     const record = byIndex.get(index);
     if (record !== undefined) ordered.push(record);
@@ -28,7 +28,7 @@ export function inOrder(records: readonly Completion[], count: number): Completi
 }
 
 /** Calls from records in index order. Throws RECORDS_INVALID. Linear in what is new in each record. */
-export function expand(records: readonly Completion[]): Call[] {
+export function expand(records: readonly CallRecord[]): Call[] {
   const tree = new TokenTree();
   const conversation = new MessageNode();
   const replies = new Replies();
@@ -49,7 +49,7 @@ export function expand(records: readonly Completion[]): Call[] {
 }
 
 /** The first of the base's messages and its reply, then those that are new. */
-function messagesOf(root: MessageNode, earlier: readonly Call[], record: Completion): MessageNode {
+function messagesOf(root: MessageNode, earlier: readonly Call[], record: CallRecord): MessageNode {
   const { baseIndex, baseMessageCount: count, messageDigests } = record;
   if (count === 0) return root.extend(messageDigests);
   const base = earlier[baseIndex];
@@ -60,13 +60,12 @@ function messagesOf(root: MessageNode, earlier: readonly Call[], record: Complet
   return said.ancestor(count).extend(messageDigests);
 }
 
-/** Of the columns that have a right length; the others are refused. */
-const roomFor = (records: readonly Completion[]): ColumnRoom =>
-  new ColumnRoom(
-    records
-      .flatMap(({ promptSuffixIds, sampledIds, logprobs }) => [promptSuffixIds, sampledIds, logprobs])
-      .reduce((sum, column) => sum + (column?.byteLength ?? 0), 0),
-  );
+function roomFor(records: readonly CallRecord[]): ColumnRoom {
+  let bytes = 0;
+  for (const { promptSuffixIds, sampledIds, logprobs } of records)
+    bytes += roomOf(promptSuffixIds) + roomOf(sampledIds) + roomOf(logprobs);
+  return new ColumnRoom(bytes);
+}
 
 interface Session {
   readonly tree: TokenTree;
@@ -76,7 +75,7 @@ interface Session {
 
 function expandOne(
   { tree, room, earlier }: Session,
-  record: Completion,
+  record: CallRecord,
   said: Pick<Call, 'messages' | 'invalidToolCall' | 'images'>,
 ): Call {
   const { callId, baseIndex, baseLength } = record;
@@ -93,8 +92,12 @@ function expandOne(
   if ((record.logprobs?.byteLength ?? 0) % 4 !== 0)
     throw invalid(record, 'has a logprob column of odd length');
   const end = tree.extend(prompt, sampledIds);
+  const { policyVersion, policyRuns } = versionsOf(record, sampledIds.length);
+  // One literal without spreads: a long session has its calls in memory together, and so they take the least.
   return {
-    ...said,
+    images: said.images,
+    messages: said.messages,
+    invalidToolCall: said.invalidToolCall,
     sampledIds,
     experts: expertRowsOf(record, earlier[baseIndex], end.depth, (what) => invalid(record, what)),
     expertsFault: record.routedExpertsFault,
@@ -109,19 +112,22 @@ function expandOne(
     prompt,
     end,
     model: record.model,
-    ...versionsOf(record, sampledIds.length),
+    policyVersion,
+    policyRuns,
     reply: record.replyDigest === '' ? null : record.replyDigest,
     usageCompletionTokens: record.usage?.completionTokens,
   };
 }
 
+const NO_RUNS: readonly PolicyRun[] = [];
+
 /**
  * By which weights the ids were sampled. Runs are the engine's word: where they are not those of all sampled ids, in order,
  * the call counts as sampled by the oldest of them.
  */
-function versionsOf(record: Completion, sampled: number): Pick<Call, 'policyVersion' | 'policyRuns'> {
+function versionsOf(record: CallRecord, sampled: number): Pick<Call, 'policyVersion' | 'policyRuns'> {
   const { policyVersion, policySpans } = record;
-  if (policySpans.length === 0) return { policyVersion, policyRuns: [] };
+  if (policySpans.length === 0) return { policyVersion, policyRuns: NO_RUNS };
   const fits = policySpans.every(
     ({ start, end }, i) => start === (policySpans[i - 1]?.end ?? 0) && end > start,
   );
@@ -134,13 +140,13 @@ function versionsOf(record: Completion, sampled: number): Pick<Call, 'policyVers
     return { policyVersion, policyRuns };
   }
   const versions = policySpans.map((span) => span.policyVersion);
-  return { policyVersion: versions.reduce((a, b) => (a < b ? a : b)), policyRuns: [] };
+  return { policyVersion: versions.reduce((a, b) => (a < b ? a : b)), policyRuns: NO_RUNS };
 }
 
-function idColumn(room: ColumnRoom, record: Completion, bytes: Uint8Array): Int32Array {
+function idColumn(room: ColumnRoom, record: CallRecord, bytes: Uint8Array): Int32Array {
   if (bytes.byteLength % 4 !== 0) throw invalid(record, 'has an id column of odd length');
   return room.ids(bytes);
 }
 
-const invalid = (record: Completion, what: string): PolarError =>
+const invalid = (record: CallRecord, what: string): PolarError =>
   new PolarError('RECORDS_INVALID', `completion record ${record.index} (${record.callId}) ${what}`);

@@ -5,7 +5,7 @@ import {
   type RoutedExperts,
   RoutedExpertsSchema,
 } from '../../../gen/ts/polar/event/v1/completion_pb.js';
-import { type RecordedCall, recordsOf } from '../../../test/support/records.ts';
+import { sampledCall as call, type RecordedCall, recordsOf } from '../../../test/support/records.ts';
 import { type BuilderPolicies, DEFAULT_POLICIES } from '../../common/specs/strategies.ts';
 import { build } from './build.ts';
 import { expand } from './expand.ts';
@@ -16,25 +16,6 @@ const rowsOf = (ids: readonly number[], first = 0): RoutedExperts => {
   const rows = Uint8Array.from(ids.slice(first, -1).flatMap((id) => [id, id + 1]));
   return create(RoutedExpertsSchema, { rows, first, layers: 1, topK: 2, itemBytes: 1 });
 };
-let seq = 0;
-const call = (
-  call_id: string,
-  prompt_ids: readonly number[],
-  sampled_ids: readonly number[],
-): RecordedCall => ({
-  call_id,
-  start_seq: seq++,
-  end_seq: seq++,
-  prompt_ids,
-  sampled_ids,
-  logprobs: sampled_ids.map(() => -0.5),
-  finish_reason: 'stop',
-  model: 'policy',
-  policy_version: 7,
-  messages: [],
-  reply: 'r',
-});
-
 /** Records of calls, each with the rows from the place that `firsts` says; undefined: none. */
 function recorded(calls: readonly RecordedCall[], firsts: readonly (number | undefined)[]): Completion[] {
   const records = recordsOf(calls);

@@ -1,13 +1,14 @@
 // Routed experts of calls, and of the traces that are made of them. A call has the rows that its base does not have, so the
 // rows of a trace lie in its last call and in the bases behind that: each is the row of the first call that read the id.
 import { create } from '@bufbuild/protobuf';
-import type { Completion, RoutedExperts } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import type { RoutedExperts } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import {
   type TraceExperts,
   TraceExpertsSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import type { Call, MaskedCall } from './call.ts';
 import type { Branch } from './forest.ts';
+import type { CallRecord } from './record.ts';
 
 /** Routed experts of a trajectory, a hundred times its ids and more; the traces that come when it is full have none. */
 export const EXPERT_BYTES_MAX = 64 * 1024 * 1024;
@@ -31,7 +32,7 @@ const rowBytes = ({
 
 /** Unset where nothing is known. Throws what `invalid` makes of a column that cannot be right. */
 export function expertRowsOf(
-  record: Completion,
+  record: CallRecord,
   from: Pick<Call, 'callId' | 'experts'> | undefined,
   ids: number,
   invalid: (what: string) => Error,

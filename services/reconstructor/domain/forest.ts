@@ -10,6 +10,8 @@ interface Step {
   readonly call: MaskedCall;
   readonly parent: MaskedCall | undefined;
   readonly calls: Branch;
+  /** Of `calls`, by start. */
+  readonly first: MaskedCall;
 }
 
 /**
@@ -19,17 +21,14 @@ interface Step {
  */
 export function branches(calls: readonly MaskedCall[]): Branch[] {
   const found: Branch[] = [];
-  const open = new Map<MaskedCall, Branch>();
+  const branchOf = new Map<MaskedCall, Branch>();
   for (const { call, parent, calls: added } of stepsOf(calls.toSorted(byStart))) {
-    let branch = parent && open.get(parent);
-    if (parent === undefined || branch === undefined) {
+    let branch = parent && branchOf.get(parent);
+    if (branch === undefined || branch.at(-1) !== parent) {
       branch = added;
       found.push(branch);
-    } else {
-      open.delete(parent);
-      branch.push(...added);
-    }
-    open.set(call, branch);
+    } else branch.push(...added);
+    branchOf.set(call, branch);
   }
   return found;
 }
@@ -42,10 +41,11 @@ function stepsOf(ordered: readonly MaskedCall[]): Step[] {
     .filter((call) => kept.has(call))
     .map((call): Step => {
       const parent = parents.get(call);
-      return { call, parent, calls: [...between(empty, parent, call), call] };
+      const calls: Branch = [...between(empty, parent, call), call];
+      const first = calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
+      return { call, parent, calls, first };
     });
-  const first = (step: Step): MaskedCall => step.calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
-  return steps.sort((a, b) => byStart(first(a), first(b)));
+  return steps.sort((a, b) => byStart(a.first, b.first));
 }
 
 /** By call, the longest one before it that it extends. `ordered` by start, each with sampled ids. */
@@ -89,12 +89,15 @@ const isEmptyReply = (call: MaskedCall): boolean =>
   call.role !== 'side' &&
   !isDead(call);
 
+const NONE: readonly MaskedCall[] = [];
+
 /** Takes out the empty replies that the call extends and its parent does not, shortest first: each goes with one call. */
 function between(
   empty: Map<TokenNode, MaskedCall[]>,
   parent: MaskedCall | undefined,
   call: MaskedCall,
-): MaskedCall[] {
+): readonly MaskedCall[] {
+  if (empty.size === 0) return NONE;
   const found: MaskedCall[] = [];
   for (let node: TokenNode | undefined = call.prompt; node !== undefined; node = node.parent) {
     if (parent !== undefined && node.depth < parent.end.depth) break;

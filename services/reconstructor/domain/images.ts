@@ -17,7 +17,7 @@ export interface Image {
   readonly sizeBytes: number;
 }
 
-const DATA = /^data:([^;,]*)[^,]*;base64,/i;
+const DATA = /^data:([^;,]*)(?:;[^,]*)?;base64,/i;
 /** What a message with an image has in its body. */
 const MARK = '"image_url"';
 

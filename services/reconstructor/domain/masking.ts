@@ -10,13 +10,23 @@ export type MaskSource = Pick<
 
 const LOWEST_LOGPROB = -9998;
 
-/** All or none by the call, else the ids with a logprob of their own, less what a policy masks. */
-export function maskOf(call: MaskSource, policies: BuilderPolicies = DEFAULT_POLICIES): Masking {
+/** Zeros, one for each sampled id. */
+const emptyMask = ({ sampledIds }: MaskSource): Uint8Array => new Uint8Array(sampledIds.length);
+
+/** All or none by the call, else the ids with a logprob of their own, less what a policy masks. `empty` becomes the mask. */
+export function maskOf(
+  call: MaskSource,
+  policies: BuilderPolicies = DEFAULT_POLICIES,
+  empty = emptyMask(call),
+): Masking {
+  const { logprobs } = call;
   const whole = wholeReason(call, policies);
-  if (whole !== undefined) return maskedWhole(call.sampledIds.length, whole);
-  const byLogprob = withLogprobs(call);
+  if (whole !== undefined) return maskedWhole(empty, whole);
+  // Logprobs that are not as many as the ids are never paired with them by position.
+  if (logprobs?.length !== empty.length) return maskedWhole(empty, 'no_logprob');
+  const byLogprob = withLogprobs(empty, logprobs);
   if (policies.missing_logprobs === 'mask_call' && byLogprob.masked.size > 0) {
-    return maskedWhole(call.sampledIds.length, 'no_logprob');
+    return maskedWhole(empty.fill(0), 'no_logprob');
   }
   const later = laterReason(call, policies);
   if (later !== undefined) return maskedMore(byLogprob, later);
@@ -38,19 +48,24 @@ export function maskedMore(given: Masking, reason: string, from = 0, to = given.
   return { mask, trainedTokens: given.trainedTokens - count, masked };
 }
 
-function maskedWhole(length: number, reason: string): Masking {
-  const masked = new Map(length > 0 ? [[reason, length]] : []);
-  return { mask: new Uint8Array(length), trainedTokens: 0, masked };
-}
+const maskedWhole = (empty: Uint8Array, reason: string): Masking => ({
+  mask: empty,
+  trainedTokens: 0,
+  masked: maskedFor(reason, empty.length),
+});
+
+/** Nearly all calls. */
+const NOTHING_MASKED: ReadonlyMap<string, number> = new Map();
+
+const maskedFor = (reason: string, ids: number): ReadonlyMap<string, number> =>
+  ids === 0 ? NOTHING_MASKED : new Map([[reason, ids]]);
 
 /** For these a call is not even looked into: what it lacks besides is not counted. */
 function wholeReason(call: MaskSource, policies: BuilderPolicies): string | undefined {
   if (!call.trainable && policies.frozen_models === 'mask') return 'frozen';
   if (call.role === 'side' && policies.side_calls === 'mask') return 'side';
   const dead = deadReason(call);
-  if (dead !== undefined && policies.interrupted === 'mask') return dead;
-  // Logprobs that are not as many as the ids are never paired with them by position.
-  return call.logprobs?.length === call.sampledIds.length ? undefined : 'no_logprob';
+  return dead !== undefined && policies.interrupted === 'mask' ? dead : undefined;
 }
 
 function laterReason(call: MaskSource, policies: BuilderPolicies): string | undefined {
@@ -58,18 +73,16 @@ function laterReason(call: MaskSource, policies: BuilderPolicies): string | unde
   return call.invalidToolCall && policies.invalid_tool_calls === 'mask' ? 'invalid_tool_call' : undefined;
 }
 
-function withLogprobs({ sampledIds, logprobs }: MaskSource): Masking {
-  const mask = new Uint8Array(sampledIds.length);
+function withLogprobs(mask: Uint8Array, logprobs: Float32Array): Masking {
   let trainedTokens = 0;
   for (let i = 0; i < mask.length; i++) {
-    const logprob = logprobs?.[i] ?? Number.NaN;
+    const logprob = logprobs[i] as number;
     // Written so that NaN fails it.
     if (!(logprob <= 0 && logprob > LOWEST_LOGPROB)) continue;
     mask[i] = 1;
     trainedTokens++;
   }
-  const holes = mask.length - trainedTokens;
-  return { mask, trainedTokens, masked: new Map(holes > 0 ? [['no_logprob', holes]] : []) };
+  return { mask, trainedTokens, masked: maskedFor('no_logprob', mask.length - trainedTokens) };
 }
 
 /** Index behind the first place at which `part` stands in `ids`; 0 where it stands nowhere. */

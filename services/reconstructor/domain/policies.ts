@@ -6,7 +6,7 @@ import { maskedMore, maskOf } from './masking.ts';
 
 /** The calls with their masks by these policies. */
 export function withPolicies(calls: readonly Call[], policies: BuilderPolicies): MaskedCall[] {
-  const masked = calls.map((call) => ({ ...call, ...maskOf(call, policies) }));
+  const masked = withMasks(calls, policies);
   if (policies.retries === 'train' && policies.abandoned === 'train') return masked;
   const ordered = masked.filter(({ sampledIds }) => sampledIds.length > 0).sort(byStart);
   const parents = attach(ordered);
@@ -15,6 +15,18 @@ export function withPolicies(calls: readonly Call[], policies: BuilderPolicies):
   return masked.map((call) => {
     if (retried.has(call)) return { ...call, ...maskedMore(call, 'retried') };
     return abandoned.has(call) ? { ...call, ...maskedMore(call, 'abandoned') } : call;
+  });
+}
+
+/** All masks lie in one piece of memory: one for each of many calls would cost more to collect than to fill. */
+function withMasks(calls: readonly Call[], policies: BuilderPolicies): MaskedCall[] {
+  const room = new Uint8Array(calls.reduce((sum, { sampledIds }) => sum + sampledIds.length, 0));
+  let at = 0;
+  return calls.map((call): MaskedCall => {
+    const empty = room.subarray(at, at + call.sampledIds.length);
+    at += empty.length;
+    const { mask, trainedTokens, masked } = maskOf(call, policies, empty);
+    return { ...call, mask, trainedTokens, masked };
   });
 }
 

@@ -62,9 +62,8 @@ export class TokenTree {
   }
 }
 
-/** Ids on the way to `node` from position `from` on, copied. */
-export function idsOf(node: TokenNode, from = 0): Int32Array {
-  const ids = new Int32Array(node.depth - from);
+/** Ids on the way to `node` from position `from` on, copied: to the beginning of `ids`. */
+export function idsOf(node: TokenNode, from = 0, ids = new Int32Array(node.depth - from)): Int32Array {
   for (let at: TokenNode | undefined = node; at !== undefined && at.depth > from; at = at.parent) {
     const start = at.depth - at.label.length - from;
     if (start >= 0) ids.set(at.label, start);

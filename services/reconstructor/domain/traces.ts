@@ -25,7 +25,7 @@ export function traceOf(branch: Readonly<Branch>, withExperts = true): Trace {
   const offset = branch[0].prompt.depth;
   const last = branch.at(-1) as MaskedCall;
   const responseIds = new Int32Array(last.prompt.depth - offset + last.sampledIds.length);
-  responseIds.set(idsOf(last.prompt, offset));
+  idsOf(last.prompt, offset, responseIds);
   responseIds.set(last.sampledIds, last.prompt.depth - offset);
   const lossMask = new Uint8Array(responseIds.length);
   const logprobs = new Float32Array(responseIds.length);
@@ -53,6 +53,10 @@ const imageMessage = ({ sizeBytes, ...image }: Image): TraceImage =>
 
 function copyTrained(call: MaskedCall, into: Float32Array, start: number): void {
   if (call.logprobs === undefined) return;
+  if (call.trainedTokens === call.logprobs.length) {
+    into.set(call.logprobs, start);
+    return;
+  }
   for (let i = 0; i < call.mask.length; i++) {
     if (call.mask[i] === 1) into[start + i] = call.logprobs[i] as number;
   }
@@ -65,7 +69,7 @@ const spanOf = (call: MaskedCall, start: number): CallSpan =>
     length: call.sampledIds.length,
     finishReason: call.finishReason,
     policyVersion: call.policyVersion,
-    maskedReason: [...call.masked.keys()].join(','),
+    maskedReason: call.masked.size === 0 ? '' : [...call.masked.keys()].join(','),
     policyRuns: runsOf(call, start),
   });
 

@@ -58,11 +58,12 @@ export function withoutExperts(stored: Uint8Array): Kept {
 }
 
 /** Counts calls whose routed experts were left out. */
-export function countDropped(trajectory: Trajectory, calls: number): void {
-  if (calls === 0) return;
+export function countDropped(trajectory: Trajectory, calls: number): Trajectory {
+  if (calls === 0) return trajectory;
   const { expertsDropped = {}, ...stats } = trajectory.stats ?? create(SessionStatsSchema);
   const { too_large: before = 0 } = expertsDropped;
   trajectory.stats = { ...stats, expertsDropped: { ...expertsDropped, too_large: before + calls } };
+  return trajectory;
 }
 
 interface Field {

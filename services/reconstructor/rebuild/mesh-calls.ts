@@ -5,7 +5,9 @@ import {
   TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createPlainClient } from '../../common/client.ts';
+import type { CertificateFiles } from '../../common/config/certificates.ts';
 import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
+import { CertificateStore } from '../../common/tls/certificates.ts';
 import { CallLog } from '../domain/call-log.ts';
 import type { CallsSource, LineFault, SessionCalls } from './read-calls.ts';
 
@@ -15,6 +17,8 @@ export interface StoredSessions {
   readonly url: string;
   /** Access token. */
   readonly token?: string;
+  /** For https://. */
+  readonly certificates?: CertificateFiles;
   readonly sessions: readonly StoredSession[];
 }
 
@@ -29,8 +33,12 @@ interface StoredSession {
 const OF_ONE: readonly Reason[] = ['NOT_FOUND', 'RECORDS_MISSING', 'RECORDS_INVALID', 'BLOB_MISSING'];
 
 /** A session that is lost is told of; the only one that was asked for throws. So does a mesh that does not answer. */
-export function callsOfMesh({ url, token, sessions }: StoredSessions, signal: AbortSignal): CallsSource {
-  const client = createPlainClient(TrajectoryService, url, token);
+export function callsOfMesh(
+  { url, token, certificates, sessions }: StoredSessions,
+  signal: AbortSignal,
+): CallsSource {
+  const tls = certificates && new CertificateStore(certificates, String);
+  const client = createPlainClient(TrajectoryService, url, { token, tls });
   const faults: LineFault[] = [];
   return {
     faults,

@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { PolarError } from '../../common/errors.ts';
+import { parseLenient } from '../../common/lenient-json.ts';
 import { type CallFault, CallLog } from '../domain/call-log.ts';
 
 /** Calls of sessions, one session after another. */
@@ -119,18 +120,8 @@ function take(sessions: Map<string | undefined, CallLog>, text: string): Fault |
   return fault && { ...fault, ...(sessionId !== undefined && { sessionId }) };
 }
 
-/** NaN and Infinity, which some writers put into JSON, are holes: null. */
-const NOT_A_NUMBER = /(?<=[[,:]\s*)-?(?:NaN|Infinity)(?=\s*[,\]}])/g;
-
 function parsed(text: string): Record<string, unknown> | undefined {
-  for (const form of [text, text.replace(NOT_A_NUMBER, 'null')]) {
-    try {
-      const value: unknown = JSON.parse(form);
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-      return value as Record<string, unknown>;
-    } catch {
-      // The other form may do.
-    }
-  }
-  return undefined;
+  const value = parseLenient(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  return value;
 }

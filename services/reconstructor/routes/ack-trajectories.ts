@@ -11,6 +11,6 @@ export const ackTrajectories = (
     checkCount('AckTrajectories', batchIds);
     await checkTask(ctx, consumer, batchIds, signal);
     const cursor = await changeCursor(ctx, consumer, (known) => acked(known, batchIds, seeks), signal);
-    return { floor: floorOf(cursor), policyVersion: ctx.policy.current };
+    return { floor: floorOf(cursor), policyVersion: ctx.policy.current, seeks: cursor.seeks };
   },
 });

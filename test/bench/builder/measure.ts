@@ -1,10 +1,11 @@
 // What a build takes: from records as they lie in the stream to the bytes of the trajectory.
 import process from 'node:process';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { create } from '@bufbuild/protobuf';
 import { TrajectorySchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { build } from '../../../services/reconstructor/domain/build.ts';
+import { encodeTrajectory } from '../../../services/reconstructor/domain/encode.ts';
 import { expand } from '../../../services/reconstructor/domain/expand.ts';
+import { readRecord } from '../../../services/reconstructor/domain/record.ts';
 import { seeded } from '../../support/laws.ts';
 import { recordsOfSession, TURN_TOKENS } from './sessions.ts';
 
@@ -69,9 +70,8 @@ function take({ turns, stored }: { turns: number; stored: readonly Uint8Array[][
 }
 
 function buildOnce(stored: readonly Uint8Array[], turns: number): void {
-  const records = stored.map((bytes) => fromBinary(CompletionSchema, bytes));
-  const built = build('prefix_merging', expand(records));
-  const bytes = toBinary(TrajectorySchema, create(TrajectorySchema, { builder: 'prefix_merging', ...built }));
+  const built = build('prefix_merging', expand(stored.map(readRecord)));
+  const bytes = encodeTrajectory(create(TrajectorySchema, { builder: 'prefix_merging', ...built }));
   const trained = Number(built.stats.trainedTokens);
   if (trained !== (turns * TURN_TOKENS) / 2 || bytes.length < trained)
     throw new Error('it built something else');

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { nodeFlagsOf } from '../../../clients/cli/services.ts';
 import { chart } from '../proxy/chart.ts';
 import { writePart } from '../proxy/report.ts';
-import { medianOf } from '../proxy/statistics.ts';
+import { type Interval, medianOf, medianWithin } from '../proxy/statistics.ts';
 import { type Built, firstMs, measure } from './measure.ts';
 import { TURN_TOKENS } from './sessions.ts';
 
@@ -18,7 +18,7 @@ const SIZES = [25, 50, 100, 200, 400, 600, 800] as const;
 /** Evenly spread, as the chart's points are. */
 const CHARTED: readonly (typeof SIZES)[number][] = [200, 400, 600, 800];
 /** So many turns are a whole number of sessions of each size. */
-const ROUNDS = { rounds: 40, warmUp: 8, turns: 2_400 };
+const ROUNDS = { rounds: 150, warmUp: 15, turns: 2_400 };
 const FIRST_BUILDS = 5;
 /** Of 200 turns and 100,000 ids. */
 const GOAL_MS = 50;
@@ -33,54 +33,54 @@ const { values } = parseArgs({
 });
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** What another process with these flags says. */
-const inProcess = (flags: readonly string[], ...args: string[]): string =>
-  execFileSync(process.execPath, [...flags, import.meta.filename, ...args], { encoding: 'utf8' });
-
-const firstsOf = (turns: number): number =>
-  medianOf(Array.from({ length: FIRST_BUILDS }, () => Number(inProcess(FLAGS, '--first', String(turns)))));
-
 /** With which the mesh starts the process that builds. */
 const FLAGS = nodeFlagsOf('reconstructor');
+
+/** What another process like that says. */
+const inProcess = (...args: string[]): string =>
+  execFileSync(process.execPath, [...FLAGS, import.meta.filename, ...args], { encoding: 'utf8' });
+
+const firstsOf = (turns: number): number =>
+  medianOf(Array.from({ length: FIRST_BUILDS }, () => Number(inProcess('--first', String(turns)))));
 
 interface Row {
   readonly turns: number;
   readonly timeMs: number;
   readonly cpuMs: number;
-  /** Half of the rounds differ by less from the median, as a share of it. */
-  readonly spread: number;
+  /** As many times what a session of half the turns takes in the same round; unset where that was not measured. */
+  readonly times?: { readonly build: Interval; readonly cpu: Interval };
 }
 
-function rowOf({ turns, timesMs, cpuMs }: Built): Row {
-  const median = medianOf(timesMs);
-  const spread = medianOf(timesMs.map((one) => Math.abs(one - median))) / median;
-  return { turns, timeMs: median, cpuMs: medianOf(cpuMs), spread };
+function rowOf(built: Built, all: readonly Built[]): Row {
+  const { turns, timesMs, cpuMs } = built;
+  const row = { turns, timeMs: medianOf(timesMs), cpuMs: medianOf(cpuMs) };
+  const half = all.find((one) => one.turns === turns / 2);
+  if (half === undefined) return row;
+  const ratios = (of: 'timesMs' | 'cpuMs'): Interval =>
+    medianWithin(built[of].map((ms, round) => ms / (half[of][round] as number)));
+  return { ...row, times: { build: ratios('timesMs'), cpu: ratios('cpuMs') } };
 }
 
-const rowsWith = (flags: readonly string[]): Row[] => JSON.parse(inProcess(flags, '--sizes')) as Row[];
-const ms = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
-/** As many times what a session of half the turns takes, where that was measured. */
-function times(rows: readonly Row[], row: Row, of: 'timeMs' | 'cpuMs'): string {
-  const half = rows.find(({ turns }) => turns === row.turns / 2);
-  return half === undefined ? '–' : (row[of] / half[of]).toFixed(2);
-}
+const ms = (value: number): string => value.toFixed(value < 1 ? 2 : value < 10 ? 1 : 0);
+const within = (interval: Interval | undefined): string =>
+  interval === undefined
+    ? '–'
+    : `${interval.median.toFixed(2)} (${interval.low.toFixed(2)}–${interval.high.toFixed(2)})`;
 
-function table(shipped: readonly Row[], large: readonly Row[]): string {
-  const lines = shipped.map((row, i) => {
-    const { turns, timeMs, cpuMs, spread } = row;
-    const other = large[i] as Row;
-    return `| ${turns} | ${(turns * TURN_TOKENS).toLocaleString('en')} | ${ms(firstsOf(turns))} | ${ms(timeMs)} ± ${Math.round(100 * spread)} % | ${ms(cpuMs)} | ${times(shipped, row, 'timeMs')} | ${times(shipped, row, 'cpuMs')} | ${ms(other.timeMs)} ± ${Math.round(100 * other.spread)} % | ${times(large, other, 'timeMs')} |`;
-  });
-  const across = (rows: readonly Row[]): string =>
-    ((rows.at(-1) as Row).timeMs / (rows[0] as Row).timeMs).toFixed(1);
+function table(rows: readonly Row[]): string {
+  const lines = rows.map(
+    ({ turns, timeMs, cpuMs, times }) =>
+      `| ${turns} | ${(turns * TURN_TOKENS).toLocaleString('en')} | ${ms(firstsOf(turns))} | ${ms(timeMs)} | ${ms(cpuMs)} | ${within(times?.build)} | ${within(times?.cpu)} |`,
+  );
+  const [least, most] = [rows[0] as Row, rows.at(-1) as Row];
   return [
     `${cpus()[0]?.model.trim() ?? ''}, ${cpus().length} cores, Node.js ${process.version}; ${new Date().toISOString().slice(0, 10)}. Goal: ${GOAL_TURNS} turns in ${GOAL_MS} ms, and at most twice as long for twice the turns.`,
     '',
-    '| turns | ids | first build, ms | build, ms | CPU, ms | times half the turns: build | CPU | build with a young generation of 16 MB, ms | times half the turns |',
-    '|--:|--:|--:|--:|--:|--:|--:|--:|--:|',
+    '| turns | ids | first build, ms | build, ms | CPU, ms | times half the turns: build | CPU |',
+    '|--:|--:|--:|--:|--:|--:|--:|',
     ...lines,
     '',
-    `From ${SIZES[0]} to ${SIZES.at(-1)} turns, ${(SIZES.at(-1) as number) / SIZES[0]} times as many, a build takes ${across(shipped)} times as long; with a young generation of 16 MB ${across(large)} times.`,
+    `From ${least.turns} to ${most.turns} turns, ${most.turns / least.turns} times as many, a build takes ${(most.timeMs / least.timeMs).toFixed(1)} times as long.`,
     '',
     '![Time of a build by turns](benchmarks-builder.svg)',
   ].join('\n');
@@ -96,13 +96,15 @@ function draw(rows: readonly Row[]): string {
 }
 
 if (values.first !== undefined) say(String(firstMs(Number(values.first))));
-else if (values.sizes) say(JSON.stringify(measure(SIZES, ROUNDS).map(rowOf)));
-else {
-  const shipped = rowsWith(FLAGS);
-  const text = table(shipped, rowsWith(['--max-semi-space-size=16']));
+else if (values.sizes) {
+  const all = measure(SIZES, ROUNDS);
+  say(JSON.stringify(all.map((built) => rowOf(built, all))));
+} else {
+  const rows = JSON.parse(inProcess('--sizes')) as Row[];
+  const text = table(rows);
   say(text);
   if (values.write) {
     writePart(join(DOCS, 'benchmarks.md'), 'builder', text);
-    writeFileSync(join(DOCS, 'benchmarks-builder.svg'), draw(shipped));
+    writeFileSync(join(DOCS, 'benchmarks-builder.svg'), draw(rows));
   }
 }

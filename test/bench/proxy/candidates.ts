@@ -12,7 +12,7 @@ import { freePort } from '../../support/nats.ts';
 import { binOf } from './install.ts';
 
 /** The core of what is measured; engine, load and nats-server have the other one. */
-export const CORE = 0;
+const CORE = 0;
 export const OTHER_CORE = 1;
 const pinned = ['taskset', '-c', String(CORE)];
 const READY_MS = 300_000;

@@ -13,7 +13,7 @@ export interface Result {
 }
 
 /** Above it a sample counts only where a cell has none below. */
-export const FOREIGN_QUIET = 0.15;
+const FOREIGN_QUIET = 0.15;
 const OURS = 'polar';
 
 export class Results {
