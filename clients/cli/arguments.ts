@@ -43,8 +43,24 @@ export const COMMON_FLAGS = {
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 } as const satisfies Record<string, Flag>;
 
+/** For commands that call a mesh with TLS. */
+export const TLS_FLAGS = {
+  ca: {
+    type: 'string',
+    value: 'FILE',
+    help: "authority of the mesh's certificates; default: $POLAR_CA_FILE, else the topology file's, else the system's",
+  },
+  cert: {
+    type: 'string',
+    value: 'FILE',
+    help: "certificate of this side, where the mesh asks for one; default: $POLAR_CERT_FILE, else the topology file's",
+  },
+  key: { type: 'string', value: 'FILE', help: 'its key; default: $POLAR_KEY_FILE' },
+} as const satisfies Record<string, Flag>;
+
 /** For commands that call a running mesh. */
 export const URL_FLAGS = {
+  ...TLS_FLAGS,
   'rollout-url': {
     type: 'string',
     value: 'URL',

@@ -13,6 +13,12 @@ export const environment = {
   natsUrl: process.env['POLAR_NATS_URL'],
   /** Access token, sent with every call. */
   token: process.env['POLAR_TOKEN'] || undefined,
+  /** For meshes with TLS: authorities that are trusted, and what is shown of this side. */
+  certificates: {
+    ca_file: process.env['POLAR_CA_FILE'] || undefined,
+    cert_file: process.env['POLAR_CERT_FILE'] || undefined,
+    key_file: process.env['POLAR_KEY_FILE'] || undefined,
+  },
   /** What browsers ask for before they show the dashboard. */
   dashboardPassword: process.env['POLAR_DASHBOARD_PASSWORD'] || undefined,
   /** Installed harnesses, nats-server, compiled code. */

@@ -8,7 +8,7 @@ import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_pr
 import { createPlainClient } from '../../services/common/client.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
 import { printSessions, progressLines } from './commands/watch.ts';
-import { environment } from './config.ts';
+import { credentialsFor } from './credentials.ts';
 import { EXIT } from './exit-codes.ts';
 import type { LocalMesh } from './mesh/local-mesh.ts';
 import { rolloutClient } from './mesh-clients.ts';
@@ -47,11 +47,8 @@ export async function runExample(
 }
 
 async function bubblewrapWorks(mesh: LocalMesh): Promise<boolean> {
-  const client = createPlainClient(
-    RuntimeService,
-    addressOf(mesh.local.topology, 'runtime-prewarm'),
-    environment.token,
-  );
+  const url = addressOf(mesh.local.topology, 'runtime-prewarm');
+  const client = createPlainClient(RuntimeService, url, credentialsFor(url));
   const { backends } = await client.listRuntimes({});
   return backends.some(({ name, unavailable }) => name === 'bubblewrap' && unavailable === undefined);
 }

@@ -13,7 +13,7 @@ export const EXIT = {
 
 export function exitCodeOf(error: unknown): number {
   const { reason } = asPolarError(error);
-  if (reason === 'NODE_LOST' || reason === 'NATS_UNAVAILABLE') return EXIT.unreachable;
+  if (['NODE_LOST', 'NATS_UNAVAILABLE', 'TLS_FAILED'].includes(reason)) return EXIT.unreachable;
   const bad = [
     'INVALID_TASK',
     'INVALID_CONFIG',

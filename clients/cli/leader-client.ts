@@ -5,7 +5,7 @@ import { createPlainClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { asPolarError, type PolarError } from '../../services/common/errors.ts';
 import { LEASE_POLL_MS, RPC_TIMEOUT_MS } from '../../services/common/limits.ts';
-import { environment } from './config.ts';
+import { credentialsFor } from './credentials.ts';
 
 type Rollout = Client<typeof RolloutService>;
 type Method = (request: unknown, options?: CallOptions) => unknown;
@@ -68,7 +68,7 @@ class Way {
   }
 
   get client(): Rollout {
-    return createPlainClient(RolloutService, this.#url, environment.token);
+    return createPlainClient(RolloutService, this.#url, credentialsFor(this.#url));
   }
 
   /** For one call. */

@@ -3,6 +3,7 @@ import process from 'node:process';
 import { asPolarError } from '../../services/common/errors.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { COMMANDS } from './commands/index.ts';
+import { useCertificatesOf } from './credentials.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { helpOf, overview } from './output/help.ts';
 import { complain, say } from './output/say.ts';
@@ -26,6 +27,7 @@ async function main(): Promise<number> {
       say(helpOf(command));
       return EXIT.ok;
     }
+    useCertificatesOf(args);
     return await command.run(args);
   } catch (error) {
     if (error instanceof UsageError) {

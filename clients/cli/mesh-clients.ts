@@ -2,17 +2,14 @@
 import type { Client } from '@connectrpc/connect';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
-import { parseTopology, readTopology, type Topology } from '../../services/common/config/topology.ts';
 import { asPolarError, PolarError } from '../../services/common/errors.ts';
 import { type Arguments, textFlag } from './arguments.ts';
 import { environment } from './config.ts';
+import { credentialsFor } from './credentials.ts';
 import { leaderClient } from './leader-client.ts';
+import { topologyOf } from './topology-file.ts';
 
-/** The topology that a command is told of, or the built-in one. */
-export function topologyOf(args: Arguments): Topology {
-  const file = textFlag(args, 'config') ?? environment.topology;
-  return file === undefined ? parseTopology('{}', 'the built-in topology') : readTopology(file);
-}
+export { topologyOf };
 
 export function rolloutUrl(args: Arguments): string {
   const url = textFlag(args, 'rollout-url') ?? environment.rolloutUrl;
@@ -26,7 +23,7 @@ export function trajectoryUrl(args: Arguments): string {
 
 export const rolloutClient = leaderClient;
 export const trajectoryClient = (url: string): Client<typeof TrajectoryService> =>
-  createPlainClient(TrajectoryService, url, environment.token);
+  createPlainClient(TrajectoryService, url, credentialsFor(url));
 
 /** A call that says where it went when nobody answers there. */
 export async function at<T>(url: string, call: Promise<T>): Promise<T> {

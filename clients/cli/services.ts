@@ -1,5 +1,6 @@
 // The six services as processes: where each starts and where it says that it is ready.
 import { join } from 'node:path';
+import { publicUrl, schemeOf } from '../../services/common/config/public-url.ts';
 import type { Topology } from '../../services/common/config/topology.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
@@ -34,7 +35,8 @@ export const nodeFlagsOf = (name: ServiceName): readonly string[] =>
 const FLAGS_OF: Partial<Record<ServiceName, readonly string[]>> = {
   'llm-proxy': ['--v8-pool-size=1', '--max-semi-space-size=16', '--heap-growing-percent=60'],
   // Bytes of trajectories on their way count as old; only a heap that may begin large does not look at them all the time.
-  reconstructor: ['--max-semi-space-size=2', '--initial-old-space-size=128'],
+  // Groups on their way live for a while: in a small young space each would be moved twice.
+  reconstructor: ['--no-parallel-scavenge', '--max-semi-space-size=8', '--initial-old-space-size=128'],
 };
 
 export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name, 'main.ts');
@@ -42,8 +44,7 @@ export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name
 /** host:port where a service listens, as seen from this machine. */
 export function addressOf(topology: Topology, name: ServiceName, nodeId?: string): string {
   const node = topology.gateway.nodes.find((one) => one.id === nodeId) ?? topology.gateway.nodes[0];
-  const local = (host: string, port: number): string =>
-    `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
+  const local = (host: string, port: number): string => publicUrl({ host, port }, schemeOf(topology));
   switch (name) {
     case 'scheduler':
       return local(topology.rollout.host, topology.rollout.port);

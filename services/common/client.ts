@@ -7,14 +7,22 @@ import {
   type Interceptor,
   type Transport,
 } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import { createConnectTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { fromConnectError } from './errors.ts';
 import { RPC_BODY_BYTES_MAX, RPC_TIMEOUT_MS } from './limits.ts';
+import type { CertificateStore } from './tls/certificates.ts';
+import { type TlsClientOptions, tlsClientOptions } from './tls/client-options.ts';
 
-export interface ServiceClientOptions {
-  readonly readMaxBytes?: number;
+/** What a caller shows of itself, and whom it trusts. */
+export interface Credentials {
   /** Access token. */
   readonly token?: string | undefined;
+  /** For https://; undefined: what the system trusts, and no client certificate. */
+  readonly tls?: CertificateStore | undefined;
+}
+
+export interface ServiceClientOptions extends Credentials {
+  readonly readMaxBytes?: number;
 }
 
 /**
@@ -24,15 +32,15 @@ export interface ServiceClientOptions {
 export function createServiceClient<T extends DescService>(
   service: T,
   baseUrl: string,
-  { readMaxBytes = RPC_BODY_BYTES_MAX, token }: ServiceClientOptions = {},
+  { readMaxBytes = RPC_BODY_BYTES_MAX, token, tls }: ServiceClientOptions = {},
 ): Client<T> {
-  const sessionManager = new Http2SessionManager(baseUrl);
-  const interceptors = sending(token);
-  const options = { baseUrl, sessionManager, readMaxBytes, acceptCompression: [], interceptors };
-  // A call that is no stream costs half of the CPU by Connect's own protocol, on either side.
-  const { unary } = createConnectTransport({ ...options, httpVersion: '2', useBinaryFormat: true });
-  const { stream } = createGrpcTransport(options);
-  return typed(service, { unary, stream });
+  const sessionManager = new Http2SessionManager(baseUrl, {}, nodeOptionsOf(baseUrl, tls));
+  // Of what services speak, Connect's own protocol costs the least: half the CPU of a gRPC call, two thirds of a stream.
+  const transport = createConnectTransport({
+    ...{ baseUrl, sessionManager, readMaxBytes, interceptors: sending(token) },
+    ...{ httpVersion: '2', useBinaryFormat: true, acceptCompression: [] },
+  });
+  return typed(service, transport);
 }
 
 /**
@@ -42,11 +50,21 @@ export function createServiceClient<T extends DescService>(
 export function createPlainClient<T extends DescService>(
   service: T,
   baseUrl: string,
-  token?: string,
+  { token, tls }: Credentials = {},
 ): Client<T> {
-  const transport = createConnectTransport({ baseUrl, httpVersion: '1.1', interceptors: sending(token) });
+  const nodeOptions = nodeOptionsOf(baseUrl, tls);
+  const transport = createConnectTransport({
+    ...{ baseUrl, httpVersion: '1.1', interceptors: sending(token) },
+    ...(nodeOptions && { nodeOptions }),
+  });
   return typed(service, transport, { timeoutMs: RPC_TIMEOUT_MS });
 }
+
+const nodeOptionsOf = (url: string, tls: CertificateStore | undefined): TlsClientOptions | undefined =>
+  url.startsWith('https:') ? tlsClientOptions(tls, [hostOf(url)]) : undefined;
+
+/** An IPv6 address without its brackets. */
+const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '');
 
 const sending = (token: string | undefined): Interceptor[] =>
   token === undefined

@@ -7,7 +7,9 @@ import {
   RetryInfoSchema,
 } from '../../gen/ts/google/rpc/error_details_pb.js';
 import { Boundary, type Failure, FailureSchema } from '../../gen/ts/polar/common/v1/failure_pb.js';
+import { shortened, shortFields } from './error-size.ts';
 import { FAILURE_MESSAGE_CHARS_MAX } from './limits.ts';
+import { tlsFault } from './tls/faults.ts';
 
 export { Boundary };
 
@@ -40,6 +42,7 @@ export const REASONS = {
   INVALID_REQUEST: caller(Boundary.MESH, Code.InvalidArgument),
   UNAUTHENTICATED: caller(Boundary.MESH, Code.Unauthenticated),
   SCOPE_MISSING: caller(Boundary.MESH, Code.PermissionDenied),
+  TLS_FAILED: { ...infra(Boundary.MESH, Code.Unauthenticated), retryable: false },
   NOT_FOUND: caller(Boundary.MESH, Code.NotFound),
   TASK_EXISTS: caller(Boundary.TASK, Code.AlreadyExists),
   LIVE_SESSIONS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
@@ -202,14 +205,14 @@ export function toConnectError(thrown: unknown): ConnectError {
   const error = thrown instanceof ConnectError && thrown.cause instanceof PolarError ? thrown.cause : thrown;
   if (error instanceof ConnectError) return error;
   const { reason, message, fields, spec, retryAfterMs, leaderUrl } = asPolarError(error);
-  const connectError = new ConnectError(message, spec.code, undefined, undefined, error);
+  const connectError = new ConnectError(shortened(message), spec.code, undefined, undefined, error);
   const boundary = Boundary[spec.boundary].toLowerCase();
   connectError.details.push({
     desc: ErrorInfoSchema,
     value: { reason, domain: 'polar', metadata: { boundary, ...(leaderUrl && { leader_url: leaderUrl }) } },
   });
   if (fields.length > 0) {
-    connectError.details.push({ desc: BadRequestSchema, value: { fieldViolations: [...fields] } });
+    connectError.details.push({ desc: BadRequestSchema, value: { fieldViolations: shortFields(fields) } });
   }
   if (spec.retryable) {
     const ms = retryAfterMs ?? 1000;
@@ -225,6 +228,8 @@ export function fromConnectError(error: unknown): PolarError {
   const info = connectError.findDetails(ErrorInfoSchema)[0];
   const fields = connectError.findDetails(BadRequestSchema)[0]?.fieldViolations ?? [];
   const reason = info !== undefined && info.reason in REASONS ? (info.reason as Reason) : undefined;
+  const tls = reason === undefined ? tlsFault(error) : undefined;
+  if (tls !== undefined) return new PolarError('TLS_FAILED', tls, { cause: error });
   const other = isBrokenHttp2(error) ? 'NODE_LOST' : reasonOfCode(connectError.code);
   return new PolarError(reason ?? other, connectError.rawMessage, {
     cause: error,

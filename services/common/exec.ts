@@ -16,8 +16,12 @@ export interface ExecInput {
   readonly timeoutMs: number;
   /** Default: the runtime's workdir. */
   readonly cwd?: string;
-  /** Added to the runtime's environment. */
+  /** Added to the runtime's environment, above its own. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Added where the runtime has no variable of that name. */
+  readonly defaultEnv?: Readonly<Record<string, string>>;
+  /** The lease, from now on; default: it stays as it is. */
+  readonly leaseMs?: number;
   readonly stdin?: Uint8Array;
   readonly mounts?: readonly { readonly source: string; readonly target: string }[];
   /** Written before the command starts. */
@@ -59,7 +63,7 @@ export async function execStreamed(
   signal: AbortSignal,
 ): Promise<ExecResult> {
   signal.throwIfAborted();
-  const { timeoutMs, clock, ...command } = request;
+  const { timeoutMs, leaseMs, clock, ...command } = request;
   const { runtimeId } = command;
   using call = new Call(timeoutMs, signal);
   using _ = clock?.follow((leftMs) => {
@@ -75,9 +79,11 @@ export async function execStreamed(
         ...command,
         argv: [...command.argv],
         env: { ...command.env },
+        defaultEnv: { ...command.defaultEnv },
         mounts: [...(command.mounts ?? [])],
         files: [...(command.files ?? [])],
         timeout: durationFromMs(timeoutMs),
+        ...(leaseMs !== undefined && { lease: durationFromMs(leaseMs) }),
       },
       { signal: call.signal },
     );

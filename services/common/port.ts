@@ -7,6 +7,8 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
 import { readGreeting } from './greeting.ts';
 import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS, HTTP_SILENT_MS, STOP_GRACE_MS } from './limits.ts';
+import type { CertificateStore } from './tls/certificates.ts';
+import { secureContext, tlsServerOptions } from './tls/server-options.ts';
 
 /** What connectNodeAdapter returns: it takes a request of either HTTP version. */
 export type Handler = (
@@ -33,41 +35,49 @@ const TIMES = {
 };
 
 export interface PortOptions {
-  readonly tls?: http2.SecureServerOptions;
+  readonly tls?: PortTls | undefined;
   /** Each connection begins with a line that says where it comes from, see greeting.ts. Not with TLS. */
   readonly greeted?: boolean;
 }
 
-/** Serve on one port: by preface without TLS, by ALPN with it. */
+export interface PortTls {
+  readonly store: CertificateStore;
+  /** Takes the requests of connections without TLS. */
+  readonly plain: Handler;
+}
+
+/** Serve on one port: by the first bytes without TLS, by ALPN with it. */
 export function createPort(handler: Handler, { tls, greeted = false }: PortOptions = {}): Port {
-  const h1 = tls === undefined ? http.createServer(TIMES, handler) : undefined;
-  const h2 =
-    tls === undefined
-      ? http2.createServer(handler)
-      : http2.createSecureServer({ ...TIMES, ...tls, allowHTTP1: true }, handler);
-  // The HTTP/1 server listens: one that does not has no idle tracking and no header timeout.
-  const listener = (h1 ?? h2) as Server;
+  const h1 = http.createServer(TIMES, tls?.plain ?? handler);
+  const h2 = http2.createServer(tls?.plain ?? handler);
+  const secure = tls && secureServer(handler, tls.store);
+  // A server of HTTP/1 listens: one that does not has no idle tracking and no header timeout.
+  const listener: Server = secure?.server ?? h1;
   const sockets = new Set<Socket>();
-  /** Of them those that neither server has been given: they have said nothing, or less than tells the version. */
+  /** Of them those that no server has been given: they have said nothing, or less than tells the version. */
   const silent = new Set<Socket>();
-  if (h1 !== undefined) {
-    const [serveH1] = h1.listeners('connection') as [(this: Server, socket: Socket) => void];
-    h1.removeAllListeners('connection');
-    h1.on('connection', (socket) => {
-      silent.add(socket);
-      socket.once('close', () => silent.delete(socket));
-      const serve = (): void =>
-        sniff(socket, (isH2) => {
-          silent.delete(socket);
-          if (!isH2) return serveH1.call(h1, socket);
-          // HTTP/1 keeps what its peer has ended; HTTP/2 would not see that its peer is gone before it writes.
-          socket.allowHalfOpen = false;
-          h2.emit('connection', socket);
-        });
-      if (greeted) readGreeting(socket, HTTP_SILENT_MS, serve);
-      else serve();
-    });
-  }
+  const [serveH1] = h1.listeners('connection') as [Serve];
+  listener.removeAllListeners('connection');
+  const given = (socket: Socket, first: First): void => {
+    silent.delete(socket);
+    if (secure !== undefined && first === 'tls') {
+      secure.serve(socket);
+      return;
+    }
+    // Only to be refused; nothing else looks after it.
+    if (secure !== undefined) socket.setTimeout(HTTP_SILENT_MS, () => socket.destroy());
+    // HTTP/1 keeps what its peer has ended; HTTP/2 would not see that its peer is gone before it writes.
+    if (first === 'h2') socket.allowHalfOpen = false;
+    if (first === 'h2') h2.emit('connection', socket);
+    else serveH1.call(h1, socket);
+  };
+  listener.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+    const serve = (): void => sniff(socket, (first) => given(socket, first));
+    if (greeted) readGreeting(socket, HTTP_SILENT_MS, serve);
+    else serve();
+  });
   listener.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -88,9 +98,9 @@ export function createPort(handler: Handler, { tls, greeted = false }: PortOptio
       const closed = once(listener, 'close');
       listener.close();
       for (const socket of silent) socket.destroy();
-      if (h1 !== undefined) h2.close(); // Sends GOAWAY on each session; it is not listening itself.
+      h2.close(); // Sends GOAWAY on each session; it is not listening itself.
       // A kept-alive HTTP/1 connection that was busy at close() is not closed when it turns idle.
-      const idle = setInterval(() => (h1 ?? (h2 as unknown as http.Server)).closeIdleConnections?.(), 50);
+      const idle = setInterval(() => (listener as http.Server).closeIdleConnections(), 50);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);
@@ -101,8 +111,38 @@ export function createPort(handler: Handler, { tls, greeted = false }: PortOptio
   };
 }
 
-/** Tell HTTP/2 with prior knowledge from HTTP/1 by the first bytes, which are put back. */
-function sniff(socket: Socket, route: (isH2: boolean) => void): void {
+type Serve = (this: Server, socket: Socket) => void;
+
+/** It takes new certificates with the first connection after they have changed. */
+function secureServer(handler: Handler, store: CertificateStore) {
+  const options = {
+    ...TIMES,
+    ...tlsServerOptions(store),
+    handshakeTimeout: HTTP_SILENT_MS,
+    allowHTTP1: true,
+  };
+  const server = http2.createSecureServer(options, handler);
+  const [serve] = server.listeners('connection') as [Serve];
+  let used = store.current;
+  return {
+    server,
+    serve: (socket: Socket): void => {
+      if (used !== store.current) {
+        used = store.current;
+        server.setSecureContext(secureContext(used));
+      }
+      serve.call(server, socket);
+    },
+  };
+}
+
+/** What a connection begins with. */
+type First = 'h1' | 'h2' | 'tls';
+
+const TLS_HANDSHAKE = 0x16;
+
+/** Tell TLS, HTTP/2 with prior knowledge and HTTP/1 from each other by the first bytes, which are put back. */
+function sniff(socket: Socket, route: (first: First) => void): void {
   const chunks: Buffer[] = [];
   const drop = (): void => void socket.destroy();
   const timer = setTimeout(drop, HTTP_SILENT_MS);
@@ -117,7 +157,7 @@ function sniff(socket: Socket, route: (isH2: boolean) => void): void {
     clearTimeout(timer);
     socket.off('readable', onReadable).off('error', drop).off('end', drop);
     socket.unshift(seen);
-    route(isH2);
+    route(seen[0] === TLS_HANDSHAKE ? 'tls' : isH2 ? 'h2' : 'h1');
   };
   socket.on('readable', onReadable).on('error', drop).on('end', drop);
 }

@@ -7,7 +7,11 @@ import { type ByteStream, createByteStreams } from './byte-stream.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
-import { createPort, type Handler } from './port.ts';
+import { createPort, type Handler, type Port } from './port.ts';
+import { refuseFaulty } from './request-faults.ts';
+import type { CertificateStore } from './tls/certificates.ts';
+import { refusals } from './tls/refusals.ts';
+import { refusalOf } from './tls/server-options.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -24,6 +28,10 @@ export interface ServerOptions {
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Path of a Unix socket that serves `http` and health, and no RPC; its connections begin with a greeting. */
   readonly httpSocket?: string;
+  /** Undefined: without TLS. */
+  readonly tls?: CertificateStore | undefined;
+  /** The same on a port of 127.0.0.1, without TLS and greeting. */
+  readonly httpPort?: number | undefined;
 }
 
 export interface RunningServer {
@@ -68,7 +76,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       options.routes(router);
       readiness.routes(router);
     },
-    interceptors: options.access === undefined ? [mapErrors] : [mapErrors, requireAccess(options.access)],
+    interceptors: [
+      mapErrors,
+      ...(options.access === undefined ? [] : [requireAccess(options.access)]),
+      refuseFaulty,
+    ],
     shutdownSignal: stop.signal,
     readMaxBytes: RPC_BODY_BYTES_MAX,
     // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
@@ -76,22 +88,58 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     fallback,
   });
   const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
-  const port = createPort((request, response) => {
-    if (!bytes(request, response)) connect(request, response);
-  });
+  const serve: Handler = (request, response) => {
+    if (bytes(request, response)) return;
+    nameServer(request);
+    connect(request, response);
+  };
+  const port =
+    options.tls === undefined ? createPort(serve) : guardedPort(serve, options.tls, options.routes);
   const listening = await port.listen(options.port, options.host);
-  const plain =
-    options.httpSocket === undefined ? undefined : createPort(fallback as Handler, { greeted: true });
-  if (options.httpSocket !== undefined) await plain?.listenAt(options.httpSocket);
+  const plain = await plainPorts(fallback as Handler, options);
   return {
     port: listening,
     readiness,
     async close() {
       readiness.set(false);
       stop.abort(toConnectError(new PolarError('SHUTTING_DOWN', 'the service is stopping; call again')));
-      await Promise.all([port.close(STOP_GRACE_MS), plain?.close(STOP_GRACE_MS)]);
+      await Promise.all([port, ...plain].map((one) => one.close(STOP_GRACE_MS)));
     },
   };
+}
+
+/**
+ * Connect makes a URL of the name that the caller has for this server, and ends the process where it cannot: with none, or an
+ * IPv6 address without brackets, as Node's HTTP/2 client sends it. It means nothing here.
+ */
+function nameServer({ headers, httpVersionMajor }: Parameters<Handler>[0]): void {
+  headers[httpVersionMajor === 2 ? ':authority' : 'host'] = 'localhost';
+}
+
+/** Health is told to whoever comes by TLS. */
+function guardedPort(serve: Handler, store: CertificateStore, routes: ServerOptions['routes']): Port {
+  const refuse = refusals(store, routes);
+  const handler: Handler = (request, response) => {
+    const welcome = isHealth(request.url) || refusalOf(store, request.socket) === undefined;
+    (welcome ? serve : refuse)(request, response);
+  };
+  return createPort(handler, { tls: { store, plain: refuse } });
+}
+
+/** Where `http` and health are served, and no RPC. */
+async function plainPorts(handler: Handler, { httpSocket, httpPort }: ServerOptions): Promise<Port[]> {
+  const ports: Port[] = [];
+  if (httpSocket !== undefined) {
+    const port = createPort(handler, { greeted: true });
+    await port.listenAt(httpSocket);
+    ports.push(port);
+  }
+  if (httpPort !== undefined) {
+    const port = createPort(handler);
+    await port.listen(httpPort);
+    ports.push(port);
+  }
+  return ports;
 }
 
 /** Everything but RPCs. HTTP/2 requests come in Node's compatibility form, which has what is used here. */
@@ -108,6 +156,8 @@ function plainHandler(
     response.end();
   };
 }
+
+const isHealth = (url: string | undefined): boolean => url === '/healthz' || url === '/readyz';
 
 function answerHealth(readiness: Readiness, url: string, response: ServerResponse): boolean {
   const ok = url === '/healthz' || (url === '/readyz' && readiness.ready);

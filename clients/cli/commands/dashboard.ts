@@ -10,6 +10,7 @@ import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
 import { startDashboard } from '../../dashboard/server.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { environment } from '../config.ts';
+import { credentialsFor } from '../credentials.ts';
 import { EXIT } from '../exit-codes.ts';
 import { rolloutClient, rolloutUrl, topologyOf, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
@@ -81,15 +82,15 @@ const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64ur
 
 /** Harness-executors listen on their own machine alone: of nodes elsewhere the page has no output of harnesses. */
 function meshOf(args: Arguments): DashboardMesh {
-  const { token } = environment;
   const topology = topologyOf(args);
-  const nodes = topology.gateway.nodes.map(({ id, public_url }): [string, NodeClients] => [
-    id,
-    {
-      proxy: createPlainClient(ProxyService, public_url, token),
-      harness: createPlainClient(HarnessService, addressOf(topology, 'harness-executor', id), token),
-    },
-  ]);
+  const nodes = topology.gateway.nodes.map(({ id, public_url: proxyUrl }): [string, NodeClients] => {
+    const harnessUrl = addressOf(topology, 'harness-executor', id);
+    const proxy = createPlainClient(ProxyService, proxyUrl, credentialsFor(proxyUrl));
+    return [
+      id,
+      { proxy, harness: createPlainClient(HarnessService, harnessUrl, credentialsFor(harnessUrl)) },
+    ];
+  });
   return {
     rollout: rolloutClient(rolloutUrl(args)),
     trajectories: trajectoryClient(trajectoryUrl(args)),

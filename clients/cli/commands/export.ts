@@ -5,7 +5,7 @@ import process from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { PolarError } from '../../../services/common/errors.ts';
-import { type Command, textFlag, UsageError } from '../arguments.ts';
+import { type Command, TLS_FLAGS, textFlag, UsageError } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 
 export const exportSession: Command = {
@@ -13,6 +13,7 @@ export const exportSession: Command = {
   summary: 'write the recorded calls or the traces of a session as JSON lines',
   operands: ['SESSION'],
   flags: {
+    ...TLS_FLAGS,
     'trajectory-url': {
       type: 'string',
       value: 'URL',

@@ -10,7 +10,7 @@ import {
 import { createPlainClient } from '../../../services/common/client.ts';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
-import { environment } from '../config.ts';
+import { credentialsFor } from '../credentials.ts';
 import { at, rolloutClient, rolloutUrl, topologyOf } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
@@ -51,7 +51,7 @@ export const logs: Command = {
       throw new UsageError('--attempt must be a number from 1');
     const asked = { sessionId: args.operands[0] ?? '', attempt };
     const url = await nodeUrl(args, asked);
-    const client = createPlainClient(HarnessService, url, environment.token);
+    const client = createPlainClient(HarnessService, url, credentialsFor(url));
     const file = textFlag(args, 'file');
     if (args.flags['files'] === true) await at(url, listFiles(client, asked, args.flags['json'] === true));
     else if (file !== undefined) await at(url, writeFile(client, asked, file));

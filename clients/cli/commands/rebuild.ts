@@ -6,6 +6,7 @@ import { PolarError } from '../../../services/common/errors.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { environment, inherited } from '../config.ts';
+import { certificateFiles } from '../credentials.ts';
 import { startChild } from '../mesh/child.ts';
 import { at, rolloutUrl, trajectoryUrl } from '../mesh-clients.ts';
 import { progress } from '../output/say.ts';
@@ -89,9 +90,11 @@ async function storedSessions(args: Arguments, id: string): Promise<object> {
   const sessions = isTask ? all.filter(hasTrajectory) : all;
   const without = all.length - sessions.length;
   if (without > 0) progress(`${without} of ${all.length} sessions have no trajectory and are left out`);
+  const trajectories = trajectoryUrl(args);
   return {
-    url: trajectoryUrl(args),
+    url: trajectories,
     token: environment.token,
+    ...(trajectories.startsWith('https:') && { certificates: certificateFiles(args) }),
     sessions: sessions.map(({ sessionId, attempt, stats }) => ({
       session_id: sessionId,
       attempt,

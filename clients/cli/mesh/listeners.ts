@@ -16,7 +16,7 @@ export interface Listener {
 
 /** Everything that listens; `ownNats` where the mesh starts a nats-server. */
 export function listenersOf(
-  { rollout, reconstructor, gateway, nats }: Topology,
+  { rollout, reconstructor, gateway, nats, tls }: Topology,
   ownNats: boolean,
 ): Listener[] {
   const local = '127.0.0.1';
@@ -39,6 +39,16 @@ export function listenersOf(
         port: node.harness_executor_port,
       },
       { field: `${at}.evaluator_port`, what: of('evaluator'), host: local, port: node.evaluator_port },
+      ...(tls === undefined
+        ? []
+        : [
+            {
+              field: `${at}.harness_port`,
+              what: of('llm-proxy, to harnesses'),
+              host: local,
+              port: node.harness_port,
+            },
+          ]),
     ];
   });
   return [

@@ -3,13 +3,17 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { sleep } from '../../../services/common/clock.ts';
+import { openCertificates } from '../../../services/common/config/environment.ts';
 import { PolarError } from '../../../services/common/errors.ts';
+import type { CertificateStore } from '../../../services/common/tls/certificates.ts';
 import { environment, inherited } from '../config.ts';
 import { addressOf, mainOf, NODE_SERVICES, nodeFlagsOf, SERVICES, type ServiceName } from '../services.ts';
 import { startChild } from './child.ts';
 import { startEngine } from './engine.ts';
+import { watchDisk } from './full-disk.ts';
 import { lockDataDir } from './lock.ts';
 import { awaitEarlier, createLifeline, type Lifeline, startNatsServer } from './nats-server.ts';
+import { answersOk } from './ready.ts';
 import { Supervisor } from './supervisor.ts';
 import { type LocalOptions, type LocalTopology, localTopology, wantedTopology } from './topology.ts';
 
@@ -34,14 +38,17 @@ export interface LocalMesh {
 /** Bring a local mesh up; resolves when all is ready. */
 export async function startLocalMesh(options: MeshOptions, signal: AbortSignal): Promise<LocalMesh> {
   const wanted = wantedTopology(options);
+  const { tls } = openCertificates(wanted.topology);
   const { data_dir: dataDir } = wanted.topology;
   const logs = join(dataDir, 'logs');
   for (const folder of [logs, join(dataDir, 'run')]) mkdirSync(folder, { recursive: true });
   const unlock = lockDataDir(dataDir);
   const supervisor = new Supervisor();
   let lifeline: Lifeline | undefined;
+  let disk: Disposable | undefined;
   const givenUp = new AbortController();
   const stop = async (): Promise<void> => {
+    disk?.[Symbol.dispose]();
     await supervisor.stop();
     lifeline?.[Symbol.dispose]();
     unlock();
@@ -52,9 +59,10 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
     if (local.ownNats) lifeline = createLifeline(dataDir);
     const parts = partsOf(local, { logs, lifeline, scripts: options.scripts });
     for (const part of parts) await supervisor.add(part);
-    const ready = allReady(parts, AbortSignal.any([signal, givenUp.signal]));
+    const ready = allReady(parts, tls, AbortSignal.any([signal, givenUp.signal]));
     await Promise.race([ready, supervisor.failed]);
     supervisor.settled();
+    if (local.ownNats) disk = watchDisk(local, () => supervisor.restart('nats-server'));
     return { local, addresses: addressesOf(local), logs, supervisor, stop };
   } catch (error) {
     givenUp.abort();
@@ -84,7 +92,7 @@ function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings
   const nats = lifeline && {
     name: 'nats-server',
     logFile: logOf('nats-server'),
-    start: () => startNatsServer(local.topology, lifeline, logOf('nats-server')),
+    start: () => startNatsServer(local, lifeline, logOf('nats-server')),
   };
   const engines = local.embedded.map((embedded): Part => {
     const name = local.embedded.length === 1 ? 'engine' : `engine-${embedded.dialect}`;
@@ -129,10 +137,14 @@ function servicesOf({ topology }: LocalTopology): ServiceOf[] {
   });
 }
 
-async function allReady(parts: readonly Part[], signal: AbortSignal): Promise<void> {
+async function allReady(
+  parts: readonly Part[],
+  tls: CertificateStore | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   const until = performance.now() + READY_MS;
   const waits = parts.map(async ({ name, logFile, readyUrl }) => {
-    while (readyUrl !== undefined && !(await answersOk(readyUrl))) {
+    while (readyUrl !== undefined && !(await answersOk(readyUrl, tls))) {
       signal.throwIfAborted();
       if (performance.now() > until) {
         throw new PolarError('STAGE_TIMEOUT', `${name} was not ready within ${READY_MS} ms; see ${logFile}`);
@@ -142,12 +154,6 @@ async function allReady(parts: readonly Part[], signal: AbortSignal): Promise<vo
   });
   await Promise.all(waits);
 }
-
-const answersOk = (url: string): Promise<boolean> =>
-  fetch(url, { signal: AbortSignal.timeout(1_000) }).then(
-    (response) => response.ok,
-    () => false,
-  );
 
 function addressesOf({ topology, natsUrl }: LocalTopology): Record<string, string> {
   const { nodes } = topology.gateway;

@@ -3,12 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import type { Topology } from '../../../services/common/config/topology.ts';
+import type { CertificateFiles } from '../../../services/common/config/certificates.ts';
 import { PolarError } from '../../../services/common/errors.ts';
 import { ensureNatsServer } from '../../../tools/nats-server.mjs';
 import { inherited } from '../config.ts';
 import { progress } from '../output/say.ts';
 import { type Child, startChild } from './child.ts';
+import type { LocalTopology } from './topology.ts';
 
 /** Go's memory limit: without it the server keeps what it once read. */
 const GOMEMLIMIT = '512MiB';
@@ -61,14 +62,22 @@ export const natsEnvironment = (): Record<string, string> => ({
   GOMAXPROCS: inherited['GOMAXPROCS'] ?? GOMAXPROCS,
 });
 
+/** Of its store. */
+export const storeOf = (dataDir: string): string => join(dataDir, 'nats');
+
 /** Throws NATS_UNAVAILABLE with the ways to get a server when there is none. */
-export function startNatsServer(topology: Topology, lifeline: Lifeline, logFile: string): Child {
+export function startNatsServer(
+  { topology, monitorPort }: LocalTopology,
+  lifeline: Lifeline,
+  logFile: string,
+): Child {
   const { data_dir: dataDir, nats } = topology;
-  const folder = join(dataDir, 'nats');
+  const folder = storeOf(dataDir);
   mkdirSync(folder, { recursive: true });
   const config = join(dataDir, 'run', 'nats.conf');
   const store = `jetstream { store_dir: ${JSON.stringify(folder)}, max_file_store: ${FILE_STORE} }`;
-  writeFileSync(config, `listen: "127.0.0.1:${nats.port}"\n${store}\n`);
+  const listen = `listen: "127.0.0.1:${nats.port}"\nhttp: "127.0.0.1:${monitorPort}"`;
+  writeFileSync(config, `${listen}\n${store}\n${tlsBlock(nats.tls)}`);
   const script = join(import.meta.dirname, 'nats-server.sh');
   return startChild({
     command: '/bin/sh',
@@ -77,6 +86,14 @@ export function startNatsServer(topology: Topology, lifeline: Lifeline, logFile:
     output: { file: logFile },
     third: lifeline.server,
   });
+}
+
+/** It reads the files when it starts. */
+function tlsBlock(tls: CertificateFiles | undefined): string {
+  if (tls === undefined) return '';
+  const { cert_file: cert, key_file: key, client_ca_file: clients } = tls;
+  const callers = clients === undefined ? '' : `, ca_file: ${JSON.stringify(clients)}, verify: true`;
+  return `tls { cert_file: ${JSON.stringify(cert)}, key_file: ${JSON.stringify(key)}${callers} }\n`;
 }
 
 function natsServer(): string {

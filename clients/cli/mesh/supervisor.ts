@@ -55,6 +55,11 @@ export class Supervisor {
     this.#settled = true;
   }
 
+  /** End a process, so that it is started again. */
+  async restart(name: string): Promise<void> {
+    if (!this.#stopping) await this.#running.get(name)?.stop();
+  }
+
   async #keep({ name, start, logFile }: Supervised, first: Child, logStart: number): Promise<void> {
     let child = first;
     const ends: number[] = [];

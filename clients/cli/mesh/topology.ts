@@ -10,6 +10,8 @@ import { freePort, freePorts, listenersOf, takenPorts } from './listeners.ts';
 const HOST = '127.0.0.1';
 /** Of the first embedded engine; the next ones follow. */
 const ENGINE_PORT = 8100;
+/** Where nats-server tells of itself; the next free one. */
+const MONITOR_PORT = 8222;
 
 export interface LocalOptions {
   readonly config: string | undefined;
@@ -32,6 +34,8 @@ export interface LocalTopology {
   readonly natsUrl: string;
   /** Whether the mesh starts its own. */
   readonly ownNats: boolean;
+  /** Of that one's monitoring. */
+  readonly monitorPort: number;
   readonly embedded: readonly Embedded[];
   /** Ports that were taken, and what was chosen instead. */
   readonly moved: readonly string[];
@@ -74,6 +78,11 @@ export function wantedTopology(options: LocalOptions): Wanted {
  */
 export async function localTopology({ tree, topology, named, builtIn }: Wanted): Promise<LocalTopology> {
   const existing = environment.natsUrl ?? topology.nats.url ?? undefined;
+  const { tls } = topology.nats;
+  if (existing === undefined && tls !== undefined && tls.cert_file === undefined) {
+    const description = 'is needed: `polar up` starts a NATS server, which serves with it';
+    throw faulty('INVALID_CONFIG', named, [{ field: 'nats.tls.cert_file', description }]);
+  }
   const listeners = listenersOf(topology, existing === undefined);
   const moved: string[] = [];
   if (builtIn) {
@@ -89,8 +98,9 @@ export async function localTopology({ tree, topology, named, builtIn }: Wanted):
   }
   const embedded = await embedEngines(tree);
   const written = write(tree, join(topology.data_dir, 'run'), named);
-  const natsUrl = existing ?? `nats://${HOST}:${written.topology.nats.port}`;
-  return { ...written, natsUrl, ownNats: existing === undefined, embedded, moved };
+  const natsUrl = existing ?? `${tls === undefined ? 'nats' : 'tls'}://${HOST}:${written.topology.nats.port}`;
+  const monitorPort = await freePort(MONITOR_PORT, HOST);
+  return { ...written, natsUrl, ownNats: existing === undefined, monitorPort, embedded, moved };
 }
 
 /** One scripted engine a dialect, for all nodes of it that have none of their own. */

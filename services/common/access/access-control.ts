@@ -1,7 +1,7 @@
 // Who may call what: the tokens of a file, read again when it has changed.
-import { statSync } from 'node:fs';
 import { readText } from '../config/faults.ts';
 import { asPolarError, PolarError } from '../errors.ts';
+import { versionOf } from '../file-version.ts';
 import { sha256 } from '../ids.ts';
 import { SCOPE_OF_RPC, type Scope } from './scopes.ts';
 import { type Access, parseTokens } from './tokens.ts';
@@ -69,9 +69,4 @@ export class AccessControl {
       this.#onFault(asPolarError(error));
     }
   }
-}
-
-function versionOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.ino} ${found.mtimeMs} ${found.size}`;
 }

@@ -1,15 +1,41 @@
-// The access control of a service, as the topology says.
+// Who may call a service, and by what certificates it serves, as the topology says.
 import type { CommonConfig } from '../config/environment.ts';
 import { faulty } from '../config/faults.ts';
 import type { Logger } from '../logger.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import { AccessControl } from './access-control.ts';
 import type { Scope } from './scopes.ts';
 
 /** What services ask of each other. */
 const OWN_SCOPES: readonly Scope[] = ['node', 'read'];
 
-/** Undefined: whoever reaches the port may call. Throws INVALID_CONFIG, also where this service could not call others. */
-export function openAccess({ topology, token }: CommonConfig, log: Logger): AccessControl | undefined {
+export interface Guards {
+  /** Undefined: whoever reaches the port may call. */
+  readonly access: AccessControl | undefined;
+  /** Undefined: without TLS. */
+  readonly tls: CertificateStore | undefined;
+}
+
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** `host` is where the service listens. Throws INVALID_CONFIG. */
+export function openGuards(config: CommonConfig, log: Logger, host: string): Guards {
+  const access = openAccess(config, log);
+  const { tls, natsTls } = config;
+  for (const store of [tls, natsTls]) {
+    store?.onFault((error) => log.error({ reason: error.reason, err: error }, 'certificates not read'));
+  }
+  if (access !== undefined && tls === undefined && !LOOPBACK.test(host)) {
+    log.warn(
+      { host },
+      'access tokens come here without TLS, for all on the way to read: see tls in docs/topology.md',
+    );
+  }
+  return { access, tls };
+}
+
+/** Throws INVALID_CONFIG, also where this service could not call others. */
+function openAccess({ topology, token }: CommonConfig, log: Logger): AccessControl | undefined {
   const { tokens_file: file } = topology.access;
   if (file === null) return undefined;
   const access = new AccessControl(file, (error) =>

@@ -6,7 +6,7 @@ import { sha256 } from '../ids.ts';
 import { isScope, SCOPES, type Scope } from './scopes.ts';
 
 /** Lines of a file at most. */
-export const ACCESS_TOKENS_MAX = 1_000;
+const ACCESS_TOKENS_MAX = 1_000;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 /** Bytes that a token is made of. */

@@ -1,4 +1,5 @@
 // What every service reads from the environment; a service's config.ts hands `process.env` in and adds its own.
+import { CertificateStore } from '../tls/certificates.ts';
 import { faulty } from './faults.ts';
 import { type NodeTopology, parseTopology, readTopology, type Topology } from './topology.ts';
 
@@ -12,6 +13,10 @@ export interface CommonConfig {
   readonly lifeline: boolean;
   /** With which this process calls others; undefined: with none. */
   readonly token: string | undefined;
+  /** Of the mesh's ports, and of calls between its services. */
+  readonly tls?: CertificateStore | undefined;
+  /** Of connections to NATS. */
+  readonly natsTls?: CertificateStore | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -29,9 +34,18 @@ export function readCommonConfig(env: Environment): CommonConfig {
   return {
     topology,
     natsUrl: env['POLAR_NATS_URL'] ?? topology.nats.url ?? `nats://127.0.0.1:${topology.nats.port}`,
+    ...openCertificates(topology),
     logLevel,
     lifeline: env['POLAR_LIFELINE'] === 'stdin',
     token: env['POLAR_TOKEN'] || undefined,
+  };
+}
+
+/** Throws INVALID_CONFIG with every file that cannot be used. */
+export function openCertificates({ tls, nats }: Topology): Pick<CommonConfig, 'tls' | 'natsTls'> {
+  return {
+    tls: tls && new CertificateStore(tls, (key) => `tls.${key}`),
+    natsTls: nats.tls && new CertificateStore(nats.tls, (key) => `nats.tls.${key}`),
   };
 }
 

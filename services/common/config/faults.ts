@@ -1,8 +1,9 @@
 // Reading strict YAML or JSON: all faults at once, each with its path in the file.
 import { readFileSync } from 'node:fs';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument } from 'yaml';
 import type { ZodType, z } from 'zod';
 import { type FieldFault, PolarError, type Reason } from '../errors.ts';
+import { nearKey } from './near-keys.ts';
 
 /** Parse and check; throws a PolarError with one fault for each wrong field. */
 export function parseStrict<T extends ZodType>(
@@ -19,11 +20,22 @@ export function parseStrict<T extends ZodType>(
       file,
       document.errors.map((error) => {
         const { line, col } = lines.linePos(error.pos[0]);
-        return { field: `line ${line}, column ${col}`, description: error.message };
+        const several = error.code === 'MULTIPLE_DOCS';
+        const description = several ? 'another document begins; one is read' : error.message;
+        return { field: `line ${line}, column ${col}`, description };
       }),
     );
   }
-  return checkStrict(schema, document.toJS(), file, reason);
+  return checkStrict(schema, plainOf(document, file, reason), file, reason);
+}
+
+/** Throws where its aliases make more of it than can be held. */
+function plainOf(document: Document, file: string, reason: Reason): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw faulty(reason, file, [{ field: '(document)', description: (error as Error).message }]);
+  }
 }
 
 /** Check a value that is already parsed. */
@@ -35,7 +47,11 @@ export function checkStrict<T extends ZodType>(
 ): z.output<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw faulty(reason, what, result.error.issues.flatMap(faultsOf));
+  throw faulty(
+    reason,
+    what,
+    result.error.issues.flatMap((issue) => faultsOf(issue, schema)),
+  );
 }
 
 /** The text of a file, or an error that names it. */
@@ -62,13 +78,14 @@ export function faulty(reason: Reason, what: string, fields: readonly FieldFault
 
 type Issue = z.core.$ZodIssue;
 
-function faultsOf(issue: Issue): FieldFault[] {
+function faultsOf(issue: Issue, schema: ZodType): FieldFault[] {
   const path = pathOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      field: pathOf([...issue.path, key]),
-      description: 'unknown key',
-    }));
+    return issue.keys.map((key) => {
+      const near = nearKey(schema, issue.path, key);
+      const description = near === undefined ? 'unknown key' : `unknown key; did you mean ${near}?`;
+      return { field: pathOf([...issue.path, key]), description };
+    });
   }
   return [{ field: path === '' ? '(document)' : path, description: issue.message }];
 }

@@ -26,6 +26,17 @@ const node = (more: object): object => ({ gateway: { nodes: [more] } });
 const EXPERTS = { layers: 2, top_k: 2, experts: 8 };
 
 describe('a topology file', () => {
+  it('puts an IPv6 host into brackets in the address that callers are told', () => {
+    const told = (host: string): string =>
+      parseTopology(JSON.stringify({ rollout: { host } }), 'topology.yaml').rollout.public_url;
+    expect([told('::1'), told('fd00::2'), told('::'), told('trainer')]).to.eql([
+      'http://[::1]:8080',
+      'http://[fd00::2]:8080',
+      'http://127.0.0.1:8080',
+      'http://trainer:8080',
+    ]);
+  });
+
   it('may be empty: every default is that of the reference system', () => {
     const { rollout, gateway, reconstructor } = parseTopology('{}', 'topology.yaml');
     expect(rollout).to.include({ host: '0.0.0.0', port: 8080, public_url: 'http://127.0.0.1:8080' });
@@ -71,11 +82,29 @@ describe('a topology file', () => {
     expect(gateway.nodes[0]?.public_url).to.equal('http://10.0.0.1:8081');
   });
 
+  it('has https:// for what it does not name with TLS, and whole paths of its files', () => {
+    const { rollout, reconstructor, gateway, tls, nats } = parseTopology(
+      stringify({ tls: TLS, nats: { tls: { ca_file: '/ca.pem' } } }),
+      'topology.yaml',
+    );
+    const urls = [rollout, reconstructor, gateway.nodes[0]].map((one) => one?.public_url);
+    expect(urls).to.deep.equal([
+      'https://127.0.0.1:8080',
+      'https://127.0.0.1:8070',
+      'https://127.0.0.1:8081',
+    ]);
+    expect(gateway.nodes[0]?.harness_port).to.equal(8085);
+    expect(tls).to.deep.equal({ cert_file: resolve('server.pem'), key_file: resolve('server.key') });
+    expect(nats.tls).to.deep.equal({ ca_file: '/ca.pem' });
+  });
+
   it('reads the documented example', () => {
     const { gateway } = readTopology(EXAMPLE);
     expect(gateway.nodes.map(({ id }) => id)).to.deep.equal(['node-1']);
   });
 });
+
+const TLS = { cert_file: 'server.pem', key_file: 'server.key' };
 
 const judges = (name: string, more: object): object => ({
   evaluators: { judges: { [name]: { base_url: 'http://a', model: 'm', ...more } } },
@@ -174,6 +203,10 @@ describe('faults of a topology file', () => {
     ['access.tokens_file', { access: { tokens_file: '' } }],
     ['retention.acked_days', { retention: { acked_days: -1 } }],
     ['data_dir', { data_dir: '' }],
+    ['tls.key_file', { tls: { cert_file: 'a' } }],
+    ['nats.tls.key_file', { nats: { tls: { cert_file: 'a' } } }],
+    ['rollout.public_url', { tls: TLS, rollout: { public_url: 'http://mesh:8080' } }],
+    ['gateway.nodes[0].public_url', { tls: TLS, ...node({ public_url: 'http://mesh:8081' }) }],
     ['nonsense', { nonsense: 1 }],
   ];
   for (const [field, file] of WRONG) {

@@ -3,11 +3,13 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { QUEUE_PATTERN } from '../ids.ts';
 import { poolAliasSchema } from '../specs/model-pools.ts';
 import { runtimeSchema } from '../specs/runtime.ts';
 import { PLUGIN_PATH } from '../specs/strategies.ts';
+import { natsCertificates, resolved, serverCertificates } from './certificates.ts';
 import { parseStrict, readText } from './faults.ts';
+import { checkSchemes, publicUrl, type Scheme, schemeOf } from './public-url.ts';
+import { callbackHosts, queues } from './rollout.ts';
 
 const port = z.int().min(1).max(65_535);
 const host = z.string().min(1);
@@ -42,39 +44,8 @@ const nats = z.strictObject({
     .default(null),
   /** Port of the server that `polar up` starts. */
   port: port.default(4222),
+  tls: natsCertificates.optional(),
 });
-
-/** [mesh] Queues that tasks may wait in share run time by weight; those that are not here have weight 1 and no cap. */
-const queues = z
-  .array(
-    z.strictObject({
-      name: z.string().regex(QUEUE_PATTERN, 'must be 1 to 64 of [A-Za-z0-9._-]'),
-      weight: z.number().min(0.001).max(1_000_000).default(1),
-      /** Sessions from dispatch to the end of their run. */
-      max_running: count.nullable().default(null),
-    }),
-  )
-  .max(1_000)
-  .default([])
-  .superRefine((list, ctx) => {
-    for (const [i, { name }] of list.entries()) {
-      if (list.findIndex((one) => one.name === name) === i) continue;
-      ctx.addIssue({ code: 'custom', path: [i, 'name'], message: `${name} is there twice` });
-    }
-  });
-
-/** [mesh] Hosts that callbacks may go to although they are not public, `host` or `host:port`. */
-const callbackHosts = z
-  .array(
-    z
-      .string()
-      .regex(
-        /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?$/,
-        'must be a host or host:port, without a scheme; IPv6 in brackets',
-      ),
-  )
-  .max(1_000)
-  .default([]);
 
 const rollout = z.strictObject({
   queues,
@@ -107,7 +78,7 @@ const persistence = z.strictObject({
 });
 
 /** By name; what they do is the LLM proxy's matter. */
-export const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys', 'tool-arguments'] as const;
+const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys', 'tool-arguments'] as const;
 
 const engineKind = z.enum(['sglang', 'vllm', 'llamacpp', 'openai']);
 
@@ -229,6 +200,8 @@ const node = z.strictObject({
   runtime_prewarm_port: port.optional(),
   harness_executor_port: port.optional(),
   evaluator_port: port.optional(),
+  /** [mesh] With `tls`, where harnesses of runtime process reach the LLM proxy; default port + 4. */
+  harness_port: port.optional(),
   /** [mesh] Sandboxes kept in READY; default max_run_workers. 0: one is made when a run slot is free. */
   max_ready: z.int().min(0).optional(),
   /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
@@ -303,7 +276,7 @@ const judge = z.strictObject({
 });
 const judgeName = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 of [A-Za-z0-9._-]');
 
-export const topologySchema = z.strictObject({
+const document = z.strictObject({
   rollout: rollout.prefault({}),
   gateway: gateway.prefault({ nodes: [{}] }),
   /** [mesh] */
@@ -312,6 +285,8 @@ export const topologySchema = z.strictObject({
   nats: nats.prefault({}),
   /** [mesh] */
   access: access.prefault({}),
+  /** [mesh] Certificates of all ports but NATS's; without them the mesh has no TLS. */
+  tls: serverCertificates.optional(),
   /** [mesh] */
   retention: retention.prefault({}),
   /** [mesh] TrajectoryService. */
@@ -326,13 +301,16 @@ export const topologySchema = z.strictObject({
   /** [mesh] State of the local mesh: JetStream's files, sandboxes, logs, caches. */
   data_dir: z.string().min(1).default('.polar'),
 });
+export const topologySchema = document.superRefine(checkSchemes);
 
 type Parsed = z.output<typeof topologySchema>;
-export type NodeTopology = Omit<Parsed['gateway']['nodes'][number], 'public_url'> & {
+type Node = Parsed['gateway']['nodes'][number];
+export type NodeTopology = Omit<Node, 'public_url'> & {
   readonly public_url: string;
   readonly runtime_prewarm_port: number;
   readonly harness_executor_port: number;
   readonly evaluator_port: number;
+  readonly harness_port: number;
   readonly max_ready: number;
   readonly max_postrun_ready: number;
   readonly images_dir: string;
@@ -356,28 +334,35 @@ export function parseTopology(text: string, file: string): Topology {
 
 function complete(parsed: Parsed): Topology {
   const dataDir = resolve(parsed.data_dir);
+  const scheme = schemeOf(parsed);
   return {
     ...parsed,
+    tls: parsed.tls && resolved(parsed.tls),
+    nats: { ...parsed.nats, tls: parsed.nats.tls && resolved(parsed.nats.tls) },
     data_dir: dataDir,
     access: { tokens_file: parsed.access.tokens_file && resolve(parsed.access.tokens_file) },
-    rollout: { ...parsed.rollout, public_url: publicUrl(parsed.rollout) },
+    rollout: { ...parsed.rollout, public_url: publicUrl(parsed.rollout, scheme) },
     reconstructor: {
       ...parsed.reconstructor,
-      public_url: publicUrl(parsed.reconstructor),
+      public_url: publicUrl(parsed.reconstructor, scheme),
       plugins_dir: parsed.reconstructor.plugins_dir && resolve(parsed.reconstructor.plugins_dir),
     },
-    gateway: { ...parsed.gateway, nodes: parsed.gateway.nodes.map((one) => completeNode(one, dataDir)) },
+    gateway: {
+      ...parsed.gateway,
+      nodes: parsed.gateway.nodes.map((one) => completeNode(one, dataDir, scheme)),
+    },
   };
 }
 
-function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string): NodeTopology {
+function completeNode(one: Node, dataDir: string, scheme: Scheme): NodeTopology {
   const maxReady = one.max_ready ?? one.max_run_workers;
   return {
     ...one,
-    public_url: publicUrl(one),
+    public_url: publicUrl(one, scheme),
     runtime_prewarm_port: one.runtime_prewarm_port ?? one.port + 1,
     harness_executor_port: one.harness_executor_port ?? one.port + 2,
     evaluator_port: one.evaluator_port ?? one.port + 3,
+    harness_port: one.harness_port ?? one.port + 4,
     max_ready: maxReady,
     max_postrun_ready: one.max_postrun_ready ?? one.max_run_workers + maxReady,
     inference: { ...one.inference, tokenizer: one.inference.tokenizer && resolve(one.inference.tokenizer) },
@@ -385,10 +370,4 @@ function completeNode(one: Parsed['gateway']['nodes'][number], dataDir: string):
     cache_dir: resolve(one.cache_dir ?? `${dataDir}/cache`),
     plugins_dir: one.plugins_dir && resolve(one.plugins_dir),
   };
-}
-
-/** What is said to be the address, or the address itself, as this machine reaches it. */
-export function publicUrl(at: { host: string; port: number; public_url?: string | undefined }): string {
-  const name = at.host === '0.0.0.0' || at.host === '::' ? '127.0.0.1' : at.host;
-  return at.public_url ?? `http://${name}:${at.port}`;
 }

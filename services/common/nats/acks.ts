@@ -4,6 +4,7 @@
 // system call here and wakes the server there.
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import { PUBLISH_ACK_MS } from '../limits.ts';
+import { whyNotStored } from './full-store.ts';
 
 /** What JetStream answers. */
 export interface StoreAck {
@@ -21,6 +22,7 @@ interface ApiError {
 }
 
 interface Waiting {
+  readonly subject: string;
   readonly resolve: (ack: StoreAck) => void;
   readonly reject: (error: Error) => void;
   readonly lateMs: number;
@@ -49,11 +51,14 @@ export class Acks {
     nc.subscribe(`${this.#inbox}.*`, { callback: (_, message) => this.#answered(message) });
   }
 
-  /** Store; rejects where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS. */
+  /**
+   * Store; rejects where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS: with
+   * NATS_STORE_FULL where the server, asked for it, says so.
+   */
   store(subject: string, data: Uint8Array, fields: Fields): Promise<StoreAck> {
     return new Promise((resolve, reject) => {
-      const waiting = { resolve, reject, lateMs: performance.now() + PUBLISH_ACK_MS };
-      this.soon(() => this.#publish(subject, data, fields, waiting), reject);
+      const waiting = { subject, resolve, reject, lateMs: performance.now() + PUBLISH_ACK_MS };
+      this.soon(() => this.#publish(data, fields, waiting), reject);
     });
   }
 
@@ -76,9 +81,9 @@ export class Acks {
     }
   }
 
-  #publish(subject: string, data: Uint8Array, fields: Fields, waiting: Waiting): void {
+  #publish(data: Uint8Array, fields: Fields, waiting: Waiting): void {
     const reply = `${this.#inbox}.${(this.#published++).toString(36)}`;
-    this.#nc.publish(subject, data, { reply, ...headersOf(fields) });
+    this.#nc.publish(waiting.subject, data, { reply, ...headersOf(fields) });
     this.#waiting.set(reply, waiting);
     this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
   }
@@ -98,14 +103,24 @@ export class Acks {
 
   #look(): void {
     const now = performance.now();
-    for (const [reply, { lateMs, reject }] of this.#waiting) {
-      if (lateMs > now) break;
+    const late: Waiting[] = [];
+    for (const [reply, waiting] of this.#waiting) {
+      if (waiting.lateMs > now) break;
       this.#waiting.delete(reply);
-      reject(new Error(`no acknowledgement within ${PUBLISH_ACK_MS} ms`));
+      late.push(waiting);
     }
+    if (late.length > 0) void this.#refuse(late);
     if (this.#waiting.size > 0) return;
     clearInterval(this.#looks);
     this.#looks = undefined;
+  }
+
+  /** One is asked for, for all: their streams have the same disk. */
+  async #refuse(late: readonly Waiting[]): Promise<void> {
+    const full = await whyNotStored(this.#nc, late[0]?.subject ?? '');
+    for (const { reject } of late) {
+      reject(full ?? new Error(`no acknowledgement within ${PUBLISH_ACK_MS} ms`));
+    }
   }
 }
 

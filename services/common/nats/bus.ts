@@ -11,9 +11,11 @@ import {
 import { settledWithin, sleep } from '../clock.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import { Acks } from './acks.ts';
 import { Reads } from './reads.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
+import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
 
 /** Reads of single messages that need no consumer. */
 export interface DirectReads {
@@ -49,6 +51,8 @@ export interface BusOptions {
   readonly url: string;
   /** Shown by the server. */
   readonly name: string;
+  /** Undefined: where the server asks for TLS, what the system trusts. */
+  readonly tls?: CertificateStore | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -84,7 +88,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   }
 }
 
-async function connectWithin({ url, name, signal }: BusOptions): Promise<NatsConnection> {
+async function connectWithin({ url, name, tls, signal }: BusOptions): Promise<NatsConnection> {
   const servers = url.split(',').map((server) => server.trim());
   const until = performance.now() + NATS_BOOT_MS;
   for (;;) {
@@ -92,6 +96,7 @@ async function connectWithin({ url, name, signal }: BusOptions): Promise<NatsCon
       return await connect({
         servers,
         name,
+        ...(tls !== undefined && { tls: natsTlsOptions(tls, servers) }),
         timeout: 2_000,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 100,
@@ -100,6 +105,9 @@ async function connectWithin({ url, name, signal }: BusOptions): Promise<NatsCon
       });
     } catch (error) {
       signal?.throwIfAborted();
+      const fault = natsTlsFault(error) ?? (tls && (await refusalOf(tls, servers, error)));
+      if (fault !== undefined)
+        throw new PolarError('TLS_FAILED', `NATS at ${url}: ${fault}`, { cause: error });
       if (performance.now() > until) {
         throw new PolarError(
           'NATS_UNAVAILABLE',

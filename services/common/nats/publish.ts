@@ -62,6 +62,14 @@ export async function deleteKey(bus: Bus, bucket: keyof typeof BUCKETS, key: str
 export const jetstreamCode = (error: unknown): number | undefined =>
   (error as { api_error?: { err_code?: number } }).api_error?.err_code;
 
+/** NATS_STORE_FULL where JetStream refused a message because a stream, an account or the server holds all it may. */
+export function storeFull(what: string, error: unknown): PolarError | undefined {
+  if (error instanceof PolarError) return error.reason === 'NATS_STORE_FULL' ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  if (!/maximum (messages|bytes)|insufficient (storage|resources)|no space/.test(message)) return undefined;
+  return new PolarError('NATS_STORE_FULL', `${what}: ${message}`, { cause: error });
+}
+
 /** Run `attempt` until it succeeds, the budget is over, or the server refuses for good. */
 export async function withRetry<T>(
   what: string,
@@ -75,11 +83,10 @@ export async function withRetry<T>(
       return await attempt();
     } catch (error) {
       if (error instanceof PolarError) throw error;
-      const message = error instanceof Error ? error.message : String(error);
-      if (/maximum (messages|bytes)|insufficient storage|no space/.test(message)) {
-        throw new PolarError('NATS_STORE_FULL', `${what}: ${message}`, { cause: error });
-      }
+      const full = storeFull(what, error);
+      if (full !== undefined) throw full;
       if (performance.now() > until) {
+        const message = error instanceof Error ? error.message : String(error);
         throw new PolarError('NATS_UNAVAILABLE', `${what}: ${message}`, { cause: error });
       }
     }

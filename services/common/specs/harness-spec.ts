@@ -105,7 +105,7 @@ function checkServer(server: McpServer, field: string, faults: Faults): void {
     faults.text(command, `${field}.command`);
     faults.require(url === '', `${field}.url`, 'is for sse and streamable_http');
   } else {
-    faults.require(/^https?:\/\/[^/\s]+\S*$/.test(url), `${field}.url`, 'must be an http(s) URL');
+    faults.require(/^https?:\/\/[^/\s]\S*$/.test(url), `${field}.url`, 'must be an http(s) URL');
     const rest = command === '' && args.length === 0 && Object.keys(env).length === 0;
     faults.require(rest, `${field}.command`, 'command, args and env are for stdio');
   }

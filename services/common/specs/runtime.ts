@@ -30,7 +30,7 @@ const uploadStep = z.strictObject({
   target: absolute,
 });
 /** Told apart by `type`, so that a fault names the wrong field of a step and not the step. */
-export const prepareStepSchema = z.preprocess(
+const prepareStepSchema = z.preprocess(
   withType,
   z.discriminatedUnion('type', [execStep, uploadStep], 'must be exec, upload_file or upload_dir'),
 );

@@ -1,0 +1,56 @@
+// What a strict file is told of its faults.
+import { expect } from 'chai';
+import { z } from 'zod';
+import { asPolarError, type FieldFault } from '../errors.ts';
+import { parseStrict } from './faults.ts';
+
+const node = z.strictObject({ id: z.string(), max_run_workers: z.number().default(1) });
+const schema = z.strictObject({
+  num_samples: z.number().optional(),
+  runtime: z.strictObject({ image: z.string() }).optional(),
+  gateway: z.strictObject({ nodes: z.array(node).default([]) }).prefault({}),
+});
+
+describe('faults of a strict file', () => {
+  const faultsOf = (text: string): readonly FieldFault[] => {
+    try {
+      parseStrict(schema, text, 'a.yaml', 'INVALID_TASK');
+      return [];
+    } catch (error) {
+      const { reason, fields } = asPolarError(error);
+      expect(reason).to.equal('INVALID_TASK');
+      return fields;
+    }
+  };
+
+  it('name the key that was meant, where one is near', () => {
+    const meant: [string, string, string][] = [
+      ['num_sample: 4', 'num_sample', 'num_samples'],
+      ['Num_Samples: 4', 'Num_Samples', 'num_samples'],
+      ['runtime: {image: x, imge: x}', 'runtime.imge', 'image'],
+      [
+        'gateway: {nodes: [{id: a, max_run_wrokers: 1}]}',
+        'gateway.nodes[0].max_run_wrokers',
+        'max_run_workers',
+      ],
+    ];
+    for (const [text, field, near] of meant) {
+      expect(faultsOf(text)).to.deep.equal([{ field, description: `unknown key; did you mean ${near}?` }]);
+    }
+    for (const far of ['samples', 'x', '__proto__', 'constructor', 'n'.repeat(1_000)]) {
+      expect(faultsOf(`${far}: 4`)).to.deep.equal([{ field: far, description: 'unknown key' }]);
+    }
+  });
+
+  it('tell aliases that would make too much of it, and a second document', () => {
+    const names = [...'abcdefgh'];
+    const lines = names.map((name, i) => {
+      const inner = i === 0 ? 'x' : `*${names[i - 1]}`;
+      return `${name}: &${name} [${Array.from({ length: 9 }, () => inner)}]`;
+    });
+    expect(faultsOf(lines.join('\n')).map(({ field }) => field)).to.deep.equal(['(document)']);
+    expect(faultsOf('num_samples: 1\n---\nnum_samples: 2\n')).to.deep.equal([
+      { field: 'line 2, column 1', description: 'another document begins; one is read' },
+    ]);
+  });
+});
