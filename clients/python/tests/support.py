@@ -115,11 +115,12 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
             abort(context, code, "not now", "NATS_UNAVAILABLE", *details)
         with self._changed:
             self.acked_seeks.append(request.seeks if request.HasField("seeks") else None)
-            self.acked.update(request.batch_ids)
+            if not request.HasField("seeks") or request.seeks >= self.seeks:
+                self.acked.update(request.batch_ids)
             self._changed.notify_all()
             open_ids = [batch.batch_id for batch in self.batches if batch.batch_id not in self.acked]
             last = max(batch.batch_id for batch in self.batches)
-            return pb.AckTrajectoriesResponse(floor=min(open_ids) - 1 if open_ids else last)
+            return pb.AckTrajectoriesResponse(floor=min(open_ids) - 1 if open_ids else last, seeks=self.seeks)
 
     def _ready(self, request, sent: set[int]) -> list[TrajectoryBatch]:
         open_batches = [batch for batch in self.batches if batch.batch_id not in self.acked]

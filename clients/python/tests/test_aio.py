@@ -16,12 +16,6 @@ from test_client import Rollout
 import polar_mesh
 from polar_mesh import aio, errors
 from polar_mesh.gen.polar.common.v1.session_pb2 import SESSION_STATE_ENDED, SESSION_STATE_RUNNING
-from polar_mesh.gen.polar.event.v1.policy_pb2 import PAUSE_MODE_ABORT_AND_RETRY, PAUSE_MODE_DRAIN
-from polar_mesh.gen.polar.llm_proxy.v1 import policy_service_pb2 as policy_pb
-from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
-    PolicyServiceServicer,
-    add_PolicyServiceServicer_to_server,
-)
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 
 TASK = {"task_id": "t", "instruction": "do", "num_samples": 3, "harness": {"name": "pi"}}
@@ -78,10 +72,21 @@ def test_calls_are_made_and_their_answers_read_as_by_the_other_client(stack):
         with pytest.raises(errors.InvalidArgument) as caught:
             await client.submit({**TASK, "instruction": ""})
         assert [fault.field for fault in caught.value.fields] == ["instruction", "harness.name"]
-        with pytest.raises(ValueError, match="EVERYTHING"):
+        with pytest.raises(ValueError, match="everything.* infrastructure, failed, missing"):
             await client.retry("t", only="everything")
 
     with_client(server.url, use)
+
+
+def test_a_client_is_of_the_loop_that_it_was_made_in(stack):
+    server = serve(stack, Rollout())
+
+    async def make():
+        return aio.Client(server.url, server.url)
+
+    client = asyncio.run(make())
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(client.list_queues())
 
 
 def test_calls_run_at_once_and_are_repeated_when_the_server_is_away(stack):
@@ -327,47 +332,3 @@ def test_what_the_filter_drops_is_told_and_acknowledged_and_what_became_stale_is
     assert service.acked == {2}
     assert set(service.acked_seeks) == {3}
     assert [one.batch_id for one in told] == [2]
-
-
-class Policy(PolicyServiceServicer):
-    """Pauses and resumes, as told."""
-
-    def __init__(self):
-        self.told = []
-
-    def register(self, server):
-        add_PolicyServiceServicer_to_server(self, server)
-
-    def Pause(self, request, context):
-        self.told.append((request.mode, request.timeout.seconds))
-        return policy_pb.PauseResponse(policy={"pause_id": request.pause_id})
-
-    def Resume(self, request, context):
-        self.told.append((request.policy_version, request.weight_version))
-        return policy_pb.ResumeResponse()
-
-    def PublishVersion(self, request, context):
-        return policy_pb.PublishVersionResponse(policy={"policy_version": request.policy_version})
-
-
-def test_a_pause_ends_with_the_block_and_names_the_weights_unless_it_raises(stack):
-    service = Policy()
-    server = serve(stack, service)
-
-    async def use():
-        async with aio.PolicyClient(server.url) as policy:
-            assert (await policy.publish_version(4, "step-4")).policy_version == 4
-            async with policy.paused("abort_and_retry", timeout_s=7) as pause:
-                pause.publish(5, "step-5")
-            with pytest.raises(KeyError):
-                async with policy.paused() as pause:
-                    pause.publish(6)
-                    raise KeyError
-
-    asyncio.run(use())
-    assert service.told == [
-        (PAUSE_MODE_ABORT_AND_RETRY, 7),
-        (5, "step-5"),
-        (PAUSE_MODE_DRAIN, 60),
-        (0, ""),
-    ]

@@ -81,6 +81,20 @@ def test_a_trace_names_its_images_whose_bytes_are_asked_for():
     assert read(batch(1)).trajectories[0].traces[0].images == ()
 
 
+def test_it_prints_as_a_line():
+    """A group has a million numbers; a trainer that prints it wants to know which one it is."""
+    message = batch(7, tokens=100_000)
+    got = read_batch(message, None)
+    assert repr(got) == (
+        "Batch(7, task t-7, group g0, rewards=[0.0, 1.0], policy_version=0, delivery_count=0)"
+    )
+    (trajectory, _) = got.trajectories
+    assert repr(trajectory).startswith("Trajectory(s-7-0, ")
+    assert repr(trajectory.traces[0]) == (
+        "Trace(prompt_ids=int32[50000], response_ids=int32[100000], trained=50000, calls=0, reward=None)"
+    )
+
+
 def test_arrays_outlive_their_message():
     message = batch(1)
     trace = read(message).trajectories[0].traces[0]

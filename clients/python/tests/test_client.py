@@ -7,7 +7,9 @@ import time
 from datetime import timedelta
 
 import grpc
+import numpy as np
 import pytest
+from google.protobuf import json_format
 from google.rpc.error_details_pb2 import BadRequest
 from support import Link, Server, abort, free_port
 
@@ -200,6 +202,23 @@ def test_a_mapping_with_faults_names_them_all_before_any_call(mesh):
     assert service.calls == 0
 
 
+def test_numbers_of_numpy_are_numbers():
+    task = {
+        "num_samples": np.int64(4),
+        "budgets": {"run": np.float32(1.5)},
+        "metadata": {"row": np.int32(7), "scores": np.array([0.5, 1.0]), "tags": ("a", np.bool_(True))},
+    }
+    spec = polar_mesh.task_spec(task)
+    assert (spec.num_samples, spec.budgets.run.ToMilliseconds()) == (4, 1500)
+    assert json_format.MessageToDict(spec.metadata) == {"row": 7.0, "scores": [0.5, 1.0], "tags": ["a", True]}
+
+
+@pytest.mark.parametrize("task", [None, "task.yaml", [{}]])
+def test_what_is_no_task_is_named(task):
+    with pytest.raises(errors.InvalidArgument, match="task: must be a mapping"):
+        polar_mesh.task_spec(task)
+
+
 def test_faults_of_the_server_come_with_reason_boundary_and_fields(mesh):
     service, _, client = mesh
     with pytest.raises(errors.InvalidArgument) as caught:
@@ -211,6 +230,12 @@ def test_faults_of_the_server_come_with_reason_boundary_and_fields(mesh):
     assert "must be one of pi, shell" in str(error)
     assert not error.retryable
     assert service.calls == 1
+
+
+def test_a_fault_that_the_message_tells_is_not_told_twice():
+    told, more = errors.FieldFault("a", "must be b"), errors.FieldFault("c", "must be d")
+    error = errors.InvalidArgument("2 faults:\n  a: must be b", code="INVALID_ARGUMENT", fields=(told, more))
+    assert str(error) == "INVALID_ARGUMENT: 2 faults:\n  a: must be b\n  c: must be d"
 
 
 def test_unknown_tasks_are_not_found(mesh):
@@ -310,6 +335,28 @@ def test_a_closed_client_says_so(mesh):
             call()
 
 
+def test_another_service_at_the_address_is_told(mesh):
+    """Who mixes up the two addresses."""
+    _, server, _ = mesh
+    with Client(trajectory_url=server.url) as client, pytest.raises(errors.Internal, match="is the address right"):
+        client.list_consumers()
+
+
+def test_a_proxy_for_the_web_is_not_asked(mesh, monkeypatch):
+    _, server, _ = mesh
+    for name in ("http_proxy", "grpc_proxy", "https_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    for name in ("no_proxy", "no_grpc_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with Client(server.url, timeout_s=5) as client:
+        assert [queue.name for queue in client.list_queues()] == ["default"]
+
+
+def test_a_filter_of_another_type_is_refused():
+    with Client() as client, pytest.raises(TypeError, match="polar_mesh.Filter, not dict"):
+        client.stream("trainer", filter={"staleness_max": 1})
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:80", "ftp://a", "http://", "http://a/b"])
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ValueError, match="http"):
@@ -324,8 +371,12 @@ def test_sessions_queues_and_nodes(mesh):
     assert client.retry("t") == ["t-1"]
     assert client.retry("t", only="missing") == ["t-1"]
     assert service.retried == [("t", pb.RETRY_ONLY_INFRASTRUCTURE), ("t", pb.RETRY_ONLY_MISSING)]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="'some' is none of infrastructure, failed, missing"):
         client.retry("t", only="some")
+    with pytest.raises(ValueError, match="'begin' is none of oldest, newest"):
+        client.seek("trainer", "begin")
+    with pytest.raises(ValueError, match="'all' is none of calls, traces"):
+        client.export_session("t-0", "all")
     assert [queue.name for queue in client.list_queues()] == ["default"]
     assert client.drain("n").draining
     assert not client.drain("n", undo=True).draining

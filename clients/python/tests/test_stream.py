@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
 import threading
 import time
 
 import grpc
+import numpy as np
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from support import Link, Server, Trajectories, abort, batch
 
-from polar_mesh import Client, errors
+from polar_mesh import Client, errors, waits
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 
 
@@ -64,9 +71,8 @@ def test_an_ack_names_the_seeks_that_its_batches_came_after(stack):
     first.ack()
     service.seeks = 2
     again = client.stream("trainer")
-    again.ack([second])
-    service.add(batch(3))
-    assert take(again, 1)[0].batch_id == 3
+    assert again.ack([second]) == [second]
+    assert take(again, 1)[0].batch_id == 2
     again.ack([])
     client.ack("trainer", [3])
     assert service.acked_seeks == [0, 0, 2, None]
@@ -82,10 +88,88 @@ def test_an_ack_of_what_came_before_a_seek_is_none_of_what_the_seek_brings(stack
     server.start()
     (again,) = take(stream, 1)
     assert (held.batch_id, again.batch_id) == (1, 1)
-    held.ack()
-    again.ack()
-    stream.ack([held, again])
+    assert not held.ack()
+    assert service.acked == set()
+    assert again.ack()
+    assert stream.ack([held, again]) == [held]
     assert service.acked_seeks == [0, 1, 0, 1]
+
+
+def test_an_ack_before_the_stream_has_heard_of_a_seek_says_that_it_does_not_count(stack):
+    service, server = serve(stack, [batch(1)], progress_s=60)
+    stream = connect(stack, server.url).stream("trainer")
+    (held,) = take(stream, 1)
+    service.seeks = 1
+    assert not held.ack()
+    server.stop()
+    server.start()
+    assert take(stream, 1)[0].ack()
+    assert service.acked == {1}
+
+
+def test_a_batch_of_another_consumer_is_refused(stack):
+    service, server = serve(stack, [batch(1)])
+    client = connect(stack, server.url)
+    (got,) = take(client.stream("trainer"), 1)
+    other = client.stream("other")
+    for refused in (other.ack, other.nack):
+        with pytest.raises(errors.InvalidArgument, match="came to consumer trainer"):
+            refused([got])
+    assert service.acked_seeks == []
+    got.ack()
+    assert service.acked == {1}
+
+
+def test_a_batch_goes_to_another_process_and_is_acknowledged_by_the_stream(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    (got,) = take(stream, 1)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (back,) = pool.map(copy.copy, [got])
+    for ours, theirs in zip(got.trajectories, back.trajectories, strict=True):
+        assert np.array_equal(ours.traces[0].logprobs, theirs.traces[0].logprobs)
+        assert ours.traces[0].spans == theirs.traces[0].spans
+    with pytest.raises(TypeError, match="by a stream of its consumer"):
+        back.ack()
+    assert stream.ack([back]) == []
+    assert service.acked == {1}
+    assert copy.deepcopy(got).ack()
+
+
+def test_streams_and_clients_stay_where_they_are(stack):
+    client = connect(stack, "http://127.0.0.1:9")
+    for one in (client, client.stream("trainer")):
+        with pytest.raises(TypeError, match="stays in the process that"):
+            pickle.dumps(one)
+
+
+FORKS = """
+import os, sys
+import polar_mesh
+
+stream = polar_mesh.Client(trajectory_url=sys.argv[1], transport=sys.argv[2]).stream("trainer")
+stream.next(timeout_s=10)
+child = os.fork()
+if child == 0:
+    try:
+        stream.next(timeout_s=1)
+    except RuntimeError as error:
+        stream.close()
+        os._exit(7 if "shared=True" in str(error) else 1)
+    os._exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+stream.next(timeout_s=10).ack()
+os._exit(0)
+"""
+
+
+def test_a_stream_is_of_the_process_that_opened_it(stack):
+    """A worker of a DataLoader, say: it must not end the connection that it has from its parent."""
+    service, server = serve(stack, [batch(1), batch(2)])
+    command = [sys.executable, "-W", "ignore", "-c", FORKS, server.url, OPTIONS["transport"]]
+    subprocess.run(command, check=True, timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert service.acked == {2}
+    assert service.streams == 1, "the connection of the parent goes on"
 
 
 def test_new_batches_come_as_they_are_made(stack):
@@ -100,7 +184,7 @@ def test_no_more_than_max_unacked_are_given_out(stack):
     service, server = serve(stack, [batch(n) for n in range(1, 6)])
     stream = connect(stack, server.url).stream("trainer", max_unacked=2)
     first = take(stream, 2)
-    with pytest.raises(errors.DeadlineExceeded):
+    with pytest.raises(errors.DeadlineExceeded, match="2 are not acknowledged, and max_unacked is 2"):
         stream.next(timeout_s=0.5)
     first[0].ack()
     assert stream.next(timeout_s=5).batch_id == 3
@@ -252,6 +336,28 @@ def test_closing_from_another_thread_ends_the_iteration(stack):
     assert time.monotonic() - began < 10
     with pytest.raises(errors.Cancelled):
         client.stream("trainer")
+
+
+def test_a_trainer_that_forgets_to_acknowledge_is_told_in_the_log(stack, monkeypatch, caplog):
+    monkeypatch.setattr(waits, "HELD_WARN_S", 0.3)
+    _, server = serve(stack, [batch(1), batch(2)])
+    stream = connect(stack, server.url).stream("trainer", max_unacked=1)
+    (got,) = take(stream, 1)
+    threading.Timer(1.5, got.ack).start()
+    assert stream.next(timeout_s=20).batch_id == 2
+    (record,) = caplog.records
+    assert "1 are not acknowledged, and max_unacked is 1" in record.getMessage()
+
+
+def test_a_closed_stream_gives_nothing_out_though_it_has_come(stack):
+    service, server = serve(stack, [batch(1)])
+    stream = connect(stack, server.url).stream("trainer")
+    (got,) = take(stream, 1)
+    stream._intake.put_back(service.batches[0])
+    stream.close()
+    assert ids(stream) == []
+    got.ack()
+    assert service.acked == {1}
 
 
 def test_a_dropped_stream_is_closed(stack):

@@ -92,8 +92,9 @@ def test_it_is_what_protobuf_reads(seed):
     assert [told(one) for one in got.more] == [told(one) for one in want.more]
 
 
-def test_columns_are_aligned_and_hold_no_other_bytes():
-    data = StreamTrajectoriesResponse(batch=batch(1, tokens=6)).SerializeToString()
+@pytest.mark.parametrize("tokens", [6, 40_000])
+def test_columns_are_aligned_and_hold_no_other_bytes(tokens):
+    data = StreamTrajectoriesResponse(batch=batch(1, tokens=tokens)).SerializeToString()
     for trajectory in read_batch(StreamMessage(data).batch, Nobody()).trajectories:
         for column in columns(trajectory.traces[0]):
             assert column.flags.aligned
@@ -111,8 +112,9 @@ def test_a_trace_in_another_order_is_read_too():
         assert [one.call_id for one in got.spans] == ["c"]
 
 
-def test_experts_hold_no_other_bytes():
-    message = batch(1, tokens=4_000, samples=1)
+@pytest.mark.parametrize("tokens", [40, 40_000])
+def test_experts_hold_no_other_bytes(tokens):
+    message = batch(1, tokens=tokens, samples=1)
     trace = message.trajectories[0].traces[0]
     trace.routed_experts.CopyFrom(made_experts(trace, random.Random(1)))
     data = StreamTrajectoriesResponse(batch=message).SerializeToString()

@@ -7,7 +7,7 @@
             batch.ack()
 """
 
-from .batches import Batch, CallSpan, Drift, Failure, PolicyRun, Stats, Trace, Trajectory
+from .batches import Batch, Drift, Failure, Stats, Trace, Trajectory
 from .client import Client
 from .errors import FieldFault, PolarError
 from .experts import RoutedExperts
@@ -15,6 +15,7 @@ from .filters import Filter
 from .images import Image, image_bytes
 from .journal import Journal
 from .policy import Pause, PolicyClient
+from .spans import CallSpan, PolicyRun
 from .specs import task_spec
 from .stream import TrajectoryStream
 

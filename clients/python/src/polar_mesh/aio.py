@@ -28,6 +28,7 @@ from . import client as blocking
 from . import limits, policy
 from .aio_stream import AioReader, TrajectoryStream, pause
 from .batches import Batch
+from .certificates import File, Security, security
 from .channel import open_aio_channel
 from .errors import Cancelled, PolarError
 from .filters import Filter
@@ -44,6 +45,7 @@ from .reader import Ended
 from .retry import Backoff, Tries
 from .trajectory_calls import stream_request
 from .wire import grpc_stream_method
+from .words import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -108,6 +110,7 @@ class _Connected:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
         self._channels: list[grpc.aio.Channel] = []
 
@@ -141,6 +144,8 @@ class _Connected:
                 raise error
 
     def _check_open(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("this client belongs to another event loop: make one in each loop")
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
 
@@ -160,6 +165,9 @@ class Client(_Connected):
         reconnect_s: float = limits.RECONNECT_S,
         credentials: grpc.ChannelCredentials | None = None,
         tls: ssl.SSLContext | None = None,
+        ca: File = None,
+        cert: File = None,
+        key: File = None,
         token: str | None = None,
         transport: Transport = "http",
     ) -> None:
@@ -167,6 +175,7 @@ class Client(_Connected):
         self._reconnect_s = reconnect_s
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
         urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
+        credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_aio_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
         by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
@@ -198,7 +207,7 @@ class Client(_Connected):
         self, session_id: str, kind: str = "messages", *, attempt: int = 0, timeout_s: float | None = None
     ) -> list[dict[str, Any]]:
         """As ``polar_mesh.Client.export_session``."""
-        which = trajectories.ExportKind.Value(f"EXPORT_KIND_{kind.upper()}")
+        which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         async def lines(request: object, timeout: float | None) -> list[str]:
@@ -310,9 +319,13 @@ class PolicyClient(_Connected):
         *,
         timeout_s: float = limits.CALL_S,
         credentials: grpc.ChannelCredentials | None = None,
+        ca: File = None,
+        cert: File = None,
+        key: File = None,
         token: str | None = None,
     ) -> None:
         super().__init__(timeout_s)
+        credentials, _ = security([proxy_url], Security(credentials, None), ca, cert, key)
         self._channels = [open_aio_channel(proxy_url, credentials, token)]
         self._policy = PolicyServiceStub(self._channels[0])
 
@@ -327,9 +340,10 @@ class PolicyClient(_Connected):
     ) -> AsyncIterator[policy.Pause]:
         """As ``polar_mesh.PolicyClient.paused``, in ``async with``."""
         pause = await self._pause(mode, timeout_s, ttl_s)
-        version: dict[str, Any] = {}
         try:
             yield pause
-            version = pause.version
-        finally:
-            await self.resume(pause.policy.pause_id, **version)
+            await self.resume(pause.policy.pause_id, **pause.version)
+        except BaseException:
+            await self.resume(pause.policy.pause_id)
+            raise
+        pause.check_time()

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from .batches import Batch
-from .errors import DeadlineExceeded, Internal, PolarError, Unavailable, from_rpc_error
+from .errors import Internal, PolarError, Unavailable, from_rpc_error
 from .filters import Filter
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     AckTrajectoriesResponse,
@@ -20,10 +20,11 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
-from .ledger import Books, Delivery, Intake, by_seeks, delivery_of
+from .ledger import Books, Delivery, Intake, OfStream, by_seeks, check_consumer, delivery_of, is_void
 from .limits import STREAM_SILENCE_S, VERSION_AGE_S
 from .reader import Ended
 from .retry import Backoff
+from .waits import Waits
 
 M = TypeVar("M")
 
@@ -62,6 +63,8 @@ class AioReader(Generic[M]):
             raise Ended
         if message is None:  # What could not be decoded, as grpc.aio has it.
             raise Internal("the stream could not be read", code="INTERNAL")
+        if isinstance(message, PolarError):
+            raise message
         self._coming = self._read()
         return message
 
@@ -88,20 +91,6 @@ class AioServer(Protocol):
     async def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None: ...
 
 
-class _OfStream:
-    """Stands where a batch expects what it is acknowledged by."""
-
-    def __init__(self, seeks: int | None) -> None:
-        #: Of its consumer, when the batch came.
-        self.seeks = seeks
-
-    def ack(self, batches: Sequence[Batch]) -> None:
-        raise TypeError("a batch of polar_mesh.aio is acknowledged by its stream: await stream.ack([batch])")
-
-    def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
-        raise TypeError("a batch of polar_mesh.aio is given back by its stream: await stream.nack([batch])")
-
-
 class TrajectoryStream(AsyncIterator[Batch]):
     """As ``polar_mesh.TrajectoryStream``: every batch once, over all connections. One task iterates; any may ack."""
 
@@ -121,6 +110,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         self._request = request
         self._silence_s = silence_s
         self._books = Books()
+        self._waits = Waits(self._books, request)
         self._intake = Intake(self._books)
         self._hand_over = HandOver(filter, on_dropped)
         #: Groups that the filter dropped, by reason, since this object was made.
@@ -151,11 +141,13 @@ class TrajectoryStream(AsyncIterator[Batch]):
         """
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         self._backoff.reset()
-        while True:
+        while not self._closed.is_set():
             message = self._intake.pop()
             if message is None:
                 self._intake.receive(await self._receive(end))
+                self._waits.on()
                 continue
+            self._waits.over()
             try:
                 batch = await self._handed_over(message)
             except BaseException:
@@ -163,22 +155,25 @@ class TrajectoryStream(AsyncIterator[Batch]):
                 raise
             if batch is not None:
                 return batch
+        raise Ended
 
     @property
     def policy_version(self) -> int:
         """The current policy version as far as the server has told it."""
         return max(self._intake.policy_version, self._policy_version)
 
-    async def ack(self, batches: Sequence[Batch]) -> None:
-        """Acknowledge batches; returns when that is durable. Safe to repeat.
-
-        A batch that came before a seek of the consumer is not acknowledged by this: it comes again.
-        """
-        for seeks, batch_ids in (by_seeks(batches) or {self._books.seeks: []}).items():
-            await self._ack(batch_ids, seeks)
+    async def ack(self, batches: Sequence[Batch]) -> list[Batch]:
+        """Acknowledge batches; answers and errors as ``polar_mesh.TrajectoryStream.ack``."""
+        check_consumer(batches, self._request.consumer)
+        void: list[Batch] = []
+        for seeks, group in (by_seeks(batches) or {self._books.seeks: []}).items():
+            if not await self._ack([one.batch_id for one in group], seeks):
+                void += group
+        return void
 
     async def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
         """Give batches back: they come again after ``delay_s`` seconds, at most a day."""
+        check_consumer(batches, self._request.consumer)
         await self._give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
     async def aclose(self) -> None:
@@ -200,7 +195,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
             if hand_over.is_stale(message, self.policy_version):
                 await self._give_back([delivery_of(message)], 0.0, STALE)
                 return None
-        batch = hand_over.open(message, _OfStream(self._books.seeks))
+        batch = hand_over.open(message, OfStream(self._request.consumer, self._books.seeks))
         if batch.dropped_reason:
             await self._ack_ids([batch.batch_id])
         hand_over.count(batch)
@@ -209,11 +204,14 @@ class TrajectoryStream(AsyncIterator[Batch]):
     async def _ack_ids(self, batch_ids: Sequence[int]) -> None:
         await self._ack(batch_ids, self._books.seeks)
 
-    async def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> None:
+    async def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> bool:
+        """False where it changed nothing: there was a seek since then."""
         answer = await self._server.ack(batch_ids, seeks)
-        if seeks == self._books.seeks:
+        void = is_void(answer, seeks)
+        if seeks == self._books.seeks and not void:
             self._books.acked(batch_ids, answer.floor)
         self._policy_version, self._told = answer.policy_version, time.monotonic()
+        return not void
 
     async def _give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
@@ -239,7 +237,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
                     self._backoff.reset()
                     return message
             if time.monotonic() >= end:
-                raise DeadlineExceeded("no batch came in the time given", code="DEADLINE_EXCEEDED")
+                raise self._waits.too_long()
         raise Ended
 
     async def _lost(self, error: PolarError) -> None:

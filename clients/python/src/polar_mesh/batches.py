@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from .experts import RoutedExperts, read_experts
 from .gen.polar.common.v1 import failure_pb2, session_pb2
 from .gen.polar.reconstructor.v1 import trajectory_pb2
 from .images import Image, read_image
+from .spans import CallSpan, Spans
+from .wire import Cut
 
 Int32Array = npt.NDArray[np.int32]
 UInt8Array = npt.NDArray[np.uint8]
@@ -28,67 +30,7 @@ Float64Array = npt.NDArray[np.float64]
 _IDS, _MASK, _LOGPROBS = np.dtype("<i4"), np.dtype("u1"), np.dtype("<f4")
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRun:
-    """Ids that one version of the weights sampled: ``response_ids[start : start + length]``."""
-
-    policy_version: int
-    start: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallSpan:
-    """Where the sampled ids of one model call lie in a trace: ``response_ids[start : start + length]``."""
-
-    call_id: str
-    start: int
-    length: int
-    #: stop, length, tool_calls, cancelled, abort or error.
-    finish_reason: str
-    #: Version of the weights that sampled it; 0 where the engine tells none.
-    policy_version: int
-    #: Why ids of it are masked; empty when all are trained, several reasons by commas.
-    masked_reason: str
-    #: Where weights changed in the middle of it, its parts by version, in order; else empty.
-    policy_runs: tuple[PolicyRun, ...] = ()
-
-
-class Spans(Sequence[CallSpan]):
-    """The model calls of a trace; each is made when it is asked for."""
-
-    __slots__ = ("_messages",)
-
-    def __init__(self, messages: Sequence[trajectory_pb2.CallSpan]) -> None:
-        self._messages = messages
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    @overload
-    def __getitem__(self, index: int) -> CallSpan: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[CallSpan, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> CallSpan | tuple[CallSpan, ...]:
-        if isinstance(index, slice):
-            return tuple(_span(one) for one in self._messages[index])
-        return _span(self._messages[index])
-
-    def __iter__(self) -> Iterator[CallSpan]:
-        return map(_span, self._messages)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trace:
     """One training sequence: ``prompt_ids`` followed by ``response_ids``. The arrays are read-only views.
 
@@ -109,6 +51,11 @@ class Trace:
     images: tuple[Image, ...] = ()
     #: Its own reward, where the evaluator gave it one; None: it counts with its session's (``Trajectory.reward_of``).
     reward: float | None = None
+
+    def __repr__(self) -> str:
+        shapes = f"prompt_ids=int32[{len(self.prompt_ids)}], response_ids=int32[{len(self.response_ids)}]"
+        trained = np.count_nonzero(self.loss_mask)
+        return f"Trace({shapes}, trained={trained}, calls={len(self.spans)}, reward={self.reward})"
 
     @property
     def policy_versions(self) -> Int64Array:
@@ -158,7 +105,7 @@ class Stats:
     experts_dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trajectory:
     """All traces of one session, with how it ended."""
 
@@ -190,14 +137,23 @@ class Trajectory:
     #: Configuration of the builder as the task gave it; empty: all defaults.
     builder_config: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        failure = f", failure={self.failure.reason}" if self.failure else ""
+        counts = f"traces={len(self.traces)}, trained_tokens={self.stats.trained_tokens}"
+        return f"Trajectory({self.session_id}, {self.outcome}{failure}, reward={self.reward}, {counts})"
+
     def reward_of(self, trace: Trace) -> float | None:
         """What a trace of it counts with: its own reward, else the session's; None where there is none."""
         return self.reward if trace.reward is None else trace.reward
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Batch:
-    """One group: all sessions of it that a trainer compares with each other, by sample index."""
+    """One group: all sessions of it that a trainer compares with each other, by sample index.
+
+    It can be pickled, for a worker process, say. What is read from that is acknowledged by a stream of its consumer:
+    ``stream.ack([batch])``.
+    """
 
     #: Position in the trajectory stream; grows, with gaps.
     batch_id: int
@@ -219,7 +175,14 @@ class Batch:
     #: How many times this consumer has given it back, and what it said last.
     nack_count: int
     nack_reason: str
-    _ledger: BatchLedger = field(repr=False)
+    _ledger: BatchLedger
+
+    def __repr__(self) -> str:
+        marks = f"policy_version={self.policy_version}, delivery_count={self.delivery_count}"
+        dropped = f", dropped_reason={self.dropped_reason}" if self.dropped_reason else ""
+        rewards = [one.reward for one in self.trajectories]
+        group = f"{self.batch_id}, task {self.task_id}, group {self.group_id}"
+        return f"Batch({group}, rewards={rewards}, {marks}{dropped})"
 
     @property
     def rewards(self) -> Float64Array:
@@ -232,12 +195,15 @@ class Batch:
         oldest = [one.policy_version_min for one in self.trajectories if one.traces]
         return max(0, self.policy_version - min(oldest)) if oldest else 0
 
-    def ack(self) -> None:
+    def ack(self) -> bool:
         """Record durably that the batch need not come again; returns when that is so. Safe to repeat.
+
+        False: it came before a seek of the consumer, which counts for more. Nothing is recorded, and the batch comes again
+        where it lies behind the place that was sought.
 
         A batch of ``polar_mesh.aio`` is acknowledged by its stream: ``await stream.ack([batch])``.
         """
-        self._ledger.ack([self])
+        return not self._ledger.ack([self])
 
     def nack(self, delay_s: float = 0.0, reason: str = "") -> None:
         """Give the batch back: it comes again after ``delay_s`` seconds, at most a day. Returns when that is durable.
@@ -250,7 +216,7 @@ class Batch:
 class BatchLedger(Protocol):
     """Where batches are acknowledged and given back."""
 
-    def ack(self, batches: Sequence[Batch]) -> None: ...
+    def ack(self, batches: Sequence[Batch]) -> list[Batch]: ...
 
     def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None: ...
 
@@ -276,11 +242,12 @@ def read_batch(message: trajectory_pb2.TrajectoryBatch, ledger: BatchLedger) -> 
 
 def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
     """The trajectory of a message. Raises DataLoss for columns that do not fit together."""
-    # Of a message of the stream, all but the traces; asked for once.
-    head = getattr(message, "head", message)
+    # Of one that was cut, all but the traces; asked for once.
+    head = message.head if isinstance(message, Cut) else message
     reward = head.reward if head.HasField("reward") else None
+    session_id = head.session_id
     return Trajectory(
-        session_id=head.session_id,
+        session_id=session_id,
         task_id=head.task_id,
         group_id=head.group_id,
         sample_index=head.sample_index,
@@ -288,12 +255,12 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         outcome=_OUTCOMES.get(head.outcome) or str(head.outcome),
         failure=_failure(head.failure) if head.HasField("failure") else None,
         reward=reward,
-        traces=tuple(_trace(one, head.session_id) for one in message.traces),
-        stats=_stats(head.stats),
+        traces=tuple([_trace(one, session_id) for one in message.traces]),
+        stats=_stats(head.stats) if head.HasField("stats") else _NO_STATS,
         builder=head.builder,
         policy_version_min=head.policy_version_min,
         policy_version_max=head.policy_version_max,
-        drift=tuple(map(_drift, head.drift)),
+        drift=tuple(map(_drift, head.drift)) if head.drift else (),
         evaluation=_struct(head.evaluation) if head.HasField("evaluation") else {},
         dropped_reason=head.dropped_reason,
         builder_config=_struct(head.builder_config) if head.HasField("builder_config") else {},
@@ -315,7 +282,7 @@ def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
     if not len(response_ids) == len(loss_mask) == len(logprobs):
         lengths = f"{len(response_ids)} ids, {len(loss_mask)} mask values, {len(logprobs)} logprobs"
         raise _damaged(session_id, lengths)
-    head = getattr(message, "head", message)
+    head = message.head if isinstance(message, Cut) else message
     reward = head.reward if head.HasField("reward") else None
     images = tuple(map(read_image, head.images)) if head.images else ()
     return Trace(prompt_ids, response_ids, loss_mask, logprobs, Spans(head.spans), experts, images, reward)
@@ -324,20 +291,6 @@ def _trace(message: trajectory_pb2.Trace, session_id: str) -> Trace:
 def _drift(message: trajectory_pb2.Drift) -> Drift:
     kind = _DRIFT_KINDS.get(message.kind) or str(message.kind)
     return Drift(message.call_id, kind, message.first_difference)
-
-
-def _span(message: trajectory_pb2.CallSpan) -> CallSpan:
-    return CallSpan(
-        call_id=message.call_id,
-        start=message.start,
-        length=message.length,
-        finish_reason=message.finish_reason,
-        policy_version=message.policy_version,
-        masked_reason=message.masked_reason,
-        policy_runs=tuple(
-            PolicyRun(run.policy_version, run.start, run.length) for run in message.policy_runs
-        ),
-    )
 
 
 def _damaged(session_id: str, what: str) -> DataLoss:
@@ -364,6 +317,9 @@ def _stats(message: session_pb2.SessionStats) -> Stats:
 def _counts(message: Mapping[str, int]) -> dict[str, int]:
     # A map of protobuf is slow to copy, and most are empty.
     return dict(message) if message else {}
+
+
+_NO_STATS = _stats(session_pb2.SessionStats())
 
 
 def _struct(message: struct_pb2.Struct) -> Mapping[str, Any]:

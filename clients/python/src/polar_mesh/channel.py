@@ -10,12 +10,14 @@ import grpc
 import grpc.aio
 
 # A batch is as large as its group; the server bounds it. Reconnecting is quick, as the client paces its own tries.
-# A link that went away without a word is found by pings within 30 s.
+# A link that went away without a word is found by pings within 30 s. The mesh is reached directly, as it is by the stream
+# over HTTP: an http_proxy of the environment is for the web.
 _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
+    ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),

@@ -8,11 +8,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 
 from . import limits
+from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.common.v1.session_pb2 import Session
@@ -27,6 +28,7 @@ from .specs import task_spec
 from .stream import TrajectoryStream
 from .trajectory_calls import TrajectoryCalls
 from .wire import grpc_stream_method
+from .words import value_of
 
 T = TypeVar("T")
 
@@ -43,8 +45,11 @@ class Client(TrajectoryCalls):
         trajectory_url: the same of the reconstructor.
         timeout_s: Default for all calls but ``wait``, ``watch`` and ``stream``.
         reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
-        credentials: For TLS with other than the system's certificates.
-        tls: The same for ``stream`` over HTTP. Where there are credentials and no such context, it goes by gRPC.
+        ca: File of the authority of the mesh's certificates, in PEM; default: ``$POLAR_CA_FILE``, else the system's.
+        cert: File of the certificate that is shown where the mesh asks for one; default: ``$POLAR_CERT_FILE``.
+        key: Its key; default: ``$POLAR_KEY_FILE``.
+        credentials: In place of ``ca``, ``cert`` and ``key``, for gRPC calls.
+        tls: The same for ``stream`` over HTTP. Where there are credentials alone, it goes by gRPC.
         token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
         transport: What ``stream`` comes by: ``http``, for a fraction of the CPU, or ``grpc`` as all other calls.
     """
@@ -58,6 +63,9 @@ class Client(TrajectoryCalls):
         reconnect_s: float = limits.RECONNECT_S,
         credentials: grpc.ChannelCredentials | None = None,
         tls: ssl.SSLContext | None = None,
+        ca: File = None,
+        cert: File = None,
+        key: File = None,
         token: str | None = None,
         transport: Transport = "http",
     ) -> None:
@@ -66,6 +74,7 @@ class Client(TrajectoryCalls):
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
         urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
+        credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
         by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
@@ -170,7 +179,7 @@ class Client(TrajectoryCalls):
             NotFound: no such task.
             ValueError: another ``only``.
         """
-        which = rollout.RetryOnly.Value(f"RETRY_ONLY_{only.upper()}")
+        which = value_of(rollout.RetryOnly, "RETRY_ONLY_", only)
         request = rollout.RetrySessionsRequest(task_id=task_id, only=which)
         return list(self._call(self._rollout.RetrySessions, request, timeout_s).session_ids)
 
@@ -225,6 +234,9 @@ class Client(TrajectoryCalls):
             stream.close()
         for channel in self._channels:
             channel.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a client stays in the process that made it: make one in each")
 
     def __enter__(self) -> Client:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,19 @@ from typing import Any
 import grpc
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
+
+#: Reason of a connection on whose TLS the two ends do not agree: trying again does not help.
+TLS_FAILED = "TLS_FAILED"
+# As gRPC's and Python's own TLS tell of certificates that are not trusted, names that differ, and ports without TLS.
+_TLS_FAILURES = re.compile(
+    "CERTIFICATE_VERIFY_FAILED|WRONG_VERSION_NUMBER|is not in peer certificate|Hostname Verification Check failed"
+)
+
+
+def is_tls_failure(message: str) -> bool:
+    """Whether two ends do not agree on TLS, by what a library says of a connection."""
+    return _TLS_FAILURES.search(message) is not None
+
 
 DETAILS_KEY = "grpc-status-details-bin"
 
@@ -54,8 +68,10 @@ class PolarError(Exception):
         self.fields = fields
         self.retryable = retryable
         self.retry_after_s = retry_after_s
-        faults = "".join(f"\n  {fault.field}: {fault.description}" for fault in fields)
-        super().__init__(f"{self.reason}: {message}{faults}")
+        faults = (f"\n  {fault.field}: {fault.description}" for fault in fields)
+        # A message of the mesh tells the first of them itself.
+        more = "".join(fault for fault in faults if fault not in message)
+        super().__init__(f"{self.reason}: {message}{more}")
 
 
 class InvalidArgument(PolarError):
@@ -138,6 +154,11 @@ _TRANSPORT_CODES = frozenset(
     }
 )
 
+# What only another server says, or another service of the mesh: its own refusals have a reason.
+_OTHERS_CODES = frozenset(
+    {grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
+)
+
 
 def from_rpc_error(error: grpc.RpcError) -> PolarError:
     """The typed form of what grpcio raised; reads google.rpc.Status from the trailers."""
@@ -167,13 +188,16 @@ def _typed(code: grpc.StatusCode, message: str, details: Iterable[any_pb2.Any]) 
         for known in (info, violations, retry):
             detail.Unpack(known)
     asked = retry.HasField("retry_delay")
+    if info.reason == "" and code in _OTHERS_CODES:
+        message = f"{message or code.name}: the service that was meant did not say this; is the address right?"
+    tls = info.reason == "" and code == grpc.StatusCode.UNAVAILABLE and is_tls_failure(message)
     return _CLASSES.get(code, Internal)(
         message or code.name,
         code=code.name,
-        reason=info.reason,
+        reason=TLS_FAILED if tls else info.reason,
         boundary=info.metadata.get("boundary", ""),
         fields=tuple(FieldFault(one.field, one.description) for one in violations.field_violations),
-        retryable=asked or (info.reason == "" and code in _TRANSPORT_CODES),
+        retryable=asked or (info.reason == "" and code in _TRANSPORT_CODES and not tls),
         retry_after_s=retry.retry_delay.ToTimedelta().total_seconds() if asked else 0.0,
     )
 

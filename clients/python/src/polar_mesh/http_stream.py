@@ -18,7 +18,7 @@ from urllib.parse import SplitResult
 import grpc
 
 from .channel import authorization, split_url
-from .errors import Internal, PolarError, Unavailable, from_connect_error
+from .errors import TLS_FAILED, Internal, PolarError, Unavailable, from_connect_error, is_tls_failure
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
 from .limits import CONNECT_S
 from .wire import STREAM_PATH, StreamMessage
@@ -167,7 +167,8 @@ def _connected(url: SplitResult, tls: ssl.SSLContext | None) -> http.client.HTTP
 
 def _failure(error: Exception) -> PolarError:
     if isinstance(error, (OSError, http.client.HTTPException)):
-        # A certificate that is not trusted will not be in a second either.
-        retryable = not isinstance(error, ssl.SSLCertVerificationError)
-        return Unavailable(f"the connection broke: {error!r}", code="UNAVAILABLE", retryable=retryable)
+        message = f"the connection broke: {error!r}"
+        if is_tls_failure(str(error)):
+            return Unavailable(message, code="UNAVAILABLE", reason=TLS_FAILED)
+        return Unavailable(message, code="UNAVAILABLE", retryable=True)
     return Internal(f"the stream could not be read: {error!r}", code="INTERNAL")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from .batches import Batch
-from .errors import NotFound, PolarError
+from .errors import InvalidArgument, NotFound, PolarError
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     AckTrajectoriesResponse,
     StreamTrajectoriesResponse,
@@ -83,6 +83,11 @@ class Books:
         self._seeks = seeks
         for known in (self._held, self._nacked, self._acked):
             known.clear()
+
+    @property
+    def held(self) -> int:
+        """Batches that the trainer has and has neither acknowledged nor given back."""
+        return len(self._held)
 
     def take(self, message: TrajectoryBatch) -> bool:
         """True for a batch that is to be given out; false when it was already."""
@@ -158,33 +163,75 @@ class Intake:
         self._queue.appendleft(message)
 
 
-class Since:
-    """What batches are acknowledged by that came after so many seeks of their consumer."""
+_BY_STREAM = (
+    "a batch of polar_mesh.aio, and one that was pickled, is {0} by a stream of its consumer: "
+    "await stream.{1}([batch]), or stream.{1}([batch])"
+)
 
-    def __init__(self, seeks: int | None, ledger: Ledger) -> None:
+
+class OfStream:
+    """What a batch says of where it came from; only a stream of its consumer can acknowledge it."""
+
+    def __init__(self, consumer: str, seeks: int | None) -> None:
+        self.consumer = consumer
+        #: Of its consumer, when the batch came.
         self.seeks = seeks
+
+    def ack(self, batches: Sequence[Batch]) -> list[Batch]:
+        raise TypeError(_BY_STREAM.format("acknowledged", "ack"))
+
+    def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
+        raise TypeError(_BY_STREAM.format("given back", "nack"))
+
+
+class Since(OfStream):
+    """The same, in the process of its stream, which batches are acknowledged by."""
+
+    def __init__(self, consumer: str, seeks: int | None, ledger: Ledger) -> None:
+        super().__init__(consumer, seeks)
         self._ledger = ledger
 
-    def ack(self, batches: Sequence[Batch]) -> None:
-        self._ledger.ack(batches)
+    def ack(self, batches: Sequence[Batch]) -> list[Batch]:
+        return self._ledger.ack(batches)
 
     def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
         self._ledger.nack(batches, delay_s, reason)
 
+    def __deepcopy__(self, _: object) -> Since:
+        return self
 
-def by_seeks(batches: Sequence[Batch]) -> dict[int | None, list[int]]:
-    """Their ids by the seeks that they came after: an acknowledgement counts for no later delivery of a batch."""
-    ids: dict[int | None, list[int]] = {}
+    def __reduce__(self) -> tuple[type[OfStream], tuple[str, int | None]]:
+        return OfStream, (self.consumer, self.seeks)
+
+
+def check_consumer(batches: Sequence[Batch], consumer: str) -> None:
+    """Raises InvalidArgument for a batch of another consumer: the same ids stand for the same groups there."""
     for batch in batches:
-        ids.setdefault(getattr(batch._ledger, "seeks", None), []).append(batch.batch_id)
-    return ids
+        origin = getattr(batch._ledger, "consumer", consumer)
+        if origin != consumer:
+            told = f"batch {batch.batch_id} came to consumer {origin}, and this is a stream of {consumer}"
+            raise InvalidArgument(told, code="INVALID_ARGUMENT", reason="INVALID_REQUEST")
+
+
+def by_seeks(batches: Sequence[Batch]) -> dict[int | None, list[Batch]]:
+    """They by the seeks that they came after: an acknowledgement counts for no later delivery of a batch."""
+    groups: dict[int | None, list[Batch]] = {}
+    for batch in batches:
+        groups.setdefault(getattr(batch._ledger, "seeks", None), []).append(batch)
+    return groups
+
+
+def is_void(answer: AckTrajectoriesResponse, seeks: int | None) -> bool:
+    """Whether a call of after so many seeks changed nothing, as there was a later one."""
+    return seeks is not None and answer.seeks > seeks
 
 
 class Ledger:
     """The same, told to the server. Batches know it, not their stream."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, consumer: str) -> None:
         self.books = Books()
+        self.consumer = consumer
         self._server = server
         #: As the server last told, and when that was.
         self.policy_version = 0
@@ -192,25 +239,33 @@ class Ledger:
 
     def since(self) -> Since:
         """For the batches of the message that was received last."""
-        return Since(self.books.seeks, self)
+        return Since(self.consumer, self.books.seeks, self)
 
-    def ack(self, batches: Sequence[Batch]) -> None:
-        """What came before a seek is not acknowledged: it comes again."""
-        for seeks, batch_ids in (by_seeks(batches) or {self.books.seeks: []}).items():
-            self._ack(batch_ids, seeks)
+    def ack(self, batches: Sequence[Batch]) -> list[Batch]:
+        """Returns those that came before a seek, which are not acknowledged."""
+        check_consumer(batches, self.consumer)
+        void: list[Batch] = []
+        for seeks, group in (by_seeks(batches) or {self.books.seeks: []}).items():
+            if not self._ack([one.batch_id for one in group], seeks):
+                void += group
+        return void
 
     def nack(self, batches: Sequence[Batch], delay_s: float, reason: str) -> None:
+        check_consumer(batches, self.consumer)
         self.give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
     def ack_ids(self, batch_ids: Sequence[int]) -> None:
         self._ack(batch_ids, self.books.seeks)
 
-    def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> None:
+    def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> bool:
+        """False where it changed nothing: there was a seek since then."""
         answer = self._server.ack(batch_ids, seeks)
-        if seeks == self.books.seeks:
+        void = is_void(answer, seeks)
+        if seeks == self.books.seeks and not void:
             self.books.acked(batch_ids, answer.floor)
         self.policy_version = answer.policy_version
         self._told = time.monotonic()
+        return not void
 
     def give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,26 +14,24 @@ from typing import Any, Literal
 import grpc
 
 from . import limits
+from .certificates import File, Security, security
 from .channel import open_channel
 from .gen.polar.event.v1 import policy_pb2 as messages
 from .gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
 from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
 from .retry import call
+from .words import value_of
 
 Mode = Literal["drain", "abort_and_retry", "keep"]
-
-_MODES = {
-    "drain": messages.PAUSE_MODE_DRAIN,
-    "abort_and_retry": messages.PAUSE_MODE_ABORT_AND_RETRY,
-    "keep": messages.PAUSE_MODE_KEEP,
-}
 
 
 class Pause:
     """A pause in progress; ``publish`` names the weights with which calls go on."""
 
-    def __init__(self, policy: messages.Policy) -> None:
+    def __init__(self, policy: messages.Policy, ttl_s: float) -> None:
         self.policy = policy
+        self._ttl_s = ttl_s
+        self._end = time.monotonic() + ttl_s
         self.policy_version = 0
         self.weight_version = ""
 
@@ -45,6 +45,12 @@ class Pause:
         """What the resume says."""
         return {"policy_version": self.policy_version, "weight_version": self.weight_version}
 
+    def check_time(self) -> None:
+        """Warns where calls went on before the block had ended: what they sampled names the weights of before it."""
+        if time.monotonic() > self._end:
+            told = f"the pause ended by itself after ttl_s={self._ttl_s:g}, before its block"
+            warnings.warn(f"{told}: model calls met weights in change", RuntimeWarning, stacklevel=4)
+
 
 class PolicyClient:
     """Tells the mesh which weights are served, and holds model calls while they change. Thread-safe.
@@ -55,7 +61,8 @@ class PolicyClient:
     Args:
         proxy_url: ``http://host:port`` of an LLM proxy.
         timeout_s: Seconds for a call with all its retries.
-        credentials: For TLS with other than the system's certificates.
+        ca, cert, key: Files for TLS, as of ``Client``.
+        credentials: In their place.
         token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
     """
 
@@ -65,10 +72,14 @@ class PolicyClient:
         *,
         timeout_s: float = limits.CALL_S,
         credentials: grpc.ChannelCredentials | None = None,
+        ca: File = None,
+        cert: File = None,
+        key: File = None,
         token: str | None = None,
     ) -> None:
         self._timeout_s = timeout_s
         self._closed = threading.Event()
+        credentials, _ = security([proxy_url], Security(credentials, None), ca, cert, key)
         self._channel = open_channel(proxy_url, credentials, token)
         self._policy = PolicyServiceStub(self._channel)
 
@@ -98,7 +109,8 @@ class PolicyClient:
                 update_engines()
                 pause.publish(step, f"step-{step}")
 
-        A block that raises ends the pause too, with the version as it was.
+        A block that raises ends the pause too, with the version as it was, and so does one whose version is refused. One
+        that takes longer than ``ttl_s`` ends with a RuntimeWarning.
 
         Args:
             mode: What becomes of calls in flight: they end (``drain``), are given up and asked again
@@ -107,19 +119,21 @@ class PolicyClient:
             ttl_s: Seconds after which the pause ends by itself.
         """
         pause = self._pause(mode, timeout_s, ttl_s)
-        version: dict[str, Any] = {}
         try:
             yield pause
-            version = pause.version
-        finally:
-            self.resume(pause.policy.pause_id, **version)
+            self.resume(pause.policy.pause_id, **pause.version)
+        except BaseException:
+            self.resume(pause.policy.pause_id)
+            raise
+        pause.check_time()
 
     def _pause(self, mode: Mode, timeout_s: float, ttl_s: float) -> Pause:
         # A repetition under the same name joins the pause.
-        request = pb.PauseRequest(mode=_MODES[mode], pause_id=f"pause-{uuid.uuid4().hex}")
+        which = value_of(messages.PauseMode, "PAUSE_MODE_", mode)
+        request = pb.PauseRequest(mode=which, pause_id=f"pause-{uuid.uuid4().hex}")
         request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
         request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
-        return Pause(self._call(self._policy.Pause, request, timeout_s + self._timeout_s).policy)
+        return Pause(self._call(self._policy.Pause, request, timeout_s + self._timeout_s).policy, ttl_s)
 
     def close(self) -> None:
         """End the connection."""

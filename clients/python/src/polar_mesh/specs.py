@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
@@ -20,7 +21,7 @@ def task_spec(task: Mapping[str, Any]) -> TaskSpec:
     """A TaskSpec from a mapping with the proto's field names.
 
     Spans of time are seconds (int or float) or timedelta; file contents are bytes, or str for UTF-8 text; free-form
-    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values.
+    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values. Numbers and arrays may be numpy's.
 
     Raises:
         InvalidArgument: reason INVALID_TASK, with every key that there is not and every value that does not fit.
@@ -41,7 +42,7 @@ def task_spec(task: Mapping[str, Any]) -> TaskSpec:
 
 def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) -> None:
     if not isinstance(values, Mapping):
-        faults.append(FieldFault(path, f"must be a mapping, not {type(values).__name__}"))
+        faults.append(FieldFault(path or "task", f"must be a mapping, not {type(values).__name__}"))
         return
     for key, value in values.items():
         field_path = f"{path}.{key}" if path else str(key)
@@ -54,6 +55,7 @@ def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) ->
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults: list[FieldFault]) -> None:
     target = getattr(message, field.name)
+    value = _plain(value)
     try:
         if field.message_type is None:
             setattr(message, field.name, _scalar(field, value))
@@ -63,8 +65,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
             target.update(value)
             target.SetInParent()
         elif isinstance(target, Duration):
-            target.FromTimedelta(value if isinstance(value, timedelta) else timedelta(seconds=value))
-            target.SetInParent()
+            _set_duration(target, value)
         elif isinstance(target, Message):
             target.SetInParent()
             _fill(target, value, path, faults)
@@ -77,9 +78,31 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
         faults.append(FieldFault(path, f"does not take this {type(value).__name__}: {error}"))
 
 
+def _set_duration(target: Duration, value: Any) -> None:
+    if isinstance(value, (int, float)):
+        value = timedelta(seconds=value)
+    if not isinstance(value, timedelta):
+        raise TypeError("it must be seconds or a timedelta")
+    target.FromTimedelta(value)
+    target.SetInParent()
+
+
 def _scalar(field: FieldDescriptor, value: Any) -> Any:
     if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
         return value.encode()
+    if field.type == FieldDescriptor.TYPE_STRING and not isinstance(value, str):
+        raise TypeError("it must be a string")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """The same with numpy's numbers and arrays as Python's own, at any depth."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
     return value
 
 

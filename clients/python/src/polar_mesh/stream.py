@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from .batches import Batch
-from .errors import DeadlineExceeded, PolarError, Unavailable
+from .errors import PolarError, Unavailable
 from .filters import Filter
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
@@ -21,6 +22,7 @@ from .ledger import Intake, Ledger, Server, delivery_of
 from .limits import STREAM_SILENCE_S
 from .reader import Ended, Reader
 from .retry import Backoff
+from .waits import Waits
 
 
 class TrajectoryStream(Iterator[Batch]):
@@ -47,7 +49,7 @@ class TrajectoryStream(Iterator[Batch]):
         silence_s: float = STREAM_SILENCE_S,
     ) -> None:
         self._open_call = open_call
-        self._ledger = Ledger(server)
+        self._ledger = Ledger(server, request.consumer)
         self._intake = Intake(self._ledger.books)
         self._request = request
         self._hand_over = HandOver(filter, on_dropped)
@@ -57,6 +59,8 @@ class TrajectoryStream(Iterator[Batch]):
         self.dropped_sessions = self._hand_over.dropped_sessions
         self._silence_s = silence_s
         self._closed = threading.Event()
+        self._process = os.getpid()
+        self._waits = Waits(self._ledger.books, request)
         self._backoff = Backoff(reconnect_s, self._closed)
         self._reader: Reader[StreamTrajectoriesResponse] | None = None
         self._lock = threading.Lock()
@@ -73,14 +77,19 @@ class TrajectoryStream(Iterator[Batch]):
             Aborted: another stream of this consumer was opened.
             NotFound: the consumer was deleted.
             StopIteration: the stream is closed.
+            RuntimeError: this process was forked from the one that opened the stream.
         """
+        if os.getpid() != self._process:
+            raise RuntimeError("this stream was opened before the fork: open one in each process, with shared=True")
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         self._backoff.reset()
-        while True:
+        while not self._closed.is_set():
             message = self._intake.pop()
             if message is None:
                 self._intake.receive(self._receive(end))
+                self._waits.on()
                 continue
+            self._waits.over()
             try:
                 batch = self._handed_over(message)
             except BaseException:
@@ -88,18 +97,23 @@ class TrajectoryStream(Iterator[Batch]):
                 raise
             if batch is not None:
                 return batch
+        raise StopIteration
 
     @property
     def policy_version(self) -> int:
         """The current policy version as far as the server has told it."""
         return max(self._intake.policy_version, self._ledger.policy_version)
 
-    def ack(self, batches: Sequence[Batch]) -> None:
+    def ack(self, batches: Sequence[Batch]) -> list[Batch]:
         """Acknowledge several batches at once; returns when that is durable. Safe to repeat.
 
-        A batch that came before a seek of the consumer is not acknowledged by this: it comes again.
+        Returns those that came before a seek of the consumer, which are not acknowledged by this (see ``Batch.ack``);
+        nearly always none.
+
+        Raises:
+            InvalidArgument: one of them came to another consumer; then none is acknowledged.
         """
-        self._ledger.ack(batches)
+        return self._ledger.ack(batches)
 
     def nack(self, batches: Sequence[Batch], delay_s: float = 0.0, reason: str = "") -> None:
         """Give several batches back at once: they come again after ``delay_s`` seconds, at most a day."""
@@ -107,6 +121,9 @@ class TrajectoryStream(Iterator[Batch]):
 
     def close(self) -> None:
         """End the stream; batches that it gave can still be acknowledged while the client is open."""
+        # The connection is that of the process which opened it, and nobody here may hold its locks.
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._closed.set()
             reader, self._reader = self._reader, None
@@ -126,6 +143,9 @@ class TrajectoryStream(Iterator[Batch]):
 
     def __del__(self) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream stays in the process that opened it: open one in each, with shared=True")
 
     def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
         """The batch; None where the trainer does not get it."""
@@ -154,7 +174,7 @@ class TrajectoryStream(Iterator[Batch]):
                     self._backoff.reset()
                     return message
             if time.monotonic() >= end:
-                raise DeadlineExceeded("no batch came in the time given", code="DEADLINE_EXCEEDED")
+                raise self._waits.too_long()
         raise StopIteration
 
     def _open(self) -> Reader[StreamTrajectoriesResponse]:

@@ -15,6 +15,7 @@ from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectorie
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .ledger import Delivery
 from .stream import TrajectoryStream
+from .words import value_of
 
 T = TypeVar("T")
 
@@ -30,6 +31,8 @@ def stream_request(
     message_tokens: int,
 ) -> trajectories.StreamTrajectoriesRequest:
     """What opens a stream; see ``TrajectoryCalls.stream``."""
+    if filter is not None and not isinstance(filter, Filter):
+        raise TypeError(f"filter must be a polar_mesh.Filter, not {type(filter).__name__}")
     return trajectories.StreamTrajectoriesRequest(
         consumer=consumer,
         max_unacked=max_unacked,
@@ -62,7 +65,7 @@ def seek_request(
     if isinstance(to, datetime):
         request.time.FromDatetime(to.astimezone(timezone.utc))
     elif isinstance(to, str):
-        request.target = trajectories.SeekTarget.Value(f"SEEK_TARGET_{to.upper()}")
+        request.target = value_of(trajectories.SeekTarget, "SEEK_TARGET_", to)
     else:
         request.batch_id = to
     return request
@@ -160,13 +163,14 @@ class TrajectoryCalls:
 
         Args:
             to: ``oldest``, ``newest``, the id of the first batch that is to come, or the time from which on they were
-                stored. Everything before counts as acknowledged.
+                stored (local time where it has no zone). Everything before counts as acknowledged.
 
         Returns the id up to which all batches count as acknowledged.
 
         Raises:
             NotFound: no such consumer.
             InvalidArgument: reason ``SEEK_OUT_OF_RANGE``: not a place between the oldest kept batch and the end.
+            ValueError: another word.
         """
         request = seek_request(consumer, to)
         return self._call(self._trajectories.SeekConsumer, request, timeout_s).floor
@@ -199,7 +203,7 @@ class TrajectoryCalls:
             NotFound: no such session or attempt.
             ValueError: another ``kind``.
         """
-        which = trajectories.ExportKind.Value(f"EXPORT_KIND_{kind.upper()}")
+        which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         def lines(request: object, timeout: float | None) -> list[str]:

@@ -2,7 +2,8 @@
 
 The columns of traces are nearly all of a message. Protobuf's own reader would copy each of them twice; here a message
 is cut at its fields: what is small is decoded by protobuf, and a column is a slice of the received bytes. The objects
-have the attributes of the messages that they stand for.
+have the attributes of the messages that they stand for. A short trajectory is decoded whole: to cut it costs more than
+to copy it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 
+from .errors import Internal
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     DESCRIPTOR,
     StreamTrajectoriesRequest,
@@ -38,6 +40,8 @@ _TRAJECTORIES = _number(TrajectoryBatch, "trajectories")
 _TRACES = _number(Trajectory, "traces")
 _EXPERTS = _number(Trace, "routed_experts")
 _EXPERT_COLUMNS = {_number(TraceExperts, name): name for name in ("rows", "known")}
+#: A trajectory of less is decoded by protobuf.
+_SHORT_BYTES = 64 * 1024
 #: What follows the columns is cut as well from here on; below, protobuf is faster.
 _LARGE_BYTES = 4096
 _COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
@@ -48,15 +52,25 @@ STREAM_PATH = f"/{DESCRIPTOR.services_by_name['TrajectoryService'].full_name}/St
 
 
 def grpc_stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:
-    """``TrajectoryService.StreamTrajectories`` by gRPC, whose messages are ``StreamMessage``."""
+    """``TrajectoryService.StreamTrajectories`` by gRPC: each message is a ``StreamMessage``, or the error of reading it.
+
+    An error that the deserializer raised would look like a connection that broke, and be tried again.
+    """
     return channel.unary_stream(
         STREAM_PATH,
         request_serializer=StreamTrajectoriesRequest.SerializeToString,
-        response_deserializer=StreamMessage,
+        response_deserializer=_readable,
     )
 
 
-class _Cut(Generic[M]):
+def _readable(data: bytes) -> StreamMessage | Internal:
+    try:
+        return StreamMessage(data)
+    except DecodeError as error:
+        return Internal(f"the stream could not be read: {error!r}", code="INTERNAL")
+
+
+class Cut(Generic[M]):
     """A message of which some fields are left as bytes; the others are those of ``head``."""
 
     def __init__(self, head: M) -> None:
@@ -69,7 +83,7 @@ class _Cut(Generic[M]):
         return self.head.HasField(name)
 
 
-class StreamMessage(_Cut[StreamTrajectoriesResponse]):
+class StreamMessage(Cut[StreamTrajectoriesResponse]):
     """A ``StreamTrajectoriesResponse``: ``batch`` or None, and ``more``."""
 
     def __init__(self, data: bytes) -> None:
@@ -83,16 +97,21 @@ class StreamMessage(_Cut[StreamTrajectoriesResponse]):
         return self.batch is not None if name == "batch" else super().HasField(name)
 
 
-class WireBatch(_Cut[TrajectoryBatch]):
+class WireBatch(Cut[TrajectoryBatch]):
     """A ``TrajectoryBatch``."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
         head, parts = _split(data, start, end, (_TRAJECTORIES,))
         self.head = TrajectoryBatch.FromString(head)
-        self.trajectories = [WireTrajectory(data, begin, stop) for _, begin, stop in parts]
+        self.trajectories = [
+            Trajectory.FromString(data[begin:stop])
+            if stop - begin < _SHORT_BYTES
+            else WireTrajectory(data, begin, stop)
+            for _, begin, stop in parts
+        ]
 
 
-class WireTrajectory(_Cut[Trajectory]):
+class WireTrajectory(Cut[Trajectory]):
     """A ``Trajectory``."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
@@ -101,7 +120,7 @@ class WireTrajectory(_Cut[Trajectory]):
         self.traces = [read_trace(data, begin, stop) for _, begin, stop in parts]
 
 
-class WireExperts(_Cut[TraceExperts]):
+class WireExperts(Cut[TraceExperts]):
     """A ``TraceExperts``, whose columns are copies of their own."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
@@ -112,7 +131,7 @@ class WireExperts(_Cut[TraceExperts]):
         self.known = columns.get("known", b"")
 
 
-class WireTrace(_Cut[Trace]):
+class WireTrace(Cut[Trace]):
     """A ``Trace``; each column is a copy of its own, so that it holds no other bytes and is aligned."""
 
     def __init__(self, head: Trace, columns: dict[str, bytes], experts: WireExperts | None = None) -> None:

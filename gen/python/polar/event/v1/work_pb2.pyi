@@ -54,18 +54,20 @@ class PrepareWork(_message.Message):
     def __init__(self, runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., evaluate_timeout_ms: _Optional[int] = ...) -> None: ...
 
 class RunWork(_message.Message):
-    __slots__ = ("runtime_id", "instruction", "harness", "sampling", "timeout_ms")
+    __slots__ = ("runtime_id", "instruction", "harness", "sampling", "timeout_ms", "proxy_url")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
     INSTRUCTION_FIELD_NUMBER: _ClassVar[int]
     HARNESS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    PROXY_URL_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     instruction: str
     harness: _task_pb2.HarnessSpec
     sampling: _task_pb2.Sampling
     timeout_ms: int
-    def __init__(self, runtime_id: _Optional[str] = ..., instruction: _Optional[str] = ..., harness: _Optional[_Union[_task_pb2.HarnessSpec, _Mapping]] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    proxy_url: str
+    def __init__(self, runtime_id: _Optional[str] = ..., instruction: _Optional[str] = ..., harness: _Optional[_Union[_task_pb2.HarnessSpec, _Mapping]] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., proxy_url: _Optional[str] = ...) -> None: ...
 
 class BuildWork(_message.Message):
     __slots__ = ("builder", "calls", "timeout_ms")
@@ -126,10 +128,12 @@ class Fact(_message.Message):
     def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., duration_ms: _Optional[int] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., ran: _Optional[_Union[Ran, _Mapping]] = ..., built: _Optional[_Union[Built, _Mapping]] = ..., evaluated: _Optional[_Union[Evaluated, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
 
 class Ready(_message.Message):
-    __slots__ = ("runtime_id",)
+    __slots__ = ("runtime_id", "proxy_url")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
+    PROXY_URL_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
-    def __init__(self, runtime_id: _Optional[str] = ...) -> None: ...
+    proxy_url: str
+    def __init__(self, runtime_id: _Optional[str] = ..., proxy_url: _Optional[str] = ...) -> None: ...
 
 class Ran(_message.Message):
     __slots__ = ("outcome", "failure", "exit_code", "calls")

@@ -87,12 +87,14 @@ class AckTrajectoriesRequest(_message.Message):
     def __init__(self, consumer: _Optional[str] = ..., batch_ids: _Optional[_Iterable[int]] = ..., seeks: _Optional[int] = ...) -> None: ...
 
 class AckTrajectoriesResponse(_message.Message):
-    __slots__ = ("floor", "policy_version")
+    __slots__ = ("floor", "policy_version", "seeks")
     FLOOR_FIELD_NUMBER: _ClassVar[int]
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SEEKS_FIELD_NUMBER: _ClassVar[int]
     floor: int
     policy_version: int
-    def __init__(self, floor: _Optional[int] = ..., policy_version: _Optional[int] = ...) -> None: ...
+    seeks: int
+    def __init__(self, floor: _Optional[int] = ..., policy_version: _Optional[int] = ..., seeks: _Optional[int] = ...) -> None: ...
 
 class NackTrajectoriesRequest(_message.Message):
     __slots__ = ("consumer", "batch_ids", "delay_ms", "reason", "delivery_counts")

@@ -29,7 +29,7 @@ from polar_mesh.gen.polar.common.v1 import network_pb2 as polar_dot_common_dot_v
 from polar_mesh.gen.polar.common.v1 import task_pb2 as polar_dot_common_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6polar/runtime_prewarm/v1/runtime_prewarm_service.proto\x12\x18polar.runtime_prewarm.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/network.proto\x1a\x1apolar/common/v1/task.proto\"_\n\nLeaseOwner\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x18\n\x07purpose\x18\x03 \x01(\tR\x07purpose\"\xe8\x02\n\x07Runtime\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12:\n\x05owner\x18\x02 \x01(\x0b\x32$.polar.runtime_prewarm.v1.LeaseOwnerR\x05owner\x12\x18\n\x07\x62\x61\x63kend\x18\x03 \x01(\tR\x07\x62\x61\x63kend\x12\x18\n\x07workdir\x18\x04 \x01(\tR\x07workdir\x12<\n\x03\x65nv\x18\x05 \x03(\x0b\x32*.polar.runtime_prewarm.v1.Runtime.EnvEntryR\x03\x65nv\x12;\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x1b\n\tproxy_url\x18\x07 \x01(\tR\x08proxyUrl\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x9d\x02\n\x15\x41\x63quireRuntimeRequest\x12\x30\n\x04spec\x18\x01 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x04spec\x12:\n\x05owner\x18\x02 \x01(\x0b\x32$.polar.runtime_prewarm.v1.LeaseOwnerR\x05owner\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\x12%\n\x0e\x66or_evaluation\x18\x04 \x01(\x08R\rforEvaluation\x12\x42\n\x0fprepare_timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0eprepareTimeout\"U\n\x16\x41\x63quireRuntimeResponse\x12;\n\x07runtime\x18\x01 \x01(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x07runtime\"_\n\x11RenewLeaseRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12+\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"Q\n\x12RenewLeaseResponse\x12;\n\x07runtime\x18\x01 \x01(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x07runtime\"7\n\x05Mount\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n\x06target\x18\x02 \x01(\tR\x06target\"\xa6\x03\n\x0b\x45xecRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x12\n\x04\x61rgv\x18\x02 \x03(\tR\x04\x61rgv\x12\x10\n\x03\x63wd\x18\x03 \x01(\tR\x03\x63wd\x12@\n\x03\x65nv\x18\x04 \x03(\x0b\x32..polar.runtime_prewarm.v1.ExecRequest.EnvEntryR\x03\x65nv\x12\x33\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\x12\x14\n\x05stdin\x18\x06 \x01(\x0cR\x05stdin\x12\x37\n\x06mounts\x18\x07 \x03(\x0b\x32\x1f.polar.runtime_prewarm.v1.MountR\x06mounts\x12!\n\x0cproxy_access\x18\x08 \x01(\x08R\x0bproxyAccess\x12\x31\n\x05\x66iles\x18\t \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x8b\x01\n\x0c\x45xecResponse\x12\x18\n\x06stdout\x18\x01 \x01(\x0cH\x00R\x06stdout\x12\x18\n\x06stderr\x18\x02 \x01(\x0cH\x00R\x06stderr\x12>\n\x06result\x18\x03 \x01(\x0b\x32$.polar.runtime_prewarm.v1.ExecResultH\x00R\x06resultB\x07\n\x05\x65vent\"\x80\x03\n\nExecResult\x12\x1b\n\texit_code\x18\x01 \x01(\x05R\x08\x65xitCode\x12\x1b\n\ttimed_out\x18\x02 \x01(\x08R\x08timedOut\x12\"\n\rout_of_memory\x18\x03 \x01(\x08R\x0boutOfMemory\x12\x14\n\x05\x65mpty\x18\x04 \x01(\x08R\x05\x65mpty\x12*\n\x11peak_memory_bytes\x18\x05 \x01(\x04R\x0fpeakMemoryBytes\x12\x15\n\x06\x63pu_ms\x18\x06 \x01(\x04R\x05\x63puMs\x12\x17\n\x07wall_ms\x18\x07 \x01(\x04R\x06wallMs\x12\x34\n\x16proxy_connect_failures\x18\x08 \x01(\rR\x14proxyConnectFailures\x12\x30\n\x14\x64ropped_output_bytes\x18\t \x01(\x04R\x12\x64roppedOutputBytes\x12:\n\x06\x64\x65nied\x18\n \x01(\x0b\x32\".polar.common.v1.DeniedConnectionsR\x06\x64\x65nied\"f\n\x10LimitExecRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x33\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\"-\n\x11LimitExecResponse\x12\x18\n\x07running\x18\x01 \x01(\x08R\x07running\"c\n\x0fPutFilesRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x31\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\"\x12\n\x10PutFilesResponse\"C\n\x0eGetFileRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x12\n\x04path\x18\x02 \x01(\tR\x04path\"+\n\x0fGetFileResponse\x12\x18\n\x07\x63ontent\x18\x01 \x01(\x0cR\x07\x63ontent\"6\n\x15ReleaseRuntimeRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\"\x18\n\x16ReleaseRuntimeResponse\"\x15\n\x13ListRuntimesRequest\"\x94\x01\n\x14ListRuntimesResponse\x12=\n\x08runtimes\x18\x01 \x03(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x08runtimes\x12=\n\x08\x62\x61\x63kends\x18\x02 \x03(\x0b\x32!.polar.runtime_prewarm.v1.BackendR\x08\x62\x61\x63kends\"\x8d\x01\n\x07\x42\x61\x63kend\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12:\n\x0bunavailable\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0bunavailable\x12\x1a\n\x08isolates\x18\x03 \x01(\x08R\x08isolates\x12\x16\n\x06images\x18\x04 \x03(\tR\x06images2\xd4\x06\n\x0eRuntimeService\x12s\n\x0e\x41\x63quireRuntime\x12/.polar.runtime_prewarm.v1.AcquireRuntimeRequest\x1a\x30.polar.runtime_prewarm.v1.AcquireRuntimeResponse\x12g\n\nRenewLease\x12+.polar.runtime_prewarm.v1.RenewLeaseRequest\x1a,.polar.runtime_prewarm.v1.RenewLeaseResponse\x12W\n\x04\x45xec\x12%.polar.runtime_prewarm.v1.ExecRequest\x1a&.polar.runtime_prewarm.v1.ExecResponse0\x01\x12\x64\n\tLimitExec\x12*.polar.runtime_prewarm.v1.LimitExecRequest\x1a+.polar.runtime_prewarm.v1.LimitExecResponse\x12\x61\n\x08PutFiles\x12).polar.runtime_prewarm.v1.PutFilesRequest\x1a*.polar.runtime_prewarm.v1.PutFilesResponse\x12^\n\x07GetFile\x12(.polar.runtime_prewarm.v1.GetFileRequest\x1a).polar.runtime_prewarm.v1.GetFileResponse\x12s\n\x0eReleaseRuntime\x12/.polar.runtime_prewarm.v1.ReleaseRuntimeRequest\x1a\x30.polar.runtime_prewarm.v1.ReleaseRuntimeResponse\x12m\n\x0cListRuntimes\x12-.polar.runtime_prewarm.v1.ListRuntimesRequest\x1a..polar.runtime_prewarm.v1.ListRuntimesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6polar/runtime_prewarm/v1/runtime_prewarm_service.proto\x12\x18polar.runtime_prewarm.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/network.proto\x1a\x1apolar/common/v1/task.proto\"_\n\nLeaseOwner\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x18\n\x07purpose\x18\x03 \x01(\tR\x07purpose\"\xe8\x02\n\x07Runtime\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12:\n\x05owner\x18\x02 \x01(\x0b\x32$.polar.runtime_prewarm.v1.LeaseOwnerR\x05owner\x12\x18\n\x07\x62\x61\x63kend\x18\x03 \x01(\tR\x07\x62\x61\x63kend\x12\x18\n\x07workdir\x18\x04 \x01(\tR\x07workdir\x12<\n\x03\x65nv\x18\x05 \x03(\x0b\x32*.polar.runtime_prewarm.v1.Runtime.EnvEntryR\x03\x65nv\x12;\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x1b\n\tproxy_url\x18\x07 \x01(\tR\x08proxyUrl\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x9d\x02\n\x15\x41\x63quireRuntimeRequest\x12\x30\n\x04spec\x18\x01 \x01(\x0b\x32\x1c.polar.common.v1.RuntimeSpecR\x04spec\x12:\n\x05owner\x18\x02 \x01(\x0b\x32$.polar.runtime_prewarm.v1.LeaseOwnerR\x05owner\x12+\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\x12%\n\x0e\x66or_evaluation\x18\x04 \x01(\x08R\rforEvaluation\x12\x42\n\x0fprepare_timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0eprepareTimeout\"U\n\x16\x41\x63quireRuntimeResponse\x12;\n\x07runtime\x18\x01 \x01(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x07runtime\"_\n\x11RenewLeaseRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12+\n\x03ttl\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03ttl\"Q\n\x12RenewLeaseResponse\x12;\n\x07runtime\x18\x01 \x01(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x07runtime\"7\n\x05Mount\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n\x06target\x18\x02 \x01(\tR\x06target\"\xee\x04\n\x0b\x45xecRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x12\n\x04\x61rgv\x18\x02 \x03(\tR\x04\x61rgv\x12\x10\n\x03\x63wd\x18\x03 \x01(\tR\x03\x63wd\x12@\n\x03\x65nv\x18\x04 \x03(\x0b\x32..polar.runtime_prewarm.v1.ExecRequest.EnvEntryR\x03\x65nv\x12\x33\n\x07timeout\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\x12\x14\n\x05stdin\x18\x06 \x01(\x0cR\x05stdin\x12\x37\n\x06mounts\x18\x07 \x03(\x0b\x32\x1f.polar.runtime_prewarm.v1.MountR\x06mounts\x12!\n\x0cproxy_access\x18\x08 \x01(\x08R\x0bproxyAccess\x12\x31\n\x05\x66iles\x18\t \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\x12V\n\x0b\x64\x65\x66\x61ult_env\x18\n \x03(\x0b\x32\x35.polar.runtime_prewarm.v1.ExecRequest.DefaultEnvEntryR\ndefaultEnv\x12/\n\x05lease\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationR\x05lease\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a=\n\x0f\x44\x65\x66\x61ultEnvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\x8b\x01\n\x0c\x45xecResponse\x12\x18\n\x06stdout\x18\x01 \x01(\x0cH\x00R\x06stdout\x12\x18\n\x06stderr\x18\x02 \x01(\x0cH\x00R\x06stderr\x12>\n\x06result\x18\x03 \x01(\x0b\x32$.polar.runtime_prewarm.v1.ExecResultH\x00R\x06resultB\x07\n\x05\x65vent\"\x80\x03\n\nExecResult\x12\x1b\n\texit_code\x18\x01 \x01(\x05R\x08\x65xitCode\x12\x1b\n\ttimed_out\x18\x02 \x01(\x08R\x08timedOut\x12\"\n\rout_of_memory\x18\x03 \x01(\x08R\x0boutOfMemory\x12\x14\n\x05\x65mpty\x18\x04 \x01(\x08R\x05\x65mpty\x12*\n\x11peak_memory_bytes\x18\x05 \x01(\x04R\x0fpeakMemoryBytes\x12\x15\n\x06\x63pu_ms\x18\x06 \x01(\x04R\x05\x63puMs\x12\x17\n\x07wall_ms\x18\x07 \x01(\x04R\x06wallMs\x12\x34\n\x16proxy_connect_failures\x18\x08 \x01(\rR\x14proxyConnectFailures\x12\x30\n\x14\x64ropped_output_bytes\x18\t \x01(\x04R\x12\x64roppedOutputBytes\x12:\n\x06\x64\x65nied\x18\n \x01(\x0b\x32\".polar.common.v1.DeniedConnectionsR\x06\x64\x65nied\"f\n\x10LimitExecRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x33\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07timeout\"-\n\x11LimitExecResponse\x12\x18\n\x07running\x18\x01 \x01(\x08R\x07running\"c\n\x0fPutFilesRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x31\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x1b.polar.common.v1.UploadFileR\x05\x66iles\"\x12\n\x10PutFilesResponse\"C\n\x0eGetFileRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\x12\x12\n\x04path\x18\x02 \x01(\tR\x04path\"+\n\x0fGetFileResponse\x12\x18\n\x07\x63ontent\x18\x01 \x01(\x0cR\x07\x63ontent\"6\n\x15ReleaseRuntimeRequest\x12\x1d\n\nruntime_id\x18\x01 \x01(\tR\truntimeId\"\x18\n\x16ReleaseRuntimeResponse\"\x15\n\x13ListRuntimesRequest\"\x94\x01\n\x14ListRuntimesResponse\x12=\n\x08runtimes\x18\x01 \x03(\x0b\x32!.polar.runtime_prewarm.v1.RuntimeR\x08runtimes\x12=\n\x08\x62\x61\x63kends\x18\x02 \x03(\x0b\x32!.polar.runtime_prewarm.v1.BackendR\x08\x62\x61\x63kends\"\x8d\x01\n\x07\x42\x61\x63kend\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12:\n\x0bunavailable\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0bunavailable\x12\x1a\n\x08isolates\x18\x03 \x01(\x08R\x08isolates\x12\x16\n\x06images\x18\x04 \x03(\tR\x06images2\xd4\x06\n\x0eRuntimeService\x12s\n\x0e\x41\x63quireRuntime\x12/.polar.runtime_prewarm.v1.AcquireRuntimeRequest\x1a\x30.polar.runtime_prewarm.v1.AcquireRuntimeResponse\x12g\n\nRenewLease\x12+.polar.runtime_prewarm.v1.RenewLeaseRequest\x1a,.polar.runtime_prewarm.v1.RenewLeaseResponse\x12W\n\x04\x45xec\x12%.polar.runtime_prewarm.v1.ExecRequest\x1a&.polar.runtime_prewarm.v1.ExecResponse0\x01\x12\x64\n\tLimitExec\x12*.polar.runtime_prewarm.v1.LimitExecRequest\x1a+.polar.runtime_prewarm.v1.LimitExecResponse\x12\x61\n\x08PutFiles\x12).polar.runtime_prewarm.v1.PutFilesRequest\x1a*.polar.runtime_prewarm.v1.PutFilesResponse\x12^\n\x07GetFile\x12(.polar.runtime_prewarm.v1.GetFileRequest\x1a).polar.runtime_prewarm.v1.GetFileResponse\x12s\n\x0eReleaseRuntime\x12/.polar.runtime_prewarm.v1.ReleaseRuntimeRequest\x1a\x30.polar.runtime_prewarm.v1.ReleaseRuntimeResponse\x12m\n\x0cListRuntimes\x12-.polar.runtime_prewarm.v1.ListRuntimesRequest\x1a..polar.runtime_prewarm.v1.ListRuntimesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,6 +40,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNTIME_ENVENTRY']._serialized_options = b'8\001'
   _globals['_EXECREQUEST_ENVENTRY']._loaded_options = None
   _globals['_EXECREQUEST_ENVENTRY']._serialized_options = b'8\001'
+  _globals['_EXECREQUEST_DEFAULTENVENTRY']._loaded_options = None
+  _globals['_EXECREQUEST_DEFAULTENVENTRY']._serialized_options = b'8\001'
   _globals['_LEASEOWNER']._serialized_start=239
   _globals['_LEASEOWNER']._serialized_end=334
   _globals['_RUNTIME']._serialized_start=337
@@ -57,35 +59,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MOUNT']._serialized_start=1254
   _globals['_MOUNT']._serialized_end=1309
   _globals['_EXECREQUEST']._serialized_start=1312
-  _globals['_EXECREQUEST']._serialized_end=1734
+  _globals['_EXECREQUEST']._serialized_end=1934
   _globals['_EXECREQUEST_ENVENTRY']._serialized_start=643
   _globals['_EXECREQUEST_ENVENTRY']._serialized_end=697
-  _globals['_EXECRESPONSE']._serialized_start=1737
-  _globals['_EXECRESPONSE']._serialized_end=1876
-  _globals['_EXECRESULT']._serialized_start=1879
-  _globals['_EXECRESULT']._serialized_end=2263
-  _globals['_LIMITEXECREQUEST']._serialized_start=2265
-  _globals['_LIMITEXECREQUEST']._serialized_end=2367
-  _globals['_LIMITEXECRESPONSE']._serialized_start=2369
-  _globals['_LIMITEXECRESPONSE']._serialized_end=2414
-  _globals['_PUTFILESREQUEST']._serialized_start=2416
-  _globals['_PUTFILESREQUEST']._serialized_end=2515
-  _globals['_PUTFILESRESPONSE']._serialized_start=2517
-  _globals['_PUTFILESRESPONSE']._serialized_end=2535
-  _globals['_GETFILEREQUEST']._serialized_start=2537
-  _globals['_GETFILEREQUEST']._serialized_end=2604
-  _globals['_GETFILERESPONSE']._serialized_start=2606
-  _globals['_GETFILERESPONSE']._serialized_end=2649
-  _globals['_RELEASERUNTIMEREQUEST']._serialized_start=2651
-  _globals['_RELEASERUNTIMEREQUEST']._serialized_end=2705
-  _globals['_RELEASERUNTIMERESPONSE']._serialized_start=2707
-  _globals['_RELEASERUNTIMERESPONSE']._serialized_end=2731
-  _globals['_LISTRUNTIMESREQUEST']._serialized_start=2733
-  _globals['_LISTRUNTIMESREQUEST']._serialized_end=2754
-  _globals['_LISTRUNTIMESRESPONSE']._serialized_start=2757
-  _globals['_LISTRUNTIMESRESPONSE']._serialized_end=2905
-  _globals['_BACKEND']._serialized_start=2908
-  _globals['_BACKEND']._serialized_end=3049
-  _globals['_RUNTIMESERVICE']._serialized_start=3052
-  _globals['_RUNTIMESERVICE']._serialized_end=3904
+  _globals['_EXECREQUEST_DEFAULTENVENTRY']._serialized_start=1873
+  _globals['_EXECREQUEST_DEFAULTENVENTRY']._serialized_end=1934
+  _globals['_EXECRESPONSE']._serialized_start=1937
+  _globals['_EXECRESPONSE']._serialized_end=2076
+  _globals['_EXECRESULT']._serialized_start=2079
+  _globals['_EXECRESULT']._serialized_end=2463
+  _globals['_LIMITEXECREQUEST']._serialized_start=2465
+  _globals['_LIMITEXECREQUEST']._serialized_end=2567
+  _globals['_LIMITEXECRESPONSE']._serialized_start=2569
+  _globals['_LIMITEXECRESPONSE']._serialized_end=2614
+  _globals['_PUTFILESREQUEST']._serialized_start=2616
+  _globals['_PUTFILESREQUEST']._serialized_end=2715
+  _globals['_PUTFILESRESPONSE']._serialized_start=2717
+  _globals['_PUTFILESRESPONSE']._serialized_end=2735
+  _globals['_GETFILEREQUEST']._serialized_start=2737
+  _globals['_GETFILEREQUEST']._serialized_end=2804
+  _globals['_GETFILERESPONSE']._serialized_start=2806
+  _globals['_GETFILERESPONSE']._serialized_end=2849
+  _globals['_RELEASERUNTIMEREQUEST']._serialized_start=2851
+  _globals['_RELEASERUNTIMEREQUEST']._serialized_end=2905
+  _globals['_RELEASERUNTIMERESPONSE']._serialized_start=2907
+  _globals['_RELEASERUNTIMERESPONSE']._serialized_end=2931
+  _globals['_LISTRUNTIMESREQUEST']._serialized_start=2933
+  _globals['_LISTRUNTIMESREQUEST']._serialized_end=2954
+  _globals['_LISTRUNTIMESRESPONSE']._serialized_start=2957
+  _globals['_LISTRUNTIMESRESPONSE']._serialized_end=3105
+  _globals['_BACKEND']._serialized_start=3108
+  _globals['_BACKEND']._serialized_end=3249
+  _globals['_RUNTIMESERVICE']._serialized_start=3252
+  _globals['_RUNTIMESERVICE']._serialized_end=4104
 # @@protoc_insertion_point(module_scope)

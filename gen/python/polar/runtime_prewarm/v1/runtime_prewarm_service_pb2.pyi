@@ -88,8 +88,15 @@ class Mount(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
 class ExecRequest(_message.Message):
-    __slots__ = ("runtime_id", "argv", "cwd", "env", "timeout", "stdin", "mounts", "proxy_access", "files")
+    __slots__ = ("runtime_id", "argv", "cwd", "env", "timeout", "stdin", "mounts", "proxy_access", "files", "default_env", "lease")
     class EnvEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class DefaultEnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -105,6 +112,8 @@ class ExecRequest(_message.Message):
     MOUNTS_FIELD_NUMBER: _ClassVar[int]
     PROXY_ACCESS_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_ENV_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     argv: _containers.RepeatedScalarFieldContainer[str]
     cwd: str
@@ -114,7 +123,9 @@ class ExecRequest(_message.Message):
     mounts: _containers.RepeatedCompositeFieldContainer[Mount]
     proxy_access: bool
     files: _containers.RepeatedCompositeFieldContainer[_task_pb2.UploadFile]
-    def __init__(self, runtime_id: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., stdin: _Optional[bytes] = ..., mounts: _Optional[_Iterable[_Union[Mount, _Mapping]]] = ..., proxy_access: bool = ..., files: _Optional[_Iterable[_Union[_task_pb2.UploadFile, _Mapping]]] = ...) -> None: ...
+    default_env: _containers.ScalarMap[str, str]
+    lease: _duration_pb2.Duration
+    def __init__(self, runtime_id: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., stdin: _Optional[bytes] = ..., mounts: _Optional[_Iterable[_Union[Mount, _Mapping]]] = ..., proxy_access: bool = ..., files: _Optional[_Iterable[_Union[_task_pb2.UploadFile, _Mapping]]] = ..., default_env: _Optional[_Mapping[str, str]] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class ExecResponse(_message.Message):
     __slots__ = ("stdout", "stderr", "result")

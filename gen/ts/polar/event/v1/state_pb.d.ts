@@ -332,6 +332,13 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
    * @generated from field: uint64 revision = 11;
    */
   revision: bigint;
+
+  /**
+   * URL of the LLM proxy as seen from inside its sandbox.
+   *
+   * @generated from field: string proxy_url = 12;
+   */
+  proxyUrl: string;
 };
 
 /**

@@ -212,6 +212,13 @@ export declare type RunWork = Message<"polar.event.v1.RunWork"> & {
    * @generated from field: uint64 timeout_ms = 5;
    */
   timeoutMs: bigint;
+
+  /**
+   * URL of the LLM proxy as seen from inside the sandbox.
+   *
+   * @generated from field: string proxy_url = 6;
+   */
+  proxyUrl: string;
 };
 
 /**
@@ -443,6 +450,13 @@ export declare type Ready = Message<"polar.event.v1.Ready"> & {
    * @generated from field: string runtime_id = 1;
    */
   runtimeId: string;
+
+  /**
+   * URL of the LLM proxy as seen from inside.
+   *
+   * @generated from field: string proxy_url = 2;
+   */
+  proxyUrl: string;
 };
 
 /**

@@ -227,6 +227,14 @@ export declare type AckTrajectoriesResponse = Message<"polar.reconstructor.v1.Ac
    * @generated from field: uint64 policy_version = 2;
    */
   policyVersion: bigint;
+
+  /**
+   * How many times the consumer was sought. More than the request's seeks: the call changed nothing, and its batches come
+   * again where they lie behind the place that was sought.
+   *
+   * @generated from field: uint64 seeks = 3;
+   */
+  seeks: bigint;
 };
 
 /**

@@ -282,7 +282,7 @@ export declare type ExecRequest = Message<"polar.runtime_prewarm.v1.ExecRequest"
   cwd: string;
 
   /**
-   * Added to the runtime's environment.
+   * Added to the runtime's environment, above its own.
    *
    * @generated from field: map<string, string> env = 4;
    */
@@ -322,6 +322,20 @@ export declare type ExecRequest = Message<"polar.runtime_prewarm.v1.ExecRequest"
    * @generated from field: repeated polar.common.v1.UploadFile files = 9;
    */
   files: UploadFile[];
+
+  /**
+   * Added where the runtime has no variable of that name.
+   *
+   * @generated from field: map<string, string> default_env = 10;
+   */
+  defaultEnv: { [key: string]: string };
+
+  /**
+   * The lease, from now on, as by RenewLease; unset: it stays as it is.
+   *
+   * @generated from field: google.protobuf.Duration lease = 11;
+   */
+  lease?: Duration | undefined;
 };
 
 /**

@@ -1,0 +1,76 @@
+"""Certificates by argument, by variable, in each form; files that cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+
+import grpc
+import pytest
+
+from polar_mesh import Client, aio
+from polar_mesh.certificates import Security, security
+
+NOTHING = Security(None, None)
+HTTPS = ["http://127.0.0.1:1", "https://127.0.0.1:2"]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificates")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for name in ("POLAR_CA_FILE", "POLAR_CERT_FILE", "POLAR_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_files_become_what_grpc_and_what_python_takes(pair):
+    made = security(HTTPS, NOTHING, pair[0], *pair)
+    assert isinstance(made.credentials, grpc.ChannelCredentials)
+    assert [one["subject"] for one in made.tls.get_ca_certs()] == [((("commonName", "a"),),)]
+    assert security(HTTPS, NOTHING, None, None, None) == NOTHING
+
+
+def test_variables_stand_in_for_arguments(pair, monkeypatch):
+    monkeypatch.setenv("POLAR_CA_FILE", str(pair[0]))
+    assert security(HTTPS, NOTHING, None, None, None).tls.get_ca_certs() != []
+    monkeypatch.setenv("POLAR_CA_FILE", "/nowhere")
+    assert security(HTTPS, NOTHING, pair[0], None, None).tls.get_ca_certs() != []
+    with pytest.raises(ValueError, match=r"ca \(POLAR_CA_FILE\): /nowhere cannot be read"):
+        security(HTTPS, NOTHING, None, None, None)
+
+
+def test_what_is_given_goes_first(pair):
+    credentials, context = grpc.ssl_channel_credentials(), ssl.create_default_context()
+    assert security(HTTPS, Security(credentials, context), pair[0], *pair) == (credentials, context)
+
+
+def test_no_file_is_looked_at_without_https():
+    assert security(["http://127.0.0.1:1"], NOTHING, "/nowhere", None, None) == NOTHING
+
+
+def aio_client(*args, **options):
+    async def made() -> None:
+        aio.Client(*args, **options)
+
+    asyncio.run(made())
+
+
+@pytest.mark.parametrize("kind", [Client, aio_client])
+def test_a_client_is_not_made_with_files_that_cannot_be_used(kind, pair, tmp_path):
+    certificate, key = pair
+    text = tmp_path / "text.pem"
+    text.write_text("hello")
+    with pytest.raises(ValueError, match="cert and key come together"):
+        kind(*HTTPS, cert=certificate)
+    with pytest.raises(ValueError, match=r"ca \(POLAR_CA_FILE\): .*text\.pem"):
+        kind(*HTTPS, ca=text)
+    with pytest.raises(ValueError, match=r"cert and key: .*text\.pem"):
+        kind(*HTTPS, cert=text, key=key)

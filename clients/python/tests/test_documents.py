@@ -1,0 +1,141 @@
+"""What the documents' Python says is there: modules, names, methods and their arguments."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import polar_mesh
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "clients/python/src"
+DOCUMENTS = [ROOT / "README.md", ROOT / "clients/python/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: What names stand for in them.
+OBJECTS = {
+    "client": polar_mesh.Client,
+    "policy": polar_mesh.PolicyClient,
+    "pause": polar_mesh.Pause,
+    "journal": polar_mesh.Journal,
+    "stream": polar_mesh.TrajectoryStream,
+    "batch": polar_mesh.Batch,
+    "trajectory": polar_mesh.Trajectory,
+    "trace": polar_mesh.Trace,
+}
+
+
+def blocks() -> list[pytest.param]:
+    found = []
+    for document in DOCUMENTS:
+        for match in re.finditer(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+            line = document.read_text()[: match.start()].count("\n") + 1
+            found.append(pytest.param(match[1], id=f"{document.relative_to(ROOT)}:{line}"))
+    return found
+
+
+def module(name: str):
+    """None where it needs what is not installed here."""
+    if name in ("polar_mesh.torch", "polar_mesh.off_policy") and importlib.util.find_spec("torch") is None:
+        return None
+    if name.startswith("polar_mesh.bridges") and importlib.util.find_spec("trl") is None:
+        return None
+    return importlib.import_module(name)
+
+
+class Reader(ast.NodeVisitor):
+    """Resolves names by what was imported, and by ``OBJECTS``."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, object] = dict(OBJECTS)
+        self.checked = 0
+
+    def visit_Import(self, node):
+        for one in node.names:
+            if one.name.startswith("polar_mesh") and module(one.name) is not None:
+                self.known["polar_mesh"] = polar_mesh
+                self.checked += 1
+
+    def visit_ImportFrom(self, node):
+        if not node.module.startswith("polar_mesh") or (source := module(node.module)) is None:
+            return
+        for one in node.names:
+            name = f"{node.module}.{one.name}"
+            self.known[one.name] = module(name) if _is_module(name) else getattr(source, one.name)
+            self.checked += 1
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        self.resolved(node)
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        called = self.resolved(node.func)
+        if called is None or not callable(called):
+            return
+        arguments = [object()] * len(node.args)
+        named = {one.arg: object() for one in node.keywords if one.arg}
+        if inspect.isfunction(called) and isinstance(node.func, ast.Attribute) and self.is_method(node.func):
+            arguments.insert(0, object())
+        if not any(isinstance(one, ast.Constant) and one.value is ... for one in node.args):
+            inspect.signature(called).bind(*arguments, **named)
+            self.checked += 1
+
+    def is_method(self, node: ast.Attribute) -> bool:
+        return inspect.isclass(self.resolved(node.value))
+
+    def resolved(self, node):
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id)
+        if not isinstance(node, ast.Attribute) or (owner := self.resolved(node.value)) is None:
+            return None
+        if inspect.ismodule(owner) and _is_module(f"{owner.__name__}.{node.attr}"):
+            return module(f"{owner.__name__}.{node.attr}")
+        if inspect.isclass(owner) and node.attr not in dir(owner):
+            # What only its instances have.
+            assert re.search(rf"self\.{node.attr}\b", inspect.getsource(owner)), f"{owner.__name__} has no {node.attr}"
+            return None
+        self.checked += 1
+        return getattr(owner, node.attr)
+
+
+def _is_module(name: str) -> bool:
+    path = SOURCE / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def check(text: str) -> int:
+    reader = Reader()
+    reader.visit(compile(text, "document", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+    return reader.checked
+
+
+@pytest.mark.parametrize("text", blocks())
+def test_what_a_block_names_is_there(text):
+    check(text)
+
+
+def test_blocks_are_found_and_most_name_something():
+    assert len(DOCUMENTS) > 10
+    assert sum(check(one.values[0]) for one in blocks()) > 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "client.streams('trainer')",
+        "client.stream('trainer', credit=3)",
+        "batch.acknowledge()",
+        "from polar_mesh import Streams",
+        "from polar_mesh import rewards\nrewards.samples(groups, baseline='x')",
+        "import polar_mesh.tensors",
+        "print(batch.version)",
+    ],
+)
+def test_what_is_not_there_is_found(text):
+    with pytest.raises((AssertionError, TypeError, ImportError, AttributeError)):
+        check(text)
