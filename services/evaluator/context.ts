@@ -1,6 +1,7 @@
 // Composition root: what routes and consumers get.
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createServiceClient } from '../common/client.ts';
+import { localUrl } from '../common/config/public-url.ts';
 import type { Runtimes } from '../common/exec.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
@@ -27,7 +28,12 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<EvaluatorContext> {
-  const bus = await openBus({ url: config.natsUrl, name: `evaluator-${config.node.id}`, signal });
+  const bus = await openBus({
+    url: config.natsUrl,
+    tls: config.natsTls,
+    name: `evaluator-${config.node.id}`,
+    signal,
+  });
   const blobs = createBlobStore(bus);
   return {
     config,
@@ -35,9 +41,14 @@ export async function createContext(
     bus,
     blobs,
     records: createRecords(bus, blobs),
-    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`, {
-      token: config.token,
-    }),
+    runtimes: createServiceClient(
+      RuntimeService,
+      localUrl(config.topology, config.node.runtime_prewarm_port),
+      {
+        token: config.token,
+        tls: config.tls,
+      },
+    ),
     done: new Once(),
     [Symbol.asyncDispose]: () => bus.close(),
   };

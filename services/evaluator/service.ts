@@ -1,6 +1,6 @@
 // The evaluator: pulls `evaluate` work of its node, publishes `evaluated` facts.
 import { EvaluatorService as EvaluatorRpc } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
@@ -25,10 +25,10 @@ export class EvaluatorService implements RunningService {
 
   /** Listens, then connects, then consumes; ready when it consumes. */
   static async start(config: EvaluatorConfig, log: Logger, signal: AbortSignal): Promise<EvaluatorService> {
-    const access = openAccess(config, log);
+    const guards = openGuards(config, log, '127.0.0.1');
     const context = await createContext(config, log, signal);
     const server = await startServer({
-      access,
+      ...guards,
       host: '127.0.0.1',
       port: config.node.evaluator_port,
       services: [EvaluatorRpc.typeName],

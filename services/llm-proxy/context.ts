@@ -33,7 +33,12 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<LlmProxyContext> {
-  const bus = await openBus({ url: config.natsUrl, name: `llm-proxy-${config.node.id}`, signal });
+  const bus = await openBus({
+    url: config.natsUrl,
+    tls: config.natsTls,
+    name: `llm-proxy-${config.node.id}`,
+    signal,
+  });
   const closed = new AbortController();
   const engines = new Engines(config.pools, config.node.id);
   let capabilities: Capabilities | undefined;

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import { settledWithin } from '../common/clock.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { STOP_GRACE_MS } from '../common/limits.ts';
@@ -28,17 +28,19 @@ export class LlmProxyService implements RunningService {
 
   /** Knows all capabilities, then listens; ready when it listens. */
   static async start(config: LlmProxyConfig, log: Logger, signal: AbortSignal): Promise<LlmProxyService> {
-    const access = openAccess(config, log);
+    const guards = openGuards(config, log, config.node.host);
     const context = await createContext(config, log, signal);
     try {
       const server = await startServer({
-        access,
+        ...guards,
         host: config.node.host,
         port: config.node.port,
         services: [ProxyService.typeName, PolicyService.typeName],
         routes: (router) => routes(router, context),
         http: harnessHandler(context),
         httpSocket: openSocketPath(config.proxySocket),
+        // Harnesses on this machine know no certificates.
+        httpPort: guards.tls && config.node.harness_port,
       });
       const service = new LlmProxyService(context, server);
       server.readiness.set(true);

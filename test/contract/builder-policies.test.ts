@@ -10,30 +10,9 @@ import {
 import { type Build, build } from '../../services/reconstructor/domain/build.ts';
 import { expand } from '../../services/reconstructor/domain/expand.ts';
 import { seeded } from '../support/laws.ts';
-import { type RecordedCall, recordsOf } from '../support/records.ts';
+import { sampledCall as call, type RecordedCall, recordsOf } from '../support/records.ts';
 import { madeUpSession } from '../support/sessions.ts';
 import { breachesOf } from '../support/trace-laws.ts';
-
-let seq = 0;
-const call = (
-  call_id: string,
-  prompt_ids: readonly number[],
-  sampled_ids: readonly number[],
-  changes: Partial<RecordedCall> = {},
-): RecordedCall => ({
-  call_id,
-  start_seq: seq++,
-  end_seq: seq++,
-  prompt_ids,
-  sampled_ids,
-  logprobs: sampled_ids.map(() => -0.5),
-  finish_reason: 'stop',
-  model: 'policy',
-  policy_version: 7,
-  messages: ['s', 'u'],
-  reply: 'r',
-  ...changes,
-});
 
 const built = (config: object, calls: readonly RecordedCall[]): Build => {
   const policies = builderConfigs.prefix_merging.parse(config);

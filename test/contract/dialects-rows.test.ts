@@ -18,7 +18,7 @@ const camelCase = (key: string): string =>
 for (const { name, bodies } of CASES) {
   const dialect = dialectOf(name);
   const read = (body: JsonObject) => dialect.read(body, { kind: 'generate', dialect: name });
-  const rows = (dialect.features ?? []).filter((row) => !row.name.includes(' '));
+  const rows = (dialect.features ?? []).filter((row) => row.part !== 'paths' && !row.name.includes(' '));
 
   describe(`rows of ${name}`, () => {
     it('that are taken stand in requests that are taken', () => {

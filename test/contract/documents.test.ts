@@ -83,6 +83,24 @@ describe('README.md', () => {
   });
 });
 
+describe('CONTRIBUTING.md', () => {
+  const text = read('CONTRIBUTING.md');
+  const { scripts, dependencies } = JSON.parse(read('package.json')) as Record<string, object>;
+
+  it('names every script, and none that has gone', () => {
+    const named = [
+      ...text.matchAll(/`(?:npm run )?((?:bench|breaking|test|train):[\w-]+)|`npm run (\w+)\b/g),
+    ];
+    const all = Object.keys(scripts ?? {}).filter((name) => !['start', 'test'].includes(name));
+    expect(new Set(named.map(([, one, other]) => one ?? other))).to.have.all.keys(...all);
+  });
+
+  it('says what each package at run time is for', () => {
+    const rows = text.slice(text.indexOf('| package | for |'));
+    for (const name of Object.keys(dependencies ?? {})) expect(rows).to.contain(`\`${name}\``);
+  });
+});
+
 describe('deploy', () => {
   interface Service {
     readonly image: string;

@@ -133,6 +133,41 @@ describe('llm-proxy with an engine that breaks its contract', () => {
     });
   }
 
+  it('tells calls in any form to every dialect, and records the same', async () => {
+    const parts = [
+      [{ id: 'c1', function: { name: 'f', arguments: { a: 1 } } }],
+      [{ id: 'c2', function: { name: 'f', arguments: '{"b"' } }],
+      [{ id: 'c2', function: { name: 'f', arguments: ':2}' } }],
+    ];
+    const chunks = parts.map((calls, i) => {
+      const [choice] = delta('', i + 5).choices;
+      return { ...delta('', i + 5), choices: [{ ...choice, delta: { tool_calls: calls } }] };
+    });
+    engine.answer = () => ({ type: EVENTS, body: sse(...chunks, end, '[DONE]') });
+    const expected = ['{"a":1}', '{"b":2}'];
+    const tool = { name: 'f', parameters: {} };
+    const asks: [string, object][] = [
+      ['/v1/chat/completions', { messages: MESSAGES, tools: [{ type: 'function', function: tool }] }],
+      ['/v1/responses', { input: 'x', tools: [{ type: 'function', ...tool }] }],
+      ['/v1/messages', { messages: MESSAGES, tools: [{ name: 'f', input_schema: {} }] }],
+      [
+        '/v1beta/models/m:streamGenerateContent?alt=sse',
+        { contents: [{ parts: [{ text: 'x' }] }], tools: [{ functionDeclarations: [tool] }] },
+      ],
+    ];
+    for (const [path, body] of asks) {
+      const session = `calls-${path.length}`;
+      const url = `${proxy.url}/s/${await proxy.admit(session)}${path}`;
+      const sent = path.includes(':') ? body : { ...body, stream: true };
+      const text = await (await fetch(url, { method: 'POST', body: JSON.stringify(sent) })).text();
+      for (const id of ['c1', 'c2']) expect(text, path).to.include(`"${id}"`);
+      const [record] = await proxy.records(session);
+      const { tool_calls: calls } = JSON.parse(record?.messageBodies[record.replyDigest] ?? '{}');
+      const told = calls.map((call: { function: { arguments: string } }) => call.function.arguments);
+      expect(told, path).to.deep.equal(expected);
+    }
+  });
+
   it('passes on a stream without usage', async () => {
     const { events, whole, records } = await asked(
       { type: EVENTS, body: sse(delta('a', 5), end, '[DONE]') },

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { STICKY_LOAD_SLACK } from '../../services/common/limits.ts';
+import { eventually } from '../support/eventually.ts';
 import { readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
 
@@ -98,7 +99,7 @@ describe('llm-proxy with several engines', () => {
     const long = Array.from({ length: STICKY_LOAD_SLACK }, (_, i) =>
       proxy.chat(capability, body(i), { signal: leave.signal }).catch(() => {}),
     );
-    while (home.bodies.length < STICKY_LOAD_SLACK + 1) await sleep(10);
+    await eventually('all are asked', () => home.bodies.length === STICKY_LOAD_SLACK + 1);
     expect(await ask(capability)).to.equal(200);
     expect((await urlsOf(id)).at(-1)).to.equal(other(home).url);
     leave.abort();
@@ -109,9 +110,9 @@ describe('llm-proxy with several engines', () => {
     const { id, capability } = await newSession();
     await ask(capability);
     const home = await homeOf(id);
-    home.behaviour.delayMs = 300;
+    home.behaviour.delayMs = 2_000;
     const inFlight = ask(capability, { seed: 1 });
-    while (home.bodies.length < 2) await sleep(10);
+    await eventually('it is asked', () => home.bodies.length === 2);
     expect(await proxy.client.drainEngine({ baseUrl: home.url })).to.include({ callsInFlight: 1 });
     expect(await ask(capability, { seed: 2 })).to.equal(200);
     expect(await inFlight).to.equal(200);
@@ -195,7 +196,7 @@ describe('llm-proxy with an engine that takes one call at a time', () => {
     const capability = await proxy.admit('queue-1');
     engine.behaviour.delayMs = 1_500;
     const first = chat(capability, 'first');
-    while (engine.bodies.length === 0) await sleep(5);
+    await eventually('it is asked', () => engine.bodies.length > 0);
     const second = await chat(capability, 'second');
     expect(second.status).to.equal(429);
     expect(Number(second.headers.get('retry-after'))).to.be.greaterThan(0);
@@ -209,7 +210,7 @@ describe('llm-proxy with an engine that takes one call at a time', () => {
     engine.behaviour.delayMs = 60_000;
     const leave = new AbortController();
     const first = chat(capability, 'first', { signal: leave.signal }).catch(() => {});
-    while (engine.bodies.length === 0) await sleep(5);
+    await eventually('it is asked', () => engine.bodies.length > 0);
     engine.behaviour.delayMs = 0;
     const gone = new AbortController();
     const waiting = chat(capability, 'gone', { signal: gone.signal }).catch(() => {});

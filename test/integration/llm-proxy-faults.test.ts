@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { unpackIds } from '../../services/common/columns.ts';
+import { eventually } from '../support/eventually.ts';
 import { promptsOf, readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { freePort } from '../support/nats.ts';
 import { plainBehaviour, promptIds, sampledIds, type WireBody, WireEngine } from '../support/wire-engine.ts';
@@ -32,11 +33,7 @@ for (const kind of ['vllm', 'sglang'] as const) {
     });
 
     const recordsOf = async (session: string, count: number) => {
-      for (let i = 0; i < 40; i++) {
-        const found = await proxy.records(session);
-        if (found.length >= count) return found;
-        await sleep(25);
-      }
+      await eventually('it is recorded', async () => (await proxy.records(session)).length >= count);
       return await proxy.records(session);
     };
 
@@ -85,8 +82,9 @@ for (const kind of ['vllm', 'sglang'] as const) {
     it('tries again what broke before the first token, unseen by the harness', async () => {
       const capability = await proxy.admit('early-0');
       engine.behaviour.cutAfter = 0;
+      const before = engine.bodies.length;
       const asked = proxy.chat(capability, { messages: MESSAGES, stream: true });
-      await sleep(60);
+      await eventually('it broke twice', () => engine.bodies.length > before + 1);
       engine.behaviour.cutAfter = undefined;
       const { events, whole } = await readEvents(await asked);
       expect({ whole, last: events.at(-1) }).to.deep.equal({ whole: true, last: '[DONE]' });
@@ -143,13 +141,15 @@ for (const kind of ['vllm', 'sglang'] as const) {
         { signal: leave.signal },
       );
       const reader = answer.body!.getReader();
-      await reader.read();
-      await sleep(60);
+      for (let told = ''; told.split('"content":"').length <= 4; ) {
+        const { done, value } = await reader.read();
+        if (done) throw new Error(`ended with ${told}`);
+        told += Buffer.from(value).toString();
+      }
       leave.abort();
       await reader.read().catch(() => {});
       const [record] = await recordsOf('left-0', 1);
-      for (let i = 0; i < 40 && engine.aborted === before; i++) await sleep(25);
-      expect(engine.aborted).to.equal(before + 1);
+      await eventually('the engine has stopped', () => engine.aborted === before + 1);
       expect(record).to.include({ finishReason: 'cancelled', replyDigest: '', errorReason: '' });
       const told = unpackIds(record!.sampledIds).length;
       const sampled = kind === 'vllm' ? told : record?.usage?.completionTokens;
@@ -161,11 +161,13 @@ for (const kind of ['vllm', 'sglang'] as const) {
     it('stops the engine when a harness leaves that waits for a whole reply', async () => {
       const capability = await proxy.admit('left-1');
       engine.behaviour.delayMs = 5_000;
-      const before = engine.aborted;
-      const leave = AbortSignal.timeout(100);
-      await proxy.chat(capability, { messages: MESSAGES }, { signal: leave }).catch(() => {});
-      for (let i = 0; i < 40 && engine.aborted === before; i++) await sleep(25);
-      expect(engine.aborted).to.equal(before + 1);
+      const before = { aborted: engine.aborted, asked: engine.bodies.length };
+      const leave = new AbortController();
+      const left = proxy.chat(capability, { messages: MESSAGES }, { signal: leave.signal }).catch(() => {});
+      await eventually('the engine is asked', () => engine.bodies.length > before.asked);
+      leave.abort();
+      await left;
+      await eventually('the engine has stopped', () => engine.aborted === before.aborted + 1);
     });
 
     it('aborts what is in flight when the session is closed', async () => {
@@ -173,7 +175,6 @@ for (const kind of ['vllm', 'sglang'] as const) {
       engine.behaviour.reply = () => LONG;
       engine.behaviour.delayMs = 10;
       const answer = await proxy.chat(capability, { messages: MESSAGES, stream: true });
-      await sleep(60);
       const closed = await proxy.client.closeSession({ sessionId: 'closing-0', attempt: 1 });
       expect(closed.calls).to.equal(1);
       expect((await readEvents(answer)).whole).to.equal(false);
@@ -234,8 +235,8 @@ describe('llm-proxy and what it needs', () => {
     const other = await proxy.admit('order-1');
     expect((await proxy.chat(other, { messages: MESSAGES })).status).to.equal(200);
     await proxy.revoke('order-1');
-    await sleep(1_500);
-    expect((await proxy.chat(other, { messages: MESSAGES })).status).to.equal(401);
+    const status = async (): Promise<number> => (await proxy.chat(other, { messages: MESSAGES })).status;
+    await eventually('it is not known any more', async () => (await status()) === 401);
   }).timeout(60_000);
 
   it('goes on with the same tree at the same address after kill -9 of the proxy', async () => {

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { unpackFloats, unpackIds } from '../../services/common/columns.ts';
+import { eventually } from '../support/eventually.ts';
 import { promptsOf, readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { type RawAnswer, RawEngine, type RawRequest, sse } from '../support/raw-engine.ts';
 import { messageOf, promptIds, sampledIds, WireEngine } from '../support/wire-engine.ts';
@@ -141,8 +142,7 @@ describe('llm-proxy and frozen model pools', () => {
     expect((await judge(second)).status).to.equal(200);
     await proxy.revoke('pool-5');
     const third = await proxy.admit('pool-6', 1, allowed);
-    for (let i = 0; i < 100 && (await judge(third)).status === 429; i++) await sleep(20);
-    expect((await judge(third)).status).to.equal(200);
+    await eventually('its place is free', async () => (await judge(third)).status === 200);
   });
 
   it('tells its engines with their pools and without keys', async () => {
@@ -288,10 +288,8 @@ describe('llm-proxy and what stands before engines', () => {
       expect(workers.map(({ bodies }) => bodies.length)).to.deep.equal([2, 2]);
       expect(router.at('/v1/chat/completions')).to.have.length(0);
       urls = [workers[1]!.url];
-      for (let i = 0; i < 200; i++) {
-        if ((await proxy.client.listEngines({})).engines.length === 1) break;
-        await sleep(50);
-      }
+      const known = async (): Promise<number> => (await proxy.client.listEngines({})).engines.length;
+      await eventually('one is left', async () => (await known()) === 1);
       for (let i = 4; i < 8; i++) expect((await ask(proxy, await proxy.admit(`s${i}`))).status).to.equal(200);
       expect(workers.map(({ bodies }) => bodies.length)).to.deep.equal([2, 6]);
     });
@@ -336,7 +334,7 @@ describe('llm-proxy and what stands before engines', () => {
     await proxy.client.closeSession({ sessionId: 's', attempt: 1 });
     await proxy.client.closeSession({ sessionId: 's', attempt: 1 });
     await proxy.revoke('s');
-    for (let i = 0; i < 200 && releases < 2; i++) await sleep(20);
+    await eventually('both are released', () => releases === 2);
     await sleep(100);
     expect(scheduler.at('/programs/release').map(({ body }) => body)).to.deep.equal([
       { program_id: 'n1:s.1' },

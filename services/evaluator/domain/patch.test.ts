@@ -82,6 +82,11 @@ describe('patches', () => {
     expect(Buffer.from(filterPatch(other, ['x']).bytes)).to.deep.equal(other);
   });
 
+  it('reads headers in one pass, whatever is in them', () => {
+    const forged = `diff --git "${'\\"'.repeat(400_000)}\n`;
+    expect(filterPatch(Buffer.from(forged), []).excluded).to.deep.equal([]);
+  });
+
   it('knows an empty one', () => {
     expect(isEmptyPatch(filterPatch(Buffer.from(''), []).bytes)).to.equal(true);
     expect(isEmptyPatch(Buffer.from(' \n\n'))).to.equal(true);

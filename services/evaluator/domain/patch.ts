@@ -55,11 +55,13 @@ function pathsOf(section: string): string[] {
   return paths.length > 0 ? paths : headerPaths(first.slice(HEADER.length));
 }
 
+const QUOTED = /^"(?:[^"\\]|\\.)*"/;
+
 /** `a/NAME b/NAME`, where NAME may hold spaces, or both in quotes. */
 function headerPaths(header: string): string[] {
-  const quoted = header.match(/"(?:[^"\\]|\\.)*"/g);
-  if (quoted !== null) return quoted.map((one) => unquoted(one).slice(2));
-  return [header.slice(2, (header.length - 1) / 2)];
+  const [first] = QUOTED.exec(header) ?? [];
+  if (first === undefined) return [header.slice(2, (header.length - 1) / 2)];
+  return [first, header.slice(first.length + 1)].map((one) => unquoted(one).slice(2));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

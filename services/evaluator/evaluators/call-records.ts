@@ -1,6 +1,7 @@
 // The completion records of an attempt, whole or not at all.
 import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
+import { readCompletion } from '../../common/nats/records.ts';
 import type { EvaluatorContext } from '../context.ts';
 import { wholeRecords } from '../domain/calls.ts';
 import type { Evaluation } from './evaluator.ts';
@@ -12,7 +13,7 @@ export async function recordsOf(
   signal: AbortSignal,
 ): Promise<Completion[]> {
   const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
-  const found = await records.inRange(ref.sessionId, ref.attempt, range, signal);
+  const found = await records.inRange(ref.sessionId, ref.attempt, range, signal, readCompletion);
   const whole = wholeRecords(found, range.calls);
   if (whole !== undefined) return whole;
   throw new PolarError(

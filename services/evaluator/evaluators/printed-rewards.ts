@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
+import { parseLenient } from '../../common/lenient-json.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { type CallReward, REWARDED_CALLS_MAX } from './evaluator.ts';
 
@@ -10,17 +11,11 @@ const REWARD_MAX = 1_000_000;
 const TAIL_CHARS = 500;
 const WHERE = 'evaluator.config.rewards_command';
 
-/** What some languages write into JSON for numbers that are none. No look behind: blanks would be gone over for each of them. */
-const NOT_A_NUMBER = /([[,:]\s*)-?(?:NaN|Infinity)(?=\s*[,\]}])/g;
-
 /** Every key is a call of the session, every value a reward. Throws TRACE_REWARDS_INVALID. */
 export function rewardsIn(output: string, callIds: ReadonlySet<string>): CallReward[] {
-  let printed: unknown;
-  try {
-    printed = JSON.parse(output.replace(NOT_A_NUMBER, '$1null'));
-  } catch {
+  const printed = parseLenient(output);
+  if (printed === undefined)
     throw invalid(`printed no JSON: ${tailOf(Buffer.from(output), TAIL_CHARS).trim()}`);
-  }
   checkCount(printed);
   const shape = z.strictObject({
     trace_rewards: z

@@ -1,8 +1,9 @@
 // The chunks of a stream are alike but for what was sampled: the text said, its logprobs and its ids. Where the text of
 // a chunk is that of an earlier one with other such values, only these are read: another JSON value in the place of one
 // makes JSON again.
+
+import { parseLenient } from '../../common/lenient-json.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
-import { parseLenient } from './lenient-json.ts';
 
 /** What says so of a chunk. */
 const ALIKE = Symbol('alike');

@@ -11,7 +11,7 @@ export interface AuditCounts {
   readonly missed: number;
 }
 
-export const MISMATCHES = {
+const MISMATCHES = {
   sampled: 'the first other id is one that the model sampled: text mode would have drifted there',
   rendered: 'other ids in what was rendered: the bridge is not what the template writes',
 } as const;

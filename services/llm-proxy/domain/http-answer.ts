@@ -96,6 +96,8 @@ export class AnswerReader {
     else this.#state = 'body';
     this.#left = this.#state === 'body' && !bare ? Number(length) : 0;
     if (!Number.isSafeInteger(this.#left)) throw new Error('the answer has no number for its length');
+    const coding = fieldOf(head, CODING) ?? 'identity';
+    if (!bare && !/^identity$/i.test(coding)) throw new Error(`the answer is packed (${coding}) unasked`);
     const connection = fieldOf(head, CONNECTION) ?? '';
     const stays = persistent ? !/\bclose\b/i.test(connection) : /\bkeep-alive\b/i.test(connection);
     this.#keepAlive = stays && this.#state !== 'rest';
@@ -144,13 +146,15 @@ export class AnswerReader {
   }
 }
 
-const [LENGTH, ENCODING, CONNECTION, TYPE, RETRY_AFTER] = [
+const [LENGTH, ENCODING, CODING, CONNECTION, TYPE, RETRY_AFTER] = [
   'content-length',
   'transfer-encoding',
+  'content-encoding',
   'connection',
   'content-type',
   'retry-after',
 ].map((name) => new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, 'i')) as [
+  RegExp,
   RegExp,
   RegExp,
   RegExp,

@@ -25,9 +25,6 @@ const RULES = {
 export type RuleName = keyof typeof RULES;
 export const RULE_NAMES = Object.keys(RULES) as RuleName[];
 
-/** For what belongs to no session's calls. */
-export const NO_SESSION: SessionRules = { restore: (message) => message };
-
 export interface Normalised {
   readonly messages: readonly JsonObject[];
   /** Rules that changed something, in the order of RULE_NAMES. */

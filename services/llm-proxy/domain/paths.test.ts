@@ -55,6 +55,40 @@ describe('paths', () => {
     const unknown = ['/v1/embeddings', '/v1/v1/v1/models', '/v1x/models', '/v1beta', '/v1/constructor'];
     unknown.push('/v1/models/%zz', '/v1beta/models/%zz:generateContent');
     for (const path of unknown) expect(readPath(path, {}).target.kind, path).to.equal('unknown');
+    // Gone over once: an event loop for all sessions reads it.
+    expect(readPath(`${'/'.repeat(300_000)}x`, {}).target.kind).to.equal('unknown');
+  });
+
+  it('are understood in every form that clients give them', () => {
+    const chat = { target: { kind: 'generate', dialect: 'openai-chat' }, capabilities: ['abc'] };
+    for (const path of [
+      '/s/abc/v1//chat/completions',
+      '//s/abc//v1/chat/completions//',
+      '/s/abc/v1/%63hat/completions',
+      '/s/abc/v1/chat%2Fcompletions',
+      'http://llm-proxy:4141/s/abc/v1/chat/completions?x=//y',
+      'HTTPS://llm-proxy/s/abc/v1/chat/completions',
+    ])
+      expect(readPath(path, {}), path).to.deep.equal(chat);
+    expect(readPath('http://llm-proxy', {}).target.kind).to.equal('root');
+    const dialect = 'google-generate';
+    for (const path of [
+      '/v1beta/models/m%3AgenerateContent',
+      '/v1alpha/models/m:generateContent',
+      '/v1beta1/publishers/google/models/m:generateContent',
+      '/v1/projects/p/locations/l/publishers/google/models/m:generateContent',
+    ])
+      expect(targetOf(path), path).to.include({ kind: 'generate', dialect, model: 'm' });
+  });
+
+  it('that are not offered say whose they are', () => {
+    const of = (path: string, headers = {}) => readPath(path, headers).target;
+    const unknown = { kind: 'unknown', path: '/messages/batches' };
+    expect(of('/v1/messages/batches')).to.deep.equal({ ...unknown, ...ANTHROPIC });
+    const stored = { kind: 'unknown', dialect: 'openai-responses', path: '/responses/resp_1' };
+    expect(of('/s/abc/v1/responses/resp_1')).to.deep.equal(stored);
+    const cached = { kind: 'unknown', dialect: 'google-generate', path: '/cachedContents' };
+    expect(of('/v1beta/cachedContents')).to.deep.equal(cached);
   });
 
   it('come with the credential of the path before those of the headers', () => {

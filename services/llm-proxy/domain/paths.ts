@@ -30,7 +30,8 @@ export type Target =
   | { readonly kind: 'models'; readonly dialect: DialectName }
   | { readonly kind: 'model'; readonly dialect: DialectName; readonly id: string }
   | { readonly kind: 'root'; readonly dialect: DialectName }
-  | { readonly kind: 'unknown'; readonly dialect: DialectName };
+  /** `path` is what there is behind capability and version. */
+  | { readonly kind: 'unknown'; readonly dialect: DialectName; readonly path: string };
 
 export interface Request {
   readonly target: Target;
@@ -42,14 +43,19 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 const NO_PARAMETERS = new URLSearchParams();
 
+/** What a client puts before the path where it takes this for its HTTP proxy. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i;
+
 /** `/s/<capability>/v1/chat/completions`, or the same without the first part and the capability as API key. */
 export function readPath(url: string, headers: Headers): Request {
-  const [path = '', query = ''] = url.split('#', 1)[0]?.split('?') ?? [];
+  const [asked = '', query = ''] = url.replace(ORIGIN, '').split('#', 1)[0]?.split('?') ?? [];
   const parameters = query === '' ? NO_PARAMETERS : new URLSearchParams(query);
-  const [, capability, rest = path] = /^\/s\/([^/]+)(.*)$/.exec(path) ?? [];
+  const [, capability, rest = asked] = /^\/+s\/([^/]+)(.*)$/.exec(asked) ?? [];
   const offered = [capability, ...apiKeys(headers), parameters.get('key')];
   const capabilities = offered.filter((one) => typeof one === 'string' && one !== '') as string[];
-  return { target: targetOf(rest, parameters, headers), capabilities };
+  // A base URL that ends in a slash gives two.
+  const path = rest.includes('//') ? rest.replaceAll(/\/{2,}/g, '/') : rest;
+  return { target: targetOf(path, parameters, headers), capabilities };
 }
 
 function apiKeys(headers: Headers): (string | string[] | undefined)[] {
@@ -68,30 +74,35 @@ const FIXED: Readonly<Record<string, Target>> = {
   '/messages/count_tokens': { kind: 'count', dialect: 'anthropic-messages' },
 };
 
+/** Google's API by its versions, and by the places that Google Cloud has for its models. */
+const GOOGLE =
+  /^(?:\/v1(?:beta1?|alpha))?(?:\/projects\/[^/]+\/locations\/[^/]+)?(?:\/publishers\/google)?(?=\/)/;
+const MODELS = /^\/models(?:\/(.+))?$/;
+
 /** Clients append to a base URL that may or may not end in /v1, so that it can be there not at all, once or twice. */
 function targetOf(path: string, parameters: URLSearchParams, headers: Headers): Target {
-  const rest = path.replace(/^(\/v1){1,2}(?=\/|$)/, '').replace(/\/+$/, '');
+  const rest = decoded(path.replace(/^(\/v1){1,2}(?=\/|$)/, '').replace(/\/$/, ''));
+  if (rest === undefined) return { kind: 'unknown', dialect: dialectFor(path, headers), path };
   const fixed = Object.hasOwn(FIXED, rest) ? FIXED[rest] : undefined;
   if (fixed !== undefined) return fixed;
-  const [, beta, id] = /^(\/v1beta)?\/models(?:\/(.+))?$/.exec(rest) ?? [];
-  if (beta === undefined && !/^\/models(\/|$)/.test(rest))
-    return { kind: 'unknown', dialect: dialectFor(rest, headers) };
-  const dialect = beta === undefined ? dialectFor(rest, headers) : 'google-generate';
-  if (id === undefined) return { kind: 'models', dialect };
-  return ofModel(id, dialect, parameters);
+  const [google = ''] = GOOGLE.exec(rest) ?? [];
+  const dialect = google === '' ? dialectFor(rest, headers) : 'google-generate';
+  const found = MODELS.exec(rest.slice(google.length));
+  if (found === null) return { kind: 'unknown', dialect, path: rest.slice(google.length) };
+  return found[1] === undefined ? { kind: 'models', dialect } : ofModel(found[1], dialect, parameters);
 }
 
-/** Whose form an answer about models takes: Anthropic's and Google's clients ask at OpenAI's path too. */
+/** Whose form an answer takes: Anthropic's and Google's clients ask at OpenAI's path for models too. */
 function dialectFor(rest: string, headers: Headers): DialectName {
   if (rest.startsWith('/v1beta') || headers['x-goog-api-key'] !== undefined) return 'google-generate';
-  return headers['anthropic-version'] === undefined ? 'openai-chat' : 'anthropic-messages';
+  if (rest.startsWith('/responses/')) return 'openai-responses';
+  const anthropic = headers['anthropic-version'] !== undefined || rest.startsWith('/messages/');
+  return anthropic ? 'anthropic-messages' : 'openai-chat';
 }
 
 /** `<model>` or `<model>:<method>`. */
 function ofModel(text: string, dialect: DialectName, parameters: URLSearchParams): Target {
-  const [, name = text, method] = /^(.*):([A-Za-z]+)$/.exec(text) ?? [];
-  const model = decoded(name);
-  if (model === undefined) return { kind: 'unknown', dialect };
+  const [, model = text, method] = /^(.*):([A-Za-z]+)$/.exec(text) ?? [];
   const google = 'google-generate';
   switch (method) {
     case 'generateContent':
@@ -108,16 +119,12 @@ function ofModel(text: string, dialect: DialectName, parameters: URLSearchParams
       return { kind: 'count', dialect: google, model };
     default:
       // Model names may hold a colon.
-      return named(text, dialect);
+      return { kind: 'model', dialect, id: text };
   }
 }
 
-function named(text: string, dialect: DialectName): Target {
-  const id = decoded(text);
-  return id === undefined ? { kind: 'unknown', dialect } : { kind: 'model', dialect, id };
-}
-
 function decoded(text: string): string | undefined {
+  if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);
   } catch {

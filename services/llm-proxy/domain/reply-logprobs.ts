@@ -1,8 +1,9 @@
 // Whole replies of engines are logprobs for the most part: an object for each token, of which one number is wanted. The
 // numbers are read from the text; the entries are kept only for who is going to look at them, and parsed when he does:
 // kept for all, they are most of what a small collection of garbage has to move.
+
+import { parseLenient } from '../../common/lenient-json.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
-import { parseLenient } from './lenient-json.ts';
 import { logprobOf } from './logprob.ts';
 
 /** In front of the entries. No string can hold it: it would have to escape the quotes. */

@@ -2,6 +2,8 @@
 import type { JsonValue } from './json.ts';
 
 const LINE_END = 0x0a;
+const EVENT_END = Buffer.from('\n\n');
+const BYTE_ORDER = '\ufeff';
 
 /** Takes bytes as they come, in whatever pieces, and gives the data of each event that they complete. */
 export class EventDecoder {
@@ -9,6 +11,7 @@ export class EventDecoder {
   #rest: Buffer[] = [];
   /** Of the event that has not ended. */
   #data: string | undefined;
+  #begun = false;
 
   /** The bytes are the caller's again when it returns. */
   push(bytes: Buffer): string[] {
@@ -22,9 +25,16 @@ export class EventDecoder {
     return this.#events(Buffer.concat([...rest, bytes.subarray(0, whole)]).toString('utf8'));
   }
 
+  /** What the last event was, where a stream ends with it instead of with an empty line. */
+  end(): string[] {
+    return this.push(EVENT_END);
+  }
+
   #events(lines: string): string[] {
     const events: string[] = [];
-    let from = 0;
+    // A mark of the order of bytes may stand before all.
+    let from = !this.#begun && lines.startsWith(BYTE_ORDER) ? 1 : 0;
+    this.#begun = true;
     for (let end = lines.indexOf('\n'); end >= 0; end = lines.indexOf('\n', from)) {
       this.#line(lines.slice(from, lines[end - 1] === '\r' ? end - 1 : end), events);
       from = end + 1;

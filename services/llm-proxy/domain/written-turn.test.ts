@@ -27,6 +27,11 @@ describe('a written turn', () => {
     );
   });
 
+  it('is read in one pass, whatever a model repeats', () => {
+    for (const text of [`<tool_call>${' '.repeat(100_000)}`, '<tool_call>\n'.repeat(200_000)])
+      expect(read(text)['content']).to.equal(text);
+  });
+
   it('keeps as text what is no whole call', () => {
     for (const text of [
       '<tool_call>\n{"name": "ru',

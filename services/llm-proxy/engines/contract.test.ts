@@ -143,7 +143,7 @@ describe('contract breaches of engines', () => {
       {},
       { choices: null },
       { choices: [null, 3, []] },
-      { choices: [{ message: 'x', logprobs: 1 }] },
+      { choices: [{ message: {}, delta: 'x', logprobs: 1 }] },
     ];
     for (const body of forms) {
       for (const kind of ['vllm', 'sglang', 'llamacpp', 'openai'] as const) {
@@ -153,6 +153,60 @@ describe('contract breaches of engines', () => {
       }
       await drained(callTo('vllm', true, { type: event, body: sse(body, '[DONE]') }));
     }
+  });
+
+  const wrong: [string, object, string, RegExp][] = [
+    ['a message that is none', { choices: [{ message: 'x' }] }, 'ENGINE_ERROR', /without a message/],
+    ['content that is no text', { choices: [{ message: { content: 5 } }] }, 'ENGINE_ERROR', /no text/],
+    ['an error in place of a reply', { error: 'boom' }, 'ENGINE_ERROR', /: boom/],
+    ['an error object', { object: 'error', message: 'boom', code: 503 }, 'ENGINE_UNAVAILABLE', /503: boom/],
+    ['a refusal', { error: { type: 'invalid_request_error', message: 'boom' } }, 'ENGINE_REFUSED', /^boom/],
+  ];
+  for (const [what, body, reason, words] of wrong) {
+    it(`${what}, with 200: ${reason}`, async () => {
+      const error = await callTo('vllm', false, { body })
+        .whole(never)
+        .catch((caught) => caught);
+      expect(error).to.include({ reason });
+      expect(error.message).to.match(words);
+    });
+  }
+
+  it('an event that says error in another form is one', async () => {
+    const broken = [{ object: 'error', message: 'boom' }, { error: 'boom' }];
+    for (const one of broken) {
+      const call = callTo('vllm', true, { type: event, body: sse(one, '[DONE]') });
+      expect(await failure(drained(call)), JSON.stringify(one)).to.equal('ENGINE_UNAVAILABLE');
+    }
+    const refused = { error: { type: 'BadRequestError', message: 'boom' } };
+    const call = callTo('vllm', true, { type: event, body: sse(refused, '[DONE]') });
+    expect(await failure(drained(call))).to.equal('ENGINE_REFUSED');
+  });
+
+  it('a stream of any spelling that a client of events reads is read', async () => {
+    const chunk = { choices: [{ index: 0, delta: { content: 'ab' } }] };
+    const text = sse(chunk, chunk, '[DONE]');
+    const forms = [
+      `\ufeff${text}`,
+      text.replaceAll('\n', '\r\n'),
+      text.replaceAll('data: {', 'data: {\ndata:'),
+      text.replaceAll('data:', ': comment\nid: 4\nretry: 5\nevent: message\ndata:'),
+      text.trimEnd(),
+      text + sse('[DONE]'),
+    ];
+    for (const body of forms) {
+      const chunks = await drained(callTo('vllm', true, { type: 'Text/Event-Stream; charset=UTF-8', body }));
+      expect(JSON.parse(JSON.stringify(chunks)), body).to.deep.equal([chunk, chunk]);
+    }
+  });
+
+  it('an answer that is packed unasked says so', async () => {
+    for (const stream of [false, true]) {
+      const call = callTo('vllm', stream, { body: '{}', type: event, coding: 'gzip' });
+      const error = await (stream ? drained(call) : call.whole(never)).catch((caught) => caught);
+      expect(error.message).to.include('packed (gzip) unasked');
+    }
+    expect(server.requests.at(-1)?.headers).to.include({ 'accept-encoding': 'identity' });
   });
 
   it('an answer that repeats the key is told without it', async () => {

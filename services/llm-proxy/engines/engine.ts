@@ -1,11 +1,13 @@
 // One inference server: chat calls whole or as a stream, its model, its health.
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
+import { newId } from '../../common/ids.ts';
+import { parseLenient } from '../../common/lenient-json.ts';
 import { ENGINE_PROBE_MS, ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import { ChunkReader } from '../domain/alike-chunks.ts';
+import { ChunkTidier, tidyReply } from '../domain/engine-calls.ts';
 import { type EngineLoad, loadIn } from '../domain/engine-load.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
-import { parseLenient } from '../domain/lenient-json.ts';
 import { parseReply } from '../domain/reply-logprobs.ts';
 import type { ExpertShape } from '../domain/routed-experts.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
@@ -21,6 +23,9 @@ import type { Taker } from './taker.ts';
 
 /** What is left of a stream after its last event, before its connection is given up. */
 const TAIL_MS = 1_000;
+/** Types of errors that are the request's, where no status says so. */
+const REFUSED_TYPES = ['invalid_request_error', 'BadRequestError'];
+const newCallId = (): string => newId('call');
 const CHAT = '/v1/chat/completions';
 const METRICS = '/metrics';
 
@@ -84,7 +89,12 @@ export class Engine implements Disposable {
   async whole(body: RequestBody, signal: AbortSignal, showsLogprobs: boolean): Promise<JsonObject> {
     const keep = showsLogprobs || this.adapter.readsEntries === true;
     const parse = (bytes: Buffer): JsonValue | undefined => parseReply(bytes, keep);
-    return await this.#request('POST', CHAT, body, signal, (answer) => this.#json(answer, signal, parse));
+    const reply = await this.#request('POST', CHAT, body, signal, (answer) =>
+      this.#json(answer, signal, parse),
+    );
+    this.#refuseError(reply, 200);
+    tidyReply(reply, newCallId);
+    return reply;
   }
 
   /** POST to another path than that of chats; bytes go out as they are. Throws as `whole`. */
@@ -103,7 +113,7 @@ export class Engine implements Disposable {
   }
 
   async #stream(answer: Answer, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
-    if (!answer.contentType.includes('event-stream')) {
+    if (!/event-stream/i.test(answer.contentType)) {
       throw noStream(this.name, await this.#text(answer, signal));
     }
     try {
@@ -216,6 +226,7 @@ export class Engine implements Disposable {
   async #events(answer: Answer, to: Taker<JsonObject>): Promise<void> {
     const decoder = new EventDecoder();
     const reader = new ChunkReader();
+    const tidier = new ChunkTidier(newCallId);
     let sizeBytes = 0;
     let done = false;
     const take = (bytes: Buffer): void => {
@@ -225,23 +236,31 @@ export class Engine implements Disposable {
         if (done) return;
         done = data === DONE;
         if (done) answer.finish(TAIL_MS);
-        else to.take(this.#chunk(reader.read(data), data));
+        else {
+          const chunk = this.#chunk(reader.read(data), data);
+          tidier.tidy(chunk);
+          to.take(chunk);
+        }
       }
     };
     await answer.read({ take, flush: () => to.flush() });
-    if (!done) throw this.#cut(new Error('no [DONE]'));
+    if (!done && !decoder.end().includes(DONE)) throw this.#cut(new Error('no [DONE]'));
   }
 
   #chunk(value: JsonValue | undefined, data: string): JsonObject {
     const chunk = this.#object(value, data);
-    if (isObject(chunk['error'])) throw this.#failureOf(chunk['error']);
+    this.#refuseError(chunk, 500);
     return chunk;
   }
 
-  /** An error event in a stream. */
-  #failureOf({ code, message }: JsonObject): PolarError {
-    const status = typeof code === 'number' ? code : 500;
-    return this.#said(status, textOf(message) ?? 'error in the stream');
+  /** What says in place of a reply, or amid it, that there is none. `otherwise` stands for the status that it does not tell. */
+  #refuseError(said: JsonObject, otherwise: number): void {
+    const error = said['error'] ?? (said['object'] === 'error' ? said : null);
+    if (error === null) return;
+    const { code, type } = objectOf(error);
+    const refused = typeof type === 'string' && REFUSED_TYPES.includes(type);
+    const status = typeof code === 'number' ? code : refused ? 400 : otherwise;
+    throw this.#said(status, messageIn(JSON.stringify({ error })));
   }
 
   /** `text` is where it was read. */

@@ -1,7 +1,7 @@
 // What an engine's answer with an error means.
 import { PolarError } from '../../common/errors.ts';
+import { parseLenient } from '../../common/lenient-json.ts';
 import { isObject, objectOf, textOf } from '../domain/json.ts';
-import { parseLenient } from '../domain/lenient-json.ts';
 
 const MESSAGE_CHARS_MAX = 500;
 

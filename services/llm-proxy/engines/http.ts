@@ -30,7 +30,7 @@ export class EngineConnection implements Disposable {
     });
     const authorization = key?.authorization ?? basicIn(url);
     const own = authorization === undefined ? '' : `authorization: ${authorization}\r\n`;
-    this.#fields = `host: ${host}\r\naccept: application/json, text/event-stream\r\n${own}`;
+    this.#fields = `host: ${host}\r\naccept: application/json, text/event-stream\r\naccept-encoding: identity\r\n${own}`;
   }
 
   [Symbol.dispose](): void {

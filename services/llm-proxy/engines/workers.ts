@@ -37,7 +37,7 @@ export class Workers implements Disposable {
 }
 
 /** Unset: prefill and decode are apart, so calls have to go through the router. */
-export function workersIn({ workers, urls }: JsonObject): readonly string[] | undefined {
+function workersIn({ workers, urls }: JsonObject): readonly string[] | undefined {
   if (urls !== undefined) return known(arrayOf(urls).map(textOf));
   const listed = arrayOf(workers).filter(isObject);
   if (listed.some(({ worker_type: type }) => (textOf(type) ?? 'regular') !== 'regular')) return undefined;

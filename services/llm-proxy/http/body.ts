@@ -111,15 +111,33 @@ function readBytes(request: IncomingMessage): Promise<Bytes> {
   });
 }
 
+/** Codings that one body may have had, one on the other. */
+const CODINGS_MAX = 2;
+
 async function decoded(came: Bytes, encoding: string | undefined): Promise<Bytes> {
-  if (encoding === undefined || encoding === 'identity') return came;
-  const decode = decoders[encoding as keyof typeof decoders];
+  const codings = codingsIn(encoding);
+  if (codings.length > CODINGS_MAX) throw invalid(`must have at most ${CODINGS_MAX} content codings`);
+  let bytes = came;
+  for (const coding of codings) bytes = await unpacked(bytes, coding);
+  return bytes;
+}
+
+/** The last one that was put on first. */
+function codingsIn(encoding = 'identity'): string[] {
+  if (encoding === 'identity') return [];
+  const words = encoding.toLowerCase().split(',');
+  const codings = words.map((word) => word.trim().replace(/^x-/, ''));
+  return codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
+}
+
+async function unpacked(came: Bytes, coding: string): Promise<Bytes> {
+  const decode = Object.hasOwn(decoders, coding) ? decoders[coding as keyof typeof decoders] : undefined;
   if (decode === undefined) throw invalid(`must be in one of ${Object.keys(decoders).join(', ')}`);
   try {
     return new Bytes([await decode(came.copy(), { maxOutputLength: PROXY_BODY_BYTES_MAX })]);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
-    throw invalid(`is not ${encoding}`, error);
+    throw invalid(`is not ${coding}`, error);
   }
 }
 

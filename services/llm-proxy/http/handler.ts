@@ -8,7 +8,8 @@ import { generate } from '../calls/generate.ts';
 import { answerTokenize } from '../calls/tokenize.ts';
 import type { LlmProxyContext } from '../context.ts';
 import { DIALECT_NAMES, dialectOf, errorDialectOf } from '../dialects/dialects.ts';
-import { readPath, type Target } from '../domain/paths.ts';
+import { whyNotOffered } from '../dialects/not-offered.ts';
+import { type DialectName, readPath, type Target } from '../domain/paths.ts';
 import { requestRefused } from '../events.ts';
 import { sendError, sendJson } from './answer.ts';
 
@@ -77,9 +78,12 @@ async function serve(
 ): Promise<void> {
   const method = request.method ?? '';
   const dialect = dialectOf(target.dialect);
+  // What is asked of a model by a method of Google's API that is not offered reads as a name with a colon.
+  if (target.kind === 'model' && method === 'POST') throw notOffered(target.dialect, method, target.id);
   const expected = POSTED.includes(target.kind) ? ['POST'] : ['GET', 'HEAD'];
   if (target.kind !== 'unknown' && !expected.includes(method)) {
     const message = `${method} is not offered here; use ${expected.join(' or ')}`;
+    response.setHeader('allow', expected.join(', '));
     return sendError(response, new PolarError('INVALID_REQUEST', message), dialect, 405);
   }
   switch (target.kind) {
@@ -99,8 +103,13 @@ async function serve(
     case 'tokenize':
       return await answerTokenize(ctx, capability, request, response);
     case 'unknown':
-      throw new PolarError('NOT_FOUND', `${method} of this path is not offered; see the llm-proxy's README`);
+      throw notOffered(target.dialect, method, target.path);
   }
+}
+
+function notOffered(dialect: DialectName, method: string, path: string): PolarError {
+  const why = whyNotOffered(dialect, path) ?? "see the llm-proxy's README";
+  return new PolarError('NOT_FOUND', `${method} of this path is not offered: ${why}`);
 }
 
 /** The name under which the harness knows the policy, then the frozen models that its task allows. */

@@ -126,6 +126,14 @@ describe('anthropic-messages reply', () => {
     for (const [text, value] of cases) expect(inputOf(text), text).to.deep.equal(value);
   });
 
+  it('takes arguments that are nested too deep to come back for no JSON', () => {
+    for (const text of ['['.repeat(50_000), `{"a":${'['.repeat(200)}${']'.repeat(200)}}`]) {
+      expect(inputOf(text)).to.deep.equal({ INVALID_JSON: text });
+    }
+    const deep = `{"a":${'['.repeat(80)}`;
+    expect(JSON.stringify(inputOf(deep))).to.equal(`${deep}${']'.repeat(80)}}`);
+  });
+
   it('tells errors by the API’s types, also within a stream', () => {
     const typeOf = (error: PolarError) => anthropicMessages.errorBody(error, statusOf(error))['error'];
     expect(typeOf(new PolarError('CAPABILITY_INVALID', 'm'))).to.include({ type: 'authentication_error' });

@@ -182,6 +182,14 @@ describe('anthropic-messages request', () => {
     });
   });
 
+  it('shows the examples of a tool', () => {
+    const tool = { name: 'f', input_schema: { type: 'object' } };
+    const { tools } = read({ messages: hello, tools: [{ ...tool, input_examples: [{ a: 1 }] }] });
+    expect(tools).to.deep.equal([
+      { type: 'function', function: { name: 'f', parameters: { type: 'object', examples: [{ a: 1 }] } } },
+    ]);
+  });
+
   it('is refused with the field’s name', () => {
     const cases: [JsonObject, string][] = [
       [{}, 'messages'],

@@ -3,6 +3,7 @@ import { arrayOf, isObject, textOf } from '../../domain/json.ts';
 import { array, flag, numberFrom, object, text, wholeFrom } from '../checks.ts';
 import type { Check } from '../faults.ts';
 import { type Feature, featuresOf, type Rule, type Rules } from '../features.ts';
+import { pathFeatures } from '../not-offered.ts';
 
 const empty: Check = { ok: (value) => Array.isArray(value) && value.length === 0, says: 'must be empty' };
 const texts: Check = {
@@ -41,12 +42,12 @@ export const RULES: Rules = {
   tool_choice: { support: 'mapped', how: 'to tool_choice and parallel_tool_calls', check: object },
   thinking: {
     support: 'mapped',
-    how: 'to chat_template_kwargs.enable_thinking; `display: omitted` is kept, budgets are ignored',
+    how: 'to chat_template_kwargs.enable_thinking; `display: omitted` is kept, budgets and `block_binding` are ignored',
     check: object,
   },
   output_config: {
     support: 'mapped',
-    how: '`effort` to reasoning_effort, `format` to response_format',
+    how: '`effort` to reasoning_effort (`xhigh`, `max` to `high`), `format` to response_format; `task_budget` is ignored',
     check: object,
   },
   output_format: { support: 'mapped', how: 'to response_format', check: object },
@@ -57,6 +58,9 @@ export const RULES: Rules = {
   speed: ignored(''),
   inference_geo: ignored(''),
   diagnostics: ignored(''),
+  billing_policy: ignored(''),
+  fallbacks: ignored('the session decides which model answers'),
+  fallback_credit_token: ignored(''),
   container: refused('containers are not offered'),
   mcp_servers: refused('tools that run at the provider are not offered', empty),
   compaction: refused('compaction by the provider is not offered'),
@@ -67,6 +71,10 @@ export const RULES: Rules = {
 export const TOOL_RULES: Rules = {
   'custom, or no type': { support: 'mapped', how: 'to a function with `input_schema` as its parameters' },
   'any other type': refused('defined by the provider and not offered; give a tool with an input_schema'),
+  strict: { support: 'mapped', how: 'to the function’s' },
+  input_examples: { support: 'mapped', how: 'to `examples` of the parameters' },
+  allowed_callers: ignored('no program at the provider calls tools'),
+  eager_input_streaming: ignored('arguments always stream as they are sampled'),
   defer_loading: ignored('the tool is shown from the start, so that the prompt keeps its head'),
 };
 
@@ -95,10 +103,12 @@ export const BLOCK_RULES: Rules = {
     how: 'of system messages, to text that names the tool; a definition joins the tools',
   },
   tool_removal: { support: 'mapped', how: 'of system messages, to text that names the tool' },
+  citations: ignored('replies tell none'),
   'any other type': refused('blocks of this type are not offered'),
 };
 
 export const features: readonly Feature[] = [
+  ...pathFeatures('anthropic-messages'),
   ...featuresOf('fields', RULES),
   ...featuresOf('tools', TOOL_RULES),
   ...featuresOf('content', BLOCK_RULES),

@@ -15,8 +15,11 @@ export function toolsOf(tools: JsonValue | undefined, faults: Faults): readonly 
 
 /** A tool as a function; undefined, with a fault, for one that cannot be. */
 export function toolOf(value: JsonValue, field: string, faults: Faults): JsonObject | undefined {
-  if (!faults.expect(isObject(value), field, 'must be an object')) return undefined;
-  const { type, name, description, input_schema: schema, strict } = objectOf(value);
+  if (!isObject(value)) {
+    faults.add(field, 'must be an object');
+    return undefined;
+  }
+  const { type, name, description, input_schema: schema, input_examples: examples = null, strict } = value;
   const custom = type === undefined || type === null || type === 'custom';
   if (!custom) {
     const named = [textOf(name), textOf(type)].filter((word) => word !== undefined).join(', ');
@@ -25,6 +28,8 @@ export function toolOf(value: JsonValue, field: string, faults: Faults): JsonObj
   }
   faults.expect(textOf(name) !== undefined, `${field}.name`, 'must be a string that is not empty');
   faults.expect(isObject(schema), `${field}.input_schema`, 'must be an object');
+  const shown = examples === null || Array.isArray(examples);
+  faults.expect(shown, `${field}.input_examples`, 'must be an array');
   const hasText = description === undefined || description === null || typeof description === 'string';
   faults.expect(hasText, `${field}.description`, 'must be a string');
   return {
@@ -32,7 +37,7 @@ export function toolOf(value: JsonValue, field: string, faults: Faults): JsonObj
     function: {
       name: name ?? '',
       ...(typeof description === 'string' && { description }),
-      parameters: schema ?? {},
+      parameters: arrayOf(examples).length > 0 ? { ...objectOf(schema), examples } : (schema ?? {}),
       ...(strict === true && { strict }),
     },
   };

@@ -1,5 +1,6 @@
 // The google-generate dialect: what whole and streamed replies share.
 import { countOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import { parseArguments } from '../nesting.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
 
 /** How a request wants its reply. */
@@ -56,12 +57,8 @@ function finishReasonOf(finish: string | undefined): string {
 
 function argsOf(text: string): JsonObject | undefined {
   if (text === '') return {};
-  try {
-    const args = JSON.parse(text) as JsonValue;
-    return isObject(args) ? args : undefined;
-  } catch {
-    return undefined;
-  }
+  const args = parseArguments(text);
+  return isObject(args) ? args : undefined;
 }
 
 export const callId = (id: JsonValue | undefined, responseId: string, index: number): string =>

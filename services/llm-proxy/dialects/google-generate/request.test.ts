@@ -180,6 +180,20 @@ describe('google-generate request', () => {
     });
   });
 
+  it('takes a schema in each of the forms that the API has had for it', () => {
+    const schema = { type: 'object' };
+    const format = (generationConfig: JsonObject) => read({ contents: [hello], generationConfig }).fields;
+    const expected = {
+      response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } },
+    };
+    expect(format({ responseSchema: { type: 'OBJECT' } })).to.deep.equal(expected);
+    expect(format({ responseJsonSchema: schema })).to.deep.equal(expected);
+    const text = { mimeType: 'application/json', schema };
+    expect(format({ responseFormat: [{ text }] })).to.deep.equal(expected);
+    expect(format({ responseFormat: [{ text: { schema } }] })).to.deep.equal(expected);
+    expect(format({ responseFormat: [{ text: { mimeType: 'text/plain' } }] })).to.deep.equal({});
+  });
+
   it('offers tools, all or those that may be called', () => {
     const functionDeclarations = [
       { name: 'f', description: 'd', parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } } },
@@ -234,7 +248,20 @@ describe('google-generate request', () => {
         { contents: [hello], generationConfig: { thinkingConfig: { thinkingLevel: 'DEEP' } } },
         'generationConfig.thinkingConfig.thinkingLevel',
       ],
+      [
+        { contents: [hello], generationConfig: { responseMimeType: 'text/plain', responseSchema: {} } },
+        'generationConfig.responseMimeType',
+      ],
+      [
+        { contents: [hello], generationConfig: { responseFormat: [{ image: {} }] } },
+        'generationConfig.responseFormat',
+      ],
+      [
+        { contents: [hello], generationConfig: { responseFormat: [{ text: { mimeType: 'text/csv' } }] } },
+        'generationConfig.responseFormat[0].text.mimeType',
+      ],
       [{ contents: [hello], cachedContent: 'c' }, 'cachedContent'],
+      [{ contents: [hello], continuationToken: 't' }, 'continuationToken'],
       [{ contents: [hello], tools: [{ googleSearch: {} }] }, 'tools[0].googleSearch'],
       [
         { contents: [hello], tools: [{ functionDeclarations: [{}] }] },

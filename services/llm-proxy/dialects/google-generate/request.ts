@@ -1,5 +1,5 @@
 // The google-generate dialect: what a harness asks.
-import { isObject, type JsonObject, textOf } from '../../domain/json.ts';
+import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
 import type { GenerateTarget } from '../../domain/paths.ts';
 import type { Asked } from '../dialect.ts';
 import { Faults } from '../faults.ts';
@@ -97,16 +97,48 @@ function thinkingFields(config: JsonObject, faults: Faults): JsonObject {
 }
 
 function formatFields(config: JsonObject, faults: Faults): JsonObject {
-  const { responseMimeType: type = 'text/plain', responseSchema, responseJsonSchema } = config;
+  const { type, schema } = formatOf(config, faults);
   if (type === 'text/plain') return {};
-  const at = 'generationConfig';
-  faults.expect(
-    type === 'application/json',
-    `${at}.responseMimeType`,
-    'must be text/plain or application/json',
-  );
-  const converted = isObject(responseSchema) ? jsonSchemaOf(responseSchema) : undefined;
-  const schema = responseJsonSchema ?? converted;
   if (!isObject(schema)) return { response_format: { type: 'json_object' } };
   return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } } };
+}
+
+interface Format {
+  readonly type: 'text/plain' | 'application/json';
+  readonly schema: JsonValue | undefined;
+}
+
+/** The newer of the API's forms for it is read first. */
+function formatOf(config: JsonObject, faults: Faults): Format {
+  const { responseFormat, responseMimeType, responseSchema, responseJsonSchema } = config;
+  if (Array.isArray(responseFormat)) return textFormat(responseFormat, faults);
+  const converted = isObject(responseSchema) ? jsonSchemaOf(responseSchema) : undefined;
+  const schema = responseJsonSchema ?? converted;
+  const type = typeOf(responseMimeType, schema, 'generationConfig.responseMimeType', faults);
+  return { type, schema };
+}
+
+function textFormat(formats: readonly JsonValue[], faults: Faults): Format {
+  const at = 'generationConfig.responseFormat';
+  const [format, ...others] = formats.map(camelCased);
+  const { text, ...rest } = format ?? {};
+  const alone = others.length === 0 && isObject(text) && Object.keys(rest).length === 0;
+  faults.expect(alone, at, 'must be one format, of text');
+  const { mimeType, schema } = camelCased(text);
+  return { type: typeOf(mimeType, schema, `${at}[0].text.mimeType`, faults), schema };
+}
+
+/** A schema says by itself that it is JSON. */
+function typeOf(
+  mimeType: JsonValue | undefined,
+  schema: JsonValue | undefined,
+  at: string,
+  faults: Faults,
+): Format['type'] {
+  const hasSchema = isObject(schema);
+  const type = mimeType ?? (hasSchema ? 'application/json' : 'text/plain');
+  const ok = type === 'application/json' || (type === 'text/plain' && !hasSchema);
+  const allowed = hasSchema ? 'application/json' : 'text/plain or application/json';
+  faults.expect(ok, at, `must be ${allowed}`);
+  return type === 'application/json' ? type : 'text/plain';
 }

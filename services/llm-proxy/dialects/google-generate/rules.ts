@@ -3,6 +3,7 @@ import { arrayOf } from '../../domain/json.ts';
 import { array, numberFrom, object, text, wholeFrom } from '../checks.ts';
 import type { Check } from '../faults.ts';
 import { type Feature, featuresOf, type Rule, type Rules } from '../features.ts';
+import { pathFeatures } from '../not-offered.ts';
 
 /** Replies that one call may ask for. */
 const CANDIDATES_MAX = 8;
@@ -26,14 +27,16 @@ export const RULES: Rules = {
   contents: mapped('each in its place', array),
   systemInstruction: { support: 'mapped', how: 'to a first message of role system' },
   tools: mapped('see tools below', array),
-  toolConfig: mapped('to tool_choice', object),
+  toolConfig: mapped('`functionCallingConfig` to tool_choice; the rest is of tools at the provider', object),
   generationConfig: mapped('see below', object),
   safetySettings: ignored('nothing is filtered'),
   labels: ignored(''),
   serviceTier: ignored(''),
   store: ignored('nothing is kept at a provider'),
   model: ignored('the path names it'),
+  modelArmorConfig: ignored('nothing is filtered'),
   cachedContent: refused('contents cached by the provider are not offered'),
+  continuationToken: refused('nothing is kept of a reply that was not whole: ask again'),
 };
 
 /** Members of `generationConfig`. */
@@ -56,7 +59,14 @@ export const GENERATION_RULES: Rules = {
   ),
   responseLogprobs: ignored('the reply shows none'),
   logprobs: ignored('the reply shows none'),
+  responseFormat: mapped('its `text` to response_format; others are refused', array),
   mediaResolution: ignored(''),
+  imageConfig: ignored('replies have no images'),
+  audioTimestamp: ignored('audio is refused'),
+  audioTranscriptionConfig: ignored('audio is refused'),
+  enableAffectiveDialog: ignored('audio is refused'),
+  enableEnhancedCivicAnswers: ignored(''),
+  translationConfig: refused('translation by the provider is not offered'),
   responseModalities: refused('only TEXT is offered', textOnly),
   speechConfig: refused('speech is not offered'),
   routingConfig: refused('the session decides which model answers'),
@@ -102,6 +112,7 @@ export const PART_RULES: Rules = {
 };
 
 export const features: readonly Feature[] = [
+  ...pathFeatures('google-generate'),
   ...featuresOf('fields', RULES),
   ...featuresOf('generationConfig', GENERATION_RULES),
   ...featuresOf('tools', TOOL_RULES),

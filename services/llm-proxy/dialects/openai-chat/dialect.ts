@@ -1,6 +1,7 @@
 // The openai-chat dialect: POST /v1/chat/completions.
 import type { Dialect } from '../dialect.ts';
 import { featuresOf } from '../features.ts';
+import { pathFeatures } from '../not-offered.ts';
 import { contentFeatures } from './content.ts';
 import { errorBody } from './errors.ts';
 import { FIELDS } from './fields.ts';
@@ -11,7 +12,13 @@ import { toolFeatures } from './tools.ts';
 
 export const openaiChat: Dialect = {
   name: 'openai-chat',
-  features: [...featuresOf('fields', FIELDS), ...roleFeatures, ...contentFeatures, ...toolFeatures],
+  features: [
+    ...pathFeatures('openai-chat'),
+    ...featuresOf('fields', FIELDS),
+    ...roleFeatures,
+    ...contentFeatures,
+    ...toolFeatures,
+  ],
   read: readChatRequest,
   errorBody: (error, status) => errorBody(error, status),
   modelBody,

@@ -13,6 +13,10 @@ import {
 } from '../checks.ts';
 import type { Rules } from '../features.ts';
 
+/** What `tool_choice` may be, in both of OpenAI's dialects. */
+export const CHOICE =
+  '`none`, `auto`, `required`, a function or a custom tool by name; of `allowed_tools` the others are not shown';
+
 /** Replies that one call may ask for. */
 export const CHOICES_MAX = 128;
 
@@ -21,7 +25,7 @@ export const FIELDS: Rules = {
   tools: { support: 'mapped', how: 'see tools below', check: array },
   functions: { support: 'mapped', how: 'to tools; calls are answered as `function_call`', check: array },
   function_call: { support: 'mapped', how: 'to tool_choice' },
-  tool_choice: { support: 'mapped', how: '`none`, `auto`, `required`, a function or a custom tool by name' },
+  tool_choice: { support: 'mapped', how: CHOICE },
   model: { support: 'mapped', how: "the engine's own name is sent, the asked one is shown", check: text },
   stream: { support: 'mapped', how: 'true: events as the tokens come', check: flag },
   stream_options: { support: 'mapped', how: '`include_usage`: a last chunk with usage', check: object },
@@ -59,6 +63,8 @@ export const FIELDS: Rules = {
   verbosity: { support: 'ignored', how: '' },
   prompt_cache_key: { support: 'ignored', how: 'engines find shared beginnings themselves' },
   prompt_cache_retention: { support: 'ignored', how: '' },
+  prompt_cache_options: { support: 'ignored', how: '' },
+  moderation: { support: 'ignored', how: 'nothing is moderated' },
   safety_identifier: { support: 'ignored', how: '' },
   modalities: {
     support: 'refused',

@@ -9,7 +9,10 @@ const ROLES: Rules = {
   system: { support: 'carried', how: 'where it stands' },
   developer: { support: 'carried', how: 'sent as `system`, recorded as it is' },
   user: { support: 'carried', how: '' },
-  assistant: { support: 'carried', how: 'with `tool_calls` (function, custom), `reasoning_content`' },
+  assistant: {
+    support: 'carried',
+    how: 'with `tool_calls` (function, custom), `reasoning_content`; `refusal` alone is its text; `audio` is refused',
+  },
   tool: { support: 'carried', how: 'only after the call that it answers' },
   function: { support: 'mapped', how: 'to tool; answers the last `function_call` of its name' },
 };
@@ -73,7 +76,8 @@ function readMessage(message: JsonObject, i: number, before: Before, faults: Fau
   }
   const content = readContent(message['content'], `${at}.content`, faults);
   const same = content === (message['content'] ?? null);
-  const said = same ? message : { ...message, content };
+  const refusal = role === 'assistant' && content === null ? textOf(message['refusal']) : undefined;
+  const said = same && refusal === undefined ? message : { ...message, content: refusal ?? content };
   if (role === 'assistant') return readAssistant(said, i, before, faults);
   const silent = (message['content'] ?? null) === null && role !== 'tool' && role !== 'function';
   faults.expect(!silent, `${at}.content`, 'is missing');
@@ -87,6 +91,7 @@ function readAssistant(message: JsonObject, i: number, before: Before, faults: F
     const said = value ?? null;
     faults.expect(said === null || typeof said === 'string', `${at}.${name}`, 'must be a string');
   }
+  faults.expect((message['audio'] ?? null) === null, `${at}.audio`, 'audio is not offered');
   if (isObject(legacy)) return readLegacyCall(message, legacy, i, before, faults);
   if (calls === undefined || calls === null) return message;
   if (!faults.expect(Array.isArray(calls), `${at}.tool_calls`, 'must be an array')) return message;

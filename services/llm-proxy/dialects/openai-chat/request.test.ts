@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 import { digestMessage } from '../../domain/messages.ts';
 import type { Asked } from '../dialect.ts';
 import { openaiChat } from './dialect.ts';
@@ -40,6 +40,14 @@ describe('openai-chat messages', () => {
     for (const [i, message] of asked.messages.entries()) expect(message).to.equal(messages[i]);
   });
 
+  it('have the text of a refusal', () => {
+    const refused = { role: 'assistant', content: null, refusal: 'No.' };
+    const silent = { role: 'assistant', content: 'yes', refusal: null };
+    const { messages } = read({ messages: [user, refused, silent] });
+    expect(messages.map(({ content }) => content)).to.deep.equal(['x', 'No.', 'yes']);
+    expect(messages[2]).to.equal(silent);
+  });
+
   it('are refused with the field where they make no sense', () => {
     const cases: [JsonValue, string][] = [
       [[], 'messages'],
@@ -57,6 +65,7 @@ describe('openai-chat messages', () => {
       [[user, { role: 'tool', tool_call_id: 'a', content: 'x' }], 'messages[1].tool_call_id'],
       [[{ role: 'tool', tool_call_id: 'a', content: 'x' }, calls('a')], 'messages[0].tool_call_id'],
       [[user, { role: 'assistant', tool_calls: {} }], 'messages[1].tool_calls'],
+      [[user, { role: 'assistant', audio: { id: 'a' } }], 'messages[1].audio'],
       [[{ ...calls('a'), reasoning_content: 5 }], 'messages[0].reasoning_content'],
       [
         [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: {} } }] }],
@@ -142,6 +151,25 @@ describe('openai-chat fields', () => {
     expect(faultsOf({ messages: [user], function_call: { name: 'f' } })).to.deep.equal([
       'function_call.name',
     ]);
+  });
+
+  it('show of several tools those that may be called', () => {
+    const tools = [tool('f'), tool('g'), { type: 'custom', custom: { name: 'h' } }];
+    const ask = (mode: string, ...allowed: JsonObject[]): JsonObject => ({
+      messages: [user],
+      tools,
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: allowed } },
+    });
+    const custom = { type: 'custom', custom: { name: 'h' } };
+    const asked = read(ask('required', { type: 'function', function: { name: 'g' } }, custom));
+    expect(asked.tools.map((one) => objectOf(one['function'])['name'])).to.deep.equal(['g', 'h']);
+    expect(asked.fields).to.deep.equal({ tool_choice: 'required' });
+    const at = 'tool_choice.allowed_tools';
+    expect(faultsOf(ask('auto'))).to.deep.equal([`${at}.tools`]);
+    expect(faultsOf(ask('auto', { type: 'function', function: { name: 'x' } }))).to.deep.equal([
+      `${at}.tools`,
+    ]);
+    expect(faultsOf(ask('none', custom))).to.deep.equal([`${at}.mode`]);
   });
 
   it('refuse tools that run at the provider, by their name', () => {

@@ -18,7 +18,7 @@ export function readChatRequest(body: JsonObject): Asked {
   const fields = readFields(body, FIELDS, 'carried', faults);
   for (const key of Object.keys(fields)) if (ENGINE_ONLY.test(key)) delete fields[key];
   const tools = readTools(body, faults);
-  const choice = readToolChoice(body, tools, faults);
+  const { list, choice } = readToolChoice(body, tools, faults);
   const messages = readMessages(body['messages'], faults);
   faults.throwIfAny();
   if (choice !== undefined) fields['tool_choice'] = choice;
@@ -32,7 +32,7 @@ export function readChatRequest(body: JsonObject): Asked {
   return {
     dialect: 'openai-chat',
     messages,
-    tools: tools.list,
+    tools: list,
     fields,
     model: textOf(body['model']),
     stream: body['stream'] === true,

@@ -1,5 +1,5 @@
 // The openai-chat dialect: tools and which of them is to be called.
-import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import { functionOfCustom } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
@@ -66,16 +66,59 @@ export function readFunction(definition: JsonValue | undefined, at: string, faul
 
 const WORDS = ['none', 'auto', 'required'];
 
-/** `tool_choice` as the engine gets it; undefined: not said. */
-export function readToolChoice(body: JsonObject, tools: Tools, faults: Faults): JsonValue | undefined {
+export interface Choice {
+  /** The tools that the engine gets. */
+  readonly list: readonly JsonObject[];
+  /** `tool_choice` as the engine gets it; unset: not said. */
+  readonly choice?: JsonValue | undefined;
+}
+
+export function readToolChoice(body: JsonObject, tools: Tools, faults: Faults): Choice {
   const { tool_choice: choice, function_call: legacy } = body;
-  if (choice === undefined || choice === null) return readLegacyChoice(legacy, tools, faults);
-  if (typeof choice === 'string' && WORDS.includes(choice)) return choice;
-  const { type, function: named, custom } = isObject(choice) ? choice : {};
-  if (type === 'function') return byName(named, tools, 'tool_choice.function.name', faults);
-  if (type === 'custom') return byName(custom, tools, 'tool_choice.custom.name', faults);
-  faults.add('tool_choice', `must be ${WORDS.join(', ')}, or a function or custom tool by name`);
-  return undefined;
+  const { list } = tools;
+  if (choice === undefined || choice === null)
+    return { list, choice: readLegacyChoice(legacy, tools, faults) };
+  if (typeof choice === 'string' && WORDS.includes(choice)) return { list, choice };
+  const { type, function: named, custom, allowed_tools: allowed } = isObject(choice) ? choice : {};
+  switch (type) {
+    case 'function':
+      return { list, choice: byName(named, tools, 'tool_choice.function.name', faults) };
+    case 'custom':
+      return { list, choice: byName(custom, tools, 'tool_choice.custom.name', faults) };
+    case 'allowed_tools':
+      return readAllowed(objectOf(allowed), allowedName, list, 'tool_choice.allowed_tools', faults);
+    default:
+      faults.add(
+        'tool_choice',
+        `must be ${WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
+      );
+      return { list };
+  }
+}
+
+const allowedName = (tool: JsonObject): string | undefined =>
+  textOf(objectOf(tool[tool['type'] === 'custom' ? 'custom' : 'function'])['name']);
+
+const MODES = ['auto', 'required'];
+
+/** A choice among several tools: engines take one name or all, so that the others are not shown. */
+export function readAllowed(
+  { mode, tools }: JsonObject,
+  nameOf: (tool: JsonObject) => string | undefined,
+  list: readonly JsonObject[],
+  at: string,
+  faults: Faults,
+): Choice {
+  faults.expect(
+    typeof mode === 'string' && MODES.includes(mode),
+    `${at}.mode`,
+    `must be one of ${MODES.join(', ')}`,
+  );
+  const names = arrayOf(tools).map((tool) => nameOf(objectOf(tool)));
+  const named = (tool: JsonObject) => textOf(objectOf(tool['function'])['name']);
+  const known = names.every((name) => name !== undefined && list.some((tool) => named(tool) === name));
+  faults.expect(names.length > 0 && known, `${at}.tools`, 'must name tools of this request');
+  return { list: list.filter((tool) => names.includes(named(tool))), choice: mode ?? null };
 }
 
 function readLegacyChoice(

@@ -1,6 +1,7 @@
 // The openai-responses dialect: POST /v1/responses.
 import type { Dialect } from '../dialect.ts';
 import { featuresOf } from '../features.ts';
+import { pathFeatures } from '../not-offered.ts';
 import { errorBody } from '../openai-chat/errors.ts';
 import { modelBody, modelsBody } from '../openai-chat/models.ts';
 import { FIELDS } from './fields.ts';
@@ -11,7 +12,13 @@ import { toolFeatures } from './tools.ts';
 
 export const openaiResponses: Dialect = {
   name: 'openai-responses',
-  features: [...featuresOf('fields', FIELDS), ...itemFeatures, ...contentFeatures, ...toolFeatures],
+  features: [
+    ...pathFeatures('openai-responses'),
+    ...featuresOf('fields', FIELDS),
+    ...itemFeatures,
+    ...contentFeatures,
+    ...toolFeatures,
+  ],
   read: readResponsesRequest,
   errorBody: (error, status) => errorBody(error, status, 'input'),
   modelBody,

@@ -2,6 +2,7 @@
 import { isObject } from '../../domain/json.ts';
 import { array, flag, numberFrom, object, oneOf, text, textOrTexts, wholeFrom } from '../checks.ts';
 import type { Rules } from '../features.ts';
+import { CHOICE } from '../openai-chat/fields.ts';
 
 const STATELESS = 'nothing is stored for the harness: send the whole conversation as input';
 const isFalse = { ok: (value: unknown) => value === false, says: '' };
@@ -10,7 +11,7 @@ export const FIELDS: Rules = {
   instructions: { support: 'mapped', how: 'to a first message of role system', check: text },
   input: { support: 'mapped', how: 'see items and content below' },
   tools: { support: 'mapped', how: 'see tools below', check: array },
-  tool_choice: { support: 'mapped', how: '`none`, `auto`, `required`, a function or a custom tool by name' },
+  tool_choice: { support: 'mapped', how: CHOICE },
   model: { support: 'mapped', how: "the engine's own name is sent, the asked one is shown", check: text },
   stream: { support: 'mapped', how: 'true: events as the tokens come', check: flag },
   max_output_tokens: { support: 'mapped', how: 'to max_tokens', check: wholeFrom(1) },
@@ -52,13 +53,18 @@ export const FIELDS: Rules = {
   stream_options: { support: 'ignored', how: '', check: object },
   prompt_cache_key: { support: 'ignored', how: 'engines find shared beginnings themselves' },
   prompt_cache_retention: { support: 'ignored', how: '' },
+  prompt_cache_options: { support: 'ignored', how: '' },
   client_metadata: { support: 'ignored', how: '' },
   service_tier: { support: 'ignored', how: '' },
   safety_identifier: { support: 'ignored', how: '' },
   user: { support: 'ignored', how: '' },
+  moderation: { support: 'ignored', how: 'nothing is moderated' },
+  image: { support: 'ignored', how: 'images go to the engine as they are' },
+  access_programs: { support: 'ignored', how: '' },
   previous_response_id: { support: 'refused', how: STATELESS },
   conversation: { support: 'refused', how: STATELESS },
   prompt: { support: 'refused', how: 'stored prompts are not offered: send instructions and input' },
   background: { support: 'refused', how: 'no call goes on without its connection', check: isFalse },
+  multi_agent: { support: 'refused', how: 'agents that run at the provider are not offered' },
   context_management: { support: 'refused', how: 'compaction is the harness’s own' },
 };

@@ -29,6 +29,7 @@ const ITEMS: Readonly<Record<string, ItemRule>> = {
   },
   custom_tool_call_output: { support: 'mapped', how: 'to a tool message', read: readOutput },
   item_reference: { support: 'refused', how: 'nothing is stored for the harness: send the item itself' },
+  additional_tools: { support: 'refused', how: 'is not offered: declare all tools from the start' },
   compaction: { support: 'refused', how: 'compaction is the harness’s own' },
   ...refused('web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call'),
   ...refused(

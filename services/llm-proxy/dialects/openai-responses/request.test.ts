@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 import type { Asked } from '../dialect.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
 import { openaiResponses } from './dialect.ts';
@@ -175,6 +175,20 @@ describe('openai-responses tools', () => {
       { id: 'c2', type: 'function', function: { name: 'patch', arguments: '{"input":"x"}' } },
       { id: 'call_7_2', type: 'function', function: { name: 'unknown', arguments: '' } },
     ]);
+  });
+
+  it('are shown where they may be called', () => {
+    const tools = [
+      { type: 'function', name: 'f' },
+      { type: 'namespace', name: 'n', tools: [{ type: 'custom', name: 'g' }] },
+    ];
+    const choice = (...allowed: JsonObject[]) => ({ type: 'allowed_tools', mode: 'auto', tools: allowed });
+    const tool_choice = choice({ type: 'custom', namespace: 'n', name: 'g' });
+    const asked = read({ input, tools, tool_choice });
+    expect(asked.tools.map((one) => objectOf(one['function'])['name'])).to.deep.equal(['n__g']);
+    expect(asked.fields).to.deep.equal({ tool_choice: 'auto' });
+    const faulty = { input, tools, tool_choice: choice({ type: 'mcp', server_label: 's' }) };
+    expect(faultsOf(faulty)).to.deep.equal(['tool_choice.tools']);
   });
 
   it('are refused where they run at the provider, by their name', () => {

@@ -13,7 +13,7 @@ export function readResponsesRequest(body: JsonObject): Asked {
   const faults = new Faults();
   const fields = readFields(body, FIELDS, 'ignored', faults);
   const tools = readTools(body['tools'], faults);
-  const choice = readToolChoice(body['tool_choice'], tools, faults);
+  const { list, choice } = readToolChoice(body['tool_choice'], tools, faults);
   const format = readFormat(objectOf(body['text'])['format'], faults);
   const spoken = readInput(body['input'], faults);
   faults.throwIfAny();
@@ -32,7 +32,7 @@ export function readResponsesRequest(body: JsonObject): Asked {
   return {
     dialect: 'openai-responses',
     messages: textOf(instructions) === undefined ? spoken : [systemOf(instructions as string), ...spoken],
-    tools: tools.list,
+    tools: list,
     fields,
     model: textOf(body['model']),
     stream: body['stream'] === true,

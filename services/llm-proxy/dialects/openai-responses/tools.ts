@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/
 import { functionOfCustom } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
-import { byName, readFunction } from '../openai-chat/tools.ts';
+import { byName, type Choice, readAllowed, readFunction } from '../openai-chat/tools.ts';
 
 const TOOLS: Rules = {
   function: { support: 'mapped', how: 'to the same in the form of openai-chat' },
@@ -15,6 +15,13 @@ const TOOLS: Rules = {
     support: 'mapped',
     how: 'its tools under `<namespace>__<name>`; calls are answered with `namespace` and `name`',
   },
+  defer_loading: {
+    support: 'ignored',
+    how: 'the tool is shown from the start, so that the prompt keeps its head',
+  },
+  allowed_callers: { support: 'ignored', how: 'no program at the provider calls tools' },
+  output_schema: { support: 'ignored', how: 'for programs at the provider' },
+  async: { support: 'ignored', how: 'outputs are taken in whichever turn they come' },
   'any other': { support: 'refused', how: 'runs at the provider: declare a function or custom tool for it' },
 };
 
@@ -96,18 +103,23 @@ function functionOf({ description, parameters, strict }: JsonObject, name: strin
 
 const WORDS = ['none', 'auto', 'required'];
 
-/** `tool_choice` in the words of openai-chat; undefined: not said. */
-export function readToolChoice(
-  choice: JsonValue | undefined,
-  tools: Tools,
-  faults: Faults,
-): JsonValue | undefined {
-  if (choice === undefined || choice === null) return undefined;
-  if (typeof choice === 'string' && WORDS.includes(choice)) return choice;
-  if (isObject(choice) && (choice['type'] === 'function' || choice['type'] === 'custom')) {
-    const name = flatName(textOf(choice['name']) ?? '', choice['namespace']);
-    return byName({ name }, tools, 'tool_choice.name', faults);
+/** `tool_choice` in the words of openai-chat, and the tools that it leaves. */
+export function readToolChoice(choice: JsonValue | undefined, tools: Tools, faults: Faults): Choice {
+  const { list } = tools;
+  if (choice === undefined || choice === null) return { list };
+  if (typeof choice === 'string' && WORDS.includes(choice)) return { list, choice };
+  const { type, name, namespace } = isObject(choice) ? choice : {};
+  if (type === 'function' || type === 'custom') {
+    const named = { name: flatName(textOf(name) ?? '', namespace) };
+    return { list, choice: byName(named, tools, 'tool_choice.name', faults) };
   }
-  faults.add('tool_choice', `must be ${WORDS.join(', ')}, or a function or custom tool by name`);
-  return undefined;
+  if (isObject(choice) && type === 'allowed_tools') {
+    const nameOf = (tool: JsonObject) => flatName(textOf(tool['name']) ?? '', tool['namespace']);
+    return readAllowed(choice, nameOf, list, 'tool_choice', faults);
+  }
+  faults.add(
+    'tool_choice',
+    `must be ${WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
+  );
+  return { list };
 }
