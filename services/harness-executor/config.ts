@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { CommonConfig, Environment } from '../common/config/environment.ts';
 import { nodeOf, readCommonConfig } from '../common/config/environment.ts';
+import { publicUrl, schemeOf } from '../common/config/public-url.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import { nodeFolder } from '../common/node-folder.ts';
 
@@ -21,11 +22,11 @@ export interface HarnessExecutorConfig extends CommonConfig {
 export function readConfig(env: Environment): HarnessExecutorConfig {
   const common = readCommonConfig(env);
   const node = nodeOf(common.topology, env);
-  const everywhere = node.host === '0.0.0.0' || node.host === '::';
+  const { host, port } = node;
   return {
     ...common,
     node,
-    proxyUrl: `http://${everywhere ? '127.0.0.1' : node.host}:${node.port}`,
+    proxyUrl: publicUrl({ host, port }, schemeOf(common.topology)),
     logsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-logs'),
     artifactsDir: join(common.topology.data_dir, 'nodes', node.id, 'harness-artifacts'),
     nodeDir: nodeFolder(),

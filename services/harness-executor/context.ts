@@ -2,6 +2,7 @@
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createServiceClient } from '../common/client.ts';
+import { localUrl } from '../common/config/public-url.ts';
 import type { Runtimes } from '../common/exec.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
@@ -36,7 +37,12 @@ export async function createContext(
 ): Promise<HarnessExecutorContext> {
   const logs = await LogStore.open(config.logsDir);
   const artifacts = await ArtifactStore.open(config.artifactsDir);
-  const bus = await openBus({ url: config.natsUrl, name: `harness-executor-${config.node.id}`, signal });
+  const bus = await openBus({
+    url: config.natsUrl,
+    tls: config.natsTls,
+    name: `harness-executor-${config.node.id}`,
+    signal,
+  });
   const closed = new AbortController();
   const dispose = async (): Promise<void> => {
     closed.abort();
@@ -44,15 +50,15 @@ export async function createContext(
   };
   try {
     const policy = await PolicyWatch.open({ bus, signal: AbortSignal.any([signal, closed.signal]) });
+    const runtimesUrl = localUrl(config.topology, config.node.runtime_prewarm_port);
+    const credentials = { token: config.token, tls: config.tls };
     return {
       config,
       log,
       bus,
       blobs: createBlobStore(bus),
-      runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${config.node.runtime_prewarm_port}`, {
-        token: config.token,
-      }),
-      proxy: createServiceClient(ProxyService, config.proxyUrl, { token: config.token }),
+      runtimes: createServiceClient(RuntimeService, runtimesUrl, credentials),
+      proxy: createServiceClient(ProxyService, config.proxyUrl, credentials),
       logs,
       artifacts,
       policy,

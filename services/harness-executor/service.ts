@@ -1,6 +1,6 @@
 // The harness executor: pulls `run` work of its node, publishes `ran` facts.
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
@@ -29,10 +29,10 @@ export class HarnessExecutorService implements RunningService {
     log: Logger,
     signal: AbortSignal,
   ): Promise<HarnessExecutorService> {
-    const access = openAccess(config, log);
+    const guards = openGuards(config, log, '127.0.0.1');
     const context = await createContext(config, log, signal);
     const server = await startServer({
-      access,
+      ...guards,
       host: '127.0.0.1',
       port: config.node.harness_executor_port,
       services: [HarnessService.typeName],

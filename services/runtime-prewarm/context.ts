@@ -42,14 +42,20 @@ export async function createContext(
 ): Promise<RuntimePrewarmContext> {
   const { node, dataDir, proxySocket, mountRoots, path, defaultRuntime } = config;
   await using opened = new AsyncDisposableStack();
-  const bus = await openBus({ url: config.natsUrl, name: `runtime-prewarm-${node.id}`, signal });
+  const bus = await openBus({
+    url: config.natsUrl,
+    tls: config.natsTls,
+    name: `runtime-prewarm-${node.id}`,
+    signal,
+  });
   opened.defer(() => bus.close());
   const engineSockets = [node.docker.socket, node.podman.socket];
   const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, engineSockets });
   opened.use(host);
   events.hostOpened(log, host);
   const backends = await openBackends({
-    ...{ host, dataDir, proxyUrl: node.public_url, defaultRuntime, docker: node.docker, podman: node.podman },
+    ...{ host, dataDir, proxyUrl: proxyUrlOf(config), defaultRuntime },
+    ...{ docker: node.docker, podman: node.podman },
     plugins: { dir: node.plugins_dir, paths: node.backend_plugins },
     proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
@@ -79,6 +85,10 @@ export async function createContext(
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
+
+/** For harnesses of runtime process, which have the network of this machine and know no certificates. */
+const proxyUrlOf = ({ tls, node }: RuntimePrewarmConfig): string =>
+  tls === undefined ? node.public_url : `http://127.0.0.1:${node.harness_port}`;
 
 /** 0 where nobody can tell. */
 function freeBytes(folder: string): number {

@@ -1,6 +1,6 @@
 // runtime-prewarm: makes, leases and reaps the sandboxes of one node; pulls `prepare` work, publishes `ready` facts.
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
@@ -34,11 +34,11 @@ export class RuntimePrewarmService implements RunningService {
     log: Logger,
     signal: AbortSignal,
   ): Promise<RuntimePrewarmService> {
-    const access = openAccess(config, log);
+    const guards = openGuards(config, log, '127.0.0.1');
     const context = await createContext(config, log, signal);
     try {
       const server = await startServer({
-        access,
+        ...guards,
         host: '127.0.0.1',
         port: config.node.runtime_prewarm_port,
         services: [RuntimeService.typeName],

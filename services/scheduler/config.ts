@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { CommonConfig, Environment } from '../common/config/environment.ts';
 import { readCommonConfig } from '../common/config/environment.ts';
 import { checkStrict, faulty } from '../common/config/faults.ts';
-import { publicUrl } from '../common/config/topology.ts';
+import { publicUrl, schemeOf } from '../common/config/public-url.ts';
 
 export interface SchedulerConfig extends CommonConfig {
   /** Key of the callbacks' signatures: the variable that `rollout.callback_secret_env` names. */
@@ -32,11 +32,18 @@ export function readConfig(env: Environment): SchedulerConfig {
   const { POLAR_ROLLOUT_PORT: port = rollout.port, POLAR_ROLLOUT_PUBLIC_URL: url } = given;
   const callbackSecret = secretOf(rollout.callback_secret_env, env);
   const told = url ?? (port === rollout.port ? rollout.public_url : undefined);
+  if (told?.startsWith('http:') && config.topology.tls !== undefined) {
+    const description = 'must be https://, as the mesh has TLS (tls)';
+    throw faulty('INVALID_CONFIG', 'the environment', [{ field: 'POLAR_ROLLOUT_PUBLIC_URL', description }]);
+  }
   const at = { ...rollout, port, public_url: told };
   return {
     ...config,
     ...(callbackSecret !== undefined && { callbackSecret }),
-    topology: { ...config.topology, rollout: { ...at, public_url: publicUrl(at) } },
+    topology: {
+      ...config.topology,
+      rollout: { ...at, public_url: publicUrl(at, schemeOf(config.topology)) },
+    },
   };
 }
 

@@ -3,7 +3,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { LeaseRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { openAccess } from '../common/access/open.ts';
+import { openGuards } from '../common/access/open.ts';
 import { asPolarError, PolarError } from '../common/errors.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { LEASE_POLL_MS } from '../common/limits.ts';
@@ -29,6 +29,7 @@ export class SchedulerService implements RunningService {
   readonly #leading = Promise.withResolvers<void>();
   readonly #settled = Promise.withResolvers<void>();
   #leader: Leader | undefined;
+  #stopping = false;
   #running: Promise<void> | undefined;
 
   private constructor(bus: Bus, lease: Lease, server: RunningServer, log: Logger) {
@@ -46,11 +47,11 @@ export class SchedulerService implements RunningService {
     signal: AbortSignal,
     overrides: ContextOverrides = {},
   ): Promise<SchedulerService> {
-    const access = openAccess(config, log);
     const { host, port, public_url: publicUrl } = config.topology.rollout;
+    const guards = openGuards(config, log, host);
     let service: SchedulerService | undefined;
     const server = await startServer({
-      access,
+      ...guards,
       host,
       port,
       services: [RolloutService.typeName],
@@ -58,7 +59,7 @@ export class SchedulerService implements RunningService {
     });
     let bus: Bus;
     try {
-      bus = await openBus({ url: config.natsUrl, name: 'scheduler', signal });
+      bus = await openBus({ url: config.natsUrl, tls: config.natsTls, name: 'scheduler', signal });
     } catch (error) {
       await server.close();
       throw error;
@@ -90,7 +91,7 @@ export class SchedulerService implements RunningService {
     return this.#server.port;
   }
 
-  /** What answers, while it leads. Throws NOT_LEADER, or NATS_UNAVAILABLE where the lease cannot be renewed. */
+  /** What answers, while it leads. Throws NOT_LEADER, or why the lease cannot be renewed: NATS_UNAVAILABLE, NATS_STORE_FULL. */
   get handlers(): ServiceImpl<typeof RolloutService> {
     if (this.#leader !== undefined && this.#lease.held) return this.#leader.handlers;
     const leaderUrl = this.#lease.leader?.publicUrl;
@@ -99,15 +100,19 @@ export class SchedulerService implements RunningService {
       throw new PolarError('NOT_LEADER', message, { leaderUrl, retryAfterMs: LEASE_POLL_MS });
     }
     if (this.#leader !== undefined) {
-      throw new PolarError(
-        'NATS_UNAVAILABLE',
-        'NATS does not answer, so that another scheduler may lead; call again',
+      throw (
+        this.#lease.full ??
+        new PolarError(
+          'NATS_UNAVAILABLE',
+          'NATS does not answer, so that another scheduler may lead; call again',
+        )
       );
     }
     throw takingOver();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true;
     await this.#server.close();
     this.#stop.abort(new PolarError('SHUTTING_DOWN', 'the scheduler is stopping'));
     await this.#running;
@@ -122,17 +127,24 @@ export class SchedulerService implements RunningService {
     const signal = AbortSignal.any([given, this.#stop.signal]);
     try {
       if (!(await this.#lease.acquire(signal, (leader) => this.#follow(leader)))) return;
-      void this.#lease.keep(this.#keep.signal).then(() => this.#keep.signal.aborted || this.#lost());
+      void this.#lease
+        .keep(this.#keep.signal, () => this.#tellReady())
+        .then(() => this.#keep.signal.aborted || this.#lost());
       const [bus, lease, log] = [this.#bus, this.#lease, this.#log];
       this.#leader = await Leader.start({ config, bus, lease, log, signal }, overrides);
       this.#leader.failed.catch((error) => this.#failed.reject(error));
-      this.#server.readiness.set(true);
+      this.#tellReady();
       this.#log.info({ port: this.port }, 'ready');
       this.#leading.resolve();
       this.#settled.resolve();
     } catch (error) {
       this.#failed.reject(asPolarError(error));
     }
+  }
+
+  /** Ready is who answers calls: while NATS is away or full, nobody does. */
+  #tellReady(): void {
+    if (this.#leader !== undefined && !this.#stopping) this.#server.readiness.set(this.#lease.held);
   }
 
   #follow(leader: LeaseRecord): void {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { COMMAND_LINE_BYTES_MAX } from '../../common/limits.ts';
-import { injectedEnv, mergedEnv } from './environment.ts';
+import { injectedEnv } from './environment.ts';
 
 const site = {
   proxyUrl: 'http://127.0.0.1:4141',
@@ -41,15 +41,5 @@ describe('the environment of a harness', () => {
     expect(long).to.have.property('POLAR_INSTRUCTION');
     const longer = injectedEnv({ ...site, instruction: 'ü'.repeat(COMMAND_LINE_BYTES_MAX / 2 + 1) });
     expect(longer).not.to.have.property('POLAR_INSTRUCTION');
-  });
-
-  it('has the order injected, runtime, harness, command', () => {
-    const merged = mergedEnv(
-      { A: 'injected', B: 'injected', C: 'injected', D: 'injected' },
-      { B: 'runtime', C: 'runtime', D: 'runtime' },
-      { C: 'harness', D: 'harness' },
-      { D: 'command' },
-    );
-    expect(merged).to.deep.equal({ A: 'injected', B: 'runtime', C: 'harness', D: 'command' });
   });
 });

@@ -45,11 +45,3 @@ export function injectedEnv(site: SessionSite): Record<string, string> {
 }
 
 export type Env = Readonly<Record<string, string>>;
-
-/** Injected variables give way to the runtime's, those to the harness's, those to the command's own. */
-export const mergedEnv = (injected: Env, runtime: Env, harness: Env, step: Env): Record<string, string> => ({
-  ...injected,
-  ...runtime,
-  ...harness,
-  ...step,
-});

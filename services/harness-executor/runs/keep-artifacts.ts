@@ -1,7 +1,6 @@
 // What is kept of a sandbox when its harness has ended: the harness's own record, and what the task names.
 import { posix } from 'node:path';
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { asPolarError } from '../../common/errors.ts';
 import { execCollected } from '../../common/exec.ts';
 import {
@@ -15,24 +14,22 @@ import type { Keeping } from '../artifacts/artifact-store.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import { LISTING_SCRIPT, listed } from '../domain/listing.ts';
 import * as events from '../events.ts';
-
-type Sandbox = Pick<Runtime, 'runtimeId' | 'workdir'>;
+import { leaseRuntime } from './sandbox.ts';
 
 /** A session's result does not depend on it: what cannot be kept is told, and no failure. */
 export async function keepArtifacts(
   ctx: HarnessExecutorContext,
   ref: AttemptRef,
-  { harness }: RunWork,
+  work: RunWork,
   adapter: Adapter,
-  runtime: Sandbox,
   signal: AbortSignal,
 ): Promise<void> {
-  const named = (harness?.artifacts ?? []).map((path) => posix.resolve(runtime.workdir, path));
-  const roots = [...new Set([...adapter.transcripts, ...named])];
-  if (roots.length === 0) return;
+  const named = work.harness?.artifacts ?? [];
+  if (named.length + adapter.transcripts.length === 0) return;
   try {
+    const roots = [...new Set([...adapter.transcripts, ...(await resolved(ctx, work, named, signal))])];
     const keeping = await ctx.artifacts.begin(ref.sessionId, ref.attempt);
-    const problems = await fetchAll(ctx, keeping, adapter, runtime, roots, signal);
+    const problems = await fetchAll(ctx, keeping, adapter, work, roots, signal);
     await keeping.done(problems);
   } catch (error) {
     signal.throwIfAborted();
@@ -40,11 +37,23 @@ export async function keepArtifacts(
   }
 }
 
+/** Absolute in the sandbox; it is asked for its workdir where something is named by it. */
+async function resolved(
+  ctx: HarnessExecutorContext,
+  work: RunWork,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (paths.every((path) => posix.isAbsolute(path))) return paths.map((path) => posix.resolve(path));
+  const { workdir } = await leaseRuntime(ctx, work, signal);
+  return paths.map((path) => posix.resolve(workdir, path));
+}
+
 async function fetchAll(
   { runtimes }: HarnessExecutorContext,
   keeping: Keeping,
   { transcripts }: Adapter,
-  { runtimeId }: Sandbox,
+  { runtimeId }: RunWork,
   roots: readonly string[],
   signal: AbortSignal,
 ): Promise<string[]> {

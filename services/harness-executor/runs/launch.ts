@@ -1,15 +1,13 @@
 // What is put into the sandbox and started there.
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { ExecInput } from '../../common/exec.ts';
 import { type Adapter, HARNESS_MOUNT, type HarnessContext, NODE_MOUNT } from '../adapters/adapter.ts';
-import { INSTRUCTION_FILE, injectedEnv, mergedEnv, openaiUrl, sessionUrl } from '../domain/environment.ts';
+import { INSTRUCTION_FILE, injectedEnv, openaiUrl, sessionUrl } from '../domain/environment.ts';
 
 export interface LaunchInput {
   readonly ref: AttemptRef;
   readonly work: RunWork;
-  readonly runtime: Runtime;
   readonly capability: string;
   /** Folder of the installed harness, if it has one. */
   readonly installed: string | undefined;
@@ -18,13 +16,13 @@ export interface LaunchInput {
 
 export interface Launch {
   readonly files: { target: string; content: Uint8Array; mode?: number }[];
-  readonly command: Pick<ExecInput, 'argv' | 'env' | 'cwd' | 'stdin' | 'mounts'>;
+  readonly command: Pick<ExecInput, 'argv' | 'env' | 'defaultEnv' | 'cwd' | 'stdin' | 'mounts'>;
 }
 
 /** Throws INVALID_TASK for settings or a command that the adapter cannot use. */
 export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
-  const { ref, work, runtime, capability } = input;
-  const endpoint = { proxyUrl: runtime.proxyUrl, capability };
+  const { ref, work, capability } = input;
+  const endpoint = { proxyUrl: work.proxyUrl, capability };
   const context: HarnessContext = {
     instruction: work.instruction,
     modelName: work.harness?.modelName ?? '',
@@ -37,14 +35,15 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
   };
   const { argv, env, cwd, stdin } = adapter.command(context);
   const { sessionId, taskId } = ref;
-  const injected = injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction });
   const own = [{ path: INSTRUCTION_FILE, content: work.instruction }, ...adapter.files(context)];
   const files = own.map(({ path, content }) => ({ target: path, content: Buffer.from(content) }));
   return {
     files: [...files, ...skillFiles(adapter, input)],
     command: {
       argv,
-      env: mergedEnv(injected, runtime.env, work.harness?.env ?? {}, env),
+      // Injected variables give way to the runtime's, those to the harness's, those to the command's own.
+      defaultEnv: injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction }),
+      env: { ...work.harness?.env, ...env },
       mounts: mountsOf(adapter, input),
       ...(cwd !== undefined && { cwd }),
       ...(stdin !== undefined && { stdin: Buffer.from(stdin) }),

@@ -21,7 +21,7 @@ import { grantCapability } from './capability.ts';
 import { closeSession } from './close-session.ts';
 import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
-import { execHarness, leaseRuntime } from './sandbox.ts';
+import { execHarness } from './sandbox.ts';
 
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
   /** What the harness was not let connect to. */
@@ -42,13 +42,12 @@ export async function runHarness(
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
   const installed = await ensureInstalled(config.node.cache_dir, adapter, events.installEvents(log), signal);
   const capability = await grantCapability(ctx.bus, ref, work, signal);
-  const runtime = await leaseRuntime(ctx, work, signal);
-  const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
+  const launch = launchOf(adapter, { ref, work, capability, installed, nodeDir: config.nodeDir });
   events.runStarted(log, ref, adapter.name);
   const result = await execHarness(ctx, ref, work, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
   const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
-  await keepArtifacts(ctx, ref, work, adapter, runtime, signal);
+  await keepArtifacts(ctx, ref, work, adapter, signal);
   return { ...endOf(adapter, result, lastFailure, range), denied: result.denied };
 }
 

@@ -14,14 +14,19 @@ import * as events from '../events.ts';
 import type { Launch } from './launch.ts';
 import { RunClock } from './run-clock.ts';
 
-/** Ask for as long as the run can take: a session may have waited in READY for any time. Throws RUNTIME_LOST. */
+/** As long as the run can take: a session may have waited in READY for any time. */
+const leaseMsOf = ({ timeoutMs }: RunWork): number =>
+  Math.min(Number(timeoutMs) + LEASE_MARGIN_MS, LEASE_MAX_MS);
+
+/** The sandbox, leased anew. Throws RUNTIME_LOST. */
 export async function leaseRuntime(
   { runtimes }: HarnessExecutorContext,
-  { runtimeId, timeoutMs }: RunWork,
+  work: RunWork,
   signal: AbortSignal,
 ): Promise<Runtime> {
-  const ttl = durationFromMs(Math.min(Number(timeoutMs) + LEASE_MARGIN_MS, LEASE_MAX_MS));
+  const { runtimeId } = work;
   using deadline = new Deadline(RPC_TIMEOUT_MS, signal);
+  const ttl = durationFromMs(leaseMsOf(work));
   const { runtime } = await sandboxCall(runtimes.renewLease({ runtimeId, ttl }, { signal: deadline.signal }));
   if (runtime === undefined) throw new PolarError('RUNTIME_LOST', `${runtimeId} has no lease`);
   return runtime;
@@ -31,15 +36,16 @@ export async function leaseRuntime(
 export async function execHarness(
   { runtimes, logs, log, policy }: HarnessExecutorContext,
   ref: AttemptRef,
-  { runtimeId, timeoutMs }: RunWork,
+  work: RunWork,
   { command, files }: Launch,
   signal: AbortSignal,
 ): Promise<ExecResult> {
   const output = logs.begin(ref.sessionId, ref.attempt);
   let exitCode = -1;
   try {
-    const clock = new RunClock(policy, Number(timeoutMs));
-    const request = { ...command, files, runtimeId, timeoutMs: Number(timeoutMs), proxyAccess: true, clock };
+    const timeoutMs = Number(work.timeoutMs);
+    const limits = { timeoutMs, leaseMs: leaseMsOf(work), clock: new RunClock(policy, timeoutMs) };
+    const request = { ...command, ...limits, files, runtimeId: work.runtimeId, proxyAccess: true };
     const result = await sandboxCall(execStreamed(runtimes, request, output, signal));
     exitCode = result.exitCode;
     if (!result.empty) throw new PolarError('SANDBOX_FAILED', 'processes of the harness could not be ended');

@@ -67,7 +67,7 @@ function check(ctx: RuntimePrewarmContext, nowMs: number): void {
   events.fenced(log, nowMs - (fence.heardMs ?? nowMs), ctx.bootId);
 }
 
-export function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {
+function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {
   const { node } = config;
   const usable = backends.states.flatMap((state) => ('backend' in state ? [state.backend] : []));
   return create(HeartbeatSchema, {

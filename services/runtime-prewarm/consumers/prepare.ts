@@ -53,7 +53,7 @@ async function handle(ctx: RuntimePrewarmContext, { bytes }: Delivery, signal: A
   await publish(ctx, {
     ref,
     durationMs: performance.now() - begin,
-    kind: { case: 'ready', value: { runtimeId: runtime.id } },
+    kind: { case: 'ready', value: { runtimeId: runtime.id, proxyUrl: runtime.proxyUrl } },
     denied: runtime.denied,
     signal,
   });

@@ -8,7 +8,10 @@ export interface Command {
   readonly argv: readonly string[];
   /** Absolute in the sandbox. */
   readonly cwd: string;
+  /** Above the sandbox's own. */
   readonly env: Readonly<Record<string, string>>;
+  /** Below the sandbox's own. */
+  readonly defaultEnv?: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array;
   readonly limit: CommandLimit;
   readonly mounts: readonly ResolvedMount[];

@@ -13,7 +13,10 @@ const OF_CONNECTION = [
 export function passedOn(raw: readonly string[], added: readonly string[]): string[] {
   const named = raw.flatMap((name, i) =>
     i % 2 === 0 && name.toLowerCase() === 'connection'
-      ? (raw[i + 1] ?? '').toLowerCase().split(/\s*,\s*/)
+      ? (raw[i + 1] ?? '')
+          .toLowerCase()
+          .split(',')
+          .map((one) => one.trim())
       : [],
   );
   const dropped = new Set([...OF_CONNECTION, ...named]);

@@ -35,8 +35,8 @@ export function runtimeMessage(runtime: LeasedRuntime, nowMs: number): RuntimeMe
 }
 
 /** Throws INVALID_REQUEST outside 1 s to 24 h. */
-export function leaseOf(ttl: Duration | undefined): number {
-  return durationBetween('ttl', ttl, undefined, LEASE_MIN_MS, LEASE_MAX_MS);
+export function leaseOf(field: string, length: Duration | undefined): number {
+  return durationBetween(field, length, undefined, LEASE_MIN_MS, LEASE_MAX_MS);
 }
 
 /** Milliseconds of a duration. Throws INVALID_REQUEST where it is missing without a default, or out of range. */

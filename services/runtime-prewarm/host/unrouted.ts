@@ -30,7 +30,7 @@ export class Unrouted implements Disposable {
 }
 
 /** `snmp` has a line of names above one of values, `snmp6` a name and a value in each line. */
-export function outNoRoutes(text: string): number {
+function outNoRoutes(text: string): number {
   const six = /^Ip6OutNoRoutes\s+(\d+)$/m.exec(text)?.[1];
   if (six !== undefined) return Number(six);
   const [names = [], values = []] = text

@@ -14,7 +14,7 @@ export function acquireRuntime(
       const options = {
         spec,
         owner: { sessionId, attempt, purpose },
-        leaseMs: leaseOf(ttl),
+        leaseMs: leaseOf('ttl', ttl),
         timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
         forEvaluation,
       };

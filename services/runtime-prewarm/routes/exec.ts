@@ -16,7 +16,7 @@ import {
 } from '../../common/limits.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
-import { durationBetween, invalid } from '../domain/messages.ts';
+import { durationBetween, invalid, leaseOf } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
 import { fileOf, partsOf } from '../domain/paths.ts';
@@ -34,6 +34,7 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
     async *exec(request, { signal }) {
       const runtime = ctx.runtimes.get(request.runtimeId);
       const command = commandOf(ctx, request, runtime);
+      if (request.lease !== undefined) runtime.lease(leaseOf('lease', request.lease));
       const queue = outputQueue<Response>();
       const sink: OutputSink = (stream, value) => queue.push({ event: { case: stream, value } });
       const files = request.files.map(fileOf);
@@ -63,11 +64,11 @@ export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof Runtim
 }
 
 function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, options }: Runtime): Command {
-  const { argv, cwd, env, timeout, stdin, mounts, proxyAccess } = request;
+  const { argv, cwd, env, defaultEnv, timeout, stdin, mounts, proxyAccess } = request;
   if ((argv[0] ?? '') === '') throw invalid('argv', 'must name a program');
-  for (const text of [...argv, ...Object.values(env)]) checkArgument(text);
-  for (const name of Object.keys(env))
-    if (!ENV_NAME.test(name)) throw invalid(`env.${name}`, 'is no variable name');
+  for (const text of argv) checkArgument(text);
+  checkVariables('env', env);
+  checkVariables('default_env', defaultEnv);
   if (stdin.byteLength > EXEC_STDIN_BYTES_MAX) {
     throw invalid('stdin', `must be at most ${EXEC_STDIN_BYTES_MAX} bytes`);
   }
@@ -76,12 +77,20 @@ function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, opt
     argv,
     cwd: cwd === '' ? plan.workdir : `/${partsOf(cwd).join('/')}`,
     env,
+    defaultEnv,
     stdin,
     limit: new Limit(durationBetween('timeout', timeout, EXEC_DEFAULT_MS, 1, EXEC_TIMEOUT_MAX_MS)),
     mounts: mounts.map((mount) => mountOf(ctx, mount)),
     proxyAs: proxyAccess ? options.owner.sessionId : undefined,
     egress: proxyAccess ? plan.egress : [],
   };
+}
+
+function checkVariables(field: string, env: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (!ENV_NAME.test(name)) throw invalid(`${field}.${name}`, 'is no variable name');
+    checkArgument(value);
+  }
 }
 
 function checkArgument(text: string): void {

@@ -10,7 +10,7 @@ export function renewLease(
   return {
     renewLease({ runtimeId, ttl }) {
       const runtime = ctx.runtimes.get(runtimeId);
-      runtime.lease(leaseOf(ttl));
+      runtime.lease(leaseOf('ttl', ttl));
       return { runtime: runtimeMessage(runtime, Date.now()) };
     },
   };

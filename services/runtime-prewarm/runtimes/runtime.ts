@@ -60,7 +60,7 @@ export class Runtime {
    * caller has left is waited for: it is being killed.
    */
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
-    const env = { ...this.plan.env, ...command.env };
+    const env = { ...command.defaultEnv, ...this.plan.env, ...command.env };
     const result = await this.#alone((gone) => {
       this.#limit = command.limit;
       return this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));

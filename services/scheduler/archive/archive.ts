@@ -8,7 +8,7 @@ import {
   ArchivedTaskSchema,
   type SessionRecord,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { sha256 } from '../../common/ids.ts';
+import { sha256, TASK_ID_PATTERN } from '../../common/ids.ts';
 import { ARCHIVE_READS_AT_ONCE, ARCHIVE_PAGE_SESSIONS as SIZE } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
@@ -65,6 +65,8 @@ export class Archive {
   }
 
   async task(taskId: string): Promise<ArchivedTask | undefined> {
+    // What is no id is no part of a subject either: NATS would answer nothing, or another message.
+    if (!TASK_ID_PATTERN.test(taskId)) return undefined;
     const found = await this.#read(STREAMS.archivedTasks.name, {
       last_by_subj: subjects.archivedTask(taskId),
     });

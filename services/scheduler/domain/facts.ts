@@ -33,6 +33,7 @@ export function applyFact(
       return {
         ...moved(record, SessionState.READY, nowMs, { prepareMs: durationMs }),
         runtimeId: kind.value.runtimeId,
+        proxyUrl: kind.value.proxyUrl,
       };
     case 'ran':
       if (state !== SessionState.RUNNING) return undefined;

@@ -3,7 +3,10 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { SessionRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { FactSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { Stage } from './budgets.ts';
+import { applyFact } from './facts.ts';
+import { refOf, SessionState } from './session.ts';
 import { workOf } from './work.ts';
 
 describe('work that a task’s evaluator asks for', () => {
@@ -45,5 +48,21 @@ describe('work that a task’s evaluator asks for', () => {
     };
     expect(instruction('rubric', rubric())).to.equal('Add the numbers.');
     expect(instruction('test_on_output', tests)).to.equal('');
+  });
+});
+
+describe('work for a harness executor', () => {
+  it('says how the sandbox that is ready sees the LLM proxy', () => {
+    const record = create(SessionRecordSchema, {
+      session: { state: SessionState.PREPARING, attempt: 1, nodeId: 'n' },
+    });
+    const fact = create(FactSchema, {
+      ref: refOf(record),
+      kind: { case: 'ready', value: { runtimeId: 'rt', proxyUrl: 'http://127.0.0.1:4141' } },
+    });
+    const spec = create(TaskSpecSchema);
+    const { kind } = workOf(applyFact(record, spec, fact, 0)!, spec, 'run');
+    expect(kind.case).to.equal('run');
+    expect(kind.value).to.include({ runtimeId: 'rt', proxyUrl: 'http://127.0.0.1:4141' });
   });
 });

@@ -24,7 +24,7 @@ export const needsUploads = (stage: Stage, { harness }: TaskSpec): boolean =>
 
 function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullable<WorkInit['kind']> {
   const timeoutMs = BigInt(budgetMs(spec, stage));
-  const { runtimeId } = record;
+  const { runtimeId, proxyUrl } = record;
   switch (stage) {
     case 'prepare':
       return {
@@ -41,6 +41,7 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
         case: 'run',
         value: {
           runtimeId,
+          proxyUrl,
           timeoutMs,
           instruction: spec.instruction,
           ...(spec.harness && { harness: spec.harness }),

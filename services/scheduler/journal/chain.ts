@@ -4,7 +4,7 @@ import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { PUBLISH_PAUSE_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { jetstreamCode } from '../../common/nats/publish.ts';
+import { jetstreamCode, storeFull } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 
@@ -69,7 +69,7 @@ export class Chain {
           if (retry && (await this.#isOurs(id, signal))) return this.#seq;
           throw fenced((error as Error).message);
         }
-        this.#problem = error;
+        this.#problem = storeFull(STREAMS.state.name, error) ?? error;
       }
       await sleep(PUBLISH_PAUSE_MS, signal);
     }

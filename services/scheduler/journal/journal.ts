@@ -14,6 +14,9 @@ import { sessionOf } from '../domain/session.ts';
 import type { SessionChange, State, TaskState } from '../domain/state.ts';
 import type { Chain } from './chain.ts';
 
+/** Between two looks at what a caller waits for. */
+const COMMIT_LOOK_MS = 250;
+
 interface Proposal {
   /** In one commit. */
   readonly changes: readonly Change[];
@@ -65,8 +68,10 @@ export class Journal {
     return this.#waiting.length >= STATE_QUEUE_MAX;
   }
 
-  /** Throws STATE_QUEUE_LIMIT when no RPC may add a change. */
+  /** Throws STATE_QUEUE_LIMIT when no RPC may add a change, NATS_STORE_FULL when none could be stored. */
   admit(): void {
+    const { problem } = this.#options.chain;
+    if (problem instanceof PolarError) throw problem;
     if (!this.full) return;
     throw new PolarError(
       'STATE_QUEUE_LIMIT',
@@ -115,19 +120,24 @@ export class Journal {
     await this.propose(create(ChangeSchema));
   }
 
-  /** Waits for a proposal on behalf of a caller: at most RPC_TIMEOUT_MS, then the reason why the log does not go on. */
+  /**
+   * Waits for a proposal on behalf of a caller: at most RPC_TIMEOUT_MS, and not where nothing can be stored. Rejects with
+   * the reason why the log does not go on; the proposal stays.
+   */
   async within(committed: Promise<void>): Promise<void> {
     const { promise, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const { message } = asPolarError(this.#options.chain.problem ?? 'the state log is slow');
-      reject(
-        new PolarError('NATS_UNAVAILABLE', `not committed within RPC_TIMEOUT_MS; call again: ${message}`),
-      );
-    }, RPC_TIMEOUT_MS);
+    const untilMs = performance.now() + RPC_TIMEOUT_MS;
+    const timer = setInterval(() => {
+      const { problem } = this.#options.chain;
+      const reason = problem instanceof PolarError ? problem.reason : 'NATS_UNAVAILABLE';
+      if (reason === 'NATS_UNAVAILABLE' && performance.now() < untilMs) return;
+      const { message } = asPolarError(problem ?? 'the state log is slow');
+      reject(new PolarError(reason, `not committed so far; call again: ${message}`));
+    }, COMMIT_LOOK_MS);
     try {
       await Promise.race([committed, promise]);
     } finally {
-      clearTimeout(timer);
+      clearInterval(timer);
     }
   }
 

@@ -1,14 +1,15 @@
 // The lease by which one scheduler leads: a key without an age, dead when its revision has stood still for LEASE_MS of the
 // observer's own clock. It decides who tries and who may answer; the chain of the state log decides who may write.
 import { create, toBinary } from '@bufbuild/protobuf';
-import type { KV } from 'nats';
 import { type LeaseRecord, LeaseRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../common/clock.ts';
+import type { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
 import { LEASE_HELD_MS, LEASE_MS, LEASE_POLL_MS, LEASE_RENEW_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { LEASE_KEY as KEY, leaderIn } from '../../common/nats/leader.ts';
-import { jetstreamCode } from '../../common/nats/publish.ts';
+import { HEADER_BEHIND, jetstreamCode, storeFull } from '../../common/nats/publish.ts';
+import { subjectOfKey } from '../../common/nats/streams.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
 
@@ -26,6 +27,7 @@ export class Lease {
   #revision = 0;
   #heldUntil = 0;
   #leader: LeaseRecord | undefined;
+  #full: PolarError | undefined;
 
   constructor({ bus, publicUrl, place }: LeaseOptions) {
     this.#bus = bus;
@@ -39,6 +41,11 @@ export class Lease {
   /** True only while no observer can have found the lease dead. */
   get held(): boolean {
     return performance.now() < this.#heldUntil;
+  }
+
+  /** NATS_STORE_FULL where the last renewal failed for that. */
+  get full(): PolarError | undefined {
+    return this.#full;
   }
 
   /** Waits until it is held without a doubt. Throws the signal's reason. */
@@ -70,7 +77,7 @@ export class Lease {
         const leader = leaderIn(entry);
         const dead = performance.now() - sinceMs >= LEASE_MS;
         if (leader === undefined || dead || this.#succeeds(leader)) {
-          await this.#write(kv, revision);
+          await this.#write(revision);
           this.#leader = undefined;
           return true;
         }
@@ -85,14 +92,15 @@ export class Lease {
     return false;
   }
 
-  /** Renews until another scheduler has it or the signal aborts. */
-  async keep(signal: AbortSignal): Promise<void> {
-    for (;;) {
+  /** Renews until another scheduler has it or the signal aborts; `onTried` hears of each try. */
+  async keep(signal: AbortSignal, onTried: () => void): Promise<void> {
+    for (; ; onTried()) {
       await sleep(LEASE_RENEW_MS, signal);
       if (signal.aborted) return;
       try {
-        await this.#write(await this.#bus.kv('lease'), this.#revision);
+        await this.#write(this.#revision);
       } catch (error) {
+        this.#full = storeFull(subjectOfKey('lease', KEY), error);
         if (!(await this.#isStillOurs(error))) break;
       }
     }
@@ -115,11 +123,14 @@ export class Lease {
   }
 
   /** Compare and set. */
-  async #write(kv: KV, behind: number): Promise<void> {
+  async #write(behind: number): Promise<void> {
     const begunMs = performance.now();
     const bytes = toBinary(LeaseRecordSchema, this.#own);
-    this.#revision = await kv.put(KEY, bytes, { previousSeq: behind });
+    const fields = { [HEADER_BEHIND]: String(behind) };
+    const { seq } = await this.#bus.acks.store(subjectOfKey('lease', KEY), bytes, fields);
+    this.#revision = seq;
     this.#heldUntil = begunMs + LEASE_HELD_MS;
+    this.#full = undefined;
   }
 
   /** A renewal failed: NATS may be away, its answer may be lost, another one may have been faster. */
