@@ -40,7 +40,7 @@ export function differences(made, committed) {
 }
 
 /** Make both languages below `out`, as `gen/ts` and `gen/python`. */
-export function generateInto(out) {
+function generateInto(out) {
   checkPython();
   buf('generate', '--template', 'buf.gen.yaml', '-o', out);
   buf('generate', '--template', 'buf.gen.python.yaml', '-o', out);

@@ -159,6 +159,7 @@ const TEST_SYSTEM = [
   { binary: 'dockerd', name: 'docker.io', effect: 'tests of runtime docker are left out' },
   { binary: 'podman', name: 'podman', effect: 'tests of runtime podman are left out' },
   { binary: 'catatonit', name: 'catatonit', effect: 'tests of runtime podman are left out' },
+  { binary: 'openssl', name: 'openssl', effect: 'tests of TLS have no certificates' },
   { binary: 'ip', name: 'iproute2', effect: 'tests of isolation have no other machine to try to reach' },
 ];
 

@@ -1,9 +1,9 @@
 // The container engines of a cluster: all its nodes use them, and some of its tasks.
-import type { TestDocker } from '../support/docker.ts';
+import type { TestEngine } from '../support/container-engine.ts';
 
 export interface ClusterEngine {
   readonly backend: 'docker' | 'podman';
-  readonly engine: TestDocker;
+  readonly engine: TestEngine;
   /** What tasks name. */
   readonly image: string;
   /** What a node's topology says of it. */
@@ -13,4 +13,4 @@ export interface ClusterEngine {
 export const engineOf = (
   engines: readonly ClusterEngine[],
   name: ClusterEngine['backend'],
-): TestDocker | undefined => engines.find(({ backend }) => backend === name)?.engine;
+): TestEngine | undefined => engines.find(({ backend }) => backend === name)?.engine;

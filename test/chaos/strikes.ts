@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import process from 'node:process';
 import { NODE_SERVICES } from '../../clients/cli/services.ts';
 import { sleep } from '../../services/common/clock.ts';
-import type { TestDocker } from '../support/docker.ts';
+import type { TestEngine } from '../support/container-engine.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestNats } from '../support/nats.ts';
 import type { Cluster, ClusterNode } from './cluster.ts';
@@ -100,9 +100,9 @@ export class Strikes {
       case 'nats-server':
         return await restarted('nats-server', this.#cluster.nats);
       case 'dockerd':
-        return await restarted('dockerd', engineOf(engines, 'docker') as TestDocker);
+        return await restarted('dockerd', engineOf(engines, 'docker') as TestEngine);
       case 'podman':
-        return await restarted('podman', engineOf(engines, 'podman') as TestDocker);
+        return await restarted('podman', engineOf(engines, 'podman') as TestEngine);
       case 'harness':
         return killedPid('a process of a sandbox on', node, this.#pick(sandboxed(node)));
       case 'guardian':
@@ -166,7 +166,7 @@ export class Strikes {
 const isSettled = ({ services }: ClusterNode): boolean =>
   (services['runtime-prewarm']?.ageMs ?? 0) > SETTLED_MS;
 
-async function restarted(name: string, server: TestNats | TestDocker): Promise<string> {
+async function restarted(name: string, server: TestNats | TestEngine): Promise<string> {
   await server.kill();
   await sleep(SERVER_AWAY_MS);
   await server.start();

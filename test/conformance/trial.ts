@@ -4,7 +4,6 @@ import process from 'node:process';
 import { create } from '@bufbuild/protobuf';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { AttemptRefSchema, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
-import { RuntimeSchema } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
 import { type Launch, launchOf } from '../../services/harness-executor/runs/launch.ts';
 import { build } from '../../services/reconstructor/domain/build.ts';
@@ -80,8 +79,7 @@ function launchIn({ runtimeId, cli, program }: Box, one: Case, n: number, capabi
   const harness = { name: cli.adapter.name, modelName: MODEL, settings: cli.settings?.(one.name) ?? {} };
   return launchOf(cli.adapter, {
     ref: create(AttemptRefSchema, { sessionId: sessionOf(cli, one), attempt: 1, taskId: one.name }),
-    work: create(RunWorkSchema, { runtimeId, instruction, harness }),
-    runtime: create(RuntimeSchema, { runtimeId, proxyUrl: PROXY_URL }),
+    work: create(RunWorkSchema, { runtimeId, proxyUrl: PROXY_URL, instruction, harness }),
     capability,
     installed: program,
     nodeDir: NODE_DIR,

@@ -8,7 +8,7 @@ import type { Seen } from './trial.ts';
 const TAIL_CHARS = 1_500;
 
 /** What must come of a case where this CLI is asked. */
-export function expectedOf(cli: Cli, one: Case): Expected {
+function expectedOf(cli: Cli, one: Case): Expected {
   const expected = { ...one.expected, ...cli.unlike[one.name] };
   const finishes = expected.finishes
     .filter((reason) => reason !== 'error' || cli.whole === undefined)

@@ -11,7 +11,8 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createServiceClient } from '../../services/common/client.ts';
 import { polar, ROOT } from '../support/cli.ts';
 import { type ComposeMesh, startComposeMesh } from '../support/compose.ts';
-import { startDocker, type TestDocker } from '../support/docker.ts';
+import type { TestEngine } from '../support/container-engine.ts';
+import { startDocker } from '../support/docker.ts';
 import { eventually } from '../support/eventually.ts';
 
 const run = promisify(execFile);
@@ -20,7 +21,7 @@ const RESTART_MS = 120_000;
 
 describe('the mesh of docker-compose.yaml', function () {
   this.timeout(600_000);
-  let docker: TestDocker;
+  let docker: TestEngine;
   let mesh: ComposeMesh;
   let rollout: Client<typeof RolloutService>;
   let isDown = false;

@@ -7,7 +7,8 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import { type Ended, polar, ROOT } from '../support/cli.ts';
+import { type Ended, polar, ROOT, startPolar } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 
 const run = promisify(execFile);
@@ -80,6 +81,23 @@ describe('a mesh with access tokens', function () {
     const { code, stderr } = await polar(['serve', 'evaluator'], { cwd: folder, env });
     expect(code).to.not.equal(0);
     expect(stderr).to.match(/POLAR_TOKEN: must hold a token of .* with the scopes node,read/);
+  });
+
+  it('warns once where tokens come by a network without TLS', async () => {
+    const file = join(folder, 'open.yaml');
+    const access = { tokens_file: join(folder, 'tokens.txt') };
+    // It looks for NATS when it has warned.
+    const nats = { url: 'nats://127.0.0.1:9' };
+    writeFileSync(file, stringify({ access, nats, reconstructor: { host: '0.0.0.0' } }));
+    const { child, ended, stdout } = startPolar(['serve', 'reconstructor', '-c', file], {
+      cwd: folder,
+      env: as('services'),
+    });
+    await eventually('the warning', () => stdout().includes('without TLS'));
+    child.kill('SIGTERM');
+    const { stdout: all } = await ended;
+    expect(all.match(/without TLS/g)).to.have.length(1);
+    expect(mesh.log('reconstructor')).to.contain('ready').and.not.to.contain('without TLS');
   });
 
   async function consume(name: string): Promise<string> {

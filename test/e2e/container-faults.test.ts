@@ -5,17 +5,18 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { asPolarError } from '../../services/common/errors.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { processesWith } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
 /** In command lines of what these sandboxes start. */
-const MARK = 'sleep 77096';
-const MAIN = 'sleep 3.77096';
+const MARK = sleepMark();
+const MAIN = sleepMark(3);
 const WAIT_MS = 90_000;
 /** What would end a container that ran it. */
 const ENTERED = ['ENTRYPOINT ["/bin/false"]', 'CMD ["x"]'];
@@ -25,7 +26,7 @@ for (const kind of LONG_ENGINES) {
   describe(`images and engines that are wrong: ${backend}`, function () {
     this.timeout(2 * WAIT_MS);
     const opened = new AsyncDisposableStack();
-    let engine: TestDocker;
+    let engine: TestEngine;
     let mesh: Mesh;
     let rollout: Client<typeof RolloutService>;
     before(async () => {

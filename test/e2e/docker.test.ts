@@ -10,11 +10,12 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createServiceClient } from '../../services/common/client.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
 import { isSolved, scriptIn, solve } from '../harnesses/solve.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { processesWith } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/calculator');
@@ -29,7 +30,7 @@ for (const kind of KINDS) {
   describe(`the calculator task in ${backend}`, function () {
     this.timeout(180_000);
     let folder: string;
-    let docker: TestDocker;
+    let docker: TestEngine;
     let mesh: Mesh;
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'polar-test-e2e-docker-'));
@@ -92,19 +93,20 @@ for (const kind of KINDS) {
 
     it('tries a session again whose engine is killed in mid-run, when that is back', async () => {
       const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+      const [short, long] = [sleepMark(3), sleepMark()];
       const spec = curlTask('engine-killed', 1, 1, {
         runtime: { backend, image: PROGRAMS_IMAGE },
-        harness: { name: 'shell', command: { command: 'setsid sleep 77094 & sleep 3.77094' } },
+        harness: { name: 'shell', command: { command: `setsid ${long} & ${short}` } },
       });
       await rollout.submitTask({ spec });
-      await eventually('it runs', () => processesWith('sleep 3.77094').length > 0);
+      await eventually('it runs', () => processesWith(short).length > 0);
       await docker.kill();
-      await eventually('its processes are gone', () => processesWith('77094').length === 0);
+      await eventually('its processes are gone', () => [short, long].flatMap(processesWith).length === 0);
       await docker.start();
       const [session] = await waitForEnd(rollout, spec.taskId, 90_000);
       expect(session?.outcome, session?.failure?.message).to.equal(Outcome.COMPLETED);
       expect(session?.attempts[0]?.failure?.reason).to.equal('RUNTIME_LOST');
-      expect(processesWith('77094')).to.deep.equal([]);
+      expect([short, long].flatMap(processesWith)).to.deep.equal([]);
     });
 
     it('leaves no container behind', async () => {

@@ -8,6 +8,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
 const REPOSITORY = 'git init -q . && git -c user.name=n -c user.email=e@e commit -q --allow-empty -m base';
@@ -72,7 +73,8 @@ describe('evaluations that are prepared ahead', function () {
   });
 
   it('have none any more where the session is cancelled', async () => {
-    await rollout.submitTask({ spec: graded('cancelled', 2, 'sleep 770081', 600) });
+    const nap = sleepMark();
+    await rollout.submitTask({ spec: graded('cancelled', 2, nap, 600) });
     const { sessions } = await rollout.listSessions({ taskId: 'cancelled' });
     await eventually('they run', async () => {
       const now = await rollout.getTask({ taskId: 'cancelled' });
@@ -80,7 +82,7 @@ describe('evaluations that are prepared ahead', function () {
     });
     await rollout.cancelTask({ taskId: 'cancelled' });
     await waitForEnd(rollout, 'cancelled', 30_000);
-    await leavesNothing(mesh.nodeFolder, ['sleep 770081']);
+    await leavesNothing(mesh.nodeFolder, [nap]);
     expect(of('runtime prepared', sessions)).to.deep.equal([]);
   });
 

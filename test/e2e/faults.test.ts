@@ -7,7 +7,7 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { sleep } from '../../services/common/clock.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
@@ -74,7 +74,10 @@ describe('faults in a run', function () {
 
   it('cancel ends queued and running sessions at once, without reward', async () => {
     await rollout.submitTask({ spec: curlTask('cancelled', 8, 1, { harness: command('sleep 600') }) });
-    await sleep(1_000);
+    await eventually('some run', async () => {
+      const { task } = await rollout.getTask({ taskId: 'cancelled' });
+      return (task?.sessionsByState['running'] ?? 0) > 0;
+    });
     await rollout.cancelTask({ taskId: 'cancelled' });
     const sessions = await waitForEnd(rollout, 'cancelled', 60_000);
     expect(sessions.map((session) => session.outcome)).to.deep.equal(Array(8).fill(Outcome.CANCELLED));

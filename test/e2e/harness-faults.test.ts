@@ -7,7 +7,7 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { DISK_FAULT, HARNESS_FAULTS, MARK, PREPARATION_FAULTS, shell } from '../support/harness-faults.ts';
@@ -24,7 +24,7 @@ const KINDS: readonly (EngineKind | undefined)[] = [undefined, ...(isLong ? LONG
 for (const kind of KINDS) {
   describe(`harnesses that misbehave${kind === undefined ? '' : ` in ${kind.backend}`}`, function () {
     this.timeout(2 * WAIT_MS);
-    let engine: TestDocker | undefined;
+    let engine: TestEngine | undefined;
     let mesh: Mesh;
     let rollout: Client<typeof RolloutService>;
     let harnesses: Client<typeof HarnessService>;

@@ -12,9 +12,10 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { isHostRoot } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
-const MARK = 'sleep 77092';
+const MARK = sleepMark();
 const WAIT_MS = 90_000;
 const HOUR_MS = 3_600_000;
 

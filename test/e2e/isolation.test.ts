@@ -1,23 +1,21 @@
 // From inside a session of a whole mesh: the host, the mesh and the session beside it cannot be reached; model calls can.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Client } from '@connectrpc/connect';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
 import { polar } from '../support/cli.ts';
-import { PROGRAMS_IMAGE } from '../support/docker.ts';
+import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
 import { nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { hostBait, outsideServer } from '../support/host-bait.ts';
+import { hostBait, PROBE } from '../support/host-bait.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { bwrapIsThere } from '../support/runtime-prewarm.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
-const PROBE = '/polar/session/probe.py';
+const TARGET = '/polar/session/probe.py';
 const NEIGHBOUR_PORT = 7_351;
 const LISTEN = `python3 -ISc '
 import socket, time
@@ -49,18 +47,11 @@ if (BACKENDS.length > 0) {
     for (const runtime of BACKENDS) {
       it(`lets no probe of a harness through with ${runtime.backend}, and still serves its model calls`, async () => {
         await using bait = await hostBait(mesh.folder);
-        await using outside = await outsideServer();
         const neighbour = await startNeighbour(runtime);
         const session = await runProbe(runtime, {
-          PROBE_HOST_FILE: bait.file,
+          ...bait.env,
           PROBE_OTHER_FILE: mesh.nodeFolder,
-          PROBE_TCP: bait.tcp,
-          PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
-          PROBE_ABSTRACT: bait.abstract,
           PROBE_HOST_ENV: mesh.topologyFile,
-          PROBE_HOST_PROC: 'sleep 98765',
-          PROBE_FDS: inheritedDescriptors().join(' '),
-          PROBE_PROXY: '127.0.0.1:4141',
           PROBE_MESH: meshAddresses(mesh).join(' '),
           PROBE_NEIGHBOUR: neighbour.sessionId,
           PROBE_NEIGHBOUR_PORT: String(NEIGHBOUR_PORT),
@@ -74,7 +65,7 @@ if (BACKENDS.length > 0) {
         expect(session.stats?.calls).to.equal(1);
         // The probe of an outside machine has no route.
         const [attempt] = session.attempts;
-        expect(attempt?.denied?.count).to.equal(outside?.addresses.length);
+        expect(attempt?.denied?.count).to.equal(bait.outside.length);
         await rollout.cancelTask({ taskId: `neighbour-${runtime.backend}` });
       });
     }
@@ -125,14 +116,13 @@ if (BACKENDS.length > 0) {
       env: Record<string, string>,
     ): Promise<Session> {
       const taskId = `probe-${runtime.backend}`;
-      const content = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
       const call = `curl -sS --fail -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '{"model":"m","messages":[{"role":"user","content":"hi"}]}'`;
-      const command = `${call} && exec python3 -ISu ${PROBE}`;
+      const command = `${call} && exec python3 -ISu ${TARGET}`;
       const spec = curlTask(taskId, 1, 1, {
         harness: { name: 'shell', modelName: 'm', command: { command }, env },
         runtime: {
           ...runtime,
-          prepare: [{ step: { case: 'uploadFile', value: { target: PROBE, content } } }],
+          prepare: [{ step: { case: 'uploadFile', value: { target: TARGET, content: PROBE } } }],
         },
       });
       await rollout.submitTask({ spec });

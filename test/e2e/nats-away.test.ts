@@ -8,9 +8,10 @@ import { sleep } from '../../services/common/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { startMesh } from '../support/mesh.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
-const MARK = 'sleep 3.77095';
+const MARK = sleepMark(3);
 const AWAY_MS = 30_000;
 const WAIT_MS = 90_000;
 

@@ -17,7 +17,7 @@ export type PlaceName = (typeof PLACES)[number];
 export async function openPlace(name: PlaceName, stack: AsyncDisposableStack): Promise<Place> {
   if (name === 'bubblewrap') return { name, runtime: { backend: name }, node: {} };
   // Loaded only where they are wanted: they look for an engine, and install Docker.
-  const { PROGRAMS_IMAGE } = await import('../support/docker.ts');
+  const { PROGRAMS_IMAGE } = await import('../support/container-engine.ts');
   const { ENGINES, nodeWith } = await import('../support/engines.ts');
   const kind = ENGINES.find(({ backend, mapped }) => backend === name && mapped === (name === 'docker'));
   if (kind === undefined) throw new Error(`there is no ${name} here`);

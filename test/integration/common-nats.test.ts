@@ -1,4 +1,5 @@
 // The NATS layer against a real server: durable publishes, claim checks, retries, dead letters, a killed server.
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { PolarError } from '../../services/common/errors.ts';
@@ -108,6 +109,25 @@ describe('nats', () => {
   it('tells a missing blob by type', async () => {
     const error = await blobs.get({ sha256: 'f'.repeat(64), sizeBytes: 3n }).catch((reason) => reason);
     expect(error.reason).to.equal('BLOB_MISSING');
+  });
+
+  it('gives several blobs at once, each in its place, and the others where some are gone or damaged', async () => {
+    const sizes = [BLOB_CHUNK_BYTES * 9 + 1, 0, 3, BLOB_CHUNK_BYTES, 70_000];
+    const stored = sizes.map((size) => randomBytes(size));
+    const refs = await Promise.all(stored.map((one) => blobs.put(one)));
+    await bus.js.publish(subjects.blobChunk(refs[2]?.sha256 ?? '', 0), bytes('odd'));
+    const gone = { sha256: 'e'.repeat(64), sizeBytes: BigInt(BLOB_CHUNK_BYTES + 1) };
+    const slow: Bus = { ...bus, reads: { usable: false } as Bus['reads'] };
+    for (const store of [blobs, createBlobStore(slow)]) {
+      const { blobs: found, memory } = await store.getAll([gone, ...refs, ...refs]);
+      for (const [i, one] of [...stored, ...stored].entries()) {
+        const got = found[i + 1];
+        if (i % stored.length === 2) expect(got).to.include({ reason: 'BLOB_MISSING' });
+        else expect(Buffer.from(got as Uint8Array).equals(one), `${i}`).to.equal(true);
+      }
+      expect((found[0] as PolarError).message).to.include('chunk 0 is not there');
+      expect(memory.byteLength).to.equal(memory.buffer.byteLength);
+    }
   });
 
   it('keeps what was published through a kill of the server in the middle', async () => {

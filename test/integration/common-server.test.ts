@@ -1,6 +1,6 @@
 // One port: gRPC, gRPC-Web, Connect over HTTP/2 and HTTP/1.1, JSON by plain HTTP, health, readiness, typed errors.
 import { once } from 'node:events';
-import { constants, createServer } from 'node:http2';
+import { constants, createServer, connect as http2Connect } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type Transport } from '@connectrpc/connect';
@@ -52,6 +52,29 @@ describe('one port', () => {
     url = `http://127.0.0.1:${server.port}`;
   });
   afterEach(() => server.close());
+
+  it('answers whatever name a caller has for it', async () => {
+    const answers = [];
+    for (const host of ['Host: ::1:9581\r\n', 'Host: a b\r\n', 'Host: [\r\n', 'Host:\r\n']) {
+      const path = `/${TrajectoryService.typeName}/ListConsumers`;
+      const head = `POST ${path} HTTP/1.1\r\n${host}content-type: application/json\r\ncontent-length: 2\r\n`;
+      const socket = connect(server.port, '127.0.0.1');
+      socket.end(`${head}connection: close\r\n\r\n{}`);
+      answers.push(String(Buffer.concat(await socket.toArray())).split('\r\n')[0]);
+    }
+    expect(new Set(answers)).to.eql(new Set(['HTTP/1.1 200 OK']));
+    const session = http2Connect(url);
+    const stream = session.request({
+      ':path': `/${TrajectoryService.typeName}/ListConsumers`,
+      ':method': 'POST',
+      ':authority': '::1:9581',
+      'content-type': 'application/json',
+    });
+    stream.end('{}');
+    const [headers] = await once(stream, 'response');
+    session.destroy();
+    expect(headers[':status']).to.equal(200);
+  });
 
   it('keeps a connection for longer than clients do', async () => {
     const answer = await fetch(`${url}/plain`);

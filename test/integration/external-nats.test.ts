@@ -10,14 +10,15 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
-import { dockerProblem, startDocker, type TestDocker } from '../support/docker.ts';
+import type { TestEngine } from '../support/container-engine.ts';
+import { dockerProblem, startDocker } from '../support/docker.ts';
 import { freePort } from '../support/nats.ts';
 
 const IMAGE = 'polar-test-nats:latest';
 
 describe('a NATS server in a container', function () {
   this.timeout(180_000);
-  let docker: TestDocker | undefined;
+  let docker: TestEngine | undefined;
   let container: StartedTestContainer | undefined;
   let url: string;
   before(async function () {

@@ -14,6 +14,7 @@ import { HARNESSES } from '../../services/common/specs/catalogue.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, startNode, type TestNode, type WorkCase } from '../support/node.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { type StandInProxy, startStandInProxy } from '../support/stand-in-proxy.ts';
 
 const INSTRUCTION = "@fix 'it' $HOME\n-and {{more}}";
@@ -155,14 +156,15 @@ describe('harness executor', () => {
     await using _ = await proxy();
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
-    await node.work(ref, shellRun(runtimeId, 'echo begun; sleep 4711 & sleep 4711', 1_500));
+    const nap = sleepMark();
+    await node.work(ref, shellRun(runtimeId, `echo begun; ${nap} & ${nap}`, 1_500));
     const fact = await node.fact(ref);
     const ran = ranOf(fact);
     expect(ran.outcome).to.equal(Outcome.TIMEOUT);
     expect(ran.failure).to.include({ reason: 'HARNESS_TIMEOUT', infrastructure: false });
     expect(Number(fact.durationMs)).to.be.at.least(1_500);
     expect(await stdout(ref.sessionId)).to.equal('begun\n');
-    const left = readdirSync('/proc').filter((pid) => commandOf(pid).includes('sleep\x004711'));
+    const left = readdirSync('/proc').filter((pid) => commandOf(pid).includes(nap.replace(' ', '\0')));
     expect(left).to.deep.equal([]);
   });
 

@@ -7,7 +7,6 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { loadModel } from '../../examples/scripted-engine/tokenizer/tokenizer.ts';
 import { AttemptRefSchema, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
-import { RuntimeSchema } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
 import { HARNESS_INSTALL_MS } from '../../services/common/limits.ts';
 import { TAKES_SKILLS } from '../../services/common/specs/catalogue.ts';
@@ -72,6 +71,7 @@ if (bwrapIsThere) {
         const { files, command } = launchOf(adapter, {
           ref: create(AttemptRefSchema, { sessionId: name, attempt: 1, taskId: 'mcp' }),
           work: create(RunWorkSchema, {
+            proxyUrl: 'http://127.0.0.1:4141',
             instruction: `Remember something for ${name}.`,
             harness: {
               name,
@@ -79,7 +79,6 @@ if (bwrapIsThere) {
               skills: [{ target: 'juggling/SKILL.md', content: Buffer.from(SKILL) }],
             },
           }),
-          runtime: create(RuntimeSchema, { runtimeId, proxyUrl: 'http://127.0.0.1:4141' }),
           capability,
           installed,
           nodeDir: join(process.execPath, '../..'),

@@ -37,15 +37,44 @@ describe('direct reads', () => {
 
   it('give the last message of each subject to the byte, however many are asked for at once', async () => {
     const asked = Array.from({ length: 10 }, () => [...stored]).flat();
-    const found = await Promise.all(asked.map(([subject]) => bus.reads.last(blobs, subject)));
+    const places = asked.map(([subject, { byteLength }]) => ({ subject, into: Buffer.alloc(byteLength) }));
+    expect(await bus.reads.fill(blobs, places)).to.deep.equal([]);
     for (const [i, [subject, data]] of asked.entries()) {
-      expect(Buffer.from(found[i] ?? []).equals(data), subject).to.equal(true);
+      expect(places[i]?.into.equals(data), subject).to.equal(true);
     }
+    expect(await bus.reads.fill(blobs, [])).to.deep.equal([]);
   });
 
+  it('tell the places that nothing of their size is for, and fill the others', async () => {
+    const [[first, one] = ['', Buffer.alloc(0)], [second, two] = ['', Buffer.alloc(0)]] = [...stored].slice(
+      1,
+    );
+    const places = [
+      { subject: first, into: Buffer.alloc(one.byteLength) },
+      { subject: second, into: Buffer.alloc(two.byteLength + 1) },
+      { subject: subjects.blobChunk('none', 0), into: Buffer.alloc(two.byteLength) },
+      { subject: second, into: Buffer.alloc(two.byteLength) },
+    ];
+    expect(await bus.reads.fill(blobs, places)).to.have.members([places[1], places[2]]);
+    expect(places.map(({ into }) => into.some((byte) => byte !== 0))).to.deep.equal([
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(places[3]?.into.equals(two)).to.equal(true);
+  });
+
+  /** One of the stored ones; undefined where there is none. */
+  async function read(reads: Reads, subject: string): Promise<Uint8Array | undefined> {
+    const place = { subject, into: Buffer.alloc(stored.get(subject)?.byteLength ?? 0) };
+    return (await reads.fill(blobs, [place])).length === 0 ? place.into : undefined;
+  }
+
   it('give nothing where nothing is, and fail where no stream is', async () => {
-    expect(await bus.reads.last(blobs, subjects.blobChunk('none', 0))).to.equal(undefined);
-    const failed = await bus.reads.last('NOWHERE', 'x').catch((error: Error) => error.message);
+    expect(await read(bus.reads, subjects.blobChunk('none', 0))).to.equal(undefined);
+    const place = { subject: 'x', into: Buffer.alloc(1) };
+    const failed = await bus.reads.fill('NOWHERE', [place]).catch((error: Error) => error.message);
     expect(failed).to.include('no stream answers (503)');
   });
 
@@ -86,10 +115,10 @@ describe('direct reads', () => {
         bytesMax -= chunk.length;
         if (bytesMax >= 0) pass();
       });
-      const failed = await link.bus.reads.last(blobs, subject).catch((error: Error) => error);
+      const failed = await read(link.bus.reads, subject).catch((error: Error) => error);
       expect(failed).to.be.instanceOf(Error);
       bytesMax = Number.POSITIVE_INFINITY;
-      const again = await link.bus.reads.last(blobs, subject);
+      const again = await read(link.bus.reads, subject);
       expect(Buffer.from(again ?? []).equals(data), 'over another connection').to.equal(true);
     };
     const hangs = async (): Promise<void> => {
@@ -104,7 +133,7 @@ print(s.getsockname()[1], flush=True); sys.stdin.read()`;
       const server = { getServer: () => `127.0.0.1:${port.toString().trim()}` };
       using reads = new Reads(server as NatsConnection);
       const startedAt = performance.now();
-      const failed = await reads.last(blobs, subject).catch((error: Error) => error);
+      const failed = await read(reads, subject).catch((error: Error) => error);
       expect(failed).to.be.instanceOf(Error);
       expect(performance.now() - startedAt, 'as long as a read may take').to.be.below(DIRECT_READ_MS * 4);
       child.stdin.end();
@@ -112,8 +141,8 @@ print(s.getsockname()[1], flush=True); sys.stdin.read()`;
     const creeps = async (): Promise<void> => {
       const startedAt = performance.now();
       await using link = await relayed((chunk, pass) => setTimeout(pass, chunk.length / 70));
-      const read = await link.bus.reads.last(blobs, subject);
-      expect(Buffer.from(read ?? []).equals(data)).to.equal(true);
+      const got = await read(link.bus.reads, subject);
+      expect(Buffer.from(got ?? []).equals(data)).to.equal(true);
       expect(performance.now() - startedAt, 'longer than without').to.be.greaterThan(DIRECT_READ_MS);
     };
     await Promise.all([stops(), creeps(), hangs()]);
@@ -149,12 +178,12 @@ print(s.getsockname()[1], flush=True); sys.stdin.read()`;
   it('fail while the server is away, and go on when it is back', async () => {
     const [[subject, data] = ['', Buffer.alloc(0)]] = stored;
     await nats.kill();
-    const failed = await bus.reads.last(blobs, subject).catch((error: Error) => error);
+    const failed = await read(bus.reads, subject).catch((error: Error) => error);
     expect(failed).to.be.instanceOf(Error);
     await nats.start();
     const isThere = async (): Promise<boolean> => {
-      const read = await bus.reads.last(blobs, subject).catch(() => undefined);
-      return read !== undefined && Buffer.from(read).equals(data);
+      const got = await read(bus.reads, subject).catch(() => undefined);
+      return got !== undefined && Buffer.from(got).equals(data);
     };
     await eventually('the message is read again', isThere);
   });

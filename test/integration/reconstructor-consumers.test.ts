@@ -171,6 +171,20 @@ describe('reconstructor: consumers', () => {
       expect((await late.message()).seeks, 'the first message of a stream').to.equal(1n);
     });
 
+    it('makes acknowledgements of what came before it void, and tells them so', async () => {
+      const [id] = await announce(1);
+      const trainer = open();
+      await trainer.batches(1);
+      await seek({ case: 'target', value: SeekTarget.OLDEST });
+      const batchIds = [BigInt(id!)];
+      const again = await trainer.batch();
+      expect(again).to.include({ batchId: BigInt(id!), redelivered: true });
+      const late = await one.client.ackTrajectories({ consumer, batchIds, seeks: 0n });
+      expect(late).to.include({ floor: BigInt(id!) - 1n, seeks: 1n });
+      const counted = await one.client.ackTrajectories({ consumer, batchIds, seeks: 1n });
+      expect(counted).to.include({ floor: BigInt(id!), seeks: 1n });
+    });
+
     it('goes back in an open stream; what came before is marked', async () => {
       const ids = await announce(3);
       const trainer = open();

@@ -25,6 +25,7 @@ import {
   startNode,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
 const step = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
 const specOf = (evalCommand: string, backend = 'bubblewrap'): RuntimeSpec =>
@@ -166,32 +167,35 @@ if (bwrapIsThere) {
 
     it('is waited for where it is in the making', async () => {
       await start();
-      const spec = specOf('sleep 770071 & wait');
+      const nap = sleepMark();
+      const spec = specOf(`${nap} & wait`);
       const ref = await prepared(spec);
-      const steps = await waitingStep('sleep 770071');
+      const steps = await waitingStep(nap);
       const asked = acquire(ref, spec);
       await sleep(300);
-      expect(stepsOf('sleep 770071')).to.eql(steps);
+      expect(stepsOf(nap)).to.eql(steps);
       for (const pid of steps) process.kill(pid, 'SIGTERM');
       expect(await asked).to.equal(await madeAhead(ref));
     });
 
     it('ends with the time of the evaluation that waits for it, and gives its place on', async () => {
       await start();
-      const slow = specOf('sleep 770072');
+      const nap = sleepMark();
+      const slow = specOf(nap);
       const [ref, next] = [await prepared(slow), await prepared(specOf('true'))];
-      await eventually('it is in the making', () => processesWith('sleep 770072').length > 0);
+      await eventually('it is in the making', () => processesWith(nap).length > 0);
       expect(await of(next, 'evaluate')).to.eql([]);
       expect((await errorOf(acquire(ref, slow, 500))).reason).to.equal('PREPARE_TIMEOUT');
-      await eventually('its steps are dead', () => processesWith('sleep 770072').length === 0);
+      await eventually('its steps are dead', () => processesWith(nap).length === 0);
       await madeAhead(next);
     });
 
     it('is there for the next evaluator when the first one leaves', async () => {
       await start();
-      const spec = specOf('sleep 770073 & wait');
+      const nap = sleepMark();
+      const spec = specOf(`${nap} & wait`);
       const ref = await prepared(spec);
-      const steps = await waitingStep('sleep 770073');
+      const steps = await waitingStep(nap);
       const leaving = new AbortController();
       const left = errorOf(acquire(ref, spec, 20_000, leaving.signal));
       await sleep(200);
@@ -227,9 +231,10 @@ if (bwrapIsThere) {
       await start({ max_postrun_ready: 2 });
       const made = await prepared(specOf('true'));
       await madeAhead(made);
-      const making = await prepared(specOf('sleep 770074'));
-      await eventually('it is in the making', () => processesWith('sleep 770074').length > 0);
-      const wished = await prepared(specOf('sleep 770075'));
+      const [nap, longer] = [sleepMark(), sleepMark()];
+      const making = await prepared(specOf(nap));
+      await eventually('it is in the making', () => processesWith(nap).length > 0);
+      const wished = await prepared(specOf(longer));
       revoke(wished);
       await eventually('its run is gone', async () => (await of(wished, 'run')).length === 0);
       revoke(made);
@@ -238,9 +243,9 @@ if (bwrapIsThere) {
         'all is gone',
         async () => (await node.runtimes.listRuntimes({})).runtimes.length === 0,
       );
-      await eventually('its steps are dead', () => processesWith('sleep 770074').length === 0);
+      await eventually('its steps are dead', () => processesWith(nap).length === 0);
       await Promise.all([0, 1].map(async () => await madeAhead(await prepared(specOf('true')))));
-      expect(processesWith('sleep 770075')).to.eql([]);
+      expect(processesWith(longer)).to.eql([]);
     });
 
     it('goes with the sandbox of its run', async () => {

@@ -1,17 +1,22 @@
 // Prepared once, cloned many times, in containers: layers are images of the manager's own, and go with it.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { instanceOf } from '../../services/runtime-prewarm/host/host.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
-import { eventually, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import {
+  eventually,
+  managerIsReady,
+  spawnManager,
+  startNode,
+  type TestNode,
+} from '../support/runtime-prewarm.ts';
 
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
 /** Differs in each preparation; long enough to be worth a layer. */
 const STAMP = 'cat /proc/sys/kernel/random/uuid > stamp; sleep 0.7';
@@ -28,7 +33,7 @@ for (const kind of LONG_ENGINES) {
       prepare: [exec(`head -c ${mb}M /dev/urandom > ${name}; sleep 0.7`)],
     });
     let nats: TestNats;
-    let docker: TestDocker;
+    let docker: TestEngine;
     let node: TestNode;
     before(async () => {
       [nats, docker] = await Promise.all([startNats(), kind.start()]);
@@ -181,7 +186,7 @@ for (const kind of LONG_ENGINES) {
 }
 
 /** Names of all layers, or of those with a label. */
-async function layerImages(docker: TestDocker, label: string = LABELS.layer): Promise<string[]> {
+async function layerImages(docker: TestEngine, label: string = LABELS.layer): Promise<string[]> {
   const filters = [LABELS.layer, label].flatMap((one) => ['--filter', `label=${one}`]);
   const out = await docker.docker('images', '--format', '{{.Repository}}:{{.Tag}}', ...filters);
   // Podman tells the registry of a name that has none.
@@ -193,9 +198,7 @@ async function layerImages(docker: TestDocker, label: string = LABELS.layer): Pr
 }
 
 async function startManager(node: TestNode): Promise<ChildProcess> {
-  const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
-  const url = `http://127.0.0.1:${node.port}/readyz`;
-  const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
-  await eventually('the manager is ready', isReady);
+  const manager = spawnManager(node);
+  await managerIsReady(node);
   return manager;
 }

@@ -1,22 +1,27 @@
 // What containers are alone in: isolation, images, the engine that comes and goes, and that nothing outlives the manager.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
-import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { ENGINES, type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
-import { hostBait, outsideServer } from '../support/host-bait.ts';
+import { letsNothingThrough } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startRegistry } from '../support/registry.ts';
-import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import {
+  eventually,
+  managerIsReady,
+  processesWith,
+  spawnManager,
+  startNode,
+  type TestNode,
+} from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
-const PROBE = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
 const WORKSPACE = '/polar/session/workspace';
 const specFor = ({ backend }: EngineKind) => ({ backend, image: PROGRAMS_IMAGE });
 const KILL_ROUNDS = 6;
@@ -33,7 +38,7 @@ for (const kind of ENGINES) {
     this.timeout(60_000);
     const spec = specFor(kind);
     let nats: TestNats;
-    let docker: TestDocker;
+    let docker: TestEngine;
     let node: TestNode;
     before(async () => {
       [nats, docker] = await Promise.all([startNats(), kind.start()]);
@@ -46,37 +51,7 @@ for (const kind of ENGINES) {
     });
 
     it('lets no probe through', async () => {
-      await using bait = await hostBait(node.folder);
-      await using outside = await outsideServer();
-      process.env['POLAR_TEST_BAIT'] = 'bait-env-91c2';
-      const other = await node.acquire({ spec, session: 'other' });
-      await node.sh(other, 'echo mine > secret');
-      const id = await node.acquire({ spec, session: 'probe' });
-      const probe = `${WORKSPACE}/probe.py`;
-      await node.runtimes.putFiles({ runtimeId: id, files: [{ target: probe, content: PROBE }] });
-      const { out, err, exitCode } = await node.sh(id, '', {
-        argv: ['python3', '-ISu', probe],
-        proxyAccess: true,
-        env: {
-          PROBE_IMAGE: 'yes',
-          PROBE_HOST_FILE: bait.file,
-          PROBE_OTHER_FILE: join(await mergedFolder(docker, other), WORKSPACE, 'secret'),
-          PROBE_TCP: bait.tcp,
-          PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
-          PROBE_ABSTRACT: bait.abstract,
-          PROBE_HOST_ENV: 'bait-env-91c2',
-          PROBE_HOST_PROC: 'sleep 98765',
-          PROBE_FDS: inheritedDescriptors().join(' '),
-          PROBE_PROXY: '127.0.0.1:4141',
-        },
-      });
-      const lines = out.trim().split('\n');
-      expect(
-        lines.filter((line) => !line.startsWith('ok ')),
-        err,
-      ).to.eql([]);
-      expect(lines.length).to.be.greaterThan(40);
-      expect(exitCode, err).to.equal(0);
+      await letsNothingThrough(node, spec, (other) => mergedFolder(docker, other), { PROBE_IMAGE: 'yes' });
     });
 
     it("keeps a command from ending the container's own processes", async () => {
@@ -102,7 +77,7 @@ for (const kind of LONG_ENGINES) {
     this.timeout(120_000);
     const spec = specFor(kind);
     let nats: TestNats;
-    let docker: TestDocker;
+    let docker: TestEngine;
     before(async () => {
       [nats, docker] = await Promise.all([startNats(), kind.start()]);
     });
@@ -213,16 +188,17 @@ for (const kind of LONG_ENGINES) {
 
     it('leaves no process and no container behind after SIGKILL of the manager', async () => {
       await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker), start: false });
+      const nap = sleepMark();
       for (let round = 0; round < KILL_ROUNDS; round++) {
         const manager = await startManager(node);
         const id = await node.acquire({ spec });
-        node.sh(id, 'setsid sleep 77101 & (sleep 77102 &) ; trap "" TERM HUP; sleep 77103').catch(() => {});
+        node.sh(id, `setsid ${nap} & (${nap} &) ; trap "" TERM HUP; ${nap}`).catch(() => {});
         const more = [node.acquire({ spec }), node.acquire({ spec })];
         for (const one of more) one.catch(() => {});
         await sleep((round * KILL_SPREAD_MS) / KILL_ROUNDS);
         manager.kill('SIGKILL');
         await once(manager, 'exit');
-        await eventually('no process is left', () => processesWith('sleep 7710').length === 0);
+        await eventually('no process is left', () => processesWith(nap).length === 0);
         await eventually('no container is left', async () => (await containers(docker, node)).length === 0);
       }
     });
@@ -230,11 +206,12 @@ for (const kind of LONG_ENGINES) {
     it('tells a run that it has lost its sandbox when the engine dies, and goes on with the next', async () => {
       await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
       const id = await node.acquire({ spec });
-      const running = errorOf(node.sh(id, 'setsid sleep 77111 & sleep 77112'));
-      await eventually('it runs', () => processesWith('sleep 7711').length >= 2);
+      const nap = sleepMark();
+      const running = errorOf(node.sh(id, `setsid ${nap} & ${nap}`));
+      await eventually('it runs', () => processesWith(nap).length >= 2);
       await docker.kill();
       expect(await running).to.include({ reason: 'RUNTIME_LOST' });
-      expect(processesWith('sleep 7711')).to.eql([]);
+      expect(processesWith(nap)).to.eql([]);
       expect(await errorOf(node.sh(id, 'true'))).to.include({ reason: 'RUNTIME_LOST' });
       await eventually('it is not offered', async () => (await offered(kind, node)) !== undefined);
       expect(await offered(kind, node)).to.match(
@@ -296,22 +273,20 @@ async function offered({ backend }: EngineKind, node: TestNode): Promise<string 
 const instanceOf = ({ folder }: TestNode): string =>
   `polar-${sha256(join(folder, 'data/nodes/node-1')).slice(0, 12)}`;
 
-async function containers(docker: TestDocker, node: TestNode): Promise<string[]> {
+async function containers(docker: TestEngine, node: TestNode): Promise<string[]> {
   const filter = `label=${LABELS.instance}=${instanceOf(node)}`;
   return (await docker.docker('ps', '--all', '--quiet', '--filter', filter)).split('\n').filter(Boolean);
 }
 
 /** Where the host has the files of a container. */
-async function mergedFolder(docker: TestDocker, runtimeId: string): Promise<string> {
+async function mergedFolder(docker: TestEngine, runtimeId: string): Promise<string> {
   const filter = `label=${LABELS.runtime}=${runtimeId}`;
   const id = (await docker.docker('ps', '--quiet', '--filter', filter)).trim();
   return (await docker.docker('inspect', '--format', '{{.GraphDriver.Data.MergedDir}}', id)).trim();
 }
 
 async function startManager(node: TestNode): Promise<ChildProcess> {
-  const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
-  const url = `http://127.0.0.1:${node.port}/readyz`;
-  const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
-  await eventually('the manager is ready', isReady);
+  const manager = spawnManager(node);
+  await managerIsReady(node);
   return manager;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { PROGRAMS_IMAGE } from '../support/docker.ts';
+import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
 import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';

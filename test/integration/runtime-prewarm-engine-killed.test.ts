@@ -3,10 +3,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { startNats } from '../support/nats.ts';
 import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 import { type Moment, openTripwire, type Tripwire } from '../support/tripwire.ts';
 
 interface Case extends Moment {
@@ -44,7 +45,8 @@ const CASES: readonly Case[] = [
 ];
 /** Longer than what is not worth a layer. */
 const PREPARE = 'sleep 0.6; echo prepared > prepared';
-const COMMAND = 'setsid sleep 77131 & sleep 77132 & sleep';
+const NAP = sleepMark();
+const COMMAND = `setsid ${NAP} & ${NAP} & sleep`;
 const [LONG_S, SHORT_S] = [30, 0.1];
 
 for (const kind of LONG_ENGINES) {
@@ -52,7 +54,7 @@ for (const kind of LONG_ENGINES) {
   describe(`runtime-prewarm: ${backend} is killed`, function () {
     this.timeout(60_000);
     const opened = new AsyncDisposableStack();
-    let engine: TestDocker;
+    let engine: TestEngine;
     let tripwire: Tripwire;
     let node: TestNode;
     before(async () => {
@@ -74,7 +76,7 @@ for (const kind of LONG_ENGINES) {
         const life = lifeOf(spec, ends.includes('none') ? SHORT_S : LONG_S);
         const [end] = await Promise.all([life, killed]);
         expect(ends).to.include(end);
-        expect(processesWith('sleep 7713')).to.eql([]);
+        expect(processesWith(NAP)).to.eql([]);
         expect((await node.runtimes.listRuntimes({})).runtimes).to.eql([]);
         await engine.start();
         await eventually('no container is left', async () => (await labelled(engine)).length === 0);
@@ -115,7 +117,7 @@ const processesOf = (id: string): string[] =>
   );
 
 /** Of any manager. */
-async function labelled(engine: TestDocker): Promise<string[]> {
+async function labelled(engine: TestEngine): Promise<string[]> {
   const all = await engine.docker('ps', '--all', '--quiet', '--filter', `label=${LABELS.instance}`);
   return all.split('\n').filter(Boolean);
 }

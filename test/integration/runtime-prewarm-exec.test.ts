@@ -6,7 +6,7 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
-import { PROGRAMS_IMAGE, type TestDocker } from '../support/docker.ts';
+import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -17,6 +17,7 @@ import {
   startNode,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
 const reasonOf = async (promise: Promise<unknown>): Promise<string> =>
   await promise.then(
@@ -33,7 +34,7 @@ const BACKENDS: readonly (readonly [name: string, kind?: EngineKind])[] = [
 for (const [backend, kind] of BACKENDS) {
   describe(`runtime-prewarm: exec with ${backend}`, () => {
     let nats: TestNats;
-    let engine: TestDocker | undefined;
+    let engine: TestEngine | undefined;
     let node: TestNode;
     let id: string;
     before(async function () {
@@ -72,15 +73,16 @@ for (const [backend, kind] of BACKENDS) {
     });
 
     it('gives input, environment and working directory', async () => {
-      const script = 'cat; echo; echo "$FROM_TASK $BOTH $ADDED"; pwd; echo to-stderr >&2';
+      const script = 'cat; echo; echo "$FROM_TASK $BOTH $ADDED $DEFAULT"; pwd; echo to-stderr >&2';
       const { out, err } = await node.sh(id, script, {
         stdin: Buffer.from('input'),
         env: { BOTH: 'call', ADDED: "it's" },
+        defaultEnv: { FROM_TASK: 'default', BOTH: 'default', ADDED: 'default', DEFAULT: 'default' },
         cwd: '/polar/session/logs',
       });
       const [input, env, cwd] = out.split('\n');
       expect(input).to.equal('input');
-      expect(env).to.equal("task call it's");
+      expect(env).to.equal("task call it's default");
       expect(cwd).to.match(/\/polar\/session\/logs$/);
       expect(err).to.equal('to-stderr\n');
     });
@@ -111,8 +113,9 @@ for (const [backend, kind] of BACKENDS) {
       expect(
         (await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(50) })).running,
       ).to.equal(false);
-      const running = node.sh(id, 'echo begun > begun; sleep 770031', { timeoutMs: 60_000 });
-      await eventually('it runs', () => processesWith('770031').length > 0);
+      const nap = sleepMark();
+      const running = node.sh(id, `echo begun > begun; ${nap}`, { timeoutMs: 60_000 });
+      await eventually('it runs', () => processesWith(nap).length > 0);
       const { running: told } = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(50) });
       expect(told).to.equal(true);
       expect(await running).to.include({ timedOut: true, empty: true });
@@ -127,55 +130,60 @@ for (const [backend, kind] of BACKENDS) {
     });
 
     it('kills the whole tree at the limit, and proves it', async () => {
-      const script = 'setsid sleep 770001 & (sleep 770002 &) ; trap "" TERM HUP INT; sleep 770003';
+      const nap = sleepMark();
+      const script = `setsid ${nap} & (${nap} &) ; trap "" TERM HUP INT; ${nap}`;
       const result = await node.sh(id, script, { timeoutMs: 400 });
       expect(result.timedOut).to.equal(true);
       expect(result.exitCode).to.equal(137);
       expect(result.empty).to.equal(true);
       expect(Number(result.wallMs)).to.be.at.least(400);
-      expect(processesWith('77000')).to.eql([]);
+      expect(processesWith(nap)).to.eql([]);
     });
 
     it('leaves nothing of a command behind that ends by itself', async () => {
-      const result = await node.sh(id, 'setsid sleep 770011 >/dev/null 2>&1 & (sleep 770012 &); echo done');
+      const nap = sleepMark();
+      const result = await node.sh(id, `setsid ${nap} >/dev/null 2>&1 & (${nap} &); echo done`);
       expect(result.out).to.equal('done\n');
       expect(result.empty).to.equal(true);
-      expect(processesWith('77001')).to.eql([]);
+      expect(processesWith(nap)).to.eql([]);
       expect((await node.sh(id, 'echo again')).out).to.equal('again\n');
     });
 
     it('kills the tree when the caller leaves', async () => {
       const leave = new AbortController();
+      const nap = sleepMark();
       const input = {
         runtimeId: id,
-        argv: ['sh', '-c', 'setsid sleep 770021 & sleep 770022'],
+        argv: ['sh', '-c', `setsid ${nap} & ${nap}`],
         timeoutMs: 60_000,
       };
       const call = execCollected(node.runtimes, input, leave.signal);
-      await eventually('the command runs', () => processesWith('77002').length >= 2);
+      await eventually('the command runs', () => processesWith(nap).length >= 2);
       leave.abort(new Error('gone'));
       await call.catch(() => {});
-      await eventually('all are dead', () => processesWith('77002').length === 0);
+      await eventually('all are dead', () => processesWith(nap).length === 0);
       expect((await node.sh(id, 'echo free')).out).to.equal('free\n');
     });
 
     it('takes the next command at once when the caller of one has left', async () => {
       const leave = new AbortController();
-      const input = { runtimeId: id, argv: ['sh', '-c', 'sleep 770091'], timeoutMs: 60_000 };
+      const nap = sleepMark();
+      const input = { runtimeId: id, argv: ['sh', '-c', nap], timeoutMs: 60_000 };
       const call = execCollected(node.runtimes, input, leave.signal);
-      await eventually('the command runs', () => processesWith('77009').length > 0);
+      await eventually('the command runs', () => processesWith(nap).length > 0);
       leave.abort(new Error('gone'));
       await call.catch(() => {});
       expect((await node.sh(id, 'echo free')).out).to.equal('free\n');
-      expect(processesWith('77009')).to.eql([]);
+      expect(processesWith(nap)).to.eql([]);
     });
 
     it('runs one command at a time', async () => {
-      const first = node.sh(id, 'until [ -e go ]; do sleep 0.05; done; echo first 770081');
-      await eventually('the command runs', () => processesWith('77008').length > 0);
+      const nap = sleepMark();
+      const first = node.sh(id, `until [ -e go ]; do sleep 0.05; done; echo first ${nap}`);
+      await eventually('the command runs', () => processesWith(nap).length > 0);
       expect(await reasonOf(node.sh(id, 'echo second'))).to.equal('RUNTIME_BUSY');
       await letGo();
-      expect((await first).out).to.equal('first 770081\n');
+      expect((await first).out).to.equal(`first ${nap}\n`);
     });
 
     it('sends output as it is written', async () => {

@@ -1,7 +1,6 @@
 // A node that stood still for too long and goes on: it lets go before it is heard again.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { connect, type NatsConnection, type Subscription } from 'nats';
@@ -17,9 +16,13 @@ import { sleep } from '../../services/common/clock.ts';
 import { NODE_FENCE_MS } from '../../services/common/limits.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
-import { acquireFrom, eventually, startNode, type TestNode } from '../support/runtime-prewarm.ts';
-
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
+import {
+  acquireFrom,
+  eventually,
+  spawnManager,
+  startNode,
+  type TestNode,
+} from '../support/runtime-prewarm.ts';
 
 describe('runtime-prewarm: a node that comes back late', () => {
   let nats: TestNats;
@@ -37,7 +40,7 @@ describe('runtime-prewarm: a node that comes back late', () => {
   });
   beforeEach(() => {
     heard.length = 0;
-    manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+    manager = spawnManager(node);
   });
   afterEach(async () => {
     manager.kill('SIGCONT');

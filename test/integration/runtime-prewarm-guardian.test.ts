@@ -9,11 +9,15 @@ import { startNats, type TestNats } from '../support/nats.ts';
 import {
   bwrapIsThere,
   eventually,
+  managerIsReady,
   processesWith,
+  spawnManager,
   startNode,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
+const NAP = sleepMark();
 const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
 const ROUNDS = 12;
 const SPREAD_MS = 120;
@@ -43,7 +47,7 @@ describe('runtime-prewarm: guardian', function () {
           node.acquire({ spec: { backend: backends[i % backends.length]! } }),
         ),
       );
-      const script = 'setsid sleep 77061 & (sleep 77062 &) ; trap "" TERM HUP; sleep 77063';
+      const script = `setsid ${NAP} & (${NAP} &) ; trap "" TERM HUP; ${NAP}`;
       for (const id of ids) node.sh(id, script, { proxyAccess: true }).catch(() => {});
       const delayMs = (round * SPREAD_MS) / ROUNDS;
       await sleep(delayMs);
@@ -58,7 +62,7 @@ describe('runtime-prewarm: guardian', function () {
 
   it('clears what a manager that was killed while it probed its backends has left', async () => {
     for (const delayMs of [0, 40, 80, 120]) {
-      const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+      const manager = spawnManager(node);
       managers.push(manager);
       await eventually('its guardian is there', () => processesWith(guardedBy(node)).length > 0);
       await sleep(delayMs);
@@ -74,8 +78,8 @@ describe('runtime-prewarm: guardian', function () {
   it('leaves nothing when the manager is asked to stop, with commands running', async () => {
     const manager = await startManager(node, managers);
     const id = await node.acquire({ spec: { backend: 'process' } });
-    const running = node.sh(id, 'setsid sleep 77064 & sleep 77065').catch((error) => error.reason);
-    await eventually('it runs', () => processesWith('sleep 7706').length >= 2);
+    const running = node.sh(id, `setsid ${NAP} & ${NAP}`).catch((error) => error.reason);
+    await eventually('it runs', () => processesWith(NAP).length >= 2);
     manager.kill('SIGTERM');
     const [code] = await once(manager, 'exit');
     expect(code).to.equal(0);
@@ -102,20 +106,20 @@ describe('runtime-prewarm: guardian', function () {
     process.kill(guardianOf(node), 'SIGKILL');
     const [code] = await once(manager, 'exit');
     expect(code).to.equal(1);
-    expect(processesWith('sleep 7706')).to.eql([]);
+    expect(processesWith(NAP)).to.eql([]);
   });
 
   it('clears at the next start what a manager and a guardian left that were killed together', async () => {
     const manager = await startManager(node, managers);
     const id = await node.acquire({ spec: { backend: 'process' } });
-    const call = node.sh(id, 'setsid sleep 77066 & sleep 77067').catch(() => {});
-    await eventually('it runs', () => processesWith('sleep 7706').length >= 2);
+    const call = node.sh(id, `setsid ${NAP} & ${NAP}`).catch(() => {});
+    await eventually('it runs', () => processesWith(NAP).length >= 2);
     process.kill(guardianOf(node), 'SIGKILL');
     manager.kill('SIGKILL');
     await once(manager, 'exit');
     await call;
     const next = await startManager(node, managers);
-    expect(processesWith('sleep 7706')).to.eql([]);
+    expect(processesWith(NAP)).to.eql([]);
     next.kill('SIGTERM');
     await once(next, 'exit');
     expect(leftovers(node)).to.eql([]);
@@ -127,7 +131,7 @@ describe('runtime-prewarm: guardian', function () {
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     managers.push(manager);
-    await ready(node);
+    await managerIsReady(node);
     manager.stdin!.end();
     const [code] = await once(manager, 'exit');
     expect(code).to.equal(0);
@@ -144,17 +148,11 @@ function guardianOf(node: TestNode): number {
 }
 
 async function startManager(node: TestNode, managers: ChildProcess[]): Promise<ChildProcess> {
-  const manager = spawn(process.execPath, [MAIN], { env: node.env, stdio: 'ignore' });
+  const manager = spawnManager(node);
   managers.push(manager);
-  await ready(node);
+  await managerIsReady(node);
   return manager;
 }
 
-async function ready(node: TestNode): Promise<void> {
-  const url = `http://127.0.0.1:${node.port}/readyz`;
-  const isReady = async (): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true;
-  await eventually('the manager is ready', isReady);
-}
-
 const leftovers = ({ folder }: TestNode): string[] =>
-  leftoversOfNode(join(folder, 'data/nodes/node-1'), ['sleep 7706']);
+  leftoversOfNode(join(folder, 'data/nodes/node-1'), [NAP]);

@@ -2,13 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
-import { hostBait, outsideServer } from '../support/host-bait.ts';
+import { letsNothingThrough } from '../support/host-bait.ts';
 import { copyShell } from '../support/image.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, isHostRoot, startNode, type TestNode } from '../support/runtime-prewarm.ts';
-
-const PROBE = readFileSync(join(import.meta.dirname, '../support/sandbox_probe.py'));
 
 if (bwrapIsThere) {
   describe('runtime-prewarm: isolation with bubblewrap', () => {
@@ -29,39 +26,9 @@ if (bwrapIsThere) {
       ['a clone of a layer', { prepare }],
     ] as const) {
       it(`lets no probe through in ${what}`, async () => {
-        await using bait = await hostBait(node.folder);
-        await using outside = await outsideServer();
-        process.env['POLAR_TEST_BAIT'] = 'bait-env-7f3a';
-        const other = await node.acquire({ session: 'other' });
-        await node.sh(other, 'echo mine > secret');
-        const id = await node.acquire({ session: 'probe', spec });
-        const workspace = '/polar/session/workspace';
-        await node.runtimes.putFiles({
-          runtimeId: id,
-          files: [{ target: `${workspace}/probe.py`, content: PROBE }],
-        });
-        const { out, err, exitCode } = await node.sh(id, '', {
-          argv: ['python3', '-ISu', `${workspace}/probe.py`],
-          proxyAccess: true,
-          env: {
-            PROBE_HOST_FILE: bait.file,
-            PROBE_OTHER_FILE: join(node.folder, 'data/nodes/node-1/boxes', other, `root${workspace}/secret`),
-            PROBE_TCP: bait.tcp,
-            PROBE_OUTSIDE: outside?.addresses.join(' ') ?? '',
-            PROBE_ABSTRACT: bait.abstract,
-            PROBE_HOST_ENV: 'bait-env-7f3a',
-            PROBE_HOST_PROC: 'sleep 98765',
-            PROBE_FDS: inheritedDescriptors().join(' '),
-            PROBE_PROXY: '127.0.0.1:4141',
-          },
-        });
-        const lines = out.trim().split('\n');
-        expect(
-          lines.filter((line) => !line.startsWith('ok ')),
-          err,
-        ).to.eql([]);
-        expect(lines.length).to.be.greaterThan(40);
-        expect(exitCode, err).to.equal(0);
+        await letsNothingThrough(node, spec, (other) =>
+          join(node.folder, 'data/nodes/node-1/boxes', other, 'root'),
+        );
       });
     }
 

@@ -19,6 +19,7 @@ import {
   startNode,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
 /** Differs in each preparation. */
@@ -94,7 +95,7 @@ if (bwrapIsThere && isHostRoot) {
     });
 
     it('lets nobody wait longer than leaves time to prepare alone', async () => {
-      const slow = 'sleep 770081';
+      const slow = sleepMark();
       const spec = { prepare: [exec(`${STAMP}; ${slow} & wait`)] };
       const steps = (): number[] =>
         processesWith(slow).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep'));

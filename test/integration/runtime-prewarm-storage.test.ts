@@ -1,5 +1,4 @@
 // A sandbox of bubblewrap that may write only so much: what happens at the cap, and that its disk leaves nothing behind.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +11,12 @@ import {
   bwrapIsThere,
   eventually,
   isHostRoot,
+  spawnManager,
   startNode,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
 
 const MIB = 1024 * 1024;
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
 const disksAreThere = bwrapIsThere && isHostRoot && existsSync('/dev/loop-control');
 
 /** Files behind the loop devices of this machine. */
@@ -93,7 +92,7 @@ if (disksAreThere) {
 
     it('nor when the manager is killed', async () => {
       await using other = await startNode({ natsUrl: nats.url, start: false });
-      const manager = spawn(process.execPath, [MAIN], { env: other.env, stdio: 'ignore' });
+      const manager = spawnManager(other);
       const exited = once(manager, 'exit');
       let id = '';
       await eventually('it has a sandbox', async () => {

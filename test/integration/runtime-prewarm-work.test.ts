@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import {
   type AttemptRef,
@@ -24,6 +25,7 @@ import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
 const BACKEND = 'process';
 
@@ -219,7 +221,7 @@ describe('runtime-prewarm: work', () => {
   });
 
   it('keeps its limit on the preparation, an infrastructure failure', async () => {
-    const prepare = [{ step: { case: 'exec', value: { command: 'sleep 770031' } } }];
+    const prepare = [{ step: { case: 'exec', value: { command: 'sleep 600' } } }];
     await send(refOf('s-slow'), { prepare }, { timeoutMs: 700n });
     expect(await failureOf('s-slow')).to.include({ reason: 'PREPARE_TIMEOUT', infrastructure: true });
     expect(await leasedTo('s-slow')).to.eql([]);
@@ -260,8 +262,9 @@ describe('runtime-prewarm: work', () => {
     await send(ref, {});
     const { kind } = await factOf('s-revoke', 'ready');
     const runtimeId = kind.case === 'ready' ? kind.value.runtimeId : '';
-    const running = node.sh(runtimeId, 'sleep 770041').catch((error) => error);
-    await eventually('it runs', () => processesWith('sleep 770041').length > 0);
+    const nap = sleepMark();
+    const running = node.sh(runtimeId, nap).catch((error) => error);
+    await eventually('it runs', () => processesWith(nap).length > 0);
     bus.nc.publish(
       subjects.control(node.nodeId),
       toBinary(RevokeSchema, create(RevokeSchema, { attempts: [ref] })),
@@ -277,7 +280,7 @@ describe('runtime-prewarm: work', () => {
     const making = refOf('s-hb-making');
     await send(ready, {});
     await factOf('s-hb-ready', 'ready');
-    await send(making, { prepare: [{ step: { case: 'exec', value: { command: 'sleep 770051' } } }] });
+    await send(making, { prepare: [{ step: { case: 'exec', value: { command: 'sleep 600' } } }] });
     await eventually('both are told', () =>
       beat!.attempts.some(({ sessionId }) => sessionId === 's-hb-making'),
     );
@@ -304,6 +307,16 @@ describe('runtime-prewarm: work', () => {
       .catch((e) => e);
     expect(renewal.reason).to.equal('NOT_FOUND');
     const short = await node.runtimes.renewLease({ runtimeId: kept!, ttl: { seconds: 0n } }).catch((e) => e);
+    expect(short.reason).to.equal('INVALID_REQUEST');
+  });
+
+  it('leases a sandbox anew for the command that says so', async () => {
+    const id = await node.acquire({ session: 's-exec-lease', ttlMs: 3_000, spec: { backend: BACKEND } });
+    await node.sh(id, 'true', { leaseMs: 60_000 });
+    const { runtimes } = await node.runtimes.listRuntimes({});
+    const expireTime = runtimes.find(({ runtimeId }) => runtimeId === id)?.expireTime;
+    expect(timestampMs(expireTime!)).to.be.greaterThan(Date.now() + 30_000);
+    const short = await node.sh(id, 'true', { leaseMs: 10 }).catch((e) => e);
     expect(short.reason).to.equal('INVALID_REQUEST');
   });
 

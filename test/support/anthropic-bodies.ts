@@ -62,7 +62,16 @@ const LATE_TURN: JsonObject = {
   ],
   tools: [
     { name: 'Read', description: 'Read.', input_schema: SCHEMA, cache_control: MARK },
-    { type: 'custom', name: 'Late', input_schema: SCHEMA, defer_loading: true, strict: true },
+    {
+      type: 'custom',
+      name: 'Late',
+      input_schema: SCHEMA,
+      input_examples: [{ path: 'a' }],
+      defer_loading: true,
+      strict: true,
+      eager_input_streaming: true,
+      allowed_callers: ['direct'],
+    },
   ],
   tool_choice: { type: 'auto', disable_parallel_tool_use: true },
 };
@@ -81,7 +90,12 @@ const PARTS: JsonObject = {
       content: [
         IMAGE,
         { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } },
-        { type: 'document', title: 'T', source: { type: 'text', media_type: 'text/plain', data: 'body' } },
+        {
+          type: 'document',
+          title: 'T',
+          source: { type: 'text', media_type: 'text/plain', data: 'body' },
+          citations: { enabled: true },
+        },
         { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'x' }, IMAGE] } },
         { type: 'search_result', title: 'S', source: 'here', content: [{ type: 'text', text: 'found' }] },
       ],
@@ -107,5 +121,8 @@ export const MESSAGES_BODIES: readonly JsonObject[] = [
     speed: 'standard',
     inference_geo: 'eu',
     diagnostics: {},
+    billing_policy: { type: 'billing_policy', bill_to: 'self' },
+    fallbacks: 'default',
+    fallback_credit_token: 'f',
   },
 ];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
-import type { TestDocker } from './docker.ts';
+import type { TestEngine } from './container-engine.ts';
 
 const run = promisify(execFile);
 
@@ -19,7 +19,7 @@ const NPM = 'npm@11.19.1';
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** Reaches Debian's mirror and npm's registry. */
-export async function makeBaseImages(docker: TestDocker): Promise<void> {
+export async function makeBaseImages(docker: TestEngine): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-base-'));
   try {
     const debian = join(folder, 'debian');
@@ -32,7 +32,7 @@ export async function makeBaseImages(docker: TestDocker): Promise<void> {
   }
 }
 
-async function importNode(docker: TestDocker, root: string): Promise<void> {
+async function importNode(docker: TestEngine, root: string): Promise<void> {
   await run('npm', ['install', '--global', '--prefix', join(root, 'usr/local'), NPM]);
   copyFileSync(process.execPath, join(root, 'usr/local/bin/node'));
   // Registries are trusted as on this machine.
@@ -43,7 +43,7 @@ async function importNode(docker: TestDocker, root: string): Promise<void> {
 }
 
 /** As the public one: its arguments are those of nats-server, and there is a wget. */
-async function importNats(docker: TestDocker, folder: string, debian: string): Promise<void> {
+async function importNats(docker: TestEngine, folder: string, debian: string): Promise<void> {
   const root = join(folder, 'nats');
   for (const name of ['bin', 'tmp']) mkdirSync(join(root, name), { recursive: true });
   copyFileSync(join(debian, 'bin/busybox'), join(root, 'bin/busybox'));

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { DockerComposeEnvironment, type StartedDockerComposeEnvironment } from 'testcontainers';
 import { makeBaseImages, NATS_IMAGE, NODE_IMAGE } from './base-images.ts';
 import { ROOT } from './cli.ts';
-import type { TestDocker } from './docker.ts';
+import type { TestEngine } from './container-engine.ts';
 import { freePort } from './nats.ts';
 
 const run = promisify(execFile);
@@ -26,7 +26,7 @@ export interface ComposeMesh {
 }
 
 /** Build the image, start the mesh, and wait until all of it is healthy. */
-export async function startComposeMesh(docker: TestDocker): Promise<ComposeMesh> {
+export async function startComposeMesh(docker: TestEngine): Promise<ComposeMesh> {
   await makeBaseImages(docker);
   const [rolloutPort, trajectoryPort] = [await freePort(), await freePort()];
   const env = {

@@ -1,6 +1,7 @@
 // The container engines that tests with containers run against: one interface, a backend each.
 import process from 'node:process';
-import { dockerIsThere, startDockerWithPrograms, type TestDocker } from './docker.ts';
+import type { TestEngine } from './container-engine.ts';
+import { dockerIsThere, startDockerWithPrograms } from './docker.ts';
 import { podmanIsThere, startPodmanWithPrograms } from './podman.ts';
 
 export interface EngineKind {
@@ -9,7 +10,7 @@ export interface EngineKind {
   /** Root inside is another user outside. */
   readonly mapped: boolean;
   /** With PROGRAMS_IMAGE. */
-  start(): Promise<TestDocker>;
+  start(): Promise<TestEngine>;
 }
 
 const DOCKER: readonly EngineKind[] = [
@@ -48,6 +49,6 @@ export const UNDER_LOAD = ENGINES.filter(({ backend, mapped }) => mapped === (ba
 /** What a node of the topology says of it. */
 export const nodeWith = (
   { backend, mapped }: EngineKind,
-  { socket }: Pick<TestDocker, 'socket'>,
+  { socket }: Pick<TestEngine, 'socket'>,
   pull = 'never',
 ) => (backend === 'podman' ? { podman: { socket, pull, map_users: mapped } } : { docker: { socket, pull } });

@@ -105,7 +105,7 @@ const own = (value: JsonValue): PropertyDescriptor => ({
 });
 
 /** `count` bodies made of the real ones. */
-export function* mutants(seed: number, bodies: readonly JsonObject[], count: number): Generator<JsonObject> {
+function* mutants(seed: number, bodies: readonly JsonObject[], count: number): Generator<JsonObject> {
   const random = chance(seed);
   for (let n = 0; n < count; n++) {
     const body = structuredClone(pick(random, bodies));

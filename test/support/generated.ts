@@ -37,7 +37,7 @@ export const words = (random: () => number, most: number): string =>
   Array.from({ length: Math.floor(random() * most) }, () => pick(random, WORDS)).join('');
 
 /** Arguments with white space, escapes and letters as a model may write them. */
-export function someArguments(random: () => number): string {
+function someArguments(random: () => number): string {
   const path = pick(random, PATHS);
   const plain = JSON.stringify({ path, n: Math.floor(random() * 100), deep: { on: random() < 0.5 } });
   return pick(random, [plain, plain.replaceAll(':', ' :  '), plain.replace('a', '\\u0061'), '{}']);

@@ -76,9 +76,22 @@ const UNDERSCORES: JsonObject = {
   safety_settings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
 };
 
+const NEW_FORMAT: JsonObject = {
+  contents: [{ parts: [{ text: 'x' }] }],
+  generationConfig: {
+    responseFormat: [{ text: { mimeType: 'application/json', schema: { type: 'object' } } }],
+    imageConfig: {},
+    audioTimestamp: false,
+    audioTranscriptionConfig: {},
+    enableAffectiveDialog: false,
+    enableEnhancedCivicAnswers: false,
+  },
+};
+
 export const GENERATE_BODIES: readonly JsonObject[] = [
   LATE_TURN,
   UNDERSCORES,
+  NEW_FORMAT,
   {
     contents: [{ role: 'user', parts: [{ text: 'hello' }] }],
     toolConfig: { functionCallingConfig: { mode: 'NONE' } },
@@ -94,6 +107,7 @@ export const GENERATE_BODIES: readonly JsonObject[] = [
     labels: { a: 'b' },
     serviceTier: 'standard',
     store: false,
+    modelArmorConfig: {},
     model: 'models/alias',
   },
 ];

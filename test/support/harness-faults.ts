@@ -13,9 +13,10 @@ import {
 } from '../../gen/ts/polar/common/v1/task_pb.js';
 import type { GetSessionLogsResponse } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { HARNESS_LOG_EDGE_BYTES } from '../../services/common/limits.ts';
+import { sleepMark } from './sleep-mark.ts';
 
 /** In command lines of what these harnesses start. */
-export const MARK = 'sleep 77091';
+export const MARK = sleepMark();
 const GIB = 1024 ** 3;
 
 type Runtime = Exclude<MessageInitShape<typeof RuntimeSpecSchema>, RuntimeSpec>;

@@ -34,6 +34,8 @@ export interface MeshOptions {
   readonly nodeFlags?: readonly string[];
   /** More lines of nats-server's configuration. */
   readonly natsConfig?: string;
+  /** Of JetStream's files. */
+  readonly natsStoreDir?: string;
   /** Access tokens, and the one that the services have. */
   readonly access?: { readonly tokensFile: string; readonly token: string };
   /** How far the clock of the node's services is ahead. */
@@ -64,7 +66,7 @@ export interface Mesh extends AsyncDisposable {
 
 export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-mesh-'));
-  const nats = await startNats(options.natsConfig);
+  const nats = await startNats(options.natsConfig, options.natsStoreDir);
   const children = new Map<string, ChildProcess>();
   const ports = await portsFor(SERVICES);
   try {

@@ -23,14 +23,15 @@ export interface TestNats extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** `config`: more lines of its configuration. */
-export async function startNats(config = ''): Promise<TestNats> {
+/** `config`: more lines of its configuration. `storeDir`: for JetStream's files, in place of a folder of its own. */
+export async function startNats(config = '', storeDir?: string): Promise<TestNats> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-nats-'));
   const file = join(folder, 'nats.conf');
+  const store = storeDir ?? join(folder, 'store');
   writeFileSync(
     file,
-    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${join(folder, 'store')}", max_file_store: 64GB }\n${config}\n`,
+    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${store}", max_file_store: 64GB }\n${config}\n`,
   );
   let child: ChildProcess | undefined;
   const kill = async (): Promise<void> => {
@@ -56,7 +57,7 @@ export async function startNats(config = ''): Promise<TestNats> {
   };
   await start();
   return {
-    store: join(folder, 'store'),
+    store,
     url: `nats://127.0.0.1:${port}`,
     port,
     get pid() {

@@ -15,7 +15,10 @@ import {
   FactSchema,
   WorkSchema,
 } from '../../gen/ts/polar/event/v1/work_pb.js';
-import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import {
+  type Runtime,
+  RuntimeService,
+} from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import type { Runtimes } from '../../services/common/exec.ts';
@@ -118,6 +121,7 @@ export async function startNode(
     const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${ports['runtime-prewarm']}`);
     const backend = await backendOf(runtimes);
     const owned = stack.move();
+    const proxyUrls = new Map<string, string>();
     return {
       nats,
       bus,
@@ -129,8 +133,16 @@ export async function startNode(
       start,
       end: (service, signal) => ended(children.get(service), signal),
       log: (service) => readFileSync(join(folder, `${service}.log`), 'utf8'),
-      acquire: (ref, spec = {}) => acquire(runtimes, ref, { backend, ...spec }),
-      work: (ref, kind, msgId) => publishWork(bus, ref, kind, msgId),
+      async acquire(ref, spec = {}) {
+        const runtime = await acquire(runtimes, ref, { backend, ...spec });
+        proxyUrls.set(runtime.runtimeId, runtime.proxyUrl);
+        return runtime.runtimeId;
+      },
+      work(ref, kind, msgId) {
+        // What a scheduler knows of the sandbox by the fact that it is ready.
+        if (kind?.case === 'run') kind.value.proxyUrl ||= proxyUrls.get(kind.value.runtimeId ?? '') ?? '';
+        return publishWork(bus, ref, kind, msgId);
+      },
       fact: (ref) => firstFact(facts, ref),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -201,11 +213,12 @@ async function backendOf(runtimes: Runtimes): Promise<string> {
   return usable.find(({ isolates }) => isolates)?.name ?? 'process';
 }
 
-async function acquire(runtimes: Runtimes, ref: AttemptRef, spec: RuntimeInit): Promise<string> {
+async function acquire(runtimes: Runtimes, ref: AttemptRef, spec: RuntimeInit): Promise<Runtime> {
   const { sessionId, attempt } = ref;
   const owner = { sessionId, attempt, purpose: 'run' };
   const { runtime } = await runtimes.acquireRuntime({ spec, owner, ttl: { seconds: 600n } });
-  return runtime?.runtimeId ?? '';
+  if (runtime === undefined) throw new Error('no sandbox');
+  return runtime;
 }
 
 async function publishWork(bus: Bus, ref: AttemptRef, kind: WorkCase, msgId?: string): Promise<void> {

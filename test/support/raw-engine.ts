@@ -13,6 +13,8 @@ export interface RawRequest {
 export interface RawAnswer {
   readonly status?: number;
   readonly type?: string;
+  /** Its content-encoding, in word alone. */
+  readonly coding?: string;
   /** Text goes out as it is, anything else as JSON. */
   readonly body: unknown;
   /** Cut the connection behind the body, which is then not whole. */
@@ -70,10 +72,11 @@ export class RawEngine implements AsyncDisposable {
   }
 }
 
-function send(response: ServerResponse, { status = 200, type, body, cut = false }: RawAnswer): void {
+function send(response: ServerResponse, { status = 200, type, coding, body, cut = false }: RawAnswer): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(status, {
     'content-type': type ?? 'application/json',
+    ...(coding !== undefined && { 'content-encoding': coding }),
     ...(cut && { 'content-length': Buffer.byteLength(text) + 1 }),
   });
   if (!cut) response.end(text);

@@ -54,7 +54,7 @@ export async function compareReaders(
   return fromPython;
 }
 
-export async function readWithPython(
+async function readWithPython(
   { url, consumer, batches, taskId }: Reading,
   kind: 'threads' | 'aio' = 'threads',
 ): Promise<ReadBatch[]> {
@@ -82,7 +82,7 @@ export async function readWithGrpcJs({ url, consumer, batches, taskId }: Reading
   return read;
 }
 
-export async function readWithCurl({ url, consumer, batches, taskId }: Reading): Promise<ReadBatch[]> {
+async function readWithCurl({ url, consumer, batches, taskId }: Reading): Promise<ReadBatch[]> {
   const read = await curlBatches(url, { consumer, taskId }, batches);
   const ack = JSON.stringify({ consumer, batchIds: read.map((batch) => batch.batch_id) });
   const path = `${url}/polar.reconstructor.v1.TrajectoryService/AckTrajectories`;

@@ -73,3 +73,26 @@ function sharedLength(a: readonly number[], b: readonly number[]): number {
   while (length < a.length && length < b.length && a[length] === b[length]) length++;
   return length;
 }
+
+let seq = 0;
+
+/** A call that was sampled and ended well, behind all that were made before it here. */
+export const sampledCall = (
+  call_id: string,
+  prompt_ids: readonly number[],
+  sampled_ids: readonly number[],
+  changes: Partial<RecordedCall> = {},
+): RecordedCall => ({
+  call_id,
+  start_seq: seq++,
+  end_seq: seq++,
+  prompt_ids,
+  sampled_ids,
+  logprobs: sampled_ids.map(() => -0.5),
+  finish_reason: 'stop',
+  model: 'policy',
+  policy_version: 7,
+  messages: ['s', 'u'],
+  reply: 'r',
+  ...changes,
+});

@@ -1,4 +1,5 @@
 // A runtime-prewarm of one node for tests: real NATS, real sandboxes, own data folder.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   mkdirSync,
@@ -26,6 +27,7 @@ import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/runtime-prewarm/config.ts';
 import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
 import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
+import { eventually } from './eventually.ts';
 import { freePort } from './nats.ts';
 
 export { eventually } from './eventually.ts';
@@ -33,6 +35,7 @@ export { eventually } from './eventually.ts';
 /** Bubblewrap does not come from a package registry: suites that need it are declared only where it is. */
 export const bwrapIsThere = findTool('bwrap', process.env['PATH'] ?? '') !== undefined;
 const NODE_ID = 'node-1';
+const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
 export const isHostRoot = process.getuid?.() === 0;
 
 export interface TestNode extends AsyncDisposable {
@@ -111,6 +114,17 @@ export async function startNode(options: TestNodeOptions): Promise<TestNode> {
       remove();
     },
   };
+}
+
+/** The service as a process of its own, of a node that was not started. */
+export function spawnManager({ env }: TestNode): ChildProcess {
+  return spawn(process.execPath, [MAIN], { env, stdio: 'ignore' });
+}
+
+export async function managerIsReady({ port }: TestNode): Promise<void> {
+  const answer = (): Promise<Response | undefined> =>
+    fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+  await eventually('the manager is ready', async () => (await answer())?.ok === true);
 }
 
 function writeTopology(

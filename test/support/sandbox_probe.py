@@ -90,7 +90,8 @@ def processes():
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
     others = [pid for pid in pids if int(pid) != os.getpid()]
     check("pid-namespace", len(pids) > 10, len(pids))
-    check("host-processes", any(bait["HOST_PROC"].encode() in slurp(f"/proc/{pid}/cmdline") for pid in others))
+    commands = [slurp(f"/proc/{pid}/cmdline").replace(b"\0", b" ") for pid in others]
+    check("host-processes", any(bait["HOST_PROC"].encode() in command for command in commands))
     check("host-environment", any(bait["HOST_ENV"].encode() in slurp(f"/proc/{pid}/environ").replace(
         b"PROBE_HOST_ENV=" + bait["HOST_ENV"].encode(), b"") for pid in others))
     first = slurp("/proc/1/cmdline") + slurp("/proc/1/environ")

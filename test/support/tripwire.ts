@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleep } from '../../services/common/clock.ts';
-import type { TestDocker } from './docker.ts';
+import type { TestEngine } from './container-engine.ts';
 
 export interface Moment {
   /** Of a request's first line. */
@@ -22,7 +22,7 @@ export interface Tripwire extends AsyncDisposable {
   killAt(moment: Moment): Promise<void>;
 }
 
-export async function openTripwire(engine: TestDocker): Promise<Tripwire> {
+export async function openTripwire(engine: TestEngine): Promise<Tripwire> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-tripwire-'));
   const socket = join(folder, 'engine.sock');
   const containers = new Set<string>();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { sleep } from '../../../services/common/clock.ts';
 import { findMounts } from '../../../services/runtime-prewarm/containment/hierarchies.ts';
-import { PROGRAMS_IMAGE } from '../../support/docker.ts';
+import { PROGRAMS_IMAGE } from '../../support/container-engine.ts';
 import { type EngineKind, nodeWith, UNDER_LOAD } from '../../support/engines.ts';
 import { treeOf } from '../proxy/processes.ts';
 import { say } from '../scheduler/machine.ts';

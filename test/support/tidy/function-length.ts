@@ -2,7 +2,7 @@
 import { type Fault, isScript, type Rule } from './tree.ts';
 
 /** Above it a function does not fit on a screen. */
-export const FUNCTION_LINES_MAX = 70;
+const FUNCTION_LINES_MAX = 70;
 
 export const functionLength: Rule = ({ files, read }) =>
   files.flatMap((file) => {

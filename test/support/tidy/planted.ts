@@ -206,6 +206,16 @@ export const PLANTED_FOR_RULES: Record<keyof typeof RULES, Planted> = {
       'tools/y.mjs:0',
     ],
   },
+  noUnusedExports: {
+    files: {
+      'services/a.ts':
+        'export const USED = 1;\nexport const OWN = 2;\nexport function dead(): void {}\nexport interface Shape {}\n',
+      'services/a.test.ts': "import { USED } from './a.ts';\nconst left = OWNED;\n",
+      'bin/b.js': 'export async function alone() {}\n',
+      'c.md': 'OWN\n',
+    },
+    faults: ['services/a.ts:2', 'services/a.ts:3', 'bin/b.js:1'],
+  },
 };
 
 interface PlantedForBiome {

@@ -20,6 +20,7 @@ import {
   pureDomain,
 } from './text-rules.ts';
 import type { Rule } from './tree.ts';
+import { noUnusedExports } from './unused-exports.ts';
 
 export const RULES = {
   fileLength,
@@ -38,4 +39,5 @@ export const RULES = {
   contextAsType,
   linksExist,
   noDeadFiles,
+  noUnusedExports,
 } satisfies Record<string, Rule>;

@@ -2,7 +2,7 @@
 import { isScript, isSource, isTest, matches, type Rule } from './tree.ts';
 
 /** Above it a file does more than one thing. */
-export const FILE_LINES_MAX = 400;
+const FILE_LINES_MAX = 400;
 
 export const fileLength: Rule = ({ files, read }) =>
   files
