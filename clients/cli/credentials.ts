@@ -4,6 +4,7 @@ import type { CertificateFiles } from '../../services/common/config/certificates
 import { CertificateStore } from '../../services/common/tls/certificates.ts';
 import { type Arguments, textFlag } from './arguments.ts';
 import { environment } from './config.ts';
+import { complain } from './output/say.ts';
 import { topologyOf } from './topology-file.ts';
 
 let given: Arguments | undefined;
@@ -17,9 +18,23 @@ export function useCertificatesOf(args: Arguments): void {
 /** For calls at this address. Throws INVALID_CONFIG for certificates that cannot be used. */
 export function credentialsFor(url: string): Credentials {
   const { token } = environment;
+  if (token !== undefined) warnOfPlain(url);
   if (!url.startsWith('https:') || given === undefined) return { token };
   store ??= new CertificateStore(certificateFiles(given), (key) => FLAG_OF[key]);
   return { token, tls: store };
+}
+
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
+let warned = false;
+
+/** Once: a command calls many times. */
+function warnOfPlain(url: string): void {
+  const { protocol, hostname, host } = URL.parse(url) ?? {};
+  if (warned || protocol !== 'http:' || LOOPBACK.test(hostname ?? '')) return;
+  warned = true;
+  complain(
+    `POLAR_TOKEN goes to ${host} without TLS, for all on the way to read: see tls in docs/topology.md`,
+  );
 }
 
 const FLAG_OF: Readonly<Record<keyof CertificateFiles, string>> = {

@@ -13,7 +13,8 @@ export const EXIT = {
 
 export function exitCodeOf(error: unknown): number {
   const { reason } = asPolarError(error);
-  if (['NODE_LOST', 'NATS_UNAVAILABLE', 'TLS_FAILED'].includes(reason)) return EXIT.unreachable;
+  if (['NODE_LOST', 'NATS_UNAVAILABLE', 'NATS_REFUSED', 'TLS_FAILED'].includes(reason))
+    return EXIT.unreachable;
   const bad = [
     'INVALID_TASK',
     'INVALID_CONFIG',

@@ -1,6 +1,6 @@
 // The dashboard: a page, and the calls that it makes, on one port.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { connectHandler } from '../../services/common/connect-handler.ts';
 import { createPort, type Handler } from '../../services/common/port.ts';
 import { type PageFile, pageFiles } from './files.ts';
 import { type Guard, isLoopback, loopbackHosts, needsPassword, type Refusal, refusalOf } from './guard.ts';
@@ -46,7 +46,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Running
   const files = new Map(pageFiles());
   const settings = Buffer.from(JSON.stringify({ actions, nodes: [...mesh.nodes.keys()] }));
   files.set('/settings.json', { type: 'application/json', content: settings });
-  const connect = connectNodeAdapter({
+  const connect = connectHandler({
     routes: rpcs(mesh, actions),
     interceptors: [limited()],
     readMaxBytes: BODY_BYTES_MAX,

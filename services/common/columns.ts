@@ -16,6 +16,13 @@ export function unpackIds(bytes: Uint8Array): Int32Array {
   return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
 }
 
+/** Memory that is written whole before it is read: a large piece is not cleared first. */
+const uncleared = (sizeBytes: number): Uint8Array => Buffer.allocUnsafeSlow(sizeBytes);
+
+/** Room for so many ids, which are not 0 before they are written. */
+export const roomForIds = (length: number): Int32Array =>
+  new Int32Array(uncleared(length * 4).buffer, 0, length);
+
 /**
  * Room for columns of so many bytes together, in one piece of memory: a piece for each of many small columns would cost
  * more to collect than to fill.
@@ -25,7 +32,7 @@ export class ColumnRoom {
   #at = 0;
 
   constructor(sizeBytes: number) {
-    this.#room = new Uint8Array(sizeBytes);
+    this.#room = uncleared(sizeBytes);
   }
 
   /** Bytes as int32[]: a view of them where they are aligned, else a copy. */

@@ -64,6 +64,7 @@ export const REASONS = {
   SEEK_OUT_OF_RANGE: caller(Boundary.MESH, Code.OutOfRange),
 
   NATS_UNAVAILABLE: infra(Boundary.MESH),
+  NATS_REFUSED: { ...infra(Boundary.MESH, Code.PermissionDenied), retryable: false },
   NATS_STORE_FULL: { ...infra(Boundary.MESH, Code.ResourceExhausted) },
   STREAM_DIFFERS: caller(Boundary.MESH, Code.FailedPrecondition),
   BLOB_MISSING: { ...infra(Boundary.MESH, Code.DataLoss), retryable: false },
@@ -230,7 +231,8 @@ export function fromConnectError(error: unknown): PolarError {
   const reason = info !== undefined && info.reason in REASONS ? (info.reason as Reason) : undefined;
   const tls = reason === undefined ? tlsFault(error) : undefined;
   if (tls !== undefined) return new PolarError('TLS_FAILED', tls, { cause: error });
-  const other = isBrokenHttp2(error) ? 'NODE_LOST' : reasonOfCode(connectError.code);
+  const lost = isBrokenHttp2(error) || isNoAnswer(connectError);
+  const other = lost ? 'NODE_LOST' : reasonOfCode(connectError.code);
   return new PolarError(reason ?? other, connectError.rawMessage, {
     cause: error,
     fields: fields.map(({ field, description }) => ({ field, description })),
@@ -245,6 +247,10 @@ function isBrokenHttp2(error: unknown): boolean {
   }
   return false;
 }
+
+/** An answer without its end, or of another form: Connect blames the request for it. What a server says has its headers. */
+const isNoAnswer = ({ code, metadata }: ConnectError): boolean =>
+  code === Code.InvalidArgument && !metadata.has('content-type');
 
 function reasonOfCode(code: Code): Reason {
   // A connection that breaks in the middle of a call shows as Canceled or Aborted (HTTP/2, HTTP/1.1).

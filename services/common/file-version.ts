@@ -1,8 +1,12 @@
 // Tells whether a file is another one than before.
 import { statSync } from 'node:fs';
 
-/** Empty where there is none. */
+/** Of one that cannot be looked at: why. */
 export function versionOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.ino} ${found.mtimeMs} ${found.size}`;
+  try {
+    const { ino, mtimeMs, size } = statSync(file);
+    return `${ino} ${mtimeMs} ${size}`;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? '';
+  }
 }

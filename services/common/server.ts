@@ -1,9 +1,10 @@
 // One port: gRPC, gRPC-Web, Connect and plain HTTP, with health and readiness.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
-import { type ConnectNodeAdapterOptions, connectNodeAdapter } from '@connectrpc/connect-node';
+import type { ConnectNodeAdapterOptions } from '@connectrpc/connect-node';
 import type { AccessControl } from './access/access-control.ts';
 import { type ByteStream, createByteStreams } from './byte-stream.ts';
+import { connectHandler } from './connect-handler.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
@@ -71,7 +72,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const readiness = new Readiness(options.services);
   const stop = new AbortController();
   const fallback = plainHandler(options, readiness);
-  const connect = connectNodeAdapter({
+  const connect = connectHandler({
     routes(router) {
       options.routes(router);
       readiness.routes(router);
@@ -89,9 +90,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
   const serve: Handler = (request, response) => {
-    if (bytes(request, response)) return;
-    nameServer(request);
-    connect(request, response);
+    if (!bytes(request, response)) connect(request, response);
   };
   const port =
     options.tls === undefined ? createPort(serve) : guardedPort(serve, options.tls, options.routes);
@@ -106,14 +105,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await Promise.all([port, ...plain].map((one) => one.close(STOP_GRACE_MS)));
     },
   };
-}
-
-/**
- * Connect makes a URL of the name that the caller has for this server, and ends the process where it cannot: with none, or an
- * IPv6 address without brackets, as Node's HTTP/2 client sends it. It means nothing here.
- */
-function nameServer({ headers, httpVersionMajor }: Parameters<Handler>[0]): void {
-  headers[httpVersionMajor === 2 ? ':authority' : 'host'] = 'localhost';
 }
 
 /** Health is told to whoever comes by TLS. */

@@ -30,6 +30,7 @@ export async function createContext(
 ): Promise<EvaluatorContext> {
   const bus = await openBus({
     url: config.natsUrl,
+    credentials: config.natsCredentials,
     tls: config.natsTls,
     name: `evaluator-${config.node.id}`,
     signal,

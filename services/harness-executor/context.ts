@@ -39,6 +39,7 @@ export async function createContext(
   const artifacts = await ArtifactStore.open(config.artifactsDir);
   const bus = await openBus({
     url: config.natsUrl,
+    credentials: config.natsCredentials,
     tls: config.natsTls,
     name: `harness-executor-${config.node.id}`,
     signal,

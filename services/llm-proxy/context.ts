@@ -35,6 +35,7 @@ export async function createContext(
 ): Promise<LlmProxyContext> {
   const bus = await openBus({
     url: config.natsUrl,
+    credentials: config.natsCredentials,
     tls: config.natsTls,
     name: `llm-proxy-${config.node.id}`,
     signal,

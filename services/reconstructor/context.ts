@@ -41,7 +41,13 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<ReconstructorContext> {
-  const bus = await openBus({ url: config.natsUrl, tls: config.natsTls, name: 'reconstructor', signal });
+  const bus = await openBus({
+    url: config.natsUrl,
+    credentials: config.natsCredentials,
+    tls: config.natsTls,
+    name: 'reconstructor',
+    signal,
+  });
   try {
     const blobs = createBlobStore(bus);
     const cursors = await Cursors.open(bus);

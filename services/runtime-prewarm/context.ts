@@ -44,6 +44,7 @@ export async function createContext(
   await using opened = new AsyncDisposableStack();
   const bus = await openBus({
     url: config.natsUrl,
+    credentials: config.natsCredentials,
     tls: config.natsTls,
     name: `runtime-prewarm-${node.id}`,
     signal,

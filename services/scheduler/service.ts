@@ -59,7 +59,13 @@ export class SchedulerService implements RunningService {
     });
     let bus: Bus;
     try {
-      bus = await openBus({ url: config.natsUrl, tls: config.natsTls, name: 'scheduler', signal });
+      bus = await openBus({
+        url: config.natsUrl,
+        credentials: config.natsCredentials,
+        tls: config.natsTls,
+        name: 'scheduler',
+        signal,
+      });
     } catch (error) {
       await server.close();
       throw error;

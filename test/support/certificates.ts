@@ -6,6 +6,8 @@ import { join } from 'node:path';
 const openssl = (...args: string[]): Buffer =>
   execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'pipe'] });
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+/** Too short for any connection. */
+export const WEAK_KEY = ['-newkey', 'rsa:768', '-nodes'];
 
 export interface KeyPair {
   readonly cert: string;
@@ -27,9 +29,9 @@ export class Authority {
   }
 
   /** `names` as in a certificate: `DNS:localhost`. `days` below 0: it has expired. */
-  sign(name: string, names: readonly string[], days = 2): KeyPair {
+  sign(name: string, names: readonly string[], days = 2, newKey = NEW_KEY): KeyPair {
     const at = (ending: string): string => join(this.#folder, `${name}.${ending}`);
-    openssl('req', ...NEW_KEY, '-subj', `/CN=${name}`, '-keyout', at('key'), '-out', at('csr'));
+    openssl('req', ...newKey, '-subj', `/CN=${name}`, '-keyout', at('key'), '-out', at('csr'));
     writeFileSync(at('ext'), `subjectAltName=${names.join(',')}\n`);
     const signed = ['-in', at('csr'), '-CA', this.file, '-CAkey', this.#key, '-extfile', at('ext')];
     // A certificate of no day ends in the second that it begins.

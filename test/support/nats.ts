@@ -3,9 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'nats';
+import { connect, type NatsError } from 'nats';
 import { natsEnvironment } from '../../clients/cli/mesh/nats-server.ts';
 import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
@@ -46,10 +47,13 @@ export async function startNats(config = '', storeDir?: string): Promise<TestNat
     child = spawn('setpriv', command, { stdio: 'ignore', env: natsEnvironment() });
     for (;;) {
       try {
-        const nc = await connect({ port, timeout: 1_000, reconnect: false });
+        // Without TLS, also where that is offered: who trusts its certificate is the test's matter.
+        const nc = await connect({ port, tls: null, timeout: 1_000, reconnect: false });
         await nc.jetstreamManager({ timeout: 5_000 });
         return await nc.close();
-      } catch {
+      } catch (error) {
+        // One that asks for a login is up when it does.
+        if ((error as NatsError).code === 'AUTHORIZATION_VIOLATION') return;
         if (child.exitCode !== null) throw new Error(`nats-server ended with ${child.exitCode}`);
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
@@ -81,4 +85,19 @@ export async function freePort(): Promise<number> {
     const port = PORTS.first + randomInt(PORTS.count);
     if (await claimPort(port, '127.0.0.1')) return port;
   }
+}
+
+/** Free ports that this process does not claim, as the mesh will; of a range that no other test takes them from. */
+export async function unclaimedPorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = 10_000 + randomInt(10_000);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    server.close();
+    if (free) ports.add(port);
+  }
+  return [...ports];
 }

@@ -155,7 +155,7 @@ async function allReady(
   await Promise.all(waits);
 }
 
-function addressesOf({ topology, natsUrl }: LocalTopology): Record<string, string> {
+function addressesOf({ topology, natsShown }: LocalTopology): Record<string, string> {
   const { nodes } = topology.gateway;
   const proxies = nodes.map(({ id }) => [`llm-proxy of ${id}`, addressOf(topology, 'llm-proxy', id)]);
   const engines = new Set(nodes.map(({ inference }) => inference.base_url));
@@ -164,6 +164,6 @@ function addressesOf({ topology, natsUrl }: LocalTopology): Record<string, strin
     'trajectories (TrajectoryService)': addressOf(topology, 'reconstructor'),
     ...(Object.fromEntries(proxies) as Record<string, string>),
     engine: [...engines].join(', '),
-    nats: natsUrl,
+    nats: natsShown,
   };
 }

@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { faulty, readText } from '../../../services/common/config/faults.ts';
+import { loginKeys, natsAddress, natsOf } from '../../../services/common/config/nats.ts';
 import { parseTopology, type Topology } from '../../../services/common/config/topology.ts';
-import { environment } from '../config.ts';
+import { environment, inherited } from '../config.ts';
 import { freePort, freePorts, listenersOf, takenPorts } from './listeners.ts';
 
 const HOST = '127.0.0.1';
@@ -30,8 +31,9 @@ export interface LocalTopology {
   readonly topology: Topology;
   /** What the services read. */
   readonly file: string;
-  /** NATS as services reach it. */
+  /** NATS as services reach it, and the same without the login that it may hold. */
   readonly natsUrl: string;
+  readonly natsShown: string;
   /** Whether the mesh starts its own. */
   readonly ownNats: boolean;
   /** Of that one's monitoring. */
@@ -83,6 +85,12 @@ export async function localTopology({ tree, topology, named, builtIn }: Wanted):
     const description = 'is needed: `polar up` starts a NATS server, which serves with it';
     throw faulty('INVALID_CONFIG', named, [{ field: 'nats.tls.cert_file', description }]);
   }
+  const [login] = loginKeys(topology.nats);
+  if (existing === undefined && login !== undefined) {
+    const description = 'is for a server of your own: set nats.url, or POLAR_NATS_URL';
+    throw faulty('INVALID_CONFIG', named, [{ field: `nats.${login}`, description }]);
+  }
+  if (existing !== undefined) hideLogin(tree, topology, natsOf(topology.nats, inherited).shown);
   const listeners = listenersOf(topology, existing === undefined);
   const moved: string[] = [];
   if (builtIn) {
@@ -100,7 +108,13 @@ export async function localTopology({ tree, topology, named, builtIn }: Wanted):
   const written = write(tree, join(topology.data_dir, 'run'), named);
   const natsUrl = existing ?? `${tls === undefined ? 'nats' : 'tls'}://${HOST}:${written.topology.nats.port}`;
   const monitorPort = await freePort(MONITOR_PORT, HOST);
-  return { ...written, natsUrl, ownNats: existing === undefined, monitorPort, embedded, moved };
+  const { shown: natsShown } = natsAddress(natsUrl);
+  return { ...written, natsUrl, natsShown, ownNats: existing === undefined, monitorPort, embedded, moved };
+}
+
+/** Services have it from their environment; what is written for all to read does without. */
+function hideLogin(tree: Tree, { nats }: Topology, shown: string): void {
+  if (nats.url !== null) tree['nats'] = { ...(tree['nats'] as Tree), url: shown };
 }
 
 /** One scripted engine a dialect, for all nodes of it that have none of their own. */

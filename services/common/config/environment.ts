@@ -1,13 +1,16 @@
 // What every service reads from the environment; a service's config.ts hands `process.env` in and adds its own.
 import { CertificateStore } from '../tls/certificates.ts';
 import { faulty } from './faults.ts';
+import { type NatsCredentials, natsOf } from './nats.ts';
 import { type NodeTopology, parseTopology, readTopology, type Topology } from './topology.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CommonConfig {
   readonly topology: Topology;
+  /** Without the login that it may have had. */
   readonly natsUrl: string;
+  readonly natsCredentials?: NatsCredentials | undefined;
   readonly logLevel: string;
   /** End when standard input ends. */
   readonly lifeline: boolean;
@@ -31,9 +34,11 @@ export function readCommonConfig(env: Environment): CommonConfig {
       { field: 'POLAR_LOG_LEVEL', description: `must be one of ${LOG_LEVELS.join(', ')}` },
     ]);
   }
+  const { shown: natsUrl, credentials: natsCredentials } = natsOf(topology.nats, env);
   return {
     topology,
-    natsUrl: env['POLAR_NATS_URL'] ?? topology.nats.url ?? `nats://127.0.0.1:${topology.nats.port}`,
+    natsUrl,
+    natsCredentials,
     ...openCertificates(topology),
     logLevel,
     lifeline: env['POLAR_LIFELINE'] === 'stdin',

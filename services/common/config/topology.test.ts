@@ -249,7 +249,7 @@ describe('the environment of a service', () => {
 
   it('chooses NATS: the environment, the topology, the local server', () => {
     expect(readCommonConfig({}).natsUrl).to.equal('nats://127.0.0.1:4222');
-    expect(readCommonConfig({ POLAR_NATS_URL: 'nats://a:1,b:2' }).natsUrl).to.equal('nats://a:1,b:2');
+    expect(readCommonConfig({ POLAR_NATS_URL: 'nats://a:1,b:2' }).natsUrl).to.equal('nats://a:1,nats://b:2');
   });
 
   it('refuses a log level that there is not', () => {

@@ -6,19 +6,16 @@ import { z } from 'zod';
 import { poolAliasSchema } from '../specs/model-pools.ts';
 import { runtimeSchema } from '../specs/runtime.ts';
 import { PLUGIN_PATH } from '../specs/strategies.ts';
-import { natsCertificates, resolved, serverCertificates } from './certificates.ts';
+import { resolved, serverCertificates } from './certificates.ts';
 import { parseStrict, readText } from './faults.ts';
+import { port, variableName } from './fields.ts';
+import { nats } from './nats.ts';
 import { checkSchemes, publicUrl, type Scheme, schemeOf } from './public-url.ts';
 import { callbackHosts, queues } from './rollout.ts';
 
-const port = z.int().min(1).max(65_535);
 const host = z.string().min(1);
 const positive = z.number().positive();
 const count = z.int().positive();
-
-const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable, not the key itself');
 
 const url = z
   .string()
@@ -34,18 +31,6 @@ const listener = (defaultPort: number) =>
     port: port.default(defaultPort),
     public_url: optionalUrl,
   });
-
-const nats = z.strictObject({
-  /** Server or cluster, comma separated; POLAR_NATS_URL wins. Null: `polar up` starts its own. */
-  url: z
-    .string()
-    .regex(/^(nats|tls|ws|wss):\/\//, 'must start with nats:// or tls://')
-    .nullable()
-    .default(null),
-  /** Port of the server that `polar up` starts. */
-  port: port.default(4222),
-  tls: natsCertificates.optional(),
-});
 
 const rollout = z.strictObject({
   queues,
@@ -338,7 +323,11 @@ function complete(parsed: Parsed): Topology {
   return {
     ...parsed,
     tls: parsed.tls && resolved(parsed.tls),
-    nats: { ...parsed.nats, tls: parsed.nats.tls && resolved(parsed.nats.tls) },
+    nats: {
+      ...parsed.nats,
+      tls: parsed.nats.tls && resolved(parsed.nats.tls),
+      creds_file: parsed.nats.creds_file && resolve(parsed.nats.creds_file),
+    },
     data_dir: dataDir,
     access: { tokens_file: parsed.access.tokens_file && resolve(parsed.access.tokens_file) },
     rollout: { ...parsed.rollout, public_url: publicUrl(parsed.rollout, scheme) },

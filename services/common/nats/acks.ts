@@ -5,6 +5,7 @@
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import { PUBLISH_ACK_MS } from '../limits.ts';
 import { whyNotStored } from './full-store.ts';
+import type { Refusals } from './refusals.ts';
 
 /** What JetStream answers. */
 export interface StoreAck {
@@ -38,6 +39,7 @@ const LOOK_MS = PUBLISH_ACK_MS / 5;
 
 export class Acks {
   readonly #nc: NatsConnection;
+  readonly #refusals: Refusals;
   readonly #inbox = createInbox();
   /** Oldest first. */
   readonly #waiting = new Map<string, Waiting>();
@@ -46,14 +48,15 @@ export class Acks {
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, refusals: Refusals) {
     this.#nc = nc;
+    this.#refusals = refusals;
     nc.subscribe(`${this.#inbox}.*`, { callback: (_, message) => this.#answered(message) });
   }
 
   /**
    * Store; rejects where the stream refuses, with its `api_error`, and where no answer comes within PUBLISH_ACK_MS: with
-   * NATS_STORE_FULL where the server, asked for it, says so.
+   * NATS_REFUSED where the server forbids it, and NATS_STORE_FULL where it says so when it is asked.
    */
   store(subject: string, data: Uint8Array, fields: Fields): Promise<StoreAck> {
     return new Promise((resolve, reject) => {
@@ -117,8 +120,15 @@ export class Acks {
 
   /** One is asked for, for all: their streams have the same disk. */
   async #refuse(late: readonly Waiting[]): Promise<void> {
-    const full = await whyNotStored(this.#nc, late[0]?.subject ?? '');
-    for (const { reject } of late) {
+    const inbox = `${this.#inbox}.*`;
+    const unknown = late.filter(({ subject, reject }) => {
+      const refused = this.#refusals.of(subject, inbox);
+      if (refused !== undefined) reject(refused);
+      return refused === undefined;
+    });
+    if (unknown.length === 0) return;
+    const full = await whyNotStored(this.#nc, unknown[0]?.subject ?? '');
+    for (const { reject } of unknown) {
       reject(full ?? new Error(`no acknowledgement within ${PUBLISH_ACK_MS} ms`));
     }
   }

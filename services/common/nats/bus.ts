@@ -1,5 +1,6 @@
 // The connection to NATS: everything JetStream goes through here, so that the client library is one folder's matter.
 import {
+  type Authenticator,
   connect,
   type JetStreamClient,
   type JetStreamManager,
@@ -9,11 +10,14 @@ import {
   type StreamConfig,
 } from 'nats';
 import { settledWithin, sleep } from '../clock.ts';
+import { type NatsAddress, type NatsCredentials, natsAddress } from '../config/nats.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
 import type { CertificateStore } from '../tls/certificates.ts';
 import { Acks } from './acks.ts';
+import { authenticatorOf, loginFault } from './credentials.ts';
 import { Reads } from './reads.ts';
+import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
 
@@ -41,14 +45,18 @@ export interface Bus {
   readonly reads: Reads;
   /** Publishes that wait until they are stored, and what goes out with them. */
   readonly acks: Acks;
+  /** What the server forbids. */
+  readonly refusals: Refusals;
   readonly kv: (bucket: keyof typeof BUCKETS) => Promise<KV>;
   /** Sends what is buffered and closes. */
   close(): Promise<void>;
 }
 
 export interface BusOptions {
-  /** One or more servers, comma separated. */
+  /** One or more servers, comma separated. What it holds of a login is shown nowhere. */
   readonly url: string;
+  /** In place of a login in the URL. */
+  readonly credentials?: NatsCredentials | undefined;
   /** Shown by the server. */
   readonly name: string;
   /** Undefined: where the server asks for TLS, what the system trusts. */
@@ -58,7 +66,11 @@ export interface BusOptions {
 
 /** Connect, and declare streams and buckets. Reconnects for ever afterwards; waits then show as failed publishes. */
 export async function openBus(options: BusOptions): Promise<Bus> {
-  const nc = await connectWithin(options);
+  const address = natsAddress(options.url);
+  const credentials = options.credentials ?? address.credentials;
+  const authenticator = credentials && authenticatorOf(credentials);
+  const nc = await connectWithin({ ...options, ...address, credentials, authenticator });
+  const refusals = new Refusals(nc);
   try {
     const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
     const jsm = await nc.jetstreamManager({ timeout: 5_000 });
@@ -74,22 +86,25 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     };
     // The client has it; its published type does not say so.
     const { direct } = jsm as JetStreamManager & { direct: DirectReads };
-    const reads = new Reads(nc);
-    const acks = new Acks(nc);
+    const reads = new Reads(nc, authenticator);
+    const acks = new Acks(nc, refusals);
     const close = async (): Promise<void> => {
       reads[Symbol.dispose]();
       acks.flush();
       await closeQuietly(nc);
     };
-    return { nc, js, jsm, direct, reads, acks, kv, close };
+    return { nc, js, jsm, direct, reads, acks, refusals, kv, close };
   } catch (error) {
     await closeQuietly(nc);
-    throw error;
+    throw refusals.last ?? error;
   }
 }
 
-async function connectWithin({ url, name, tls, signal }: BusOptions): Promise<NatsConnection> {
-  const servers = url.split(',').map((server) => server.trim());
+type Way = Omit<BusOptions, 'url'> & NatsAddress & { readonly authenticator: Authenticator | undefined };
+
+async function connectWithin(way: Way): Promise<NatsConnection> {
+  const { servers: given, shown, name, tls, credentials, authenticator, signal } = way;
+  const servers = [...given];
   const until = performance.now() + NATS_BOOT_MS;
   for (;;) {
     try {
@@ -97,6 +112,9 @@ async function connectWithin({ url, name, tls, signal }: BusOptions): Promise<Na
         servers,
         name,
         ...(tls !== undefined && { tls: natsTlsOptions(tls, servers) }),
+        ...(authenticator !== undefined && { authenticator }),
+        // A login that is changed, here or there, may be good again.
+        ignoreAuthErrorAbort: true,
         timeout: 2_000,
         maxReconnectAttempts: -1,
         reconnectTimeWait: 100,
@@ -107,11 +125,14 @@ async function connectWithin({ url, name, tls, signal }: BusOptions): Promise<Na
       signal?.throwIfAborted();
       const fault = natsTlsFault(error) ?? (tls && (await refusalOf(tls, servers, error)));
       if (fault !== undefined)
-        throw new PolarError('TLS_FAILED', `NATS at ${url}: ${fault}`, { cause: error });
+        throw new PolarError('TLS_FAILED', `NATS at ${shown}: ${fault}`, { cause: error });
+      const refused = loginFault(error, credentials);
+      if (refused !== undefined)
+        throw new PolarError('NATS_REFUSED', `NATS at ${shown}: ${refused}`, { cause: error });
       if (performance.now() > until) {
         throw new PolarError(
           'NATS_UNAVAILABLE',
-          `no NATS server answers at ${url}: start one, or set POLAR_NATS_URL or nats.url to one that runs (JetStream on)`,
+          `no NATS server answers at ${shown}: start one, or set POLAR_NATS_URL or nats.url to one that runs (JetStream on)`,
           { cause: error },
         );
       }

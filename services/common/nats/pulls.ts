@@ -91,7 +91,11 @@ export class Pulls implements Disposable {
 
   /** A pull does not outlive a server, and not every server lets it outlive a connection. */
   async #watch(): Promise<void> {
-    for await (const { type } of this.#statuses) if (type === 'reconnect') this.#pull?.over();
+    for await (const { type, permissionContext: refused } of this.#statuses) {
+      if (type === 'reconnect') this.#pull?.over();
+      const error = refused && this.#bus.refusals.of(this.#subject, `${this.#inbox}.*`);
+      if (error !== undefined) this.#pull?.broken(error);
+    }
   }
 }
 

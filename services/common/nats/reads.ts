@@ -1,9 +1,9 @@
 // Reads of stored messages over a connection of their own. The client's own moves every byte of a large message four
 // times and makes an error, a timer and promises for each request; here a payload is moved once, from the socket into
 // its place.
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createInbox, type NatsConnection } from 'nats';
+import { type Authenticator, createInbox, type NatsConnection } from 'nats';
+import { abortable } from '../clock.ts';
 import { DIRECT_READ_MS } from '../limits.ts';
 
 /** Taken from the socket at once. */
@@ -22,17 +22,19 @@ const END_OF_LIST = '204';
 
 export class Reads implements Disposable {
   readonly #nc: NatsConnection;
+  readonly #authenticator: Authenticator | undefined;
   #connection: Promise<Connection> | undefined;
   #disposed = false;
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, authenticator?: Authenticator) {
     this.#nc = nc;
+    this.#authenticator = authenticator;
   }
 
-  /** False where the server wants TLS or credentials, which only the client's own connection has. */
+  /** False where the client's own connection has TLS: this one has none. */
   get usable(): boolean {
-    const { tls_required: tls, auth_required: auth } = this.#nc.info ?? {};
-    return tls !== true && auth !== true;
+    const { tls_required: required, tls_available: available } = this.#nc.info ?? {};
+    return required !== true && available !== true;
   }
 
   /**
@@ -76,7 +78,7 @@ export class Reads implements Disposable {
 
   #open(): Promise<Connection> {
     if (this.#disposed) return Promise.reject(new Error('the connection for reads is closed'));
-    const opening = Connection.open(this.#nc.getServer(), () => {
+    const opening = Connection.open(this.#nc.getServer(), this.#authenticator, () => {
       if (this.#connection === opening) this.#connection = undefined;
     });
     this.#connection = opening;
@@ -163,18 +165,23 @@ class Filling {
   readonly #resolve: (empty: Place[]) => void;
   readonly #fail: (error: Error) => void;
   #left: number;
+  #failed = false;
 
   constructor(left: number, resolve: (empty: Place[]) => void, fail: (error: Error) => void) {
     this.#left = left;
     this.#resolve = resolve;
-    this.#fail = fail;
+    this.#fail = (error) => {
+      this.#failed = true;
+      fail(error);
+    };
     if (left === 0) resolve([]);
   }
 
   of(place: Place): Question {
     const { into } = place;
     return {
-      place: (sizeBytes) => (sizeBytes === into.byteLength ? into : ofItsOwn(sizeBytes)),
+      // Of those that failed other answers may be still to come, when the places are others' already.
+      place: (sizeBytes) => (sizeBytes === into.byteLength && !this.#failed ? into : ofItsOwn(sizeBytes)),
       take: ({ payload }) => {
         this.#told(payload === into ? undefined : place);
         return true;
@@ -217,18 +224,33 @@ class Connection {
   /** The line that is coming in, as far as it has. */
   #line = '';
   #incoming: Incoming | undefined;
+  /** What the server says of itself before anything else. */
+  readonly #greeting = Promise.withResolvers<{ readonly nonce?: string }>();
   /** When bytes last came in. */
   #heardMs = 0;
   #looks: NodeJS.Timeout | undefined;
 
-  static async open(server: string, onEnd: () => void): Promise<Connection> {
+  static async open(
+    server: string,
+    authenticator: Authenticator | undefined,
+    onEnd: () => void,
+  ): Promise<Connection> {
     const connection = new Connection(server, onEnd);
     const signal = AbortSignal.timeout(DIRECT_READ_MS);
-    await once(connection.#socket, 'connect', { signal }).catch((error: unknown) => {
+    const greeting = abortable(connection.#greeting.promise, signal);
+    const { nonce } = await greeting.catch((error: unknown) => {
       connection.close();
       throw error;
     });
-    const about = { verbose: false, pedantic: false, headers: true, no_responders: true, name: 'reads' };
+    const login = authenticator?.(nonce) ?? {};
+    const about = {
+      verbose: false,
+      pedantic: false,
+      headers: true,
+      no_responders: true,
+      name: 'reads',
+      ...login,
+    };
     connection.#socket.write(`CONNECT ${JSON.stringify(about)}\r\nSUB ${connection.#inbox}.* 1\r\n`);
     return connection;
   }
@@ -285,6 +307,7 @@ class Connection {
 
   #ended(): void {
     clearInterval(this.#looks);
+    this.#greeting.reject(broken());
     for (const { question } of this.#waiting.values()) question.fail(broken());
     this.#waiting.clear();
   }
@@ -312,6 +335,7 @@ class Connection {
       const headers = verb === 'HMSG' ? Number(sizes.at(-2)) : 0;
       this.#begin(subject.slice(subject.lastIndexOf('.') + 1), headers, Number(sizes.at(-1)));
     } else if (verb === 'PING') this.#socket.write('PONG\r\n');
+    else if (verb === 'INFO') this.#greeting.resolve(JSON.parse(line.slice(verb.length)));
     else if (verb === '-ERR') this.#socket.destroy();
   }
 

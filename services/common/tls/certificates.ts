@@ -2,6 +2,7 @@
 // read again when they have changed.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { CertificateFiles } from '../config/certificates.ts';
 import { faulty } from '../config/faults.ts';
 import { asPolarError, type FieldFault, type PolarError } from '../errors.ts';
@@ -93,14 +94,18 @@ function readCertificates(files: CertificateFiles, nameOf: NameOf): Certificates
       return [];
     }
   };
-  const [cert, chain] = read('cert_file', certificatesOf);
+  const [cert, own] = read('cert_file', ownOf);
   const [key, privateKey] = read('key_file', keyOf);
-  const [ca] = read('ca_file', certificatesOf);
-  const [clientCa] = read('client_ca_file', certificatesOf);
-  const own = chain?.[0];
+  const [ca] = read('ca_file', authorityOf);
+  const [clientCa] = read('client_ca_file', authorityOf);
   if (own !== undefined && privateKey !== undefined && !own.checkPrivateKey(privateKey)) {
     const description = `${files.key_file} is not the key of the certificate in ${files.cert_file}`;
     faults.push({ field: nameOf('key_file'), description });
+  }
+  const fits = own !== undefined && faults.length === 0;
+  const refused = fits ? refusalOf({ cert, key, ca: clientCa ?? ca ?? [] }) : undefined;
+  if (refused !== undefined) {
+    faults.push({ field: nameOf('cert_file'), description: `${files.cert_file}: ${refused}` });
   }
   if (faults.length > 0) throw faulty('INVALID_CONFIG', 'TLS', faults);
   return {
@@ -112,18 +117,43 @@ function readCertificates(files: CertificateFiles, nameOf: NameOf): Certificates
   };
 }
 
+/** Why no connection can be made with what reads well: a key that is too short, a digest that is too weak. */
+function refusalOf(options: SecureContextOptions): string | undefined {
+  try {
+    createSecureContext(options);
+    return undefined;
+  } catch (error) {
+    return `is not taken: ${(error as Error).message}`;
+  }
+}
+
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** All of a file. Throws for one that is not valid now. */
+/** The first of a file. Behind it stands its chain, where peers find their way around what has expired. */
+const ownOf = (pem: string): X509Certificate => validOf(certificatesOf(pem).slice(0, 1));
+
+/** Any of a file: while an authority follows another it holds both, and the old one expires there. */
+const authorityOf = (pem: string): X509Certificate => validOf(certificatesOf(pem));
+
 function certificatesOf(pem: string): X509Certificate[] {
   const found = [...pem.matchAll(CERTIFICATE)].map(([one]) => new X509Certificate(one));
   if (found.length === 0) throw new Error('holds no certificate in PEM');
-  const now = Date.now();
-  for (const { validFromDate, validToDate } of found) {
-    if (validToDate.getTime() < now) throw new Error(`expired on ${validToDate.toISOString()}`);
-    if (validFromDate.getTime() > now) throw new Error(`is not valid before ${validFromDate.toISOString()}`);
-  }
   return found;
+}
+
+/** Throws where none is valid now. */
+function validOf(found: readonly X509Certificate[]): X509Certificate {
+  const faults = found.map(timeFault);
+  const valid = found[faults.indexOf(undefined)];
+  if (valid === undefined) throw new Error(faults[0]);
+  return valid;
+}
+
+function timeFault({ validFromDate, validToDate }: X509Certificate): string | undefined {
+  const now = Date.now();
+  if (validToDate.getTime() < now) return `expired on ${validToDate.toISOString()}`;
+  if (validFromDate.getTime() > now) return `is not valid before ${validFromDate.toISOString()}`;
+  return undefined;
 }
 
 function keyOf(pem: string): KeyObject {

@@ -5,7 +5,7 @@ import {
   createContextValues,
   type Interceptor,
 } from '@connectrpc/connect';
-import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { connectHandler } from '../connect-handler.ts';
 import { PolarError, toConnectError } from '../errors.ts';
 import { RPC_BODY_BYTES_MAX } from '../limits.ts';
 import type { Handler } from '../port.ts';
@@ -21,7 +21,7 @@ export function refusals(store: CertificateStore, routes: (router: ConnectRouter
   const refuse: Interceptor = () => async (request) => {
     throw toConnectError(new PolarError('TLS_FAILED', request.contextValues.get(REFUSAL)));
   };
-  return connectNodeAdapter({
+  return connectHandler({
     routes,
     interceptors: [refuse],
     readMaxBytes: RPC_BODY_BYTES_MAX,
@@ -30,5 +30,5 @@ export function refusals(store: CertificateStore, routes: (router: ConnectRouter
       response.writeHead(NO_TLS_STATUS, { 'content-type': 'text/plain' });
       response.end(`${whyOf(request as Parameters<Handler>[0])}\n`);
     },
-  }) as Handler;
+  });
 }

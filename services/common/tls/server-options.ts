@@ -24,9 +24,9 @@ export function refusalOf({ mutual }: CertificateStore, socket: Socket): string 
   // What HTTP/2 gives for its socket has these as well.
   const { encrypted, authorized, authorizationError: fault } = socket as Partial<TLSSocket>;
   if (encrypted !== true) return 'this port takes TLS alone: call it at https://';
-  if (!mutual || authorized === true) return undefined;
-  const given = Object.keys((socket as TLSSocket).getPeerCertificate()).length > 0;
-  if (!given)
+  if (!mutual) return undefined;
+  // Asked first: before 24.21 Node.js has every TLS 1.3 session that is resumed authorized, with a certificate or not.
+  if ((socket as TLSSocket).getPeerX509Certificate() === undefined)
     return 'this port asks for a client certificate, and none was given (--cert and --key, POLAR_CERT_FILE and POLAR_KEY_FILE)';
-  return `the client certificate is not accepted here: ${String(fault)}`;
+  return authorized === true ? undefined : `the client certificate is not accepted here: ${String(fault)}`;
 }

@@ -63,7 +63,7 @@ class PolicyServiceServicer(object):
 
     def PublishVersion(self, request, context):
         """PublishVersion sets the version that records carry where the engine tells none. Repeating it is safe. Errors:
-        INVALID_ARGUMENT (version 0, or below the one that is published).
+        INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

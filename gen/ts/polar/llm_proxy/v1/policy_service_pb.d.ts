@@ -22,7 +22,7 @@ export declare const file_polar_llm_proxy_v1_policy_service: GenFile;
  */
 export declare type PublishVersionRequest = Message<"polar.llm_proxy.v1.PublishVersionRequest"> & {
   /**
-   * At least 1, never below an earlier one.
+   * 1 to 2^53 - 1, never below an earlier one.
    *
    * @generated from field: uint64 policy_version = 1;
    */
@@ -274,7 +274,7 @@ export declare const PolicyProxySchema: GenMessage<PolicyProxy>;
 export declare const PolicyService: GenService<{
   /**
    * PublishVersion sets the version that records carry where the engine tells none. Repeating it is safe. Errors:
-   * INVALID_ARGUMENT (version 0, or below the one that is published).
+   * INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published).
    *
    * @generated from rpc polar.llm_proxy.v1.PolicyService.PublishVersion
    */
