@@ -96,6 +96,16 @@ describe('chunks that are alike', () => {
     expect(read(JSON.stringify(vllm('n')).replace('-0.5', 'NaN'))).to.equal(JSON.stringify(hole));
   });
 
+  it('are none where more is to be put right in them', () => {
+    const parts = { reasoning_content: 'a', content: [{ type: 'text', text: 'b' }] };
+    const called = { content: 'a', tool_calls: [{ function: { name: 'f' } }] };
+    for (const delta of [parts, called]) {
+      const reader = new ChunkReader();
+      const text = JSON.stringify(vllm('', { delta }));
+      for (let i = 0; i < 2; i++) expect(alikeOf(reader.read(text) as JsonObject), text).to.equal(undefined);
+    }
+  });
+
   it('have values of their own', () => {
     const reader = new ChunkReader();
     const [, first, second] = ['x', 'a', 'b'].map((said) => reader.read(JSON.stringify(vllm(said))));

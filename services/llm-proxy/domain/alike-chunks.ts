@@ -79,7 +79,7 @@ export class Form {
       return undefined;
     const delta = objectOf(choice['delta']);
     const key = SAID.find((one) => typeof delta[one] === 'string' && delta[one] !== '');
-    if (key === undefined || text.length > CHUNK_CHARS_MAX) return undefined;
+    if (key === undefined || changes(delta) || text.length > CHUNK_CHARS_MAX) return undefined;
     const spots = [
       spotOf(text, 'said', new RegExp(`"delta":\\s?\\{[^]*?"${key}":\\s?(?=")`)),
       spotOf(text, 'logprobs', /"logprobs":\s?\{"content":\s?(?=\[)/),
@@ -129,6 +129,10 @@ export class Form {
     return chunk;
   }
 }
+
+/** Whether engine-calls.ts has something to put right in it. */
+const changes = ({ content = null, tool_calls: calls }: JsonObject): boolean =>
+  (content !== null && typeof content !== 'string') || arrayOf(calls).length > 0;
 
 function readValue(text: string, what: Spot['what']): JsonValue | undefined {
   // Parsed, a string is one of its own: a part of the chunk's text would keep all of that.

@@ -54,13 +54,13 @@ describe('policy', () => {
     expect(paused(held, 'other')).to.equal(undefined);
   });
 
-  it('never publishes an older version', () => {
+  it('never publishes an older version, nor one that has none above it', () => {
     expect(published(serving, { policyVersion: 3n, weightVersion: 'x' })).to.include({ weightVersion: 'x' });
     expect(published(pauseAt(serving, 1), { policyVersion: 4n, weightVersion: '' })).to.include({
       policyVersion: 4n,
       phase: Policy_Phase.PAUSING,
     });
-    for (const policyVersion of [0n, 2n])
+    for (const policyVersion of [0n, 2n, 2n ** 53n, 2n ** 64n - 1n])
       expect(reason(() => published(serving, { policyVersion, weightVersion: '' }))).to.equal(
         'INVALID_REQUEST',
       );

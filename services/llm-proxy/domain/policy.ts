@@ -9,6 +9,8 @@ import {
 } from '../../../gen/ts/polar/event/v1/policy_pb.js';
 import { PolarError } from '../../common/errors.ts';
 
+/** The last version that a number of JSON holds exactly; above: INVALID_REQUEST. */
+export const POLICY_VERSION_MAX = Number.MAX_SAFE_INTEGER;
 /** Pauses are remembered so long, and so many of them. */
 const PAUSES_KEPT_MS = 24 * 3600 * 1000;
 const PAUSES_KEPT_MAX = 256;
@@ -25,6 +27,7 @@ export interface Version {
 /** Throws INVALID_REQUEST. */
 export function published(policy: Policy, { policyVersion, weightVersion }: Version): Policy {
   if (policyVersion < 1n) throw wrongVersion('must be at least 1');
+  if (policyVersion > POLICY_VERSION_MAX) throw wrongVersion(`must be at most ${POLICY_VERSION_MAX}`);
   if (policyVersion < policy.policyVersion) {
     throw wrongVersion(`must be at least ${policy.policyVersion}, which is published`);
   }

@@ -54,5 +54,7 @@ describe('tokens', () => {
     ]);
     expect(weightSpansOf({ weight_versions: spans.slice(1) })).to.deep.equal([]);
     expect(['12', 'default', '', '1e3'].map(policyVersionOf)).to.deep.equal([12n, 0n, 0n, 0n]);
+    const [last, above] = ['9007199254740991', '9007199254740992'].map(policyVersionOf);
+    expect([last, above]).to.deep.equal([2n ** 53n - 1n, 0n]);
   });
 });

@@ -3,6 +3,7 @@ import { packFloats } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, countOf, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 import { logprobOf } from './logprob.ts';
+import { POLICY_VERSION_MAX } from './policy.ts';
 import { unreadLogprobs } from './reply-logprobs.ts';
 import type { ToldRows } from './routed-experts.ts';
 
@@ -107,9 +108,11 @@ export function logprobColumn({ ids, logprobs }: Sampled): Uint8Array | undefine
   return packFloats(logprobs);
 }
 
-/** The trainer's number for the weights; 0 where the engine's word for them is no number. */
-export const policyVersionOf = (weightVersion: string): bigint =>
-  /^\d{1,18}$/.test(weightVersion) ? BigInt(weightVersion) : 0n;
+/** The trainer's number for the weights; 0 where the engine's word for them is no number that a version may be. */
+export function policyVersionOf(weightVersion: string): bigint {
+  const version = /^\d{1,16}$/.test(weightVersion) ? BigInt(weightVersion) : 0n;
+  return version > POLICY_VERSION_MAX ? 0n : version;
+}
 
 /** The weights with which the first token was sampled, from SGLang's `metadata` or `meta_info`. */
 export function weightVersionOf(info: JsonValue | undefined): string | undefined {

@@ -157,6 +157,12 @@ describe('contract breaches of engines', () => {
 
   const wrong: [string, object, string, RegExp][] = [
     ['a message that is none', { choices: [{ message: 'x' }] }, 'ENGINE_ERROR', /without a message/],
+    [
+      'a call that is none',
+      { choices: [{ message: { tool_calls: [{}] } }] },
+      'ENGINE_ERROR',
+      /without a name/,
+    ],
     ['content that is no text', { choices: [{ message: { content: 5 } }] }, 'ENGINE_ERROR', /no text/],
     ['an error in place of a reply', { error: 'boom' }, 'ENGINE_ERROR', /: boom/],
     ['an error object', { object: 'error', message: 'boom', code: 503 }, 'ENGINE_UNAVAILABLE', /503: boom/],
@@ -167,6 +173,14 @@ describe('contract breaches of engines', () => {
       const error = await callTo('vllm', false, { body })
         .whole(never)
         .catch((caught) => caught);
+      expect(error).to.include({ reason });
+      expect(error.message).to.match(words);
+    });
+  }
+
+  for (const [what, body, reason, words] of wrong.filter(([, body]) => !('choices' in body))) {
+    it(`${what}, with 200 where a stream was asked for: ${reason}`, async () => {
+      const error = await drained(callTo('vllm', true, { body })).catch((caught) => caught);
       expect(error).to.include({ reason });
       expect(error.message).to.match(words);
     });
@@ -228,6 +242,11 @@ describe('contract breaches of engines', () => {
       const error = await engine.whole({}, never, false).catch((caught) => caught);
       expect(error).to.include({ reason });
       expect(error.message).to.not.match(/sk-0/);
+      server.answer = () => ({ body: { error: { message, code: status } } });
+      const to = { take: () => {}, flush: () => undefined };
+      const streamed = await engine.stream({}, to, never).catch((caught) => caught);
+      expect(streamed).to.include({ reason });
+      expect(streamed.message).to.not.match(/sk-0/);
       expect(server.requests.at(-1)?.headers.authorization).to.equal(`Bearer ${key}`);
       expect(`${JSON.stringify(engine)}${String(engine)}`).to.not.include(key);
     }

@@ -114,7 +114,13 @@ export class Engine implements Disposable {
 
   async #stream(answer: Answer, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     if (!/event-stream/i.test(answer.contentType)) {
-      throw noStream(this.name, await this.#text(answer, signal));
+      const text = await this.#text(answer, signal);
+      const said = parseLenient(text);
+      if (isObject(said)) {
+        this.health.answered();
+        this.#refuseError(said, 200);
+      }
+      throw noStream(this.name, text);
     }
     try {
       await this.#events(answer, to);

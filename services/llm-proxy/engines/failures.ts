@@ -1,7 +1,7 @@
 // What an engine's answer with an error means.
 import { PolarError } from '../../common/errors.ts';
 import { parseLenient } from '../../common/lenient-json.ts';
-import { isObject, objectOf, textOf } from '../domain/json.ts';
+import { objectOf, textOf } from '../domain/json.ts';
 
 const MESSAGE_CHARS_MAX = 500;
 
@@ -50,7 +50,7 @@ export function messageIn(text: string): string {
 function titleIn(text: string): string | undefined {
   if (!/^\s*</.test(text)) return undefined;
   const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim();
-  return title ? `an HTML page, "${title}"` : 'an HTML page';
+  return title ? `an HTML page, "${title.slice(0, MESSAGE_CHARS_MAX)}"` : 'an HTML page';
 }
 
 /** 200 with something that is no JSON object. */
@@ -64,9 +64,9 @@ export const notJson = (name: string, text: string): PolarError =>
 export const notIds = (name: string): PolarError =>
   new PolarError('ENGINE_ERROR', `the engine at ${name} answered with no token ids where it was to render`);
 
-/** 200 without the stream that was asked for; its body may say why. */
+/** 200 without the stream that was asked for; a page may say why. */
 export function noStream(name: string, text: string): PolarError {
-  const { error } = objectOf(parseLenient(text));
-  const why = isObject(error) || titleIn(text) !== undefined ? `: ${messageIn(text)}` : '';
+  const title = titleIn(text);
+  const why = title === undefined ? '' : `: ${title}`;
   return new PolarError('ENGINE_ERROR', `the engine at ${name} answered without a stream${why}`);
 }

@@ -3,7 +3,9 @@ import { PolarError } from '../../../common/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { digestMessage } from '../../domain/messages.ts';
 import type { Asked } from '../dialect.ts';
+import { Faults } from '../faults.ts';
 import { googleGenerate } from './dialect.ts';
+import { choiceOf } from './tools.ts';
 
 const read = (body: JsonObject): Asked =>
   googleGenerate.read(body, { kind: 'generate', dialect: 'google-generate', model: 'alias', stream: false });
@@ -222,6 +224,24 @@ describe('google-generate request', () => {
       expect(names(asked)).to.deep.equal(['f', 'g', 'h']);
       expect(asked.fields).to.deep.equal({ tool_choice: choice });
     }
+  });
+
+  it('goes over tools once, however many may be called', () => {
+    const many = 1_000;
+    let reads = 0;
+    const counted = () => ({
+      function: {
+        get name() {
+          reads++;
+          return 'f';
+        },
+      },
+    });
+    const tools = [...Array.from({ length: many }, counted), { function: { name: 'z' } }];
+    const functionCallingConfig = { mode: 'ANY', allowedFunctionNames: Array(many).fill('z') };
+    const { tools: left } = choiceOf({ functionCallingConfig }, tools, new Faults());
+    expect(left).to.deep.equal([{ function: { name: 'z' } }]);
+    expect(reads).to.be.within(many, many * 10);
   });
 
   it('is refused with the field’s name', () => {

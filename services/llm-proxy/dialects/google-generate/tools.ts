@@ -74,15 +74,15 @@ export function choiceOf(
   const { mode = 'AUTO', allowedFunctionNames } = camelCased(camelCased(config)['functionCallingConfig']);
   const known = typeof mode === 'string' && Object.hasOwn(MODES, mode);
   faults.expect(known, `${field}.mode`, `must be one of ${Object.keys(MODES).join(', ')}`);
-  const allowed = arrayOf(allowedFunctionNames);
+  const allowed = new Set(arrayOf(allowedFunctionNames));
   const named = (tool: JsonObject): JsonValue => objectOf(tool['function'])['name'] ?? null;
-  const strangers = allowed.filter((name) => !tools.some((tool) => named(tool) === name));
+  const declared = new Set(tools.map(named));
   faults.expect(
-    strangers.length === 0,
+    allowed.isSubsetOf(declared),
     `${field}.allowedFunctionNames`,
     'must be names of declared functions',
   );
-  const left = allowed.length === 0 ? tools : tools.filter((tool) => allowed.includes(named(tool)));
+  const left = allowed.size === 0 ? tools : tools.filter((tool) => allowed.has(named(tool)));
   const choice = MODES[String(mode)] ?? 'auto';
   if (tools.length === 0) {
     faults.expect(choice !== 'required', `${field}.mode`, 'needs declared functions to choose from');

@@ -13,6 +13,8 @@ const calls = (...ids: string[]): JsonObject => ({
 });
 const tool = (name = 'f'): JsonObject => ({ type: 'function', function: { name, parameters: {} } });
 
+const MANY = 1_000;
+
 const read = (body: JsonObject): Asked => openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' });
 
 /** Names of the fields that are refused. */
@@ -170,6 +172,24 @@ describe('openai-chat fields', () => {
       `${at}.tools`,
     ]);
     expect(faultsOf(ask('none', custom))).to.deep.equal([`${at}.mode`]);
+  });
+
+  it('are gone over once, however many may be called', () => {
+    let reads = 0;
+    const counted = () => ({
+      type: 'function',
+      function: {
+        get name() {
+          reads++;
+          return 'f';
+        },
+      },
+    });
+    const tools = [...Array.from({ length: MANY }, counted), tool('z')];
+    const allowed = Array.from({ length: MANY }, () => ({ type: 'function', function: { name: 'z' } }));
+    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: allowed } };
+    expect(read({ messages: [user], tools, tool_choice }).tools).to.deep.equal([tool('z')]);
+    expect(reads).to.be.within(MANY, MANY * 10);
   });
 
   it('refuse tools that run at the provider, by their name', () => {

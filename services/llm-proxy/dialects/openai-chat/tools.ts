@@ -116,9 +116,10 @@ export function readAllowed(
   );
   const names = arrayOf(tools).map((tool) => nameOf(objectOf(tool)));
   const named = (tool: JsonObject) => textOf(objectOf(tool['function'])['name']);
-  const known = names.every((name) => name !== undefined && list.some((tool) => named(tool) === name));
+  const [offered, allowed] = [new Set(list.map(named)), new Set(names)];
+  const known = names.every((name) => name !== undefined && offered.has(name));
   faults.expect(names.length > 0 && known, `${at}.tools`, 'must name tools of this request');
-  return { list: list.filter((tool) => names.includes(named(tool))), choice: mode ?? null };
+  return { list: list.filter((tool) => allowed.has(named(tool))), choice: mode ?? null };
 }
 
 function readLegacyChoice(
