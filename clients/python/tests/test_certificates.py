@@ -52,6 +52,23 @@ def test_what_is_given_goes_first(pair):
     assert security(HTTPS, Security(credentials, context), pair[0], *pair) == (credentials, context)
 
 
+def test_what_is_given_is_not_mixed_with_variables(pair, monkeypatch):
+    credentials, context = grpc.ssl_channel_credentials(), ssl.create_default_context()
+    monkeypatch.setenv("POLAR_CA_FILE", str(pair[0]))
+    assert security(HTTPS, Security(credentials, None), None, None, None) == (credentials, None)
+    assert security(HTTPS, Security(credentials, None), pair[0], None, None).tls.get_ca_certs() != []
+    monkeypatch.setenv("POLAR_CA_FILE", "/nowhere")
+    for given in (Security(credentials, None), Security(credentials, context)):
+        assert security(HTTPS, given, None, None, None) == given
+
+
+def test_an_empty_variable_is_none(pair, monkeypatch):
+    for name in ("POLAR_CA_FILE", "POLAR_CERT_FILE", "POLAR_KEY_FILE"):
+        monkeypatch.setenv(name, "")
+    assert security(HTTPS, NOTHING, None, None, None) == NOTHING
+    assert security(HTTPS, NOTHING, pair[0], None, None).tls.get_ca_certs() != []
+
+
 def test_no_file_is_looked_at_without_https():
     assert security(["http://127.0.0.1:1"], NOTHING, "/nowhere", None, None) == NOTHING
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 
 import grpc
@@ -10,7 +11,7 @@ import pytest
 from support import Server, abort
 
 from polar_mesh import PolicyClient, aio, errors
-from polar_mesh.gen.polar.event.v1.policy_pb2 import PAUSE_MODE_ABORT_AND_RETRY, PAUSE_MODE_DRAIN
+from polar_mesh.gen.polar.event.v1.policy_pb2 import PAUSE_MODE_ABORT_AND_RETRY, PAUSE_MODE_DRAIN, Policy
 from polar_mesh.gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
 from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
     PolicyServiceServicer,
@@ -18,27 +19,41 @@ from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
 )
 
 
-class Policy(PolicyServiceServicer):
+class Policies(PolicyServiceServicer):
     """Pauses and resumes, as told; versions below 4 are refused."""
 
     def __init__(self):
         self.told = []
+        #: What calls in flight take to their end.
+        self.drain_s = 0.0
+        self._policy = Policy()
 
     def register(self, server):
         add_PolicyServiceServicer_to_server(self, server)
 
     def Pause(self, request, context):
         self.told.append((request.mode, request.timeout.seconds))
-        return pb.PauseResponse(policy={"pause_id": request.pause_id})
+        start_ms = _now_ms()
+        expire_ms = start_ms + request.ttl.ToMilliseconds()
+        pauses = [{"start_ms": start_ms}]
+        self._policy = Policy(pause_id=request.pause_id, pause_expire_ms=expire_ms, pauses=pauses)
+        time.sleep(self.drain_s)
+        return pb.PauseResponse(policy=self._policy)
 
     def Resume(self, request, context):
         if 0 < request.policy_version < 4:
             abort(context, grpc.StatusCode.INVALID_ARGUMENT, "must be at least 4", "INVALID_REQUEST")
         self.told.append((request.policy_version, request.weight_version))
-        return pb.ResumeResponse()
+        (pause,) = self._policy.pauses
+        end_ms = min(_now_ms(), self._policy.pause_expire_ms)
+        return pb.ResumeResponse(policy={"pauses": [{"start_ms": pause.start_ms, "end_ms": end_ms}]})
 
     def PublishVersion(self, request, context):
         return pb.PublishVersionResponse(policy={"policy_version": request.policy_version})
+
+
+def _now_ms():
+    return time.time_ns() // 1_000_000
 
 
 class Awaited:
@@ -65,21 +80,23 @@ class Awaited:
 @pytest.fixture(params=[Awaited, aio.PolicyClient])
 def told(request, stack):
     """Runs a coroutine with a client; gives what the mesh was told."""
-    service = Policy()
+    service = Policies()
     server = Server(service.register)
     stack.callback(server.stop)
 
-    def run(use):
+    def run(use, drain_s=0.0):
         async def with_client():
             async with request.param(server.url) as policy:
                 await use(policy)
 
+        service.drain_s = drain_s
         asyncio.run(with_client())
         return service.told
 
     return run
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_pause_ends_with_the_block_and_names_the_weights_unless_it_raises(told):
     async def use(policy):
         assert (await policy.publish_version(4, "step-4")).policy_version == 4
@@ -103,14 +120,17 @@ def test_a_version_that_is_refused_holds_calls_no_longer(told, version, error):
     assert told(use) == [(PAUSE_MODE_DRAIN, 60), (0, "")]
 
 
-def test_a_block_that_outlasts_its_pause_is_warned(told):
+@pytest.mark.parametrize(("drain_s", "ttl_s"), [(0, 0.1), (0.3, 0.5)])
+def test_a_block_that_outlasts_its_pause_is_warned(told, drain_s, ttl_s):
+    """It has begun when calls are held, and not when the last one has come to its end."""
+
     async def use(policy):
-        with pytest.warns(RuntimeWarning, match="ended by itself after ttl_s=0.1"):
-            async with policy.paused(ttl_s=0.1) as pause:
+        with pytest.warns(RuntimeWarning, match=f"ended by itself after ttl_s={ttl_s}"):
+            async with policy.paused(ttl_s=ttl_s) as pause:
                 await asyncio.sleep(0.3)
                 pause.publish(5)
 
-    assert told(use) == [(PAUSE_MODE_DRAIN, 60), (5, "")]
+    assert told(use, drain_s) == [(PAUSE_MODE_DRAIN, 60), (5, "")]
 
 
 def test_another_mode_is_refused_before_any_call(told):

@@ -343,10 +343,27 @@ def test_a_trainer_that_forgets_to_acknowledge_is_told_in_the_log(stack, monkeyp
     _, server = serve(stack, [batch(1), batch(2)])
     stream = connect(stack, server.url).stream("trainer", max_unacked=1)
     (got,) = take(stream, 1)
-    threading.Timer(1.5, got.ack).start()
+    acking = threading.Timer(1.5, got.ack)
+    acking.start()
     assert stream.next(timeout_s=20).batch_id == 2
+    # It gets its answer behind the batch that it makes room for.
+    acking.join()
     (record,) = caplog.records
     assert "1 are not acknowledged, and max_unacked is 1" in record.getMessage()
+
+
+def test_a_trainer_that_takes_long_between_batches_is_not_told(stack, monkeypatch, caplog):
+    monkeypatch.setattr(waits, "HELD_WARN_S", 0.3)
+    _, server = serve(stack, [batch(1), batch(2)])
+    stream = connect(stack, server.url).stream("trainer", max_unacked=2, max_unacked_tokens=1_000)
+    for _ in range(2):
+        take(stream, 1)
+        time.sleep(0.5)
+    assert caplog.records == []
+    with pytest.raises(errors.DeadlineExceeded):
+        stream.next(timeout_s=2)
+    (record,) = caplog.records
+    assert "2 are not acknowledged, and max_unacked is 2" in record.getMessage()
 
 
 def test_a_closed_stream_gives_nothing_out_though_it_has_come(stack):

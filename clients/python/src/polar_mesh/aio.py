@@ -342,8 +342,8 @@ class PolicyClient(_Connected):
         pause = await self._pause(mode, timeout_s, ttl_s)
         try:
             yield pause
-            await self.resume(pause.policy.pause_id, **pause.version)
+            behind = await self.resume(pause.policy.pause_id, **pause.version)
         except BaseException:
             await self.resume(pause.policy.pause_id)
             raise
-        pause.check_time()
+        pause.check_end(behind)

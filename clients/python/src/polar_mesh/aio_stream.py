@@ -144,8 +144,8 @@ class TrajectoryStream(AsyncIterator[Batch]):
         while not self._closed.is_set():
             message = self._intake.pop()
             if message is None:
-                self._intake.receive(await self._receive(end))
-                self._waits.on()
+                with self._waits:
+                    self._intake.receive(await self._receive(end))
                 continue
             self._waits.over()
             try:

@@ -26,12 +26,15 @@ class Security(NamedTuple):
 def security(urls: Iterable[str], given: Security, ca: File, cert: File, key: File) -> Security:
     """What is given, and where that lacks one the same of files, by argument or else by variable.
 
-    Raises ValueError for a file that cannot be used. Where no URL is ``https://``, none is looked at.
+    Raises ValueError for a file that cannot be used. Where no URL is ``https://``, none is looked at. Variables add nothing
+    to credentials: what they are made of cannot be known, and the stream might trust others than the calls.
     """
     if not any(url.startswith("https:") for url in urls):
         return given
+    if all(given) or (given.credentials and not any((ca, cert, key))):
+        return given
     known = {"ca": ca, "cert": cert, "key": key}
-    files = {name: file or os.environ.get(_VARIABLES[name]) for name, file in known.items()}
+    files = {name: file or os.environ.get(_VARIABLES[name]) or None for name, file in known.items()}
     if not any(files.values()):
         return given
     context = _context(files)

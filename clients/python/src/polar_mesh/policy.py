@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -31,7 +30,6 @@ class Pause:
     def __init__(self, policy: messages.Policy, ttl_s: float) -> None:
         self.policy = policy
         self._ttl_s = ttl_s
-        self._end = time.monotonic() + ttl_s
         self.policy_version = 0
         self.weight_version = ""
 
@@ -45,9 +43,12 @@ class Pause:
         """What the resume says."""
         return {"policy_version": self.policy_version, "weight_version": self.weight_version}
 
-    def check_time(self) -> None:
-        """Warns where calls went on before the block had ended: what they sampled names the weights of before it."""
-        if time.monotonic() > self._end:
+    def check_end(self, behind: messages.Policy) -> None:
+        """Warns where calls went on before the block had ended: what they sampled names the weights of before it.
+
+        The mesh's own word, ``behind`` being its answer to the resume: a pause begins before calls in flight have ended.
+        """
+        if behind.pauses and behind.pauses[-1].end_ms >= self.policy.pause_expire_ms:
             told = f"the pause ended by itself after ttl_s={self._ttl_s:g}, before its block"
             warnings.warn(f"{told}: model calls met weights in change", RuntimeWarning, stacklevel=4)
 
@@ -116,16 +117,16 @@ class PolicyClient:
             mode: What becomes of calls in flight: they end (``drain``), are given up and asked again
                 (``abort_and_retry``), or are left to the engine (``keep``).
             timeout_s: Seconds for reaching the pause; then DeadlineExceeded, and calls go on.
-            ttl_s: Seconds after which the pause ends by itself.
+            ttl_s: Seconds after which the pause ends by itself; those for reaching it count.
         """
         pause = self._pause(mode, timeout_s, ttl_s)
         try:
             yield pause
-            self.resume(pause.policy.pause_id, **pause.version)
+            behind = self.resume(pause.policy.pause_id, **pause.version)
         except BaseException:
             self.resume(pause.policy.pause_id)
             raise
-        pause.check_time()
+        pause.check_end(behind)
 
     def _pause(self, mode: Mode, timeout_s: float, ttl_s: float) -> Pause:
         # A repetition under the same name joins the pause.

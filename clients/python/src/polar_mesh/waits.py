@@ -14,7 +14,7 @@ _log = logging.getLogger("polar_mesh")
 
 
 class Waits:
-    """The waits of one stream for its next batch."""
+    """The waits of one stream for its next batch; each message is waited for ``with`` it."""
 
     def __init__(self, books: Books, request: StreamTrajectoriesRequest) -> None:
         self._books = books
@@ -24,14 +24,18 @@ class Waits:
 
     def over(self) -> None:
         """A batch has come."""
-        self._since = time.monotonic()
+        self._waited_s = 0.0
 
-    def on(self) -> None:
-        """It goes on. Logged once where it is long and the trainer is why."""
+    def __enter__(self) -> None:
+        """The next message is waited for. Logged once where none brought a batch for long and the trainer is why."""
+        self._began = time.monotonic()
         why = self._why()
-        if why and not self._warned and time.monotonic() - self._since > HELD_WARN_S:
+        if why and not self._warned and self._waited_s > HELD_WARN_S:
             self._warned = True
             _log.warning("consumer %s: no batch for %d s, as %s", self._request.consumer, HELD_WARN_S, why)
+
+    def __exit__(self, *_: object) -> None:
+        self._waited_s += time.monotonic() - self._began
 
     def too_long(self) -> DeadlineExceeded:
         """What is raised where the time for a wait is over."""
