@@ -93,8 +93,11 @@ describe('a mesh with access tokens', function () {
       cwd: folder,
       env: as('services'),
     });
-    await eventually('the warning', () => stdout().includes('without TLS'));
-    child.kill('SIGTERM');
+    try {
+      await eventually('the warning', () => stdout().includes('without TLS'));
+    } finally {
+      child.kill('SIGTERM');
+    }
     const { stdout: all } = await ended;
     expect(all.match(/without TLS/g)).to.have.length(1);
     expect(mesh.log('reconstructor')).to.contain('ready').and.not.to.contain('without TLS');

@@ -1,9 +1,7 @@
 // A mesh of processes with TLS on every port and to NATS, which asks all callers for certificates: `polar up`, a session in
 // each kind of sandbox, the command line, the Python client by HTTP and by gRPC, and who is refused.
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -16,6 +14,7 @@ import { CertificateStore } from '../../services/common/tls/certificates.ts';
 import { Authority, type KeyPair } from '../support/certificates.ts';
 import { type Ended, polar, ROOT, type Running, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { unclaimedPorts } from '../support/nats.ts';
 import { bwrapIsThere } from '../support/runtime-prewarm.ts';
 
 const run = promisify(execFile);
@@ -40,7 +39,7 @@ describe('a mesh with TLS', function () {
     // As the documents tell it.
     await run('sh', ['-ec', documented('sh')], { cwd: folder });
     const { tls, nats: ofNats } = parse(documented('yaml'));
-    const ports = await Promise.all(Array.from({ length: 8 }, unclaimedPort));
+    const ports = await unclaimedPorts(8);
     const [rollout = 0, trajectories = 0, nats = 0, proxy, prewarm, executor, evaluator, harness] = ports;
     rolloutUrl = `https://127.0.0.1:${rollout}`;
     trajectoryUrl = `https://127.0.0.1:${trajectories}`;
@@ -169,14 +168,10 @@ describe('a mesh with TLS', function () {
   });
 
   it('shows itself to the dashboard', async () => {
-    const {
-      child,
-      ended: over,
-      stdout,
-      stderr,
-    } = startPolar(['dashboard', '-c', topology, '--port', '0', '--json'], { cwd: folder });
-    await eventually(stderr, () => stdout().includes('\n'));
-    const { url } = JSON.parse(stdout());
+    const dashboard = startPolar(['dashboard', '-c', topology, '--port', '0', '--json'], { cwd: folder });
+    opened.defer(() => ended(dashboard));
+    await eventually(dashboard.stderr, () => dashboard.stdout().includes('\n'));
+    const { url } = JSON.parse(dashboard.stdout());
     const ask = async (method: string, node = ''): Promise<[number, object]> => {
       const headers = { 'content-type': 'application/json', 'polar-node': node };
       const answer = await fetch(`${url}${method}`, { method: 'POST', headers, body: '{}' });
@@ -186,8 +181,6 @@ describe('a mesh with TLS', function () {
       ask('polar.scheduler.v1.RolloutService/ListNodes'),
       ask('polar.llm_proxy.v1.ProxyService/ListEngines', 'node-1'),
     ]);
-    child.kill('SIGTERM');
-    await over;
     expect(nodes[0], JSON.stringify(nodes)).to.equal(200);
     expect(engines[0], JSON.stringify(engines)).to.equal(200);
     expect(JSON.stringify(nodes[1])).to.contain('node-1');
@@ -240,19 +233,6 @@ function documented(language: string): string {
   const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
   const block = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'm').exec(text)?.[1];
   return block ?? expect.fail(`no block in ${language}`);
-}
-
-/** A free port that this process does not claim, as the mesh will; of a range that no other test takes them from. */
-async function unclaimedPort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + randomInt(10_000);
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    server.close();
-    if (free) return port;
-  }
 }
 
 async function ended({ child, ended: over }: Running): Promise<void> {

@@ -127,6 +127,17 @@ describe('polar', function () {
     expect(() => readFileSync(`${out}.part`)).to.throw('ENOENT');
   });
 
+  it('says once that a token goes out without TLS, and not on this machine', async () => {
+    const port = await freePort();
+    const told = async (host: string): Promise<number> => {
+      const urls = `http://${host}:${port},http://${host}:${port}/again`;
+      const { stderr } = await polar(['status', '--rollout-url', urls], { env: { POLAR_TOKEN: 't' } });
+      return stderr.split(`POLAR_TOKEN goes to ${host}:${port} without TLS`).length - 1;
+    };
+    const hosts = ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'];
+    expect(await Promise.all(hosts.map(told))).to.deep.equal([0, 0, 0, 1]);
+  });
+
   it('names the NATS server that does not answer when a service starts', async () => {
     const url = `nats://127.0.0.1:${await freePort()}`;
     const data = ['--data-dir', join(folder, 'no-nats')];

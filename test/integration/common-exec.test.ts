@@ -1,7 +1,15 @@
 // Commands in a sandbox as their callers see them, over a connection to a real server.
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { expect } from 'chai';
-import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
-import { createServiceClient } from '../../services/common/client.ts';
+import {
+  ExecResponseSchema,
+  RuntimeService,
+} from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
 import { execCollected, execStreamed, type Runtimes } from '../../services/common/exec.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 
@@ -22,9 +30,13 @@ describe('exec', () => {
           async *exec({ argv }, { signal }) {
             yield { event: { case: 'stdout', value: Buffer.from(argv.join(' ')) } };
             if (argv[0] === 'lost') return;
+            if (argv[0] === 'refused') throw new ConnectError('not this', Code.InvalidArgument);
             if (argv[0] === 'wait') await new Promise((resolve) => signal.addEventListener('abort', resolve));
             if (argv[1] === 'sink') left.resolve();
             yield { event: { case: 'result', value: { exitCode: 3 } } };
+          },
+          renewLease() {
+            throw new ConnectError('not this', Code.InvalidArgument);
           },
         }),
     });
@@ -51,6 +63,29 @@ describe('exec', () => {
     expect(await left).to.include({ message: 'the caller left' });
   });
 
+  it('tells a stream that breaks off as a lost sandbox, after a message or in its middle', async () => {
+    const message = toBinary(
+      ExecResponseSchema,
+      create(ExecResponseSchema, { event: { case: 'stdout', value: Buffer.from('half') } }),
+    );
+    const enveloped = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+    for (const sent of [enveloped, enveloped.subarray(0, -1), Buffer.alloc(0)]) {
+      await using broken = await answering(sent);
+      const input = { runtimeId: 'rt', argv: ['x'], timeoutMs: 60_000 };
+      const lost = await execCollected(broken.runtimes, input, new AbortController().signal).catch(
+        (error) => error,
+      );
+      expect(lost, `${sent.length} bytes`).to.include({ reason: 'RUNTIME_LOST' });
+    }
+  });
+
+  it('tells what the server refuses without a reason of the catalogue as refused', async () => {
+    const plain = createPlainClient(RuntimeService, `http://127.0.0.1:${server.port}`);
+    const calls = [run(['refused']), runtimes.renewLease({}), plain.renewLease({})];
+    const refused = await Promise.all(calls.map((call) => call.catch((error) => error.reason)));
+    expect(refused).to.deep.equal(Array(3).fill('INVALID_REQUEST'));
+  });
+
   it('is left where what takes its output throws', async () => {
     const full = (): never => {
       throw new Error('no room');
@@ -64,3 +99,22 @@ describe('exec', () => {
     await left.promise;
   });
 });
+
+/** A server that ends each stream after these bytes. */
+async function answering(bytes: Uint8Array): Promise<{ runtimes: Runtimes } & AsyncDisposable> {
+  const sessions: ServerHttp2Session[] = [];
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/connect+proto' }).end(bytes);
+  }).on('session', (session) => sessions.push(session));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    runtimes: createServiceClient(RuntimeService, `http://127.0.0.1:${port}`),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const session of sessions) session.destroy();
+      await closed;
+    },
+  };
+}

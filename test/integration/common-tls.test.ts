@@ -1,9 +1,11 @@
 // TLS on the one port: who is let in, by every protocol, and what the others are told. Certificates are the test's own.
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpsRequest } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { createClient, type Transport } from '@connectrpc/connect';
 import {
   createConnectTransport,
@@ -11,6 +13,7 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { expect } from 'chai';
+import { answersOk } from '../../clients/cli/mesh/ready.ts';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
 import type { CertificateFiles } from '../../services/common/config/certificates.ts';
@@ -18,7 +21,7 @@ import { fromConnectError, PolarError } from '../../services/common/errors.ts';
 import { type RunningServer, type ServerOptions, startServer } from '../../services/common/server.ts';
 import { CertificateStore } from '../../services/common/tls/certificates.ts';
 import { tlsClientOptions } from '../../services/common/tls/client-options.ts';
-import { Authority, type KeyPair } from '../support/certificates.ts';
+import { Authority, type KeyPair, WEAK_KEY } from '../support/certificates.ts';
 import { freePort } from '../support/nats.ts';
 
 const store = (files: CertificateFiles): CertificateStore =>
@@ -123,6 +126,30 @@ describe('a port with TLS', function () {
     }
   });
 
+  /** By TLS without a certificate. */
+  const unnamed = (port: number, more: ConnectionOptions = {}): TLSSocket =>
+    tlsConnect({ host: '127.0.0.1', port, ca: readFileSync(ours.file), ...more });
+
+  it('asks for a certificate as well where an earlier connection without one is resumed', async () => {
+    const port = await start(mutual());
+    const first = unnamed(port, { minVersion: 'TLSv1.3' });
+    const ticket = once(first, 'session');
+    expect(await post(first, 'Host: 127.0.0.1\r\n')).to.contain('none was given');
+    const [session] = await ticket;
+    const second = unnamed(port, { minVersion: 'TLSv1.3', session });
+    const resumed = once(second, 'secureConnect').then(() => second.isSessionReused());
+    expect(await post(second, 'Host: 127.0.0.1\r\n')).to.contain('none was given');
+    expect(await resumed).to.equal(true);
+  });
+
+  it('refuses whatever name a caller has for it', async () => {
+    const port = await start(mutual());
+    for (const host of ['Host: ::1:9581\r\n', 'Host: a b\r\n', 'Host: [\r\n', 'Host:\r\n']) {
+      expect(await post(connect(port, '127.0.0.1'), host)).to.contain('takes TLS alone');
+      expect(await post(unnamed(port), host)).to.contain('none was given');
+    }
+  });
+
   it('tells who comes without TLS so in every protocol, and by plain HTTP', async () => {
     const port = await start(store(files(server)));
     const answers = await by(`http://127.0.0.1:${port}`, store({}));
@@ -191,6 +218,19 @@ describe('a port with TLS', function () {
     expect(text).to.contain('client certificate');
   });
 
+  it('is no port that `polar up` goes on waiting for where its certificate is not trusted', async () => {
+    const port = await start(store(files(server)));
+    const ready = (tls: CertificateFiles, host = '127.0.0.1'): Promise<unknown> =>
+      answersOk(`https://${host}:${port}/readyz`, store(tls)).catch(
+        (error) => `${error.reason}: ${error.message}`,
+      );
+    expect(await ready({ ca_file: ours.file })).to.equal(true);
+    expect(await ready({})).to.match(/^TLS_FAILED: https:.*: .* of no authority that is trusted here/);
+    expect(await ready({ ca_file: ours.file }, 'localhost')).to.match(/^TLS_FAILED: .* for another name/);
+    await Promise.all(running.splice(0).map((one) => one.close()));
+    expect(await ready({})).to.equal(false);
+  });
+
   it('has a port on loopback where plain HTTP is served, and no RPC', async () => {
     const httpPort = await freePort();
     await start(mutual(), { httpPort, http: (_, response) => Boolean(response.end('to a harness')) });
@@ -231,6 +271,16 @@ describe('a port with TLS', function () {
     writeFileSync(pair.cert, 'no certificate');
     await eventually(async () => (await names()) !== '' && faults.length > 0);
     expect(faults[0]?.message).to.contain(`tls.cert_file: ${pair.cert}: holds no certificate`);
+    rmSync(pair.cert);
+    symlinkSync(pair.cert, pair.cert);
+    await eventually(async () => (await names()) !== '' && faults.length > 1);
+    expect(faults[1]?.message).to.contain(`tls.cert_file: ${pair.cert}: ELOOP`);
+    rmSync(pair.cert);
+    const weak = ours.sign('weak', ['DNS:mesh.example'], 2, WEAK_KEY);
+    copyFileSync(weak.key, pair.key);
+    copyFileSync(weak.cert, pair.cert);
+    await eventually(async () => (await names()) !== '' && faults.length > 2);
+    expect(faults[2]?.message).to.contain(`tls.cert_file: ${pair.cert}: is not taken: `);
     expect(await names()).to.contain('mesh.example');
     const next = ours.sign('next', ['DNS:next.example']);
     copyFileSync(next.key, pair.key);
@@ -265,13 +315,30 @@ describe('a port with TLS', function () {
       /tls\.key_file: .*trainer\.key is not the key of the certificate in .*server\.pem/,
     );
     expect(told(files(expired))).to.match(/tls\.cert_file: .*expired\.pem: expired on \d{4}-/);
+    const weak = ours.sign('weak', ['DNS:weak'], 2, WEAK_KEY);
+    expect(told(files(weak))).to.match(/tls\.cert_file: .*weak\.pem: is not taken: .*key too small/);
     expect(told(files(server))).to.equal('taken');
+  });
+
+  it('takes an authority in the place of one that has expired, and a chain with one', async () => {
+    const old = others.sign('old-authority', ['DNS:old'], 0);
+    const together = (name: string, ...parts: string[]): string => {
+      const file = join(folder, name);
+      writeFileSync(file, parts.map((part) => readFileSync(part, 'utf8')).join(''));
+      return file;
+    };
+    const authorities = together('authorities.pem', old.cert, ours.file);
+    const chain = together('chain.pem', server.cert, old.cert);
+    const port = await start(store({ ...files(server), cert_file: chain, client_ca_file: authorities }));
+    const caller = store({ ...files(trainer), ca_file: authorities });
+    const answers = await by(`https://127.0.0.1:${port}`, caller);
+    for (const [way, said] of Object.entries(answers)) expect(said, way).to.equal('trainer 7');
+    expect(() => store({ ca_file: old.cert })).to.throw(/tls\.ca_file: .*old-authority\.pem: expired on/);
   });
 
   it('refuses a peer whose certificate has expired', async () => {
     // Another server than ours: ours would not start with it.
     const { cert, key } = ours.sign('old', ['IP:127.0.0.1'], 0);
-    const { readFileSync } = await import('node:fs');
     const old = createServer({ cert: readFileSync(cert), key: readFileSync(key) }).listen(0, '127.0.0.1');
     await new Promise((resolve) => old.once('listening', resolve));
     const url = `https://127.0.0.1:${(old.address() as AddressInfo).port}`;
@@ -283,6 +350,14 @@ describe('a port with TLS', function () {
     expect((error as PolarError).message).to.contain('CERT_HAS_EXPIRED');
   });
 });
+
+/** What comes back on a connection for an RPC in JSON. */
+async function post(socket: Socket, host: string): Promise<string> {
+  const path = `/${TrajectoryService.typeName}/ListConsumers`;
+  const head = `POST ${path} HTTP/1.1\r\n${host}content-type: application/json\r\ncontent-length: 2\r\n`;
+  socket.end(`${head}connection: close\r\n\r\n{}`);
+  return String(Buffer.concat(await socket.toArray()));
+}
 
 interface Peer {
   getPeerCertificate(): { readonly subjectaltname: string };

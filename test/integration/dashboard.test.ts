@@ -89,10 +89,10 @@ describe('polar dashboard', function () {
   }
 
   /** With a path and headers as they are given. */
-  const raw = (path: string, headers: Record<string, string> = {}, body?: string) =>
+  const raw = (path: string, headers: Record<string, string> = {}, body?: string, url = base) =>
     new Promise<{ status: number; text: string; headers: NodeJS.Dict<string | string[]> }>(
       (resolve, reject) => {
-        const { hostname, port } = new URL(base);
+        const { hostname, port } = new URL(url);
         const method = body === undefined ? 'GET' : 'POST';
         const sent = request(
           { hostname, port, path, method, headers: { ...asked.headers, ...headers } },
@@ -332,6 +332,8 @@ describe('polar dashboard', function () {
       expect((await fetch(at.base, at)).status).to.equal(200);
       const { tasks } = await call(`${ROLLOUT}/ListTasks`, {}, at);
       expect(tasks).to.not.equal(undefined);
+      const unreadable = { ...at.headers, host: '[', 'content-type': 'application/json' };
+      expect((await raw(`/${ROLLOUT}/ListTasks`, unreadable, '{}', at.base)).status).to.equal(200);
     } finally {
       open.running.child.kill('SIGTERM');
       await open.running.ended;

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { PauseMode } from '../../gen/ts/polar/event/v1/policy_pb.js';
@@ -9,6 +10,7 @@ import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_e
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
+import { LEASE_MARGIN_MS } from '../../services/common/limits.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
 import { HARNESSES } from '../../services/common/specs/catalogue.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
@@ -18,6 +20,13 @@ import { sleepMark } from '../support/sleep-mark.ts';
 import { type StandInProxy, startStandInProxy } from '../support/stand-in-proxy.ts';
 
 const INSTRUCTION = "@fix 'it' $HOME\n-and {{more}}";
+
+/** One call to the LLM proxy. */
+const ONE_CALL = `python3 -c '${[
+  'import json, os, urllib.request as u',
+  'body = json.dumps({"model": "m", "messages": []}).encode()',
+  'print(u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read().decode())',
+].join('\n')}'`;
 
 const shellRun = (runtimeId: string, command: string, timeoutMs = 20_000): WorkCase => ({
   case: 'run',
@@ -125,12 +134,7 @@ describe('harness executor', () => {
     await using standIn = await proxy();
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
-    const call = [
-      'import json, os, urllib.request as u',
-      'body = json.dumps({"model": "m", "messages": []}).encode()',
-      'print(u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read().decode())',
-    ].join('\n');
-    await node.work(ref, shellRun(runtimeId, `python3 -c '${call}'`));
+    await node.work(ref, shellRun(runtimeId, ONE_CALL));
     expect(ranOf(await node.fact(ref)).calls?.calls).to.equal(1);
     const { capability } = standIn.calls[0]!;
     expect(capability?.ref).to.deep.equal(ref);
@@ -141,6 +145,30 @@ describe('harness executor', () => {
     const capabilityIsDeleted = async (): Promise<boolean> =>
       (await bucket.get(`${ref.sessionId}.1`))?.operation === 'DEL';
     await eventually('the capability is deleted', capabilityIsDeleted);
+  });
+
+  it('leases the sandbox for as long as the run may take', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    await node.work(ref, shellRun(runtimeId, 'true'));
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    const { runtimes } = await node.runtimes.listRuntimes({});
+    const leased = runtimes.find((runtime) => runtime.runtimeId === runtimeId);
+    const leftMs = timestampMs(leased!.expireTime!) - Date.now();
+    expect(leftMs, 'it was acquired for ten minutes').to.be.greaterThan(LEASE_MARGIN_MS / 2);
+  });
+
+  it('asks the sandbox for the proxy where an older scheduler or runtime-prewarm did not tell of it', async () => {
+    await using standIn = await proxy();
+    const ref = newRef();
+    const owner = { sessionId: ref.sessionId, attempt: ref.attempt, purpose: 'run' };
+    const spec = { backend: node.backend };
+    const { runtime } = await node.runtimes.acquireRuntime({ spec, owner, ttl: { seconds: 600n } });
+    await node.work(ref, shellRun(runtime!.runtimeId, ONE_CALL));
+    const { outcome, calls } = ranOf(await node.fact(ref));
+    expect([outcome, calls?.calls]).to.deep.equal([Outcome.COMPLETED, 1]);
+    expect(standIn.calls[0]?.capability?.ref).to.deep.equal(ref);
   });
 
   it('reports a harness that fails as ran', async () => {

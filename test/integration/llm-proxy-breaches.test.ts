@@ -3,6 +3,9 @@ import { expect } from 'chai';
 import { unpackFloats, unpackIds } from '../../services/common/columns.ts';
 import { readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { type RawAnswer, RawEngine, sse } from '../support/raw-engine.ts';
+import { callsShown } from '../support/shown-calls.ts';
+
+type Called = { function: { name: string; arguments: string } };
 
 const MESSAGES = [{ role: 'user', content: 'x' }];
 const PAGE = '<html><head><title>Bad Gateway</title></head></html>';
@@ -135,16 +138,22 @@ describe('llm-proxy with an engine that breaks its contract', () => {
 
   it('tells calls in any form to every dialect, and records the same', async () => {
     const parts = [
-      [{ id: 'c1', function: { name: 'f', arguments: { a: 1 } } }],
-      [{ id: 'c2', function: { name: 'f', arguments: '{"b"' } }],
-      [{ id: 'c2', function: { name: 'f', arguments: ':2}' } }],
+      { id: 'c1', function: { name: '', arguments: null } },
+      { id: 'c1', function: { name: 'f', arguments: { a: 1 } } },
+      { id: 'c2', function: { name: 'f', arguments: '{"b"' } },
+      { id: 'c2', function: { name: 'f', arguments: ':2}' } },
+      { id: '', function: { name: 'g', arguments: '{}' } },
     ];
-    const chunks = parts.map((calls, i) => {
+    const chunks = parts.map((call, i) => {
       const [choice] = delta('', i + 5).choices;
-      return { ...delta('', i + 5), choices: [{ ...choice, delta: { tool_calls: calls } }] };
+      return { ...delta('', i + 5), choices: [{ ...choice, delta: { tool_calls: [call] } }] };
     });
     engine.answer = () => ({ type: EVENTS, body: sse(...chunks, end, '[DONE]') });
-    const expected = ['{"a":1}', '{"b":2}'];
+    const expected = [
+      ['f', '{"a":1}'],
+      ['f', '{"b":2}'],
+      ['g', '{}'],
+    ];
     const tool = { name: 'f', parameters: {} };
     const asks: [string, object][] = [
       ['/v1/chat/completions', { messages: MESSAGES, tools: [{ type: 'function', function: tool }] }],
@@ -161,9 +170,10 @@ describe('llm-proxy with an engine that breaks its contract', () => {
       const sent = path.includes(':') ? body : { ...body, stream: true };
       const text = await (await fetch(url, { method: 'POST', body: JSON.stringify(sent) })).text();
       for (const id of ['c1', 'c2']) expect(text, path).to.include(`"${id}"`);
+      expect(callsShown(text), path).to.deep.equal(expected);
       const [record] = await proxy.records(session);
       const { tool_calls: calls } = JSON.parse(record?.messageBodies[record.replyDigest] ?? '{}');
-      const told = calls.map((call: { function: { arguments: string } }) => call.function.arguments);
+      const told = calls.map(({ function: { name, arguments: args } }: Called) => [name, args]);
       expect(told, path).to.deep.equal(expected);
     }
   });

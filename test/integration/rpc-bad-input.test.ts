@@ -24,7 +24,7 @@ import {
 } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { fromConnectError } from '../../services/common/errors.ts';
+import { fromConnectError, type PolarError } from '../../services/common/errors.ts';
 import { ROOT } from '../support/cli.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
@@ -34,8 +34,8 @@ const ANSWER_MS = 5_000;
 const WAIT_MS = 60_000;
 /** Whose fault it is not: of a caller's input, none of these may come. */
 const OURS = [Code.Internal, Code.Unknown, Code.DataLoss, Code.Unavailable, Code.DeadlineExceeded];
-/** Checked at submit, where they have a test of their own. */
-const SPECS = new Set(['polar.common.v1.TaskSpec', 'polar.common.v1.RuntimeSpec']);
+/** Checked at submit, where it has a test of its own. */
+const SPECS = new Set(['polar.common.v1.TaskSpec']);
 
 const TRANSPORTS: Readonly<Record<string, (baseUrl: string) => Transport>> = {
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
@@ -126,6 +126,35 @@ describe('bad input', function () {
       expect(found.join('\n')).to.equal('');
     });
   }
+
+  it('is named by each field of a sandbox that is asked for, as at submit', async () => {
+    const [, url = ''] = services.find(([{ name }]) => name === RuntimeService.name) ?? [];
+    const prepare = [{ step: { case: 'exec', value: { command: 'a\0b' } } } as const];
+    const spec = { backend: 'bubblewrap', workdir: 'here', env: { '1': '' }, prepare };
+    const asked = createServiceClient(RuntimeService, url).acquireRuntime({ ...good, spec });
+    const { reason, fields } = await asked.then(
+      () => expect.fail('was made'),
+      (error: PolarError) => error,
+    );
+    expect(reason).to.equal('INVALID_REQUEST');
+    expect(fields.map(({ field }) => field)).to.deep.equal([
+      'spec.workdir',
+      'spec.env.1',
+      'spec.prepare[0].exec.command',
+    ]);
+  });
+
+  it('is no message, where one is read without Connect', async () => {
+    const answer = await fetch(`${mesh.reconstructorUrl}/${TrajectoryService.typeName}/StreamTrajectories`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/connect+proto', 'connect-protocol-version': '1' },
+      // A field of two bytes, of which one is there.
+      body: new Uint8Array([0, 0, 0, 0, 3, 0x0a, 2, 0x61]),
+    });
+    expect(await answer.text())
+      .to.contain('invalid_argument')
+      .and.contain('the request cannot be read');
+  });
 
   it('has left all services as they were', async () => {
     const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);

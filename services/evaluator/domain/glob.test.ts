@@ -32,4 +32,10 @@ describe('globs', () => {
   it('ends on a pattern made to be slow', () => {
     expect(matchesPath(`${'a*'.repeat(50)}b`, 'a'.repeat(4_000))).to.equal(false);
   });
+
+  it('goes over a path a few times, however many folders it has', () => {
+    const path = `${'a/'.repeat(300_000)}b`;
+    for (const pattern of ['x', 'x/*', 'a/*c']) expect(matchesPath(pattern, path), pattern).to.equal(false);
+    expect(matchesPath('a/*a/b', path)).to.equal(true);
+  });
 });

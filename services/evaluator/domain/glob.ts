@@ -6,12 +6,11 @@
  * `?` for one character, `[a-z]` and `[!a-z]` for one of a set.
  */
 export function matchesPath(pattern: string, path: string): boolean {
-  const glob = parse(pattern.replace(/^\.?\//, '').replace(/\/+$/, ''));
-  const parts = path.split('/');
+  const named = pattern.replace(/^\.?\//, '').replace(/\/+$/, '');
   const anyPart = !pattern.replace(/\/+$/, '').includes('/');
-  return parts.some(
-    (part, i) => (anyPart && matches(glob, part)) || matches(glob, parts.slice(0, i + 1).join('/')),
-  );
+  const glob = parse(named);
+  if (matches(glob, path) || matches(parse(`${named}/*`), path)) return true;
+  return anyPart && path.split('/').some((part) => matches(glob, part));
 }
 
 type Token = '*' | ((char: string) => boolean);

@@ -43,5 +43,3 @@ export function injectedEnv(site: SessionSite): Record<string, string> {
     ...(short && { POLAR_INSTRUCTION: site.instruction }),
   };
 }
-
-export type Env = Readonly<Record<string, string>>;

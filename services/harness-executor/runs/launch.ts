@@ -1,5 +1,6 @@
 // What is put into the sandbox and started there.
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { ExecInput } from '../../common/exec.ts';
 import { type Adapter, HARNESS_MOUNT, type HarnessContext, NODE_MOUNT } from '../adapters/adapter.ts';
@@ -8,6 +9,8 @@ import { INSTRUCTION_FILE, injectedEnv, openaiUrl, sessionUrl } from '../domain/
 export interface LaunchInput {
   readonly ref: AttemptRef;
   readonly work: RunWork;
+  /** Where the work does not tell the URL of the proxy: then its manager may not know `default_env` either. */
+  readonly runtime?: Pick<Runtime, 'proxyUrl' | 'env'> | undefined;
   readonly capability: string;
   /** Folder of the installed harness, if it has one. */
   readonly installed: string | undefined;
@@ -21,8 +24,8 @@ export interface Launch {
 
 /** Throws INVALID_TASK for settings or a command that the adapter cannot use. */
 export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
-  const { ref, work, capability } = input;
-  const endpoint = { proxyUrl: work.proxyUrl, capability };
+  const { ref, work, runtime, capability } = input;
+  const endpoint = { proxyUrl: runtime?.proxyUrl ?? work.proxyUrl, capability };
   const context: HarnessContext = {
     instruction: work.instruction,
     modelName: work.harness?.modelName ?? '',
@@ -35,6 +38,7 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
   };
   const { argv, env, cwd, stdin } = adapter.command(context);
   const { sessionId, taskId } = ref;
+  const injected = injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction });
   const own = [{ path: INSTRUCTION_FILE, content: work.instruction }, ...adapter.files(context)];
   const files = own.map(({ path, content }) => ({ target: path, content: Buffer.from(content) }));
   return {
@@ -42,8 +46,8 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
     command: {
       argv,
       // Injected variables give way to the runtime's, those to the harness's, those to the command's own.
-      defaultEnv: injectedEnv({ ...endpoint, sessionId, taskId, instruction: work.instruction }),
-      env: { ...work.harness?.env, ...env },
+      defaultEnv: injected,
+      env: { ...(runtime && { ...injected, ...runtime.env }), ...work.harness?.env, ...env },
       mounts: mountsOf(adapter, input),
       ...(cwd !== undefined && { cwd }),
       ...(stdin !== undefined && { stdin: Buffer.from(stdin) }),

@@ -21,7 +21,7 @@ import { grantCapability } from './capability.ts';
 import { closeSession } from './close-session.ts';
 import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
-import { execHarness } from './sandbox.ts';
+import { execHarness, leaseRuntime } from './sandbox.ts';
 
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
   /** What the harness was not let connect to. */
@@ -42,7 +42,9 @@ export async function runHarness(
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
   const installed = await ensureInstalled(config.node.cache_dir, adapter, events.installEvents(log), signal);
   const capability = await grantCapability(ctx.bus, ref, work, signal);
-  const launch = launchOf(adapter, { ref, work, capability, installed, nodeDir: config.nodeDir });
+  // While a mesh is upgraded, a scheduler or runtime-prewarm of the version before may not tell where the proxy is.
+  const runtime = work.proxyUrl === '' ? await leaseRuntime(ctx, work, signal) : undefined;
+  const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
   events.runStarted(log, ref, adapter.name);
   const result = await execHarness(ctx, ref, work, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);

@@ -1,7 +1,12 @@
 // AcquireRuntime: a sandbox, prepared and leased.
+import { clone } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
+import { type RuntimeSpec, RuntimeSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { RuntimeService } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { faulty } from '../../common/config/faults.ts';
 import { LEASE_MAX_MS, PREPARE_DEFAULT_MS } from '../../common/limits.ts';
+import { Faults } from '../../common/specs/faults-of.ts';
+import { checkRuntime, completeRuntime } from '../../common/specs/runtime-spec.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
 import { durationBetween, leaseOf, runtimeMessage } from '../domain/messages.ts';
 
@@ -12,7 +17,7 @@ export function acquireRuntime(
     async acquireRuntime({ spec, owner, ttl, forEvaluation, prepareTimeout }, { signal }) {
       const { sessionId = '', attempt = 0, purpose = '' } = owner ?? {};
       const options = {
-        spec,
+        spec: checkedSpec(spec),
         owner: { sessionId, attempt, purpose },
         leaseMs: leaseOf('ttl', ttl),
         timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
@@ -25,4 +30,15 @@ export function acquireRuntime(
       return { runtime: runtimeMessage(runtime, Date.now()) };
     },
   };
+}
+
+/** As a task's at submit, with its defaults filled in; undefined: the node's own. Throws INVALID_REQUEST with every fault. */
+function checkedSpec(given: RuntimeSpec | undefined): RuntimeSpec | undefined {
+  if (given === undefined) return undefined;
+  const spec = clone(RuntimeSpecSchema, given);
+  completeRuntime(spec);
+  const faults = new Faults();
+  checkRuntime(spec, 'spec', faults);
+  if (faults.found.length > 0) throw faulty('INVALID_REQUEST', 'AcquireRuntime', faults.found);
+  return spec;
 }
