@@ -13,6 +13,7 @@ import { CALLS_PER_ATTEMPT_MAX } from '../../common/limits.ts';
 import { DEFAULT_POLICIES } from '../../common/specs/strategies.ts';
 import { type Build, build } from './build.ts';
 import { expand } from './expand.ts';
+import type { TokenNode } from './token-tree.ts';
 
 let seq = 0;
 const call = (
@@ -155,6 +156,17 @@ describe('build', () => {
     });
   });
 
+  it('finds drift behind a reply that came before after fewer messages, and after as many', () => {
+    const built = merged(
+      call('c1', [1], [2], { messages: ['s', 'u'], reply: 'ok' }),
+      call('c2', [1, 2, 3], [4], { messages: ['s', 'u', 'ok', 'u2'], reply: 'ok' }),
+      call('c3', [1, 2, 5], [6], { messages: ['s', 'u', 'ok', 'u3'], reply: 'ok' }),
+      call('c4', [1, 2, 3, 9], [7], { messages: ['s', 'u', 'ok', 'u2', 'ok', 'u4'] }),
+    );
+    expect(
+      built.drift.map(({ callId, kind, firstDifference }) => [callId, kind, firstDifference]),
+    ).to.deep.equal([['c4', DriftKind.RETOKENISED, 3]]);
+  });
   it('finds drift behind a system message that changes, but not in another conversation with an equal reply', () => {
     const built = merged(
       call('c1', [1, 2], [3], { messages: ['s at noon', 'u'], reply: 'ok' }),
@@ -179,7 +191,7 @@ describe('build', () => {
     });
   });
 
-  it('builds the most calls that an attempt may have in time for what is new in each', () => {
+  it('holds what is new in each of the most calls that an attempt may have, and builds them', () => {
     const column = (start: number): Uint8Array => packIds(Array.from({ length: 20 }, (_, i) => start + i));
     const records = Array.from({ length: CALLS_PER_ATTEMPT_MAX }, (_, index) =>
       create(CompletionSchema, {
@@ -195,10 +207,18 @@ describe('build', () => {
         trainable: true,
       }),
     );
-    const startedAt = performance.now();
-    const { traces, stats } = build('prefix_merging', expand(records));
+    const calls = expand(records);
     // The prompts together would be eight gigabytes.
-    expect(performance.now() - startedAt).to.be.lessThan(5_000);
+    const counted = new Set<TokenNode>();
+    let held = 0;
+    for (const { end } of calls) {
+      for (let at = end; at.parent !== undefined && !counted.has(at); at = at.parent) {
+        counted.add(at);
+        held += at.depth - at.parent.depth;
+      }
+    }
+    expect(held).to.equal(CALLS_PER_ATTEMPT_MAX * 40);
+    const { traces, stats } = build('prefix_merging', calls);
     expect(traces.length).to.equal(1);
     expect(stats.trainedTokens).to.equal(BigInt(CALLS_PER_ATTEMPT_MAX * 20));
   });

@@ -49,32 +49,59 @@ function equalInCall(call: Call, { messages, reply }: Call): number {
  * fewer than its own, whose reply stands behind the place of those messages, or of which it has all messages.
  */
 class History {
-  /** By number of messages and reply. */
-  readonly #byReply = new Map<string, Call[]>();
+  /** By reply, and by number of messages where an equal reply came after another number of them: few do. */
+  readonly #byReply = new Map<string, Call[] | Map<number, Call[]>>();
   readonly #byMessages = new Map<MessageNode, Call[]>();
 
   add(call: Call): void {
     addTo(this.#byMessages, call.messages, call);
-    if (call.reply !== null) addTo(this.#byReply, `${call.messages.depth} ${call.reply}`, call);
+    if (call.reply !== null) this.#addReply(call, call.reply);
+  }
+
+  #addReply(call: Call, reply: string): void {
+    const { depth } = call.messages;
+    const known = this.#byReply.get(reply);
+    if (known === undefined) this.#byReply.set(reply, [call]);
+    else if (known instanceof Map) addTo(known, depth, call);
+    else if (depthOf(known) === depth) known.push(call);
+    else this.#byReply.set(reply, new Map([[depthOf(known), known]]).set(depth, [call]));
+  }
+
+  #repliedTo(depth: number, reply: string): readonly Call[] {
+    const known = this.#byReply.get(reply);
+    if (known instanceof Map) return known.get(depth) ?? NONE;
+    return known !== undefined && depthOf(known) === depth ? known : NONE;
   }
 
   /** Looked for from the call's last message backwards: a call that appends is found at once. */
   before(call: Call): readonly Call[] {
-    for (
-      let { parent, digest } = call.messages;
-      parent !== undefined && parent.depth > 0;
-      { parent, digest } = parent
-    ) {
-      const replied = this.#byReply.get(`${parent.depth} ${digest}`) ?? NONE;
-      // An equal reply alone ("ok") does not make two conversations one.
-      const found = those(replied, (earlier) => equalInCall(call, earlier) > 1);
-      const whole = those(this.#byMessages.get(parent) ?? NONE, ({ reply }) => reply !== digest);
-      // What went on from here with this reply is in both.
-      if (found.length > 0 || whole.length > 0) return whole.length > 0 ? [...found, ...whole] : found;
+    for (let at = call.messages; at.parent !== undefined && at.parent.depth > 0; at = at.parent) {
+      const replied = this.#repliedTo(at.parent.depth, at.digest);
+      const asked = this.#byMessages.get(at.parent) ?? NONE;
+      if (replied.length === 0 && asked.length === 0) continue;
+      const found = goneOn(call, at.digest, replied, asked);
+      if (found.length > 0) return found;
     }
     return NONE;
   }
 }
+
+/** Of the calls with this reply, and of those with these messages, the ones that the call goes on from. */
+function goneOn(
+  call: Call,
+  digest: string,
+  replied: readonly Call[],
+  asked: readonly Call[],
+): readonly Call[] {
+  // An equal reply alone ("ok") does not make two conversations one.
+  const found = those(replied, (earlier) => equalInCall(call, earlier) > 1);
+  // What went on from here with this reply is in both.
+  const whole = those(asked, ({ reply }) => reply !== digest);
+  return whole.length > 0 ? [...found, ...whole] : found;
+}
+
+/** Messages of calls that all have as many. */
+const depthOf = (calls: readonly Call[]): number => calls[0]?.messages.depth ?? 0;
 
 /** Nearly always all or none: then nothing is copied. */
 function those(calls: readonly Call[], are: (call: Call) => boolean): readonly Call[] {

@@ -29,12 +29,11 @@ export function inOrder<T extends Pick<CallRecord, 'index'>>(records: readonly T
 
 /** Calls from records in index order. Throws RECORDS_INVALID. Linear in what is new in each record. */
 export function expand(records: readonly CallRecord[]): Call[] {
-  const tree = new TokenTree();
   const conversation = new MessageNode();
   const replies = new Replies();
   const images = new Images();
-  const room = roomFor(records);
   const calls: Call[] = [];
+  const session: Session = { tree: new TokenTree(), room: roomFor(records), earlier: calls };
   for (const record of records) {
     replies.add(record.messageBodies);
     images.add(record.messageBodies);
@@ -43,7 +42,7 @@ export function expand(records: readonly CallRecord[]): Call[] {
       messages: messagesOf(conversation, calls, record),
       invalidToolCall: replies.hasInvalidCall(record.replyDigest, record.finishReason),
     };
-    calls.push(expandOne({ tree, room, earlier: calls }, record, said));
+    calls.push(expandOne(session, record, said));
   }
   return calls;
 }
@@ -99,7 +98,7 @@ function expandOne(
     messages: said.messages,
     invalidToolCall: said.invalidToolCall,
     sampledIds,
-    experts: expertRowsOf(record, earlier[baseIndex], end.depth, (what) => invalid(record, what)),
+    experts: expertRowsOf(record, earlier[baseIndex], end.depth, invalid),
     expertsFault: record.routedExpertsFault,
     logprobs: record.logprobs && room.floats(record.logprobs),
     finishReason: record.finishReason,

@@ -35,13 +35,15 @@ export function expertRowsOf(
   record: CallRecord,
   from: Pick<Call, 'callId' | 'experts'> | undefined,
   ids: number,
-  invalid: (what: string) => Error,
+  invalid: (record: CallRecord, what: string) => Error,
 ): ExpertRows | undefined {
   const { routedExperts: own, baseLength } = record;
   const base = from?.experts;
+  if (own === undefined && base === undefined) return undefined;
   const behind = { base, baseCallId: base === undefined ? '' : (from?.callId ?? ''), baseLength };
-  if (own === undefined) return base && { own, ...behind };
-  if (!fitsIds(own, ids)) throw invalid(`has ${own.rows.byteLength} bytes of routed experts for ${ids} ids`);
+  if (own === undefined) return { own, ...behind };
+  if (!fitsIds(own, ids))
+    throw invalid(record, `has ${own.rows.byteLength} bytes of routed experts for ${ids} ids`);
   return { own, ...behind };
 }
 

@@ -9,8 +9,8 @@ export type Branch = [...MaskedCall[], MaskedCall];
 interface Step {
   readonly call: MaskedCall;
   readonly parent: MaskedCall | undefined;
-  readonly calls: Branch;
-  /** Of `calls`, by start. */
+  readonly between: readonly MaskedCall[];
+  /** Of all these, by start. */
   readonly first: MaskedCall;
 }
 
@@ -22,12 +22,12 @@ interface Step {
 export function branches(calls: readonly MaskedCall[]): Branch[] {
   const found: Branch[] = [];
   const branchOf = new Map<MaskedCall, Branch>();
-  for (const { call, parent, calls: added } of stepsOf(calls.toSorted(byStart))) {
+  for (const { call, parent, between } of stepsOf(calls.toSorted(byStart))) {
     let branch = parent && branchOf.get(parent);
     if (branch === undefined || branch.at(-1) !== parent) {
-      branch = added;
+      branch = [...between, call];
       found.push(branch);
-    } else branch.push(...added);
+    } else branch.push(...between, call);
     branchOf.set(call, branch);
   }
   return found;
@@ -41,9 +41,9 @@ function stepsOf(ordered: readonly MaskedCall[]): Step[] {
     .filter((call) => kept.has(call))
     .map((call): Step => {
       const parent = parents.get(call);
-      const calls: Branch = [...between(empty, parent, call), call];
-      const first = calls.reduce((a, b) => (byStart(a, b) < 0 ? a : b));
-      return { call, parent, calls, first };
+      const between = empty.size === 0 ? NONE : emptyBetween(empty, parent, call);
+      const first = between.reduce(earlierOf, call);
+      return { call, parent, between, first };
     });
   return steps.sort((a, b) => byStart(a.first, b.first));
 }
@@ -91,13 +91,14 @@ const isEmptyReply = (call: MaskedCall): boolean =>
 
 const NONE: readonly MaskedCall[] = [];
 
+const earlierOf = (a: MaskedCall, b: MaskedCall): MaskedCall => (byStart(a, b) < 0 ? a : b);
+
 /** Takes out the empty replies that the call extends and its parent does not, shortest first: each goes with one call. */
-function between(
+function emptyBetween(
   empty: Map<TokenNode, MaskedCall[]>,
   parent: MaskedCall | undefined,
   call: MaskedCall,
 ): readonly MaskedCall[] {
-  if (empty.size === 0) return NONE;
   const found: MaskedCall[] = [];
   for (let node: TokenNode | undefined = call.prompt; node !== undefined; node = node.parent) {
     if (parent !== undefined && node.depth < parent.end.depth) break;

@@ -48,9 +48,34 @@ describe('a record as the builders read it', () => {
     expect(Object.keys(readRecord(new Uint8Array()))).to.have.length(24);
   });
 
+  it('has texts of any length and letters', () => {
+    for (const callId of [
+      'a',
+      'x'.repeat(32),
+      'x'.repeat(33),
+      'ü'.repeat(16),
+      'é',
+      '\u{1f600}',
+      '\ufeffbom',
+    ]) {
+      const stored = toBinary(CompletionSchema, create(CompletionSchema, { callId, replyDigest: 'd' }));
+      const { replyDigest, ...read } = readRecord(stored);
+      expect([read.callId, replyDigest]).to.deep.equal([callId, 'd']);
+    }
+  });
+
+  it('shares nothing with another that was read', () => {
+    const stored = toBinary(CompletionSchema, full);
+    const [first, second] = [readRecord(stored), readRecord(stored)];
+    expect([first.policySpans.length, second.policySpans.length]).to.deep.equal([1, 1]);
+    expect(Object.keys(readRecord(new Uint8Array()).messageBodies)).to.deep.equal([]);
+    expect(readRecord(new Uint8Array()).policySpans).to.deep.equal([]);
+  });
+
   it('is refused where the bytes are torn, or a text is none', () => {
     expect(() => readRecord(Uint8Array.of(0x0a, 1, 0xff))).to.throw();
     expect(() => readRecord(Uint8Array.of(0x6a, 9, 1))).to.throw(RangeError);
     expect(() => readRecord(Uint8Array.of(0x3a, 9, 1))).to.throw(RangeError);
+    expect(() => readRecord(new Uint8Array(64)), 'of a field 0').to.throw(RangeError);
   });
 });

@@ -43,6 +43,9 @@ export interface CallRecord
 }
 
 const NOTHING: Uint8Array = new Uint8Array();
+/** Shared by the records that have none, nearly all: a list for each would be one more object to collect. */
+const NO_SPANS: CallRecord['policySpans'] = [];
+const NO_BODIES: CallRecord['messageBodies'] = {};
 
 /** With what the fields are where they are not written. */
 class EmptyRecord implements CallRecord {
@@ -63,20 +66,47 @@ class EmptyRecord implements CallRecord {
   role = '';
   messageDigests: string[] = [];
   replyDigest = '';
-  messageBodies: Record<string, string> = {};
+  messageBodies = NO_BODIES;
   usage: CallRecord['usage'] = undefined;
   baseMessageCount = 0;
-  policySpans: CallRecord['policySpans'] = [];
+  policySpans = NO_SPANS;
   noTokenIds = false;
   routedExperts: CallRecord['routedExperts'] = undefined;
   routedExpertsFault = '';
 }
 
-/** Sets a field to what stands in the bytes. */
-type Read<T> = (to: T, from: BinaryReader) => void;
+/** Longest text that is read by its letters; and a list of so many letters for each length, used again and again. */
+const SHORT = 32;
+const LETTERS = Array.from({ length: SHORT + 1 }, (_, length) => new Array<number>(length).fill(0));
 
-/** Throws for what is not UTF-8, as the protobuf library does. */
-const text = (from: BinaryReader): string => from.string(true);
+class RecordReader extends BinaryReader {
+  readonly stored: Uint8Array;
+
+  constructor(stored: Uint8Array) {
+    super(stored);
+    this.stored = stored;
+  }
+
+  /** Throws for what is not UTF-8. Nearly all texts are short and ASCII. */
+  text(): string {
+    const { pos: before, stored } = this;
+    const length = this.uint32();
+    const letters = LETTERS[length];
+    const start = this.pos;
+    this.pos = before;
+    if (letters === undefined || start + length > this.len) return this.string(true);
+    for (let i = 0; i < length; i++) {
+      const letter = stored[start + i] as number;
+      if (letter > 0x7f) return this.string(true);
+      letters[i] = letter;
+    }
+    this.pos = start + length;
+    return String.fromCharCode.apply(String, letters);
+  }
+}
+
+/** Sets a field to what stands in the bytes. */
+type Read<T> = (to: T, from: RecordReader) => void;
 
 const USAGE: Read<{ completionTokens: number }>[] = [];
 USAGE[UsageSchema.field.completionTokens.number] = (to, from) => {
@@ -86,15 +116,15 @@ USAGE[UsageSchema.field.completionTokens.number] = (to, from) => {
 /** An entry of a map. */
 const BODY: Read<{ key: string; value: string }>[] = [];
 BODY[1] = (to, from) => {
-  to.key = text(from);
+  to.key = from.text();
 };
 BODY[2] = (to, from) => {
-  to.value = text(from);
+  to.value = from.text();
 };
 
 const READS: Record<keyof CallRecord, Read<EmptyRecord>> = {
   callId: (to, from) => {
-    to.callId = text(from);
+    to.callId = from.text();
   },
   index: (to, from) => {
     to.index = from.uint32();
@@ -124,10 +154,10 @@ const READS: Record<keyof CallRecord, Read<EmptyRecord>> = {
     to.logprobs = from.bytes();
   },
   finishReason: (to, from) => {
-    to.finishReason = text(from);
+    to.finishReason = from.text();
   },
   model: (to, from) => {
-    to.model = text(from);
+    to.model = from.text();
   },
   policyVersion: (to, from) => {
     to.policyVersion = BigInt(from.uint64());
@@ -136,18 +166,19 @@ const READS: Record<keyof CallRecord, Read<EmptyRecord>> = {
     to.trainable = from.bool();
   },
   role: (to, from) => {
-    to.role = text(from);
+    to.role = from.text();
   },
   messageDigests: (to, from) => {
     // A list that is made empty gets room for 17 with its first one; most turns add one message.
-    if (to.messageDigests.length === 0) to.messageDigests = [text(from)];
-    else to.messageDigests.push(text(from));
+    if (to.messageDigests.length === 0) to.messageDigests = [from.text()];
+    else to.messageDigests.push(from.text());
   },
   replyDigest: (to, from) => {
-    to.replyDigest = text(from);
+    to.replyDigest = from.text();
   },
   messageBodies: (to, from) => {
     const { key, value } = message({ key: '', value: '' }, from, BODY);
+    if (to.messageBodies === NO_BODIES) to.messageBodies = {};
     to.messageBodies[key] = value;
   },
   usage: (to, from) => {
@@ -157,6 +188,7 @@ const READS: Record<keyof CallRecord, Read<EmptyRecord>> = {
     to.baseMessageCount = from.uint32();
   },
   policySpans: (to, from) => {
+    if (to.policySpans === NO_SPANS) to.policySpans = [];
     to.policySpans.push(fromBinary(PolicySpanSchema, from.bytes()));
   },
   noTokenIds: (to, from) => {
@@ -166,7 +198,7 @@ const READS: Record<keyof CallRecord, Read<EmptyRecord>> = {
     to.routedExperts = fromBinary(RoutedExpertsSchema, from.bytes());
   },
   routedExpertsFault: (to, from) => {
-    to.routedExpertsFault = text(from);
+    to.routedExpertsFault = from.text();
   },
 };
 const RECORD: Read<EmptyRecord>[] = [];
@@ -175,17 +207,18 @@ for (const name of Object.keys(READS) as (keyof CallRecord)[])
 
 /** A record as it lies in the stream. Throws where the bytes are none. */
 export const readRecord = (stored: Uint8Array): CallRecord =>
-  fields(new EmptyRecord(), new BinaryReader(stored), stored.byteLength, RECORD);
+  fields(new EmptyRecord(), new RecordReader(stored), stored.byteLength, RECORD);
 
-const message = <T>(to: T, from: BinaryReader, reads: readonly Read<T>[]): T =>
+const message = <T>(to: T, from: RecordReader, reads: readonly Read<T>[]): T =>
   fields(to, from, from.uint32() + from.pos, reads);
 
 /** Those that have no reader are passed over. */
-function fields<T>(to: T, from: BinaryReader, end: number, reads: readonly Read<T>[]): T {
+function fields<T>(to: T, from: RecordReader, end: number, reads: readonly Read<T>[]): T {
   while (from.pos < end) {
     const tag = from.uint32();
     const read = reads[tag >>> 3];
     if (read !== undefined) read(to, from);
+    else if (tag >>> 3 === 0) throw new RangeError('the record has a field 0');
     else if ((tag & 7) === WireType.LengthDelimited) from.pos = from.uint32() + from.pos;
     else from.skip((tag & 7) as WireType, tag >>> 3);
   }

@@ -1,5 +1,6 @@
 // A radix tree of token ids. Calls that share a beginning share its memory, so that a session costs what is new in
 // each call, not what each prompt is long; that one call's prompt begins with another's is then a walk to the root.
+import { roomForIds } from '../../common/columns.ts';
 
 const NOTHING = new Int32Array();
 
@@ -63,7 +64,7 @@ export class TokenTree {
 }
 
 /** Ids on the way to `node` from position `from` on, copied: to the beginning of `ids`. */
-export function idsOf(node: TokenNode, from = 0, ids = new Int32Array(node.depth - from)): Int32Array {
+export function idsOf(node: TokenNode, from = 0, ids = roomForIds(node.depth - from)): Int32Array {
   for (let at: TokenNode | undefined = node; at !== undefined && at.depth > from; at = at.parent) {
     const start = at.depth - at.label.length - from;
     if (start >= 0) ids.set(at.label, start);

@@ -10,7 +10,7 @@ import {
   TraceImageSchema,
   TraceSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { packFloats, packIds } from '../../common/columns.ts';
+import { packFloats, packIds, roomForIds } from '../../common/columns.ts';
 import type { MaskedCall } from './call.ts';
 import { lengthOf, traceExperts } from './experts.ts';
 import type { Branch } from './forest.ts';
@@ -24,7 +24,7 @@ import { idsOf } from './token-tree.ts';
 export function traceOf(branch: Readonly<Branch>, withExperts = true): Trace {
   const offset = branch[0].prompt.depth;
   const last = branch.at(-1) as MaskedCall;
-  const responseIds = new Int32Array(last.prompt.depth - offset + last.sampledIds.length);
+  const responseIds = roomForIds(last.prompt.depth - offset + last.sampledIds.length);
   idsOf(last.prompt, offset, responseIds);
   responseIds.set(last.sampledIds, last.prompt.depth - offset);
   const lossMask = new Uint8Array(responseIds.length);
@@ -74,13 +74,13 @@ const spanOf = (call: MaskedCall, start: number): CallSpan =>
   });
 
 /** Where in the response each version's ids lie, of those that are in it. */
-const runsOf = ({ policyRuns, sampledIds }: MaskedCall, offset: number): PolicyRun[] =>
-  policyRuns
-    .filter(({ start }) => start < sampledIds.length)
-    .map(({ policyVersion, start, length }) =>
-      create(PolicyRunSchema, {
-        policyVersion,
-        start: offset + start,
-        length: Math.min(length, sampledIds.length - start),
-      }),
-    );
+function runsOf({ policyRuns, sampledIds }: MaskedCall, offset: number): PolicyRun[] {
+  const runs: PolicyRun[] = [];
+  for (const { policyVersion, start, length } of policyRuns) {
+    const left = sampledIds.length - start;
+    if (left <= 0) continue;
+    const run = { policyVersion, start: offset + start, length: Math.min(length, left) };
+    runs.push(create(PolicyRunSchema, run));
+  }
+  return runs;
+}

@@ -9,9 +9,10 @@ import {
 import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import type { ByteStream } from '../../common/byte-stream.ts';
 import { faulty } from '../../common/config/faults.ts';
-import type { FieldFault } from '../../common/errors.ts';
+import { type FieldFault, PolarError } from '../../common/errors.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
 import { giveBack } from '../../common/memory.ts';
+import { checkRequest } from '../../common/request-faults.ts';
 import type { StreamRequest } from '../adapters/delivery.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
@@ -36,14 +37,27 @@ export const streamTrajectories = (
 export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
   async *open(bytes, signal) {
-    const request = fromBinary(StreamTrajectoriesRequestSchema, bytes);
-    for await (const { head, batches, memory } of parcels(ctx, request, signal)) {
+    for await (const { head, batches, memory } of parcels(ctx, messageIn(bytes), signal)) {
       const own = toBinary(StreamTrajectoriesResponseSchema, create(StreamTrajectoriesResponseSchema, head));
       const all = batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch));
       yield { parts: [own, ...all], onWritten: () => giveBack(memory) };
     }
   },
 });
+
+/** No interceptor stands before a byte stream. Throws INVALID_REQUEST. */
+function messageIn(bytes: Uint8Array): StreamTrajectoriesRequest {
+  let request: StreamTrajectoriesRequest;
+  try {
+    request = fromBinary(StreamTrajectoriesRequestSchema, bytes);
+  } catch (error) {
+    throw new PolarError('INVALID_REQUEST', `the request cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  checkRequest(StreamTrajectoriesRequestSchema, request);
+  return request;
+}
 
 interface OpenParcel {
   /** What is said beside the batches. */
