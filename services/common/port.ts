@@ -99,8 +99,12 @@ export function createPort(handler: Handler, { tls, greeted = false }: PortOptio
       listener.close();
       for (const socket of silent) socket.destroy();
       h2.close(); // Sends GOAWAY on each session; it is not listening itself.
-      // A kept-alive HTTP/1 connection that was busy at close() is not closed when it turns idle.
-      const idle = setInterval(() => (listener as http.Server).closeIdleConnections(), 50);
+      // A kept-alive HTTP/1 connection that was busy at close() is not closed when it turns idle; one of HTTP/2 whose peer
+      // does not read on has told all, and would wait for the peer's end.
+      const idle = setInterval(() => {
+        (listener as http.Server).closeIdleConnections();
+        for (const socket of sockets) if (socket.writableFinished) socket.destroy();
+      }, 50);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);
