@@ -120,7 +120,8 @@ if (bwrapIsThere) {
       expect(error.reason).to.equal('IMAGE_NOT_FOUND');
       expect(error.message).to.contain('"no-such"');
       const upward = await node.acquire({ spec: { image: '../boxes' } }).catch((reason) => reason);
-      expect(upward.reason).to.equal('IMAGE_NOT_FOUND');
+      expect(upward).to.include({ reason: 'INVALID_REQUEST' });
+      expect(upward.fields[0]).to.include({ field: 'spec.image' });
     });
   });
 }

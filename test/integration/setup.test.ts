@@ -49,7 +49,17 @@ describe('setup on a bare machine', () => {
       'npm',
       `echo npm "$@" >>calls; mkdir -p node_modules/node/bin && printf '#!/bin/sh\\necho harness "\${2:-clis}" >>calls\\nmkdir -p .cache/harness/pi\\n' >node_modules/node/bin/node && chmod +x node_modules/node/bin/node`,
     );
-    for (const tool of ['nats-server', 'bwrap', 'git', 'curl', 'dockerd', 'podman', 'catatonit', 'ip'])
+    for (const tool of [
+      'nats-server',
+      'bwrap',
+      'git',
+      'curl',
+      'dockerd',
+      'podman',
+      'catatonit',
+      'openssl',
+      'ip',
+    ])
       command(tool, 'exit 0');
   });
   afterEach(() => rmSync(root, { recursive: true }));

@@ -17,7 +17,7 @@ export function acquireRuntime(
     async acquireRuntime({ spec, owner, ttl, forEvaluation, prepareTimeout }, { signal }) {
       const { sessionId = '', attempt = 0, purpose = '' } = owner ?? {};
       const options = {
-        spec: checkedSpec(spec),
+        spec: spec && checked(spec),
         owner: { sessionId, attempt, purpose },
         leaseMs: leaseOf('ttl', ttl),
         timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),
@@ -32,13 +32,12 @@ export function acquireRuntime(
   };
 }
 
-/** As a task's at submit, with its defaults filled in; undefined: the node's own. Throws INVALID_REQUEST with every fault. */
-function checkedSpec(given: RuntimeSpec | undefined): RuntimeSpec | undefined {
-  if (given === undefined) return undefined;
-  const spec = clone(RuntimeSpecSchema, given);
-  completeRuntime(spec);
+/** Checked as a task's at submit, where defaults are filled in. Throws INVALID_REQUEST with every fault. */
+function checked(spec: RuntimeSpec): RuntimeSpec {
+  const complete = clone(RuntimeSpecSchema, spec);
+  completeRuntime(complete);
   const faults = new Faults();
-  checkRuntime(spec, 'spec', faults);
+  checkRuntime(complete, 'spec', faults);
   if (faults.found.length > 0) throw faulty('INVALID_REQUEST', 'AcquireRuntime', faults.found);
   return spec;
 }
