@@ -1,5 +1,7 @@
 // The NATS layer against a real server: durable publishes, claim checks, retries, dead letters, a killed server.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { PolarError } from '../../services/common/errors.ts';
@@ -215,6 +217,30 @@ describe('nats', () => {
     stop.abort();
     await consuming;
     expect([...handled].sort()).to.deep.equal(expected);
+  });
+
+  it('is asked again about its streams where it does not answer at first', async () => {
+    let swallowed = 0;
+    const between = createServer((client) => {
+      const server = connect(nats.port, '127.0.0.1');
+      client.on('data', (chunk) => {
+        const isFirst = swallowed === 0 && chunk.includes('$JS.API.STREAM.INFO.');
+        if (isFirst) swallowed += 1;
+        else server.write(chunk);
+      });
+      server.pipe(client);
+      for (const one of [client, server]) one.on('error', () => {}).on('close', () => void client.destroy());
+      client.on('close', () => server.destroy());
+    });
+    await once(between.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = between.address() as AddressInfo;
+      const late = await openBus({ url: `nats://127.0.0.1:${port}`, name: 'late' });
+      await late.close();
+      expect(swallowed).to.equal(1);
+    } finally {
+      between.close();
+    }
   });
 
   it('answers with one typed error when no server is there', async () => {

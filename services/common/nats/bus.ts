@@ -2,11 +2,13 @@
 import {
   type Authenticator,
   connect,
+  ErrorCode,
   type JetStreamClient,
   type JetStreamManager,
   type KV,
   type MsgHdrs,
   type NatsConnection,
+  NatsError,
   type StreamConfig,
 } from 'nats';
 import { settledWithin, sleep } from '../clock.ts';
@@ -20,6 +22,9 @@ import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
+
+/** How long streams are declared for; a try is given up after 5 s. */
+const DECLARE_MS = 20_000;
 
 /** Reads of single messages that need no consumer. */
 export interface DirectReads {
@@ -74,7 +79,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   try {
     const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
     const jsm = await nc.jetstreamManager({ timeout: 5_000 });
-    await ensureStreams(jsm);
+    await ensureStreams(jsm, options.signal);
     const buckets = new Map<string, Promise<KV>>();
     const kv = (bucket: keyof typeof BUCKETS): Promise<KV> => {
       const { name, ttlMs } = { ttlMs: 0, ...BUCKETS[bucket] };
@@ -149,9 +154,31 @@ async function closeQuietly(nc: NatsConnection): Promise<void> {
 }
 
 /** Create what is missing; refuse what is there with other settings. */
-async function ensureStreams(jsm: JetStreamManager): Promise<void> {
-  const results = await Promise.allSettled(Object.values(STREAMS).map((spec) => ensureStream(jsm, spec)));
+async function ensureStreams(jsm: JetStreamManager, signal: AbortSignal | undefined): Promise<void> {
+  const until = performance.now() + DECLARE_MS;
+  const all = Object.values(STREAMS).map((spec) => patiently(() => ensureStream(jsm, spec), until, signal));
+  const results = await Promise.allSettled(all);
   for (const result of results) if (result.status === 'rejected') throw declared(result.reason);
+}
+
+/** A server whose disk is busy answers late: it is asked again until `until`. */
+async function patiently<T>(
+  ask: () => Promise<T>,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof NatsError) || error.code !== ErrorCode.Timeout) throw error;
+      signal?.throwIfAborted();
+      if (performance.now() > until) {
+        const message = `the NATS server says nothing of its streams within ${DECLARE_MS} ms`;
+        throw new PolarError('NATS_UNAVAILABLE', message, { cause: error });
+      }
+    }
+  }
 }
 
 function declared(error: unknown): PolarError {
