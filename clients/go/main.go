@@ -59,7 +59,8 @@ func read(ctx context.Context, url, consumer string, batches int) error {
 		}
 		fmt.Println(describe(batch))
 		// Here a trainer runs its step; only then does it acknowledge.
-		ack := &pb.AckTrajectoriesRequest{Consumer: consumer, BatchIds: []uint64{batch.BatchId}}
+		seeks := stream.Msg().GetSeeks()
+		ack := &pb.AckTrajectoriesRequest{Consumer: consumer, BatchIds: []uint64{batch.BatchId}, Seeks: &seeks}
 		if _, err := client.AckTrajectories(ctx, ack); err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ async fn read(url: String, consumer: String, batches: usize) -> Result<(), Box<d
         let Some(batch) = message.batch else { continue };
         println!("{}", describe(&batch));
         // Here a trainer runs its step; only then does it acknowledge.
-        let ack = AckTrajectoriesRequest { consumer: consumer.clone(), batch_ids: vec![batch.batch_id] };
+        let batch_ids = vec![batch.batch_id];
+        let ack = AckTrajectoriesRequest { consumer: consumer.clone(), batch_ids, seeks: Some(message.seeks) };
         client.ack_trajectories(ack).await?;
         left -= 1;
     }

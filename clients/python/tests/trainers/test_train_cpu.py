@@ -11,6 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from statistics import linear_regression
 
 import numpy as np
 import pytest
@@ -213,9 +214,14 @@ def test_a_curve_tells_when_its_reward_was_twice_its_start():
         for at, reward in enumerate(rewards, 1)
     ]
     # The means of three steps, so that a single one does not count: 0.2, 0.3, 0.37, then 0.43.
-    assert curves.summary(rows) == curves.Summary(8, 512, 0.8, pytest.approx(0.2), pytest.approx(0.7), 36.0)
+    found = curves.summary(rows)
+    assert (found.steps, found.sessions, found.minutes, found.twice_after) == (8, 512, 0.8, 36.0)
+    assert (found.start, found.end, found.mean) == pytest.approx((0.2, 0.7, 0.4375))
+    assert found.change == pytest.approx(7 * linear_regression(range(8), rewards).slope)
+    assert not found.flat
+    assert curves.summary([{**row, "reward": 0.2 + 0.01 * (row["step"] % 2)} for row in rows]).flat
     assert curves.summary(rows[:5]).twice_after is None
-    assert "| seed 1 | 0.8 | 8 | 512 | 0.20 | 0.70 | 36 s |" in report.table({"seed 1": rows})
+    assert "| seed 1 | 0.8 | 8 | 512 | 0.20 | 0.70 | 36 s | +0.66 ± 0.31 |" in report.table({"seed 1": rows})
     assert report.picture({"seed 1": rows}).count("<polyline") == 1
 
 
@@ -230,7 +236,8 @@ def test_the_first_step_of_the_whole_in_a_real_mesh(folder):
     assert len(rows) == curves.WINDOW
     for row in rows:
         assert row["sessions"] == GROUP_SIZE * GROUPS_A_STEP
-        assert 4 * row["sessions"] <= row["calls"] <= doors.CALLS_MAX * row["sessions"]
+        # An answer without a call ends a game early.
+        assert 2 * row["sessions"] <= row["calls"] <= doors.CALLS_MAX * row["sessions"]
         assert row["lag"] == 0
     assert 0.05 < curves.summary(rows).start < 0.4
     # The engine's logprobs are those of the trainer's weights.
