@@ -10,8 +10,9 @@ import type { AttemptKey } from './attempts/record-log.ts';
 
 const keyFields = ({ sessionId, attempt }: AttemptKey): object => ({ session_id: sessionId, attempt });
 
+/** Not told by default: the record says all of it, and a busy proxy has thousands a second. */
 export function callRecorded(log: Logger, key: AttemptKey, record: Completion): void {
-  log.info(
+  log.debug(
     {
       ...keyFields(key),
       call_id: record.callId,

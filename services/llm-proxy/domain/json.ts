@@ -21,8 +21,9 @@ export const textOf = (value: unknown): string | undefined =>
 export const countOf = (value: unknown): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 
-/** The value if it is an array of int32 token ids. One pass: prompts have hundreds of thousands. */
+/** The value if it is an array of int32 token ids, or a column of them. One pass: prompts have hundreds of thousands. */
 export function idsOf(value: unknown): Int32Array | undefined {
+  if (value instanceof Int32Array) return value;
   if (!Array.isArray(value)) return undefined;
   const ids = new Int32Array(value.length);
   for (let i = 0; i < ids.length; i++) {

@@ -8,7 +8,7 @@ import { ChunkReader } from '../domain/alike-chunks.ts';
 import { ChunkTidier, tidyReply } from '../domain/engine-calls.ts';
 import { type EngineLoad, loadIn } from '../domain/engine-load.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
-import { parseReply } from '../domain/reply-logprobs.ts';
+import { parseReply } from '../domain/parse-reply.ts';
 import type { ExpertShape } from '../domain/routed-experts.ts';
 import { DONE, EventDecoder } from '../domain/sse.ts';
 import type { EngineAdapter } from './adapter.ts';

@@ -1,8 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { isObject, type JsonObject, objectOf } from './json.ts';
-import { parseReply, unreadLogprobs } from './reply-logprobs.ts';
+import { idsOf, isObject, type JsonObject, objectOf } from './json.ts';
+import { parseReply } from './parse-reply.ts';
+import { unreadLogprobs } from './reply-logprobs.ts';
 import { addLogprobs, noTokens, sampledOf } from './tokens.ts';
 
 /** Far more than all else. */
@@ -122,5 +123,48 @@ describe('logprobs of a reply', () => {
         expect(parseReply(Buffer.from(text.slice(0, i)), keep), text.slice(0, i)).to.equal(undefined);
     }
     expect(isObject(parseReply(Buffer.from(text), true))).to.equal(true);
+  });
+});
+
+describe('ids of a reply', () => {
+  const told = (ids: unknown, more: object = {}): JsonObject =>
+    ({
+      prompt_token_ids: ids,
+      choices: [{ index: 0, token_ids: ids, response_token_ids: ids }],
+      ...more,
+    }) as never;
+  const read = (value: JsonObject): unknown[] => {
+    const reply = parse(JSON.stringify(value));
+    const [choice] = choicesOf(reply);
+    return [reply['prompt_token_ids'], choice?.['token_ids'], choice?.['response_token_ids']].map(idsOf);
+  };
+
+  it('are columns, wherever engines tell them', () => {
+    const ids = Array.from({ length: 10_000 }, (_, i) => (i * 7919) % 151_936);
+    expect(read(told(ids))).to.deep.equal([1, 2, 3].map(() => Int32Array.from(ids)));
+    expect(read(told([2 ** 31 - 1, 0]))[0]).to.deep.equal(Int32Array.of(2 ** 31 - 1, 0));
+    const both = { ...reply([-1, -2], [-3]), ...told([7, 8], { choices: reply([-1, -2], [-3])['choices'] }) };
+    const value = parse(JSON.stringify(both));
+    expect(logprobsOf(value)).to.deep.equal([-1, -2]);
+    expect(logprobsOf(value, 1)).to.deep.equal([-3]);
+    expect(idsOf(value['prompt_token_ids'])).to.deep.equal(Int32Array.of(7, 8));
+  });
+
+  it('are what JSON says they are where they are none', () => {
+    for (const ids of [[], [-1], [1.5], [2 ** 31], ['1'], [[1]], null, 'x', [1e3, 1], { a: [1] }]) {
+      const expected = idsOf(ids);
+      expect(read(told(ids)), JSON.stringify(ids)).to.deep.equal([expected, expected, expected]);
+    }
+    const text = JSON.stringify(told(['x'])).replaceAll('["x"]', '[01]');
+    expect(parseReply(Buffer.from(text), false)).to.equal(undefined);
+  });
+
+  it('are left where nobody looks for them', () => {
+    const odd = [
+      { a: { token_ids: [1, 2] }, choices: [{ token_ids: [3] }] },
+      { choices: [{ token_ids: -1, message: { token_ids: [1] } }] },
+      { 'a"token_ids': [1], choices: 'token_ids":[1]' },
+    ];
+    for (const value of odd) expect(parse(JSON.stringify(value))).to.deep.equal(value);
   });
 });
