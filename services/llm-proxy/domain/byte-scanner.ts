@@ -104,8 +104,13 @@ export class ByteScanner {
     return byte === COMMA ? true : byte === ARRAY_END ? false : undefined;
   }
 
-  /** A number; NaN where there is none. */
-  number(): number {
+  /** Reads a number into a place of `column`, as each that is returned is an object; NaN where there is none. */
+  numberInto(column: Float64Array, place: number): void {
+    if (!this.#plainInto(column, place)) this.#writtenInto(column, place);
+  }
+
+  /** Goes past a number of digits alone that fits; false: it is another. */
+  #plainInto(column: Float64Array, place: number): boolean {
     const bytes = this.#bytes;
     const end = bytes.length;
     const from = this.at;
@@ -122,19 +127,20 @@ export class ByteScanner {
       else if (value < MANTISSA_MAX) {
         value = value * 10 + byte - ZERO;
         if (dot) behindDot++;
-      } else if (!dot) return this.#written();
+      } else if (!dot) return false;
     }
     const plain = at > first && at < end && ((bytes[at] as number) | 0x20) !== E;
-    if (!plain || behindDot > EXPONENT_MAX) return this.#written();
+    if (!plain || behindDot > EXPONENT_MAX) return false;
     this.at = at;
     const size = value / (POWERS[behindDot] as number);
-    return negative ? -size : size;
+    column[place] = negative ? -size : size;
+    return true;
   }
 
-  #written(): number {
+  #writtenInto(column: Float64Array, place: number): void {
     const [text] = WRITTEN.exec(this.#bytes.toString('latin1', this.at, this.at + WRITTEN_CHARS_MAX)) ?? [''];
     this.at += text.length;
-    return text === '' || text === 'null' ? Number.NaN : Number(text);
+    column[place] = text === '' || text === 'null' ? Number.NaN : Number(text);
   }
 
   /** The int32s of an array, from behind its opening bracket to behind its closing one; undefined: it is none of such. */

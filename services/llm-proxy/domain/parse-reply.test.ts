@@ -28,7 +28,7 @@ const choicesOf = (value: JsonObject): JsonObject[] => value['choices'] as JsonO
 const logprobsOf = (value: JsonObject, index = 0): number[] => {
   const sampled = sampledOf(noTokens(), 0);
   addLogprobs(sampled, choicesOf(value)[index] as JsonObject);
-  return sampled.logprobs;
+  return [...sampled.logprobs];
 };
 
 describe('logprobs of a reply', () => {
@@ -36,7 +36,7 @@ describe('logprobs of a reply', () => {
     const whole = reply([-0.5, 0, -1e-7, -17.25, null, 3], [-2]);
     const read = parse(JSON.stringify(whole));
     expect(unreadLogprobs(objectOf(choicesOf(read)[0]?.['logprobs']))).to.have.length(6);
-    expect(logprobsOf(read)).to.deep.equal([-0.5, 0, -1e-7, -17.25, NaN, NaN]);
+    expect(logprobsOf(read)).to.deep.equal([-0.5, 0, Math.fround(-1e-7), -17.25, NaN, NaN]);
     expect(logprobsOf(read, 1)).to.deep.equal([-2]);
     expect(JSON.parse(JSON.stringify(read))).to.deep.equal(whole);
     expect(read).to.deep.equal(whole);
@@ -74,7 +74,9 @@ describe('logprobs of a reply', () => {
     for (const one of orders) {
       const value = { choices: [{ logprobs: { content: [one, one] } }] };
       const read = parse(JSON.stringify(value));
-      expect(unreadLogprobs(objectOf(choicesOf(read)[0]?.['logprobs']))).to.deep.equal([-1.5, -1.5]);
+      expect(unreadLogprobs(objectOf(choicesOf(read)[0]?.['logprobs']))).to.deep.equal(
+        Float32Array.of(-1.5, -1.5),
+      );
       expect(read).to.deep.equal(value);
     }
   });

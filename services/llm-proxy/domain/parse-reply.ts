@@ -12,7 +12,7 @@ interface Cut {
   readonly open: number;
   readonly close: number;
   /** What was read of it. */
-  readonly column: readonly number[] | Int32Array;
+  readonly column: Float32Array | Int32Array;
 }
 
 /** In front of the entries of logprobs. No string can hold it: it would have to escape the quotes. */
@@ -67,17 +67,32 @@ const BYTES = literal(',"bytes":');
 const NUMBER = literal(',"logprob":');
 const LAST = literal(',"top_logprobs":[]}');
 
+/** Numbers of one array on their way; it grows with the longest that came. */
+let room = new Float64Array(1_024);
+
 /** The member `logprob` of each entry, as engines write them where no other logprobs than the token's are asked for. */
-function entries(scanner: ByteScanner): number[] | undefined {
-  const logprobs: number[] = [];
-  for (;;) {
+function entries(scanner: ByteScanner): Float32Array | undefined {
+  for (let count = 0; ; ) {
     if (!begins(scanner) || !scanner.stringEnd() || !bytesIfAny(scanner)) return undefined;
     if (!scanner.literal(NUMBER)) return undefined;
-    logprobs.push(logprobOf(scanner.number()));
+    if (count === room.length) room = grown(room);
+    scanner.numberInto(room, count++);
     if (!bytesIfAny(scanner) || !scanner.literal(LAST)) return undefined;
     const more = scanner.goesOn();
-    if (more !== true) return more === false ? logprobs : undefined;
+    if (more !== true) return more === false ? logprobsIn(room, count) : undefined;
   }
+}
+
+function grown(before: Float64Array): Float64Array<ArrayBuffer> {
+  const after = new Float64Array(before.length * 2);
+  after.set(before);
+  return after;
+}
+
+function logprobsIn(numbers: Float64Array, count: number): Float32Array {
+  const logprobs = new Float32Array(count);
+  for (let i = 0; i < count; i++) logprobs[i] = logprobOf(numbers[i]);
+  return logprobs;
 }
 
 /** Goes behind the opening quote of an entry's token. */

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from './json.ts';
 const UNREAD = Symbol('unread');
 
 interface Unread {
-  readonly logprobs: readonly number[];
+  readonly logprobs: Float32Array;
   /** The entries' bytes, a character for each; unset: they are gone. */
   readonly text?: string;
 }
@@ -15,15 +15,14 @@ interface Unread {
 const unreadOf = (logprobs: object): Unread | undefined => (logprobs as { [UNREAD]?: Unread })[UNREAD];
 
 /** The logprobs of a choice's `logprobs`, where its entries were not parsed. */
-export const unreadLogprobs = (logprobs: object): readonly number[] | undefined =>
-  unreadOf(logprobs)?.logprobs;
+export const unreadLogprobs = (logprobs: object): Float32Array | undefined => unreadOf(logprobs)?.logprobs;
 
 /** A choice's `logprobs` of which only the numbers are left. */
-export const numbersOnly = (logprobs: readonly number[], others: JsonObject): JsonObject =>
+export const numbersOnly = (logprobs: Float32Array, others: JsonObject): JsonObject =>
   Object.assign({ [UNREAD]: { logprobs } satisfies Unread }, others);
 
 /** A choice's `logprobs`: the entries are there when they are asked for. `text`: their bytes, a character for each. */
-export function entriesUnread(numbers: readonly number[], text: string, others: JsonObject): JsonObject {
+export function entriesUnread(numbers: Float32Array, text: string, others: JsonObject): JsonObject {
   const value: Unread = { logprobs: numbers, text };
   const logprobs = Object.defineProperty({}, 'content', WHEN_ASKED);
   Object.defineProperty(logprobs, UNREAD, { value });

@@ -21,8 +21,8 @@ export interface WeightSpan {
 export interface Sampled {
   /** Unset: the engine has not told. A column as long as all came at once. */
   ids: number[] | Int32Array | undefined;
-  /** As told so far; a hole is NaN. */
-  logprobs: number[];
+  /** As told so far; a hole is NaN. A column as long as all came at once. */
+  logprobs: number[] | Float32Array;
   /** Its routed experts; unset: the engine told none. */
   experts?: ToldRows | undefined;
 }
@@ -90,12 +90,20 @@ export function addSampled(sampled: Sampled, ids: Int32Array): void {
 export function addLogprobs(sampled: Sampled, choice: JsonObject): void {
   const known = unreadLogprobs(objectOf(choice['logprobs']));
   if (known !== undefined) {
-    sampled.logprobs = sampled.logprobs.concat(known);
+    sampled.logprobs = sampled.logprobs.length === 0 ? known : [...sampled.logprobs, ...known];
     return;
   }
+  const all = logprobsOf(sampled);
   for (const entry of arrayOf(objectOf(choice['logprobs'])['content'])) {
-    sampled.logprobs.push(logprobOf(objectOf(entry)['logprob']));
+    all.push(logprobOf(objectOf(entry)['logprob']));
   }
+}
+
+/** Those of a choice, to be added to. */
+export function logprobsOf(sampled: Sampled): number[] {
+  const all = sampled.logprobs instanceof Float32Array ? [...sampled.logprobs] : sampled.logprobs;
+  sampled.logprobs = all;
+  return all;
 }
 
 /** The ids as a column; empty where the engine has not told. */

@@ -15,6 +15,7 @@ import { UNREADABLE } from '../domain/routed-experts.ts';
 import {
   addLogprobs,
   addSampled,
+  logprobsOf,
   type Sampled,
   sampledOf,
   type Tokens,
@@ -64,7 +65,8 @@ function readChoice(choice: JsonObject, into: Tokens): void {
   // Some versions cut logprobs.content short; pairs count only where they name the very ids.
   const paired = pairs.length === ids?.length && pairs.every((pair, i) => idIn(pair) === ids[i]);
   if (paired) {
-    for (const pair of pairs) sampled.logprobs.push(logprobOf(arrayOf(pair)[0]));
+    const all = logprobsOf(sampled);
+    for (const pair of pairs) all.push(logprobOf(arrayOf(pair)[0]));
   } else {
     addLogprobs(sampled, choice);
   }
