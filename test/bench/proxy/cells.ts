@@ -114,10 +114,10 @@ export const cellsOf = (quick: boolean): readonly Cell[] => [
 
 /** Code is compiled well only when it has run some ten thousand times: nothing is measured before, but for the slow. */
 export const warmUpsOf = (quick: boolean): readonly Cell[] => {
-  const calls = smallCell(16, quick ? 5_000 : 20_000);
+  const calls = smallCell(16, quick ? 5_000 : 40_000);
   const streams = streamCell('warm-up', 64, { chunks: 100, gapMs: 10 });
   return [
-    { ...calls, plans: calls.plans.map((plan) => ({ ...plan, callsEach: quick ? 200 : 1_500 })) },
+    { ...calls, plans: calls.plans.map((plan) => ({ ...plan, callsEach: quick ? 200 : 4_000 })) },
     {
       ...streams,
       plans: streams.plans.map((plan) => ({ ...plan, callsEach: quick ? 2 : 8, durationMs: 10_000 })),
