@@ -8,6 +8,7 @@ import { PolicyWatch } from '../common/nats/policy.ts';
 import { heldMs } from '../common/policy.ts';
 import { Admission } from './admission/admission.ts';
 import type { SchedulerConfig } from './config.ts';
+import { clock, unixMs } from './dispatch/clock.ts';
 import type { HeldMs } from './dispatch/deadlines.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
 import { isEnded } from './domain/session.ts';
@@ -79,8 +80,14 @@ export async function createContext(
     },
   });
   const { state, journal } = stateLog;
+  clock.notBefore(state.activityMs);
   const policies = await PolicyWatch.open({ bus, signal });
-  const held: HeldMs = (fromMs, toMs) => heldMs(policies.policy, fromMs, toMs);
+  const isHeld = (): boolean => heldMs(policies.policy, Date.now() - 1, Date.now()) > 0;
+  // Pauses stand in the policy by wall clocks: while ours is away from that one, rather too many count than too few.
+  const held: HeldMs = (fromMs, toMs) => {
+    const apartMs = Date.now() - unixMs();
+    return heldMs(policies.policy, fromMs + Math.min(0, apartMs), toMs + Math.max(0, apartMs));
+  };
   const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldMs: held });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>
     committed({ ...dispatch, log, watchers }, change, session);
@@ -91,7 +98,7 @@ export async function createContext(
     lease,
     stateLog,
     watchers,
-    surroundings: () => surroundingsOf(dispatch, held(Date.now() - 1, Date.now()) > 0),
+    surroundings: () => surroundingsOf(dispatch, isHeld()),
     admission: new Admission({ ...dispatch, bus, signal }),
     failed: failed.promise,
     stop: () => stop.abort(new PolarError('SHUTTING_DOWN', 'the scheduler is stopping')),
@@ -104,7 +111,7 @@ function surroundingsOf({ board, engines }: Dispatch, paused: boolean): Surround
     ...{ nodes, queue, engines, paused },
     isDraining: (nodeId) => state.isDraining(nodeId),
     logFull: journal.full,
-    nowMs: Date.now(),
+    nowMs: unixMs(),
   };
 }
 
@@ -133,5 +140,8 @@ function committed(
   outbox.committed(session);
   watchers.changed(session);
   if (isEnded(session.after) || isEnded(session.before)) deadlines.watch(session.task);
-  if (isEnded(session.after)) announcer.check(session.task);
+  if (!isEnded(session.after)) return;
+  announcer.check(session.task);
+  // One that came back from the archive is whole with its last session.
+  archiver.check(session.task);
 }

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../services/common/errors.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { groupOf, startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
@@ -149,6 +150,32 @@ describe('scheduler API', () => {
       expect((await scheduler.client.submitTask({ spec })).sessionIds).to.have.length(2);
       content[5] = 8;
       expect((await refusal(scheduler.client.submitTask({ spec }))).reason).to.equal('TASK_EXISTS');
+    });
+
+    it('stores the files of tasks once, and nothing of what their work carried', async () => {
+      await using node = await startFakeNode(nats.url);
+      const content = new Uint8Array(300 * 1024).fill(7);
+      const step = { case: 'uploadFile' as const, value: { target: '/data/big', content } };
+      const skill = { target: 'adding/SKILL.md', content: new Uint8Array([35]) };
+      const more = { runtime: { prepare: [{ step }] }, numSamples: 2 };
+      for (const taskId of ['epoch-1', 'epoch-2']) {
+        const own = { instruction: `in ${taskId}`, harness: { name: 'claude_code', skills: [skill] } };
+        await scheduler.client.submitTask({ spec: taskSpec(taskId, { ...more, ...own }) });
+        await groupOf(bus, taskId);
+      }
+      await until('four trajectories and one blob of files are left', async () => {
+        const { state } = await bus.jsm.streams.info(STREAMS.blobs.name, {
+          subjects_filter: 'polar.v1.blob.*.0',
+        });
+        return Object.keys(state.subjects ?? {}).length === 5;
+      });
+      const runs = node.taken.flatMap(({ kind }) => (kind.case === 'run' ? [kind.value] : []));
+      expect(runs.map(({ instruction }) => instruction).sort()).to.deep.equal(
+        ['epoch-1', 'epoch-1', 'epoch-2', 'epoch-2'].map((taskId) => `in ${taskId}`),
+      );
+      for (const { harness } of runs) {
+        expect(harness?.skills.map(({ content: text }) => [...text])).to.deep.equal([[35]]);
+      }
     });
   });
 

@@ -5,15 +5,17 @@ import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
-import type { Task } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { RetryOnly, type Task } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import type { PolarError } from '../../services/common/errors.ts';
+import { SIDE_EFFECTS_AT_ONCE_MAX } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
 import { Archive } from '../../services/scheduler/archive/archive.ts';
+import { archivedChanges } from '../../services/scheduler/archive/lookup.ts';
 import { ended, queuedSession } from '../../services/scheduler/domain/session.ts';
 import { announcedGroup, sessionChange, taskChange } from '../../services/scheduler/domain/state.ts';
 import { specDigest, taskRecord } from '../../services/scheduler/domain/task.ts';
@@ -22,6 +24,7 @@ import { openStateLog } from '../../services/scheduler/journal/state-log.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
+  groupOf,
   type RolloutClient,
   sessionsOf,
   spawnScheduler,
@@ -115,7 +118,9 @@ describe('scheduler archive', () => {
     const clash = await refusal(client.submitTask({ spec: taskSpec('new'), requestId: 'r-gone' }));
     expect(clash.reason).to.equal('TASK_EXISTS');
     expect(clash.message).to.include('task gone');
-    for (const sessionId of [`${sessionIds[0]}0000`, 's-0-1', 'x']) {
+    // What has no place in a subject asks NATS for nothing: it would find others, or end the connection.
+    const odd = ['*-0', 'a b-0', '>-0', 'x\r\nSUB > 9\r\n-0', 'a.b-0', '-0'];
+    for (const sessionId of [`${sessionIds[0]}0000`, 's-0-1', 'x', ...odd]) {
       expect((await refusal(client.getSession({ sessionId }))).reason).to.equal('NOT_FOUND');
     }
   });
@@ -206,6 +211,62 @@ describe('scheduler archive', () => {
     for (const { sessionsByOutcome } of tasks) expect(sessionsByOutcome).to.deep.equal({ cancelled: 2 });
     const { state } = await bus.jsm.streams.info(STREAMS.archive.name);
     expect(state.messages).to.equal(3);
+  });
+
+  it('brings nothing back of which sessions are gone', async () => {
+    await using scheduler = await startScheduler(nats.url);
+    const { client } = scheduler;
+    await client.submitTask({ spec: taskSpec('faded', { numSamples: 300 }) });
+    await client.cancelTask({ taskId: 'faded' });
+    await until('it is archived', async () => (await archivedInLog(bus)).includes('faded'));
+    await bus.jsm.streams.purge(STREAMS.archive.name, { filter: 'polar.v1.archive.sessions.*.0' });
+    const again = await refusal(client.retrySessions({ taskId: 'faded', only: RetryOnly.MISSING }));
+    expect(again.reason).to.equal('NOT_FOUND');
+    expect((await client.getTask({ taskId: 'faded' })).task?.sessionsByState).to.deep.equal({ ended: 300 });
+    const { sessions } = await client.listSessions({ taskId: 'faded', pageSize: 270 });
+    expect(sessions.map(({ sampleIndex }) => sampleIndex)).to.deep.equal(
+      Array.from({ length: 14 }, (_, i) => 256 + i),
+    );
+  });
+
+  it('completes a task that a kill left between the commits that bring it back', async () => {
+    const first = await startScheduler(nats.url);
+    await first.client.submitTask({ spec: taskSpec('torn', { numSamples: 4 }) });
+    await first.client.cancelTask({ taskId: 'torn' });
+    await until('it is archived', async () => (await archivedInLog(bus)).includes('torn'));
+    await first[Symbol.asyncDispose]();
+    const { signal } = new AbortController();
+    const blobs = createBlobStore(bus);
+    const log = createLogger('test', 'silent');
+    const hooks = { onCommitted: () => {}, onFailed: () => {} };
+    const stateLog = await openStateLog({ bus, blobs, log, holder: 'test', signal, ...hooks });
+    const changes = (await archivedChanges(new Archive(bus, blobs, signal), 'torn')) ?? [];
+    await stateLog.journal.propose(...changes.slice(0, 4));
+
+    await using node = await startFakeNode(nats.url, SLOTS);
+    await using scheduler = await startScheduler(nats.url);
+    await scheduler.leading;
+    const { sessionIds } = await scheduler.client.retrySessions({ taskId: 'torn', only: RetryOnly.FAILED });
+    expect(sessionIds).to.deep.equal([]);
+    await until('it is archived again', async () => (await archivedInLog(bus)).length === 2);
+    const sessions = await sessionsOf(scheduler.client, 'torn');
+    expect(sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal(Array(4).fill('CANCELLED'));
+    expect(node.taken).to.deep.equal([]);
+    const { state } = await bus.jsm.streams.info(STREAMS.trajectories.name);
+    expect(state.messages).to.equal(1);
+  });
+
+  it('holds up nothing else while it cannot be written', async () => {
+    await using scheduler = await startScheduler(nats.url);
+    const { client } = scheduler;
+    const { config } = await bus.jsm.streams.info(STREAMS.archive.name);
+    await bus.jsm.streams.update(STREAMS.archive.name, { ...config, max_msg_size: 8 });
+    const ids = Array.from({ length: SIDE_EFFECTS_AT_ONCE_MAX + 1 }, (_, i) => `t${i}`);
+    await client.submitTasks({ tasks: ids.map((taskId) => ({ spec: taskSpec(taskId) })) });
+    await Promise.all(ids.map((taskId) => client.cancelTask({ taskId })));
+    await using _node = await startFakeNode(nats.url, SLOTS);
+    await client.submitTask({ spec: taskSpec('next') });
+    await groupOf(bus, 'next', 10_000);
   });
 
   it('leaves nothing out and nothing twice when it is killed time and again', async () => {

@@ -5,7 +5,11 @@ import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { sleep } from '../../services/common/clock.ts';
+import { SCHEDULER_TICK_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
 import { failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -190,6 +194,32 @@ describe('scheduler attempts', () => {
         'COMPLETED',
       ]);
     });
+
+    it('adds nothing to a group that is complete, be it by an end on its way into the log', async () => {
+      const { client } = scheduler;
+      const names = Array.from({ length: 64 }, (_, i) => `close-${i}`);
+      const specs = names.map((taskId) => ({ spec: taskSpec(taskId, { numSamples: 2 }) }));
+      const { tasks } = await client.submitTasks({ tasks: specs });
+      const nth = (i: number) =>
+        tasks.map(({ sessionIds, task }) => ({
+          sessionId: sessionIds[i] ?? '',
+          taskId: task?.taskId ?? '',
+        }));
+      await Promise.all(nth(0).map(({ sessionId }) => client.cancelSession({ sessionId })));
+      await Promise.all(
+        nth(1).flatMap(({ sessionId, taskId }) => [
+          client.retrySessions({ taskId, only: RetryOnly.MISSING }),
+          client.cancelSession({ sessionId }),
+        ]),
+      );
+      for (const { sessionId, taskId } of nth(0)) {
+        const { session } = await client.getSession({ sessionId });
+        expect(session?.state, taskId).to.equal(SessionState.QUEUED);
+        const subject = subjects.trajectory(taskId, session?.groupId ?? '');
+        const stored = bus.direct.getMessage(STREAMS.trajectories.name, { last_by_subj: subject });
+        expect(await stored.catch(() => 'to come'), taskId).to.equal('to come');
+      }
+    });
   });
 
   describe('early stop', () => {
@@ -235,6 +265,29 @@ describe('scheduler attempts', () => {
       const group = await groupOf(bus, 'early-restart');
       expect(group.sessions[1]?.failure?.reason).to.equal('EARLY_STOPPED');
     });
+  });
+
+  it('are not given up where the wall clock is set to another hour', async () => {
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url, { stageGraceMs: 100 });
+    await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+    const [sessionId = ''] = await submit(taskSpec('jump'));
+    const present = async () => (await scheduler.client.getSession({ sessionId })).session;
+    await until('it runs', async () => (await present())?.state === SessionState.RUNNING);
+    await sleep(150);
+    const { now } = Date;
+    try {
+      for (const byMs of [3_600_000, -3_600_000]) {
+        Date.now = () => now() + byMs;
+        await sleep(2 * SCHEDULER_TICK_MS + 50);
+        expect(await present()).to.include({ state: SessionState.RUNNING, attempt: 1 });
+      }
+      // Behind the clock that it was dispatched by, its next attempt waits no longer than it has to.
+      await node.fact(node.taken.at(-1)!.ref!, failed('run', 'SANDBOX_FAILED'));
+      await until('it runs again', async () => (await present())?.attempt === 2, 5_000);
+    } finally {
+      Date.now = now;
+    }
   });
 
   describe('telling', () => {

@@ -8,6 +8,7 @@ import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { Semaphore, sleep } from '../../services/common/clock.ts';
+import { BUILDS_AT_ONCE_MAX } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { type FakeNode, failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -20,7 +21,6 @@ import {
   until,
 } from '../support/scheduler.ts';
 
-const EVALUATOR = { strategy: 'session_completed' };
 const ENGINE = 'http://127.0.0.1:9';
 const TOPOLOGY = {
   rollout: {
@@ -281,12 +281,29 @@ describe('scheduler queues', () => {
         return ++graded === 4 ? undefined : await evaluate(work);
       });
     const budgets = create(BudgetsSchema, { evaluate: durationFromMs(1_500) });
-    await submit(taskSpec('graded', { budgets, numSamples: 4, maxAttempts: 2, evaluator: EVALUATOR }));
+    await submit(taskSpec('graded', { budgets, numSamples: 4, maxAttempts: 2 }));
     const { sessions } = await groupOf(bus, 'graded');
     expect(sessions.map(({ reward }) => reward)).to.deep.equal([0.5, 0.5, 0.5, 0.5]);
     expect(sessions.map(({ attempt }) => attempt).sort()).to.deep.equal([1, 1, 1, 2]);
     const ended = await sessionsOf(scheduler.client, 'graded');
     const lost = ended.flatMap(({ attempts }) => attempts).filter(({ failure }) => failure !== undefined);
     expect(lost.map(({ failure }) => failure?.reason)).to.deep.equal(['STAGE_TIMEOUT']);
+  });
+
+  it('count no time against a session that waits to be built', async () => {
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url, { stageGraceMs: 300 }, TOPOLOGY);
+    await using node = await startFakeNode(nats.url, { id: 'node-9', prepareSlots: 12, runSlots: 12 });
+    const { build } = node.on;
+    const builders = new Semaphore(BUILDS_AT_ONCE_MAX);
+    node.on.build = (work) =>
+      builders.run(async () => {
+        await sleep(250);
+        return await build(work);
+      });
+    const budgets = create(BudgetsSchema, { build: durationFromMs(150) });
+    await submit(taskSpec('built', { budgets, numSamples: 12 }));
+    const { sessions } = await groupOf(bus, 'built');
+    expect(sessions.map(({ attempt }) => attempt)).to.deep.equal(Array(12).fill(1));
   });
 });

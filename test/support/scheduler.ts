@@ -147,7 +147,10 @@ export const taskSpec = (taskId: string, over: TaskSpecInit = {}): TaskSpec =>
     taskId,
     instruction: 'add two numbers',
     harness: { name: 'shell', command: { command: 'true' } },
-    evaluator: { strategy: 'session_completed' },
+    evaluator: {
+      strategy: 'test_on_output',
+      config: { test_command: 'true', expected_output_json: { all: 'PASSED' } },
+    },
     ...over,
   });
 

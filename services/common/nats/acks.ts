@@ -36,6 +36,8 @@ interface Sending {
 
 /** Between two looks for answers that are late. */
 const LOOK_MS = PUBLISH_ACK_MS / 5;
+/** What nobody waits for goes out by itself after that. */
+const LATER_MS = 100;
 
 export class Acks {
   readonly #nc: NatsConnection;
@@ -45,6 +47,8 @@ export class Acks {
   readonly #waiting = new Map<string, Waiting>();
   /** To be done when what the process was woken for is done. */
   #queue: Sending[] = [];
+  #sending = false;
+  #later: NodeJS.Timeout | undefined;
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
 
@@ -67,14 +71,24 @@ export class Acks {
 
   /** Send in one write with what else is sent in this turn, in order; what it throws is told to `failed` and else lost. */
   soon(send: () => void, failed: (error: Error) => void = () => {}): void {
-    if (this.#queue.length === 0) setImmediate(() => this.flush());
+    if (!this.#sending) setImmediate(() => this.flush());
+    this.#sending = true;
     this.#queue.push({ send, failed });
+  }
+
+  /** Send with what is sent next, in the same write. */
+  later(send: () => void): void {
+    this.#later ??= setTimeout(() => this.flush(), LATER_MS);
+    this.#queue.push({ send, failed: () => {} });
   }
 
   /** Do it now: the client writes once what is published in one go. */
   flush(): void {
     const queue = this.#queue;
     this.#queue = [];
+    this.#sending = false;
+    clearTimeout(this.#later);
+    this.#later = undefined;
     for (const { send, failed } of queue) {
       try {
         send();

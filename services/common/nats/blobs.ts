@@ -114,6 +114,12 @@ export function createBlobStore(bus: Bus): BlobStore {
   };
 }
 
+/** It must be nobody else's, as equal bytes are stored once. */
+export async function removeBlob(bus: Bus, sha256: string, signal?: AbortSignal): Promise<void> {
+  const filter = subjects.blobParts(sha256);
+  await withRetry('remove blob', signal, () => bus.jsm.streams.purge(STREAMS.blobs.name, { filter }));
+}
+
 /** Where a blob is to lie. */
 interface Part {
   readonly sha256: string;

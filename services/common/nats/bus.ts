@@ -22,6 +22,7 @@ import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
+import { checkVersion } from './version.ts';
 
 /** How long streams are declared for; a try is given up after 5 s. */
 const DECLARE_MS = 20_000;
@@ -77,8 +78,10 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const nc = await connectWithin({ ...options, ...address, credentials, authenticator });
   const refusals = new Refusals(nc);
   try {
+    checkVersion(nc.info, address.shown);
     const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
-    const jsm = await nc.jetstreamManager({ timeout: 5_000 });
+    const ask = (): Promise<JetStreamManager> => nc.jetstreamManager({ timeout: 5_000 });
+    const jsm = await patiently(ask, performance.now() + DECLARE_MS, options.signal);
     await ensureStreams(jsm, options.signal);
     const buckets = new Map<string, Promise<KV>>();
     const kv = (bucket: keyof typeof BUCKETS): Promise<KV> => {

@@ -4,9 +4,9 @@ import { Semaphore, sleep } from '../clock.ts';
 import { asPolarError, type PolarError } from '../errors.ts';
 import { PULL_MESSAGES_MAX, WORK_ACK_WAIT_MS, WORK_DELIVERIES_MAX, WORK_RETRY_PAUSE_MS } from '../limits.ts';
 import type { Logger } from '../logger.ts';
-import type { BlobStore } from './blobs.ts';
+import { type BlobStore, removeBlob } from './blobs.ts';
 import type { Bus } from './bus.ts';
-import { checkOut, publish, withRetry } from './publish.ts';
+import { checkOut, claimOf, publish, withRetry } from './publish.ts';
 import { type PulledMessage, Pulls } from './pulls.ts';
 import { subjects } from './subjects.ts';
 
@@ -99,16 +99,25 @@ async function settle(message: PulledMessage, options: ConsumeOptions): Promise<
     };
     try {
       await options.handle(delivery, signal);
-      options.bus.acks.soon(() => message.ack());
+      options.bus.acks.later(() => done(message, options));
     } catch (error) {
       await failed(message, delivery, asPolarError(error), options);
     }
   } catch (error) {
+    // It was done before, and NATS does not know: what it stood for went with it.
+    if (asPolarError(error).reason === 'BLOB_MISSING' && message.deliveryCount > 1) return message.term();
     // The server or the blob store is away: the message comes again by itself.
     log.warn({ stream, err: error }, 'delivery left for redelivery');
   } finally {
     clearInterval(tick);
   }
+}
+
+/** What a message stands for is its own: it names an attempt. Where it cannot be removed now, it stays. */
+function done(message: PulledMessage, { bus, signal }: ConsumeOptions): void {
+  message.ack();
+  const sha256 = claimOf(message.headers);
+  if (sha256 !== undefined) void removeBlob(bus, sha256, signal).catch(() => {});
 }
 
 async function failed(

@@ -54,7 +54,7 @@ export const STREAMS = {
     max_bytes: GIB / 4,
     allow_direct: true,
   }),
-  // Work and fact streams age out: nats-server 2.9 keeps acknowledged messages after a kill, and they would count.
+  // Work and fact streams age out: a server may keep acknowledged messages after a kill, and they would count.
   work: stream({
     name: 'POLAR_WORK',
     subjects: ['polar.v1.work.>'],

@@ -11,6 +11,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { type Archive, recordOf } from '../archive/archive.ts';
 import { archivedView } from '../archive/lookup.ts';
 import type { Board } from '../dispatch/board.ts';
+import { unixMs } from '../dispatch/clock.ts';
 import type { Specs } from '../dispatch/specs.ts';
 import type { NodeState } from '../domain/nodes.ts';
 import { checkOffered } from '../domain/offers.ts';
@@ -112,7 +113,7 @@ export class Admission {
     this.#sessions += sessions;
     try {
       const specRefs = await Promise.all(submissions.map((one) => this.#stored(one)));
-      const createMs = Date.now();
+      const createMs = unixMs();
       const changes = submissions.map(({ path: _, ...one }, i) => {
         this.#checkTombstone(one.spec.taskId, createMs);
         return taskChange(taskRecord({ ...one, specRef: specRefs[i], sessionPrefix: newId('s'), createMs }));

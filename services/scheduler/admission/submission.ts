@@ -14,6 +14,7 @@ export interface Submission {
   /** Completed. */
   readonly spec: TaskSpec;
   readonly requestId: string;
+  /** Empty where it has faults. */
   readonly specSha256: string;
   /** Where its spec is in the request, with a dot behind it; empty: the request is about this spec alone. */
   readonly path: string;
@@ -42,14 +43,16 @@ interface Read {
 export function readSubmission(request: Request, allowed: Allowed, at = ''): Read {
   const spec = completeTaskSpec(request.spec ?? create(TaskSpecSchema));
   const path = at === '' ? '' : `${at}spec.`;
-  const found = [...checkTaskSpec(spec), ...hostFaults(spec, allowed), ...judgeFaults(spec, allowed)];
+  const given = [...hostFaults(spec, allowed), ...judgeFaults(spec, allowed), ...numberFaults(spec)];
+  const found = [...checkTaskSpec(spec), ...given];
   const faults = found.map(({ field, description }) => ({ field: `${path}${field}`, description }));
   if (request.requestId.length > REQUEST_ID_CHARS_MAX) {
     const description = `must be at most ${REQUEST_ID_CHARS_MAX} characters`;
     faults.push({ field: `${at}request_id`, description });
   }
   const requestId = request.requestId || spec.taskId;
-  return { submission: { spec, requestId, specSha256: specDigest(spec), path }, faults };
+  const specSha256 = faults.length > 0 ? '' : specDigest(spec);
+  return { submission: { spec, requestId, specSha256, path }, faults };
 }
 
 /** The same of several that are one batch. */
@@ -102,4 +105,26 @@ function judgeFaults({ evaluator }: TaskSpec, { judges }: Allowed): FieldFault[]
   if (judge === '' || judges.includes(judge)) return [];
   const description = `the topology has no judge ${judge}; there are ${listed(judges) || 'none'}`;
   return [{ field: 'evaluator.config.judge', description }];
+}
+
+/** Numbers that JSON has none for: a task that holds one could not be shown. */
+function numberFaults({ metadata, harness, builder, evaluator }: TaskSpec): FieldFault[] {
+  const parts = {
+    ...{ metadata, 'harness.settings': harness?.settings },
+    ...{ 'builder.config': builder?.config, 'evaluator.config': evaluator?.config },
+  };
+  const description = 'must be a finite number';
+  return Object.entries(parts)
+    .flatMap(([field, value]) => oddNumbersIn(value, field))
+    .map((field) => ({ field, description }));
+}
+
+/** Where they are. */
+function oddNumbersIn(value: unknown, at: string): string[] {
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [at];
+  if (value === null || typeof value !== 'object') return [];
+  const inside = Array.isArray(value)
+    ? value.map((one, i): [string, unknown] => [`${at}[${i}]`, one])
+    : Object.entries(value).map(([key, one]): [string, unknown] => [`${at}.${key}`, one]);
+  return inside.flatMap(([path, one]) => oddNumbersIn(one, path));
 }

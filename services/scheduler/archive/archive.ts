@@ -80,14 +80,16 @@ export class Archive {
     return task !== undefined && recordOf(task).requestId === requestId ? task : undefined;
   }
 
-  /** Sessions by sample index, up to but not including `to`. */
+  /** Sessions by sample index, up to but not including `to`; without those whose page is not kept any more. */
   async sessions(task: ArchivedTask, from: number, to: number): Promise<SessionRecord[]> {
     const { sessionPrefix } = recordOf(task);
     const first = Math.floor(from / SIZE);
     const count = Math.max(0, Math.ceil(to / SIZE) - first);
     const reads = Array.from({ length: count }, (_, i) => this.#page(sessionPrefix, first + i));
     const sessions = (await Promise.all(reads)).flat();
-    return sessions.slice(from - first * SIZE, to - first * SIZE);
+    return sessions.filter(
+      ({ session: { sampleIndex = -1 } = {} }) => sampleIndex >= from && sampleIndex < to,
+    );
   }
 
   async session(sessionId: string): Promise<SessionRecord | undefined> {

@@ -1,17 +1,20 @@
-// Takes settled tasks out of memory: written to the archive, committed as archived, dropped.
+// Takes settled tasks out of memory: written to the archive, committed as archived, dropped. Its effects have slots of their
+// own: an archive that cannot be written holds up nothing else.
 import { create } from '@bufbuild/protobuf';
 import { type ArchivedTask, ArchivedTaskSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Effects } from '../dispatch/effects.ts';
 import { isEnded } from '../domain/session.ts';
-import { archivedChange, isSettled, type State, type TaskState } from '../domain/state.ts';
+import { allEnded, archivedChange, isSettled, isTorn, type State, type TaskState } from '../domain/state.ts';
 import { taskView } from '../domain/view.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Archive } from './archive.ts';
+import { archivedChanges } from './lookup.ts';
 
 export interface ArchiverOptions {
   readonly archive: Archive;
   readonly state: State;
   readonly journal: Journal;
+  /** For this alone. */
   readonly effects: Effects;
 }
 
@@ -31,6 +34,7 @@ export class Archiver {
     const wanted = (): boolean =>
       state.tasks.get(taskId) === task &&
       isSettled(task) &&
+      allEnded(task) &&
       task.round === round &&
       task.sessions.every((_, i) => isEnded(journal.latest(task, i)));
     if (!wanted()) return;
@@ -44,6 +48,24 @@ export class Archiver {
         if (wanted()) await journal.propose(archivedChange(task));
       },
     });
+  }
+
+  /** To be called at a take-over: a kill has left out sessions of a task that was coming back into memory. */
+  complete(task: TaskState): void {
+    const { archive, state, journal, effects } = this.#options;
+    const { taskId } = task.record;
+    effects.start({
+      wanted: () => state.tasks.get(taskId) === task && isTorn(task),
+      run: async () => {
+        const changes = await archivedChanges(archive, taskId);
+        await journal.propose(...(changes ?? [archivedChange(task)]));
+      },
+    });
+  }
+
+  /** Resolves when nothing is being written, once the signal has aborted. */
+  async idle(): Promise<void> {
+    await this.#options.effects.idle();
   }
 }
 

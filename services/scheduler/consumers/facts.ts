@@ -7,6 +7,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { consume } from '../../common/nats/consume.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { SchedulerContext } from '../context.ts';
+import { unixMs } from '../dispatch/clock.ts';
 import { applyFact } from '../domain/facts.ts';
 import * as events from '../events.ts';
 
@@ -37,7 +38,7 @@ async function takeBack({ jsm }: Bus): Promise<void> {
 
 async function handleFact({ board, lease, log, signal }: SchedulerContext, fact: Fact): Promise<void> {
   const found = board.find(fact.ref?.sessionId ?? '');
-  const next = found && applyFact(found.record, found.task.spec, fact, Date.now());
+  const next = found && applyFact(found.record, found.task.spec, fact, unixMs());
   if (found !== undefined && next !== undefined) return await board.change(found, next);
   // It may be the same fact again, whose commit is still on its way: not acknowledged before that is through.
   await board.journal.settled();

@@ -11,6 +11,7 @@ import { groupIdOf } from '../domain/session.ts';
 import { allEnded, announcedChange, type TaskState } from '../domain/state.ts';
 import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
+import { unixMs } from './clock.ts';
 import type { Effects } from './effects.ts';
 
 export interface AnnouncerOptions {
@@ -35,7 +36,7 @@ export class Announcer {
     const { bus, blobs, journal, effects, log, signal } = this.#options;
     const { taskId } = task.record;
     // Made now: once it is announced, the state lets go of what only the announcement needs.
-    const bytes = toBinary(GroupReadySchema, groupReady(task, Date.now()));
+    const bytes = toBinary(GroupReadySchema, groupReady(task, unixMs()));
     const subject = subjects.trajectory(taskId, groupIdOf(task.round));
     effects.start({
       wanted: () => !task.announced,

@@ -9,6 +9,7 @@ import { attemptLost, isEnded, ranMs, SessionState, sessionOf } from '../domain/
 import type { State, TaskState } from '../domain/state.ts';
 import { needOf } from '../domain/task.ts';
 import type { Journal } from '../journal/journal.ts';
+import { unixMs } from './clock.ts';
 
 /** A session and its record by what is proposed. */
 export interface Found {
@@ -60,7 +61,7 @@ export class Board {
 
   /** Gives the present attempt of a session up for an infrastructure reason. Its commit is not waited for. */
   lose(found: Found, why: Failure): void {
-    const next = attemptLost(found.record, why, found.task.spec.maxAttempts, Date.now());
+    const next = attemptLost(found.record, why, found.task.spec.maxAttempts, unixMs());
     this.decide(found, next);
   }
 

@@ -1,7 +1,7 @@
 // The clocks of sessions: stages that take too long, waiting beyond its budget, groups that have enough.
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { failure } from '../../common/errors.ts';
-import { QUEUE_CHECK_MS } from '../../common/limits.ts';
+import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
 import { budgetMs, type Clock, clocksOf, overdrawnMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { sessionsOn } from '../domain/nodes.ts';
@@ -16,6 +16,7 @@ import {
 } from '../domain/session.ts';
 import { allEnded, type TaskState } from '../domain/state.ts';
 import type { Board, Found } from './board.ts';
+import { unixMs } from './clock.ts';
 
 /** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
 export type HeldMs = (fromMs: number, toMs: number) => number;
@@ -24,13 +25,15 @@ export class Deadlines {
   readonly #board: Board;
   readonly #graceMs: number;
   readonly #heldMs: HeldMs;
-  readonly #startMs = Date.now();
+  readonly #startMs = unixMs();
   /** Tasks whose sessions may wait for so long only. */
   readonly #limited = new Set<TaskState>();
   /** Tasks that have enough usable sessions, and when the others are stopped. */
   readonly #stops = new Map<TaskState, number>();
   /** Sessions that the evaluators of their node can be grading, and since when. Others wait, and that costs no budget. */
   #grading: ReadonlyMap<string, number> = new Map();
+  /** The same of those that a reconstructor can be building. */
+  #building: ReadonlyMap<string, number> = new Map();
   #queueCheckMs = 0;
 
   /** `graceMs`: what a stage may take beyond its budget before its silence counts. */
@@ -48,7 +51,8 @@ export class Deadlines {
       return;
     }
     if (task.spec.budgets?.queue !== undefined) this.#limited.add(task);
-    const stopMs = stopAtMs(task);
+    // Once there are enough, later ends do not change when there were.
+    const stopMs = this.#stops.get(task) ?? stopAtMs(task);
     if (stopMs !== undefined) this.#stops.set(task, stopMs);
   }
 
@@ -62,6 +66,7 @@ export class Deadlines {
     // Facts of the time before the start may still come.
     if (nowMs - this.#graceMs < this.#startMs) return;
     this.#grading = this.#gradingNow(nowMs);
+    this.#building = this.#buildingNow(nowMs);
     for (const node of this.#board.nodes.all) {
       for (const id of sessionsOn(node)) this.#checkAttempt(this.#board.find(id), nowMs);
     }
@@ -92,8 +97,9 @@ export class Deadlines {
   }
 
   #waitedIn(record: SessionRecord, clock: Clock): number {
-    if (clock !== 'evaluate') return 0;
-    const sinceMs = this.#grading.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
+    if (clock !== 'evaluate' && clock !== 'build') return 0;
+    const atWork = clock === 'evaluate' ? this.#grading : this.#building;
+    const sinceMs = atWork.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
     return sinceMs - Number(record.stateMs);
   }
 
@@ -113,7 +119,21 @@ export class Deadlines {
     return grading;
   }
 
+  /** Reconstructors take sessions in the order in which these have run. How many there are is not known: one at least. */
+  #buildingNow(nowMs: number): Map<string, number> {
+    const unbuilt = [...this.#board.nodes.all]
+      .flatMap(({ finishing }) => [...finishing])
+      .map((id) => this.#board.find(id)?.record)
+      .filter((record) => record !== undefined)
+      .filter(({ built }) => built === undefined);
+    unbuilt.sort((a, b) => Number(a.stateMs - b.stateMs));
+    const first = unbuilt.slice(0, BUILDS_AT_ONCE_MAX).map((record) => sessionOf(record).sessionId);
+    return new Map(first.map((id) => [id, this.#building.get(id) ?? nowMs]));
+  }
+
   #checkQueued(task: TaskState, nowMs: number): void {
+    // None has waited for longer than the task is there: of most, no session is looked at.
+    if (nowMs - Number(task.record.createMs) <= budgetMs(task.spec, 'queue')) return;
     for (const found of this.#sessionsOf(task)) {
       const { record } = found;
       if (sessionOf(record).state !== SessionState.QUEUED) continue;

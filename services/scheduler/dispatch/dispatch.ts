@@ -78,7 +78,7 @@ export function createDispatch({
     effects,
     specs,
     archive,
-    archiver: new Archiver({ archive, state, journal, effects }),
+    archiver: new Archiver({ archive, state, journal, effects: new Effects(log, signal) }),
     dispatcher: new Dispatcher(board, log, deadlines, engines),
     outbox: new Outbox({ ...common, board, effects, specs }),
     announcer: new Announcer({ ...common, journal, effects }),

@@ -10,6 +10,7 @@ import { canPrepare, canRun, loadOf, type NodeState, offers, sessionsOn } from '
 import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
 import { type Board, type Found, itemOf } from './board.ts';
+import { unixMs } from './clock.ts';
 import type { Deadlines } from './deadlines.ts';
 
 export class Dispatcher {
@@ -33,7 +34,7 @@ export class Dispatcher {
       await sleep(SCHEDULER_TICK_MS, signal);
       if (signal.aborted) return;
       for (const node of this.#board.nodes.overdue(performance.now())) this.#nodeLost(node);
-      this.#deadlines.check(Date.now());
+      this.#deadlines.check(unixMs());
       this.#dispatch();
     }
   }
@@ -119,18 +120,18 @@ export class Dispatcher {
   #startRun(node: NodeState): boolean {
     const found = this.#nextReady(node);
     if (found === undefined || this.#board.journal.full) return false;
-    this.#board.decide(found, running(found.record, Date.now()));
+    this.#board.decide(found, running(found.record, unixMs()));
     return true;
   }
 
   #startPrepare(node: NodeState): boolean {
     const { queue } = this.#board;
-    const item = queue.take(Date.now(), (need) => offers(node, need));
+    const item = queue.take(unixMs(), (need) => offers(node, need));
     const bootId = node.heartbeat?.bootId;
     if (item === undefined || bootId === undefined) return false;
     const found = this.#board.find(item.sessionId);
     if (found !== undefined && sessionOf(found.record).state === SessionState.QUEUED) {
-      this.#board.decide(found, dispatched(found.record, { nodeId: node.id, bootId }, Date.now()));
+      this.#board.decide(found, dispatched(found.record, { nodeId: node.id, bootId }, unixMs()));
     }
     return true;
   }

@@ -26,9 +26,7 @@ export class Effects {
   }
 
   start(effect: Effect): void {
-    const running = this.#slots
-      .run(() => this.#untilDone(effect))
-      .finally(() => this.#running.delete(running));
+    const running = this.#untilDone(effect).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
 
@@ -37,17 +35,25 @@ export class Effects {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  async #untilDone({ run, wanted, giveUp }: Effect): Promise<void> {
-    while (!this.#signal.aborted && wanted()) {
-      try {
-        return await run();
-      } catch (thrown) {
-        if (this.#signal.aborted) return;
-        const error = asPolarError(thrown);
-        if (giveUp?.(error) === true) return;
-        events.sideEffectFailed(this.#log, error);
-      }
+  /** A pause takes no slot: those that cannot be done now keep nobody from what can. */
+  async #untilDone(effect: Effect): Promise<void> {
+    while (!(await this.#slots.run(() => this.#isDone(effect)))) {
       await sleep(SIDE_EFFECT_PAUSE_MS, this.#signal);
+    }
+  }
+
+  /** Tries once; false: to be tried again. */
+  async #isDone({ run, wanted, giveUp }: Effect): Promise<boolean> {
+    if (this.#signal.aborted || !wanted()) return true;
+    try {
+      await run();
+      return true;
+    } catch (thrown) {
+      if (this.#signal.aborted) return true;
+      const error = asPolarError(thrown);
+      if (giveUp?.(error) === true) return true;
+      events.sideEffectFailed(this.#log, error);
+      return false;
     }
   }
 }

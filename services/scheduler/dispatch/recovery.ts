@@ -5,10 +5,11 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { Archiver } from '../archive/archiver.ts';
 import { isEnded } from '../domain/session.ts';
-import { allEnded, isSettled } from '../domain/state.ts';
+import { allEnded, isSettled, isTorn } from '../domain/state.ts';
 import type { Announcer } from './announcer.ts';
 import type { Board, Found } from './board.ts';
 import type { Callbacks } from './callbacks.ts';
+import { unixMs } from './clock.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -28,7 +29,8 @@ export interface RecoveryOptions {
 /** Sessions that wait into the queue, those on nodes into their slots; finished groups announced, callbacks told, the rest archived. */
 export function restore({ board, announcer, archiver, callbacks, deadlines }: RecoveryOptions): void {
   for (const task of board.state.tasks.values()) {
-    if (isSettled(task)) archiver.check(task);
+    if (isTorn(task)) archiver.complete(task);
+    else if (isSettled(task)) archiver.check(task);
     else if (task.announced) callbacks.check(task);
     else if (allEnded(task)) announcer.check(task);
     else {
@@ -48,7 +50,7 @@ export async function resendWork(options: RecoveryOptions): Promise<void> {
   const unsure = unsureOf(board);
   const older: Found[] = [];
   for (const found of unsure) {
-    if (Date.now() - Number(found.record.stateMs) > WORK_RESEND_MS) older.push(found);
+    if (unixMs() - Number(found.record.stateMs) > WORK_RESEND_MS) older.push(found);
     else outbox.resend(found.task, found.record);
   }
   if (older.length === 0) return;

@@ -1,10 +1,12 @@
-// Task specs with their file contents, which state does not hold: from the task's record, or from the blob store.
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+// Task specs with their file contents, which state does not hold: from the task's record, or from the blob store. There lies
+// what has files alone, so that tasks which differ in their instruction, as those of another epoch, share a blob.
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
 import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { TaskRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { INLINE_BYTES_MAX, SPECS_CACHED_MAX } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
+import { outlineOfRecord } from '../domain/task.ts';
 
 export class Specs {
   readonly #blobs: BlobStore;
@@ -17,16 +19,27 @@ export class Specs {
 
   /** Stores a spec that is too large for the log; undefined where it is not. */
   async store(spec: TaskSpec, signal: AbortSignal): Promise<BlobRef | undefined> {
-    const bytes = toBinary(TaskSpecSchema, spec);
-    return bytes.byteLength <= INLINE_BYTES_MAX ? undefined : await this.#blobs.put(bytes, signal);
+    if (toBinary(TaskSpecSchema, spec).byteLength <= INLINE_BYTES_MAX) return undefined;
+    return await this.#blobs.put(toBinary(TaskSpecSchema, withFiles(spec)), signal);
   }
 
   /** The whole spec. Throws BLOB_MISSING. */
-  async load({ taskId, spec }: TaskRecord, signal: AbortSignal): Promise<TaskSpec> {
+  async load(record: TaskRecord, signal: AbortSignal): Promise<TaskSpec> {
+    const { taskId, spec } = record;
     if (spec.case === 'inlineSpec') return spec.value;
     if (spec.case === undefined) throw new Error(`task ${taskId} has no spec in its record`);
-    const { sha256 } = spec.value;
-    const loading = this.#cached.get(sha256) ?? this.#fetch(spec.value, signal);
+    const { runtime, harness } = await this.#filesOf(spec.value, signal);
+    const outline = outlineOfRecord(record);
+    return {
+      ...outline,
+      ...(runtime && { runtime }),
+      ...(outline.harness && { harness: { ...outline.harness, skills: harness?.skills ?? [] } }),
+    };
+  }
+
+  async #filesOf(ref: BlobRef, signal: AbortSignal): Promise<TaskSpec> {
+    const { sha256 } = ref;
+    const loading = this.#cached.get(sha256) ?? this.#fetch(ref, signal);
     this.#cached.delete(sha256);
     this.#cached.set(sha256, loading);
     const [oldest] = this.#cached.keys();
@@ -43,3 +56,10 @@ export class Specs {
     return fromBinary(TaskSpecSchema, await this.#blobs.get(ref, signal));
   }
 }
+
+/** The parts whose contents an outline leaves out. */
+const withFiles = ({ runtime, harness }: TaskSpec): TaskSpec =>
+  create(TaskSpecSchema, {
+    ...(runtime && { runtime }),
+    ...(harness && { harness: { skills: harness.skills } }),
+  });

@@ -27,7 +27,7 @@ const spec = create(TaskSpecSchema, {
   taskId: 't',
   maxAttempts: 2,
   harness: { name: 'shell' },
-  evaluator: { strategy: 'session_completed' },
+  evaluator: { strategy: 'test_on_output' },
 });
 const ungraded = create(TaskSpecSchema, { taskId: 't', maxAttempts: 2, harness: { name: 'shell' } });
 const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamples: 1, createMs: 1_000n });
@@ -166,6 +166,20 @@ describe('facts', () => {
       );
     }
     expect(applyFact(preparing, spec, create(FactSchema, { kind: ready }), 0)).to.equal(undefined);
+  });
+
+  it('of a run grade it where its end is all that counts, and leave nothing to evaluate', () => {
+    const quick = create(TaskSpecSchema, { taskId: 't', evaluator: { strategy: 'session_completed' } });
+    const rewards = [Outcome.COMPLETED, Outcome.TIMEOUT, Outcome.HARNESS_ERROR].map((outcome) => {
+      const graded = apply(isRunning, { case: 'ran', value: { outcome } }, 5_000, quick);
+      if (graded === undefined) throw new Error('ran was stale');
+      expect(stagesOf(graded, quick)).to.deep.equal(['build']);
+      expect(needsSandbox(graded, quick)).to.equal(false);
+      const end = apply(graded, built, 6_000, quick);
+      expect(end?.evaluated?.evaluation).to.deep.equal({ completed: outcome === Outcome.COMPLETED });
+      return end && sessionOf(end).reward;
+    });
+    expect(rewards).to.deep.equal([1, 0, 0]);
   });
 
   it('end a session without evaluator when it is built, and no verdict counts', () => {

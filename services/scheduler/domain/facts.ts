@@ -1,8 +1,16 @@
 // What a fact does to a session. A fact that does not fit the present attempt and state is stale and does nothing.
+import { create } from '@bufbuild/protobuf';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import type { Evaluated, Fact, Failed } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import {
+  type Evaluated,
+  EvaluatedSchema,
+  type Fact,
+  type Failed,
+  type Ran,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure, REASONS } from '../../common/errors.ts';
+import { COMPLETED, completedVerdict } from '../../common/specs/completed.ts';
 import {
   attemptLost,
   bounded,
@@ -37,7 +45,11 @@ export function applyFact(
       };
     case 'ran':
       if (state !== SessionState.RUNNING) return undefined;
-      return { ...moved(record, SessionState.FINISHING, nowMs, { runMs: durationMs }), ran: kind.value };
+      return {
+        ...moved(record, SessionState.FINISHING, nowMs, { runMs: durationMs }),
+        ran: kind.value,
+        ...gradedAtOnce(spec, kind.value),
+      };
     case 'built':
       if (state !== SessionState.FINISHING || record.built !== undefined) return undefined;
       return joined(
@@ -61,6 +73,12 @@ export function applyFact(
     default:
       return undefined;
   }
+}
+
+/** What needs no look at the session is graded with its run: its sandbox can go, and no work is sent. */
+function gradedAtOnce({ evaluator }: TaskSpec, { outcome }: Ran): Pick<SessionRecord, 'evaluated'> {
+  if (evaluator?.strategy !== COMPLETED) return {};
+  return { evaluated: create(EvaluatedSchema, completedVerdict(outcome)) };
 }
 
 function isOfPresentAttempt(record: SessionRecord, { ref }: Fact): boolean {

@@ -22,7 +22,9 @@ import {
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type AttemptRef, AttemptRefSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure } from '../../common/errors.ts';
+import { ID_PATTERN } from '../../common/ids.ts';
 import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+import { remembered } from './attempts.ts';
 
 export { Outcome, SessionState };
 
@@ -42,8 +44,10 @@ export function partsOfSessionId(
 ): { readonly prefix: string; readonly sampleIndex: number } | undefined {
   const dash = id.lastIndexOf('-');
   const digits = id.slice(dash + 1);
-  if (dash < 1 || !/^(0|[1-9]\d{0,5})$/.test(digits)) return undefined;
-  return { prefix: id.slice(0, dash), sampleIndex: Number(digits) };
+  const prefix = id.slice(0, dash);
+  // It is asked for by anybody, and becomes part of a subject.
+  if (dash < 1 || !ID_PATTERN.test(prefix) || !/^(0|[1-9]\d{0,5})$/.test(digits)) return undefined;
+  return { prefix, sampleIndex: Number(digits) };
 }
 
 /** The session part of a record, which is always set. */
@@ -88,7 +92,7 @@ export function dispatched(record: SessionRecord, { nodeId, bootId }: Place, now
       attempt,
       nodeId,
       times: create(StageTimesSchema, { queueMs: sinceState(record, nowMs) }),
-      attempts: [...session.attempts, begun],
+      attempts: [...remembered(session.attempts), begun],
     },
     bootId,
     stateMs: BigInt(nowMs),

@@ -120,6 +120,34 @@ describe('fair share', () => {
     expect(later.filter((id) => id.startsWith('idle'))).to.have.length.within(45, 55);
   });
 
+  it('gives no credit to a queue of no rule for having been alone, one session at a time', () => {
+    const queue = new DispatchQueue();
+    let ids = 0;
+    const arrive = (name: string): void => {
+      const own = { sampleIndex: 0, rank: 0, taskCap: 0, need: '/', notBeforeMs: 0 };
+      queue.push({ sessionId: `${name}-${ids}`, taskId: `${ids}`, queue: name, order: ids++, ...own });
+    };
+    const start = (): string => {
+      const taken = queue.take(0, () => true);
+      if (taken !== undefined) queue.started(taken.sessionId, taken);
+      return taken?.sessionId ?? '';
+    };
+    for (let i = 0; i < 10; i++) {
+      arrive('alone');
+      queue.ended(start(), 1_000);
+    }
+    arrive('alone');
+    const running = start();
+    for (const name of ['alone', 'other']) for (let i = 0; i < 20; i++) arrive(name);
+    queue.ended(running, 10);
+    const started = Array.from({ length: 20 }, () => {
+      const id = start();
+      queue.ended(id, 10);
+      return id;
+    });
+    expect(started.filter((id) => id.startsWith('other'))).to.have.length.within(8, 12);
+  });
+
   it('keeps a queue at its cap and gives the others the rest', () => {
     const simulation = new Simulation(8, [load('capped', 10, () => 1, 2), load('free', 1, () => 1)]);
     simulation.run(1_000);

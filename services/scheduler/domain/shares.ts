@@ -55,7 +55,7 @@ export class Shares {
     this.#usedBefore = usedBefore;
     for (const rule of rules) {
       this.#named.add(rule.name);
-      this.#shares.set(rule.name, newShare(rule, usedBefore(rule.name)));
+      this.#shares.set(rule.name, this.#newShare(rule));
     }
   }
 
@@ -68,7 +68,7 @@ export class Shares {
   of(name: string): Share {
     let share = this.#shares.get(name);
     if (share === undefined) {
-      share = newShare({ name, weight: 1, maxRunning: 0 }, this.#usedBefore(name));
+      share = this.#newShare({ name, weight: 1, maxRunning: 0 });
       this.#shares.set(name, share);
     }
     return share;
@@ -120,6 +120,20 @@ export class Shares {
     this.#gone();
   }
 
+  /** It owes nothing and is owed nothing, be it here for the first time or again. */
+  #newShare(rule: QueueRule): Share {
+    const { runMs, runs } = this.#usedBefore(rule.name);
+    return {
+      ...rule,
+      waiting: 0,
+      running: 0,
+      runSeconds: runMs / 1000,
+      runs,
+      tag: this.#now,
+      meanSeconds: runs === 0 ? FIRST_MEAN_SECONDS : runMs / 1000 / runs,
+    };
+  }
+
   /** When nothing waits or runs any more, nobody owes anything. */
   #gone(): void {
     if (--this.#live > 0) return;
@@ -136,13 +150,3 @@ export class Shares {
 }
 
 export const isAtCap = ({ running, maxRunning }: Share): boolean => maxRunning > 0 && running >= maxRunning;
-
-const newShare = (rule: QueueRule, { runMs, runs }: Used): Share => ({
-  ...rule,
-  waiting: 0,
-  running: 0,
-  runSeconds: runMs / 1000,
-  runs,
-  tag: 0,
-  meanSeconds: runs === 0 ? FIRST_MEAN_SECONDS : runMs / 1000 / runs,
-});

@@ -264,14 +264,23 @@ export class State {
   }
 
   #setCallback({ taskId, groupId, delivered }: CallbackDone): void {
-    const task = this.tasks.get(taskId);
-    if (task === undefined || groupId !== groupIdOf(task.round)) return;
+    const task = this.#withGroup(taskId, groupId);
+    if (task === undefined) return;
     task.callback = delivered ? 'delivered' : 'given-up';
   }
 
-  #setAnnounced(taskId: string, groupId: string): void {
+  /** The task, if that is its present group. One that comes from the archive is told its group before its sessions. */
+  #withGroup(taskId: string, groupId: string): TaskState | undefined {
     const task = this.tasks.get(taskId);
-    if (task === undefined || task.announced || groupId !== groupIdOf(task.round)) return;
+    const round = roundOf(groupId);
+    if (task === undefined || round < task.round || (round > task.round && task.announced)) return undefined;
+    task.round = round;
+    return task;
+  }
+
+  #setAnnounced(taskId: string, groupId: string): void {
+    const task = this.#withGroup(taskId, groupId);
+    if (task === undefined || task.announced) return;
     task.announced = true;
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
@@ -296,6 +305,9 @@ export class State {
 /** Whether no session of the task can change any more. */
 export const allEnded = (task: TaskState): boolean =>
   (task.byState.get(SessionState.ENDED) ?? 0) === task.record.numSamples;
+
+/** Whether a task that was announced lacks sessions: it is coming back from the archive. */
+export const isTorn = (task: TaskState): boolean => task.announced && !allEnded(task);
 
 /** Whether nothing is left to do for a task: it goes to the archive. */
 export const isSettled = (task: TaskState): boolean =>

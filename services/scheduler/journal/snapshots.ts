@@ -8,7 +8,7 @@ import {
   SnapshotManifestSchema,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
-import type { BlobStore } from '../../common/nats/blobs.ts';
+import { type BlobStore, removeBlob } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
@@ -72,11 +72,7 @@ export async function writeSnapshot(
   const old = await replaceManifest(bus, blobs, manifest, signal);
   await withRetry('purge state log', signal, () => bus.jsm.streams.purge(STREAMS.state.name, { seq }));
   const oldDigest = old?.state?.sha256 ?? state.sha256;
-  if (oldDigest !== state.sha256) {
-    await withRetry('purge old snapshot', signal, () =>
-      bus.jsm.streams.purge(STREAMS.blobs.name, { filter: subjects.blobParts(oldDigest) }),
-    );
-  }
+  if (oldDigest !== state.sha256) await removeBlob(bus, oldDigest, signal);
   return bytes.byteLength;
 }
 

@@ -50,6 +50,7 @@ export class Leader implements AsyncDisposable {
     this.#context.stop();
     await this.#running;
     await this.#context.effects.idle();
+    await this.#context.archiver.idle();
     await this.#context.callbacks.idle();
   }
 }

@@ -3,6 +3,7 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { archivedSessionOf } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
+import { unixMs } from '../dispatch/clock.ts';
 import { cancelled, isEnded, sessionOf } from '../domain/session.ts';
 
 export function cancelSession({
@@ -15,7 +16,7 @@ export function cancelSession({
       if (found === undefined) return { session: await archivedSessionOf(archive, sessionId) };
       board.journal.admit();
       if (!isEnded(found.record)) {
-        const change = board.change(found, cancelled(found.record, Date.now(), 'session'));
+        const change = board.change(found, cancelled(found.record, unixMs(), 'session'));
         await board.journal.within(change);
       }
       await board.journal.within(board.journal.settled());

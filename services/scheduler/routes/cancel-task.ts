@@ -7,6 +7,7 @@ import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { TOMBSTONE_MS } from '../../common/limits.ts';
 import { archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
+import { unixMs } from '../dispatch/clock.ts';
 import { invalid } from '../domain/lookup.ts';
 import { cancelled, isEnded } from '../domain/session.ts';
 import { type TaskState, tombstoneChange } from '../domain/state.ts';
@@ -33,13 +34,13 @@ export function cancelTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof Rollo
 /** A submit that is on its way either sees this, or its task is in the log when this returns. */
 async function cancelAhead({ board: { journal }, log }: SchedulerContext, taskId: string): Promise<void> {
   if (!TASK_ID_PATTERN.test(taskId)) throw invalid('task_id', 'is none that a task can have');
-  const buried = journal.propose(tombstoneChange(taskId, Date.now() + TOMBSTONE_MS));
+  const buried = journal.propose(tombstoneChange(taskId, unixMs() + TOMBSTONE_MS));
   await journal.within(buried.then(() => journal.settled()));
   events.taskCancelledAhead(log, taskId);
 }
 
 async function cancelAll({ board, log }: SchedulerContext, task: TaskState): Promise<void> {
-  const nowMs = Date.now();
+  const nowMs = unixMs();
   const live = task.sessions
     .map((_, i) => ({ task, record: board.journal.latest(task, i) }))
     .filter(({ record }) => !isEnded(record));

@@ -2,6 +2,7 @@
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { Deadline } from '../../common/clock.ts';
 import { LONG_POLL_MAX_MS } from '../../common/limits.ts';
 import { archivedTaskOf, archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
@@ -32,14 +33,10 @@ async function ended(
   ms: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { taskId } = task.record;
-  const until = performance.now() + ms;
-  const watcher = watchers.open(taskId);
-  try {
-    for (let left = ms; left > 0 && !allEnded(task) && !signal.aborted; left = until - performance.now()) {
-      await watcher.next(left, signal);
-    }
-  } finally {
-    watchers.close(taskId, watcher);
-  }
+  if (allEnded(task)) return;
+  using over = new Deadline(ms, signal);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using _ = watchers.atEnd(task.record.taskId, resolve);
+  over.signal.addEventListener('abort', () => resolve(), { once: true });
+  if (!over.signal.aborted) await promise;
 }

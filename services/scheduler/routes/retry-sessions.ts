@@ -7,10 +7,13 @@ import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
 import { archivedChanges } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
+import type { Board } from '../dispatch/board.ts';
+import { unixMs } from '../dispatch/clock.ts';
+import { checkAttempts } from '../domain/attempts.ts';
 import { taskOf } from '../domain/lookup.ts';
 import { goesAgain } from '../domain/retry.ts';
-import { groupIdOf, retried, sessionOf } from '../domain/session.ts';
-import { allEnded, type TaskState } from '../domain/state.ts';
+import { groupIdOf, isEnded, retried, sessionOf } from '../domain/session.ts';
+import { isTorn, type TaskState } from '../domain/state.ts';
 import { taskView } from '../domain/view.ts';
 import * as events from '../events.ts';
 
@@ -23,10 +26,10 @@ export function retrySessions(
     async retrySessions({ taskId, only }) {
       for (;;) {
         const task = await inMemory(ctx, taskId);
-        await notBeingAnnounced(ctx, task);
+        await takesMore(ctx, task);
         const sessionIds = await goAgain(ctx, task, only);
         // It may have gone to the archive before this was committed: then nothing has come of it.
-        if (ctx.board.state.tasks.get(taskId) !== task) continue;
+        if (sessionIds === undefined || ctx.board.state.tasks.get(taskId) !== task) continue;
         if (sessionIds.length > 0) events.sessionsRetried(ctx.log, task, sessionIds.length);
         return { task: taskView(task), sessionIds };
       }
@@ -34,14 +37,20 @@ export function retrySessions(
   };
 }
 
-/** The sessions that go again, once that is committed. */
-async function goAgain({ board }: SchedulerContext, task: TaskState, only: RetryOnly): Promise<string[]> {
+/** The sessions that go again, once that is committed; undefined where the group does not take any by now. */
+async function goAgain(
+  { board }: SchedulerContext,
+  task: TaskState,
+  only: RetryOnly,
+): Promise<string[] | undefined> {
   board.journal.admit();
-  const nowMs = Date.now();
+  if (!isOpen(board, task)) return undefined;
+  const nowMs = unixMs();
   const groupId = groupIdOf(task.announced ? task.round + 1 : task.round);
   const again = task.sessions
     .map((_, i) => ({ task, record: board.journal.latest(task, i) }))
     .filter(({ record }) => goesAgain(record, only));
+  for (const { record } of again) checkAttempts(sessionOf(record));
   const changes = again.map((found) => board.change(found, retried(found.record, groupId, nowMs)));
   await board.journal.within(Promise.all([...changes, board.journal.settled()]).then(() => {}));
   return again.map(({ record }) => sessionOf(record).sessionId);
@@ -61,16 +70,25 @@ async function inMemory({ board, archive, admission }: SchedulerContext, taskId:
   return taskOf(state, taskId);
 }
 
-/** A group that is complete is published any moment: nothing may be added to it any more. */
-async function notBeingAnnounced({ board, signal }: SchedulerContext, task: TaskState): Promise<void> {
+/** Waits until sessions of a task can go again. */
+async function takesMore({ board, signal }: SchedulerContext, task: TaskState): Promise<void> {
   const until = performance.now() + RPC_TIMEOUT_MS;
   for (;;) {
     await board.journal.within(board.journal.settled());
-    if (!allEnded(task) || task.announced) return;
+    if (isOpen(board, task)) return;
     if (signal.aborted || performance.now() > until) {
       const { taskId } = task.record;
       throw new PolarError('NATS_UNAVAILABLE', `the group of ${taskId} is being announced; call again`);
     }
     await sleep(LOOK_MS, signal);
   }
+}
+
+/**
+ * Whether sessions can be added to a task's group, or to a new one. A group that is complete, be it by ends that are not
+ * committed yet, is published any moment; a task that comes back from the archive is to be whole first.
+ */
+function isOpen({ journal }: Board, task: TaskState): boolean {
+  if (task.announced) return !isTorn(task);
+  return task.sessions.some((_, i) => !isEnded(journal.latest(task, i)));
 }

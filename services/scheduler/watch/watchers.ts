@@ -3,7 +3,7 @@ import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { WATCH_QUEUE_MAX } from '../../common/limits.ts';
-import type { SessionChange } from '../domain/state.ts';
+import { allEnded, type SessionChange } from '../domain/state.ts';
 
 export class Watcher {
   #waiting: SessionRecord[] = [];
@@ -42,6 +42,8 @@ export class Watcher {
 
 export class Watchers {
   readonly #byTask = new Map<string, Set<Watcher>>();
+  /** Of those that wait for no more than the end. */
+  readonly #ends = new Map<string, Set<() => void>>();
 
   open(taskId: string): Watcher {
     const watcher = new Watcher();
@@ -56,7 +58,21 @@ export class Watchers {
     if (watchers?.size === 0) this.#byTask.delete(taskId);
   }
 
+  /** `ended` is called when all sessions of the task have ended, until it is disposed of. */
+  atEnd(taskId: string, ended: () => void): Disposable {
+    const all = this.#ends.get(taskId) ?? new Set();
+    this.#ends.set(taskId, all.add(ended));
+    return {
+      [Symbol.dispose]: () => {
+        all.delete(ended);
+        if (all.size === 0) this.#ends.delete(taskId);
+      },
+    };
+  }
+
   changed({ task, after }: SessionChange): void {
-    for (const watcher of this.#byTask.get(task.record.taskId) ?? []) watcher.push(after);
+    const { taskId } = task.record;
+    for (const watcher of this.#byTask.get(taskId) ?? []) watcher.push(after);
+    if (allEnded(task)) for (const ended of this.#ends.get(taskId) ?? []) ended();
   }
 }

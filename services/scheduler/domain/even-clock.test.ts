@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import { EvenClock } from './even-clock.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe("the scheduler's clock", () => {
+  let wallMs = 0;
+  let steadyMs = 0;
+  const pass = (ms: number): void => {
+    wallMs += ms;
+    steadyMs += ms;
+  };
+  const made = (): EvenClock => {
+    [wallMs, steadyMs] = [1_000 * HOUR_MS, 0];
+    return new EvenClock(
+      () => wallMs,
+      () => steadyMs,
+    );
+  };
+
+  it('is the wall clock while nobody sets that', () => {
+    const clock = made();
+    for (let i = 0; i < 100; i++) {
+      pass(100);
+      expect(clock.now()).to.equal(wallMs);
+    }
+  });
+
+  for (const [way, byMs] of [['forward', HOUR_MS] as const, ['back', -HOUR_MS] as const]) {
+    it(`goes on where the wall clock is set ${way}, and comes to it slowly`, () => {
+      const clock = made();
+      const before = clock.now();
+      wallMs += byMs;
+      pass(100);
+      expect(clock.now() - before).to.be.within(90, 110);
+      let last = clock.now();
+      for (let i = 0; i < 1_000; i++) {
+        pass(1_000);
+        const now = clock.now();
+        expect(now - last).to.be.within(899, 1_101);
+        last = now;
+      }
+      for (let i = 0; i < 10; i++) {
+        pass(HOUR_MS);
+        clock.now();
+      }
+      expect(clock.now()).to.equal(wallMs);
+    });
+  }
+
+  it('takes a wall clock that is more than a day away as it is', () => {
+    const clock = made();
+    wallMs += 25 * HOUR_MS;
+    pass(1);
+    expect(clock.now()).to.equal(wallMs);
+  });
+
+  it('is not behind what is stored, unless that is of another day', () => {
+    const clock = made();
+    clock.notBefore(wallMs + HOUR_MS);
+    expect(clock.now()).to.equal(wallMs + HOUR_MS);
+    const other = made();
+    other.notBefore(wallMs + 25 * HOUR_MS);
+    expect(other.now()).to.equal(wallMs);
+  });
+});
