@@ -13,6 +13,7 @@ import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
 import { type Host, openHost } from './host/host.ts';
 import { Ahead } from './runtimes/ahead.ts';
+import { SharedSpecs } from './runtimes/shared-specs.ts';
 import { RuntimeTable } from './runtimes/table.ts';
 
 export type { Runtime } from './runtimes/runtime.ts';
@@ -27,6 +28,7 @@ export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly host: Host;
   readonly backends: Backends;
   readonly runtimes: RuntimeTable;
+  readonly specs: SharedSpecs;
   /** Sandboxes of evaluations to come. */
   readonly ahead: Ahead;
   /** New at each start and after a fence: what was here before counts as lost. */
@@ -60,7 +62,7 @@ export async function createContext(
     plugins: { dir: node.plugins_dir, paths: node.backend_plugins },
     proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
-    onStuck: (image, error) => events.layerStuck(log, image, error),
+    onStuck: (what, id, error) => events.leftStuck(log, what, id, error),
     onChange: (state) => events.backendProbed(log, state),
   });
   opened.use(backends);
@@ -80,6 +82,7 @@ export async function createContext(
     host,
     backends,
     runtimes,
+    specs: new SharedSpecs(),
     ahead,
     bootId: newId('boot'),
     fence: UNSEEN,

@@ -42,8 +42,8 @@ export function layerMade(log: Logger, layer: string, bytes: number, ms: number)
   log.info({ layer, bytes, duration_ms: Math.round(ms) }, 'layer made: its like are cloned from now on');
 }
 
-export function layerStuck(log: Logger, image: string, error: unknown): void {
-  log.warn({ image, err: error }, 'layer that is used no more cannot be deleted, each look tries again');
+export function leftStuck(log: Logger, what: 'image' | 'container', id: string, error: unknown): void {
+  log.warn({ [what]: id, err: error }, 'an engine cannot delete what nobody has, each look tries again');
 }
 
 export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {

@@ -10,6 +10,7 @@ import { sendHeartbeats } from './consumers/heartbeat.ts';
 import { watchLeases } from './consumers/leases.ts';
 import { consumePrepareWork } from './consumers/prepare.ts';
 import { createContext, type RuntimePrewarmContext } from './context.ts';
+import { execBytes } from './routes/exec.ts';
 import { routes } from './routes/index.ts';
 
 export class RuntimePrewarmService implements RunningService {
@@ -43,6 +44,7 @@ export class RuntimePrewarmService implements RunningService {
         port: config.node.runtime_prewarm_port,
         services: [RuntimeService.typeName],
         routes: (router) => routes(router, context),
+        byteStreams: [execBytes(context)],
       });
       const service = new RuntimePrewarmService(context, server, signal);
       server.readiness.set(true);

@@ -203,11 +203,12 @@ for (const [backend, kind] of BACKENDS) {
       expect([out, err, exitCode]).to.eql(['one\nthree\n', 'two\nthree\n', 0]);
     });
 
-    it('keeps the first 4 MiB of each stream and counts the rest', async () => {
+    it('keeps the first and the last 2 MiB of each stream and counts the rest', async () => {
       const extra = 1_000_000;
-      const script = `head -c ${EXEC_OUTPUT_BYTES_MAX + extra} /dev/zero; head -c 10 /dev/zero >&2`;
+      const script = `head -c ${EXEC_OUTPUT_BYTES_MAX + extra - 6} /dev/zero; echo ended; head -c 10 /dev/zero >&2`;
       const result = await node.sh(id, script);
       expect(result.out.length).to.equal(EXEC_OUTPUT_BYTES_MAX);
+      expect(result.out.endsWith('\0ended\n')).to.equal(true);
       expect(result.err.length).to.equal(10);
       expect(Number(result.droppedOutputBytes)).to.equal(extra);
       expect(result.exitCode).to.equal(0);
@@ -219,6 +220,7 @@ for (const [backend, kind] of BACKENDS) {
       expect(await bad({ cwd: 'relative' })).to.equal('UNSAFE_PATH');
       expect(await bad({ env: { 'A B': 'x' } })).to.equal('INVALID_REQUEST');
       expect(await bad({ argv: ['echo', 'x'.repeat(200_000)] })).to.equal('INVALID_REQUEST');
+      expect(await bad({ argv: Array(30).fill('x'.repeat(100_000)) })).to.equal('INVALID_REQUEST');
       expect(await bad({ runtimeId: 'rt-none' })).to.equal('RUNTIME_LOST');
     });
 

@@ -1,5 +1,6 @@
 // What a sandbox of bubblewrap cannot see or do, tried from the inside; its limits.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { letsNothingThrough } from '../support/host-bait.ts';
@@ -49,14 +50,35 @@ if (bwrapIsThere) {
 
     it('tells a sandbox that cannot start from a command that fails', async () => {
       const id = await node.acquire();
-      // What the agent leaves where the proc file system is to be mounted.
       const broken = await node.acquire();
-      const root = join(node.folder, 'data/nodes/node-1/boxes', broken, 'root');
-      writeFileSync(join(root, 'etc/alternatives'), 'not a folder');
+      rmSync(join(node.folder, 'data/nodes/node-1/boxes', broken, 'root'), { recursive: true });
       const error = await node.sh(broken, 'true').catch((reason) => reason);
       expect(error.reason).to.equal('SANDBOX_FAILED');
       expect(error.message).to.contain('bwrap');
       expect((await node.sh(id, 'exit 1')).exitCode).to.equal(1);
+    });
+
+    it('follows no link that an agent leaves where something of the host is shown', async () => {
+      const outside = mkdtempSync(join(tmpdir(), 'polar-test-outside-'));
+      chmodSync(outside, 0o777);
+      try {
+        const id = await node.acquire();
+        const links = `mv /etc /old; ln -s /oldroot${outside} /etc; ln -s ${outside} /opt/link; echo > /opt/file`;
+        expect((await node.sh(id, links)).exitCode).to.equal(0);
+        const source = join(node.folder, 'data/cache');
+        mkdirSync(join(source, 'installed'), { recursive: true });
+        const mounts = [{ source, target: '/opt/link/below' }];
+        const { out, err, exitCode } = await node.sh(id, 'ls -d /etc/ssl/certs /opt/link/below/installed', {
+          mounts,
+        });
+        expect([out, err, exitCode]).to.eql(['/etc/ssl/certs\n/opt/link/below/installed\n', '', 0]);
+        const nowhere = [{ source, target: '/opt/file/below' }];
+        const refused = await node.sh(id, 'true', { mounts: nowhere }).catch((error) => error);
+        expect(refused.reason, refused.message).to.equal('UNSAFE_PATH');
+        expect(readdirSync(outside)).to.eql([]);
+      } finally {
+        rmSync(outside, { recursive: true });
+      }
     });
 
     if (isHostRoot) {

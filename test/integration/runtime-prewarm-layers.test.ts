@@ -1,5 +1,5 @@
 // Prepared once, cloned many times: what clones share, what they do not, and which layers are kept.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
@@ -136,6 +136,31 @@ if (bwrapIsThere && isHostRoot) {
       const clone = await node.acquire({ spec });
       const script = 'read -r name < /etc/name; echo "$name"; test -e /etc/old || echo gone';
       expect((await node.sh(clone, script)).out).to.equal('prepared\ngone\n');
+    });
+
+    it('moves files also where an agent has left no program that runs', async () => {
+      const id = await node.acquire({ spec: { prepare: [exec('echo prepared > made')] } });
+      await node.sh(id, 'rm /bin /lib /lib64; mv made kept');
+      expect((await node.sh(id, 'true')).exitCode).to.equal(127);
+      const path = '/polar/session/workspace/put';
+      await node.runtimes.putFiles({ runtimeId: id, files: [{ target: path, content: Buffer.from('put') }] });
+      const { content } = await node.runtimes.getFile({ runtimeId: id, path });
+      expect(Buffer.from(content).toString()).to.equal('put');
+    });
+
+    it('prepares anew where somebody has deleted a layer, or a part of it', async () => {
+      const spec = { prepare: [exec(STAMP)], env: { DELETED: '1' } };
+      const folder = join(node.folder, 'data/nodes/node-1/layers');
+      const before = layersOf(node.folder);
+      await node.acquire({ spec });
+      const [key = ''] = layersOf(node.folder).filter((one) => !before.includes(one));
+      for (const part of ['', 'root']) {
+        rmSync(join(folder, key, part), { recursive: true });
+        const ids = [await node.acquire({ spec }), await node.acquire({ spec })];
+        const [one, two] = await Promise.all(ids.map(stamp));
+        expect(one).to.equal(two);
+        expect(layersOf(node.folder)).to.include(key);
+      }
     });
 
     it('shows no path of the host', async () => {

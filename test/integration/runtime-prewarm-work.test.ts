@@ -166,9 +166,10 @@ describe('runtime-prewarm: work', () => {
 
   it('publishes the same sandbox again when the work comes again', async () => {
     const ref = refOf('s-again');
-    await send(ref, {});
+    const slow = { prepare: [{ step: { case: 'exec', value: { command: 'sleep 0.3' } } }] };
+    for (let meanwhile = 0; meanwhile < 2; meanwhile++) await send(ref, slow);
     const first = await factOf('s-again', 'ready');
-    await send(ref, {});
+    await send(ref, slow);
     await sleep(500);
     expect(await leasedTo('s-again')).to.eql([first.kind.case === 'ready' ? first.kind.value.runtimeId : '']);
   });

@@ -17,8 +17,11 @@ export interface Box {
   exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult>;
   /** Make a folder with its parents. Throws UNSAFE_PATH. */
   makeFolder(path: string): Promise<void>;
-  /** Throws UNSAFE_PATH; replaces what is there, a link too, and never follows the last one. */
-  putFiles(files: readonly FileWrite[]): Promise<void>;
+  /**
+   * Replaces what is there, a link too, and never follows the last one. Throws UNSAFE_PATH, and the signal's reason: it may
+   * abort between two files, and nothing is written any more when this has ended.
+   */
+  putFiles(files: readonly FileWrite[], signal: AbortSignal): Promise<void>;
   /** One regular file. Throws NOT_FOUND, FILE_TOO_LARGE, UNSAFE_PATH. */
   getFile(path: string): Promise<Uint8Array>;
   /**

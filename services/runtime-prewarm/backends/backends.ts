@@ -34,7 +34,7 @@ export interface BackendsOptions {
   readonly layers: LayerLimits;
   /** Paths below `dir`. */
   readonly plugins: { readonly dir: string | undefined; readonly paths: readonly string[] };
-  /** Called when an engine cannot delete a layer. */
+  /** Called when an engine cannot delete what nobody has. */
   readonly onStuck: OnStuck;
   /** Called when a backend begins to work, and when it stops to, after the start. */
   readonly onChange: (state: BackendState) => void;

@@ -11,6 +11,7 @@ import { LEASE_MAX_MS, LEASE_MIN_MS, PREPARE_DEFAULT_MS } from '../../common/lim
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import { Once } from '../../common/once.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
 import { given } from '../domain/fence.ts';
 import * as events from '../events.ts';
@@ -18,6 +19,7 @@ import * as events from '../events.ts';
 /** Runs until the signal aborts. */
 export async function consumePrepareWork(ctx: RuntimePrewarmContext, signal: AbortSignal): Promise<void> {
   const { bus, blobs, log, config } = ctx;
+  const once = new Once();
   await consume({
     bus,
     blobs,
@@ -26,7 +28,7 @@ export async function consumePrepareWork(ctx: RuntimePrewarmContext, signal: Abo
     consumer: CONSUMERS.work('prepare', config.node.id, config.node.max_init_workers),
     concurrency: config.node.max_init_workers,
     signal,
-    handle: (delivery) => handle(ctx, delivery, signal),
+    handle: (delivery) => handle(ctx, once, delivery, signal),
     onDead: async ({ bytes }, error) => {
       const { ref } = fromBinary(WorkSchema, bytes);
       if (ref !== undefined) await publishFailed(ctx, ref, error, 0, signal);
@@ -34,17 +36,33 @@ export async function consumePrepareWork(ctx: RuntimePrewarmContext, signal: Abo
   });
 }
 
-async function handle(ctx: RuntimePrewarmContext, { bytes }: Delivery, signal: AbortSignal): Promise<void> {
+async function handle(
+  ctx: RuntimePrewarmContext,
+  once: Once,
+  { bytes }: Delivery,
+  signal: AbortSignal,
+): Promise<void> {
   const { ref, kind }: Work = fromBinary(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'prepare')
     return events.workDropped(ctx.log, ref, 'not prepare work');
   if (ref.bootId !== ctx.bootId) return events.workDropped(ctx.log, ref, 'for another boot of this node');
   ctx.fence = given(ctx.fence);
+  const { value } = kind;
+  // While NATS is away it takes the work for undone, and gives it again when it is back.
+  await once.run(`${ref.sessionId}.${ref.attempt}.${ref.bootId}`, () => answer(ctx, ref, value, signal));
+}
+
+async function answer(
+  ctx: RuntimePrewarmContext,
+  ref: AttemptRef,
+  work: PrepareWork,
+  signal: AbortSignal,
+): Promise<void> {
   const begin = performance.now();
   let runtime: Runtime;
   try {
     // A redelivery: the fact was not stored.
-    runtime = ctx.runtimes.ofAttempt(ref) ?? (await prepare(ctx, ref, kind.value, signal));
+    runtime = ctx.runtimes.ofAttempt(ref) ?? (await prepare(ctx, ref, work, signal));
   } catch (error) {
     signal.throwIfAborted();
     await publishFailed(ctx, ref, asPolarError(error), performance.now() - begin, signal);
@@ -68,7 +86,7 @@ async function prepare(
   const lease = Number(leaseMs) || LEASE_MAX_MS;
   const runtime = await ctx.runtimes.acquire(
     {
-      spec,
+      spec: spec && ctx.specs.of(spec),
       owner: { sessionId: ref.sessionId, attempt: ref.attempt, purpose: 'run' },
       ref,
       timeoutMs: Number(timeoutMs) || PREPARE_DEFAULT_MS,

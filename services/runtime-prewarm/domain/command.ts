@@ -21,6 +21,12 @@ export interface Command {
   readonly egress?: readonly EgressRule[];
 }
 
+/** Linux's limit for one argument or variable. */
+export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
+
+/** Of all arguments together: Linux takes 2 MiB with the environment. */
+export const ARGUMENTS_BYTES_MAX = 1024 * 1024;
+
 /** The time limit of a command. */
 export interface CommandLimit {
   /** Count from now on; `over` is called once, unless it is stopped before. */

@@ -15,6 +15,7 @@ describe('a command that an OCI runtime could not start', () => {
       'exec: "/etc/passwd": permission denied: unknown',
       'exec: "/tmp": is a directory: unknown',
       'exec /tmp/x: exec format error: unknown',
+      'exec /bin/sh: argument list too long: unknown',
       'chdir to cwd ("/nope") set in config.json failed: no such file or directory: unknown',
     ]) {
       expect(unstartedExitCode(OCI + said), said).to.equal(126);

@@ -5,6 +5,7 @@
  * failed.
  */
 export function unstartedExitCode(said: string): number | undefined {
-  if (/chdir to cwd|permission denied|is a directory|exec format error/i.test(said)) return 126;
+  if (/chdir to cwd|permission denied|is a directory|exec format error|argument list too long/i.test(said))
+    return 126;
   return /executable file not found|no such file or directory/.test(said) ? 127 : undefined;
 }

@@ -18,6 +18,13 @@ describe('TokenBucket', () => {
     expect(one.waitMs(100)).to.equal(100);
   });
 
+  it('gives what was not used to the next one', () => {
+    const one = bucket();
+    expect([1, 2, 3, 4, 5, 6].map(() => one.take(0))).to.eql([0, 0, 0, 100, 200, 300]);
+    for (let i = 0; i < 3; i++) one.giveBack();
+    expect([one.take(50), one.take(50)]).to.eql([50, 150]);
+  });
+
   it('fills again with time, up to the burst', () => {
     const one = bucket();
     for (let i = 0; i < 4; i++) one.take(0);

@@ -27,4 +27,9 @@ export class TokenBucket {
     this.#takenMs = Math.max(this.#takenMs + this.#everyMs, nowMs - this.#aheadMs);
     return Math.max(0, this.#takenMs - nowMs);
   }
+
+  /** One that was taken is not used: the next one to ask has it. */
+  giveBack(): void {
+    this.#takenMs -= this.#everyMs;
+  }
 }

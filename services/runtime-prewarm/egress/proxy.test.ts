@@ -39,8 +39,9 @@ describe('egress proxy', () => {
   afterEach(() => proxy.close());
 
   /** Everything that is answered to these bytes. */
-  async function answerTo(...lines: string[]): Promise<string> {
-    const socket = connect(portOf(listener), '127.0.0.1');
+  const answerTo = (...lines: string[]): Promise<string> => answerFrom(listener, ...lines);
+  async function answerFrom(server: Server, ...lines: string[]): Promise<string> {
+    const socket = connect(portOf(server), '127.0.0.1');
     socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     socket.on('error', () => {});
     return await text(socket).catch(() => 'cut');
@@ -85,6 +86,55 @@ describe('egress proxy', () => {
     const late = await get(`http://${here}/late`);
     expect(late).to.match(/^HTTP\/1\.1 429 /);
     expect(bodyOf(late)).to.include({ reason: 'EGRESS_LIMIT' });
+  });
+
+  it('tells a host whose answer cannot be passed on, and goes on', async () => {
+    const heads = ['200 bell\x07', '042 low', '101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade'];
+    for (const head of heads) {
+      const odd = createServer((socket) => {
+        socket.on('error', () => {}).once('data', () => socket.end(`HTTP/1.1 ${head}\r\n\r\n`));
+      });
+      await once(odd.listen(0, '127.0.0.1'), 'listening');
+      const port = portOf(odd);
+      const inside = createServer();
+      await once(inside.listen(0, '127.0.0.1'), 'listening');
+      const one = new EgressProxy(inside, {
+        policy: new EgressPolicy([{ host: '127.0.0.1', port }], []),
+        inside: () => undefined,
+      });
+      try {
+        const said = await answerFrom(inside, `GET http://127.0.0.1:${port}/ HTTP/1.1`, 'host: x');
+        expect(said, head).to.match(/^HTTP\/1\.1 502 /);
+      } finally {
+        one.close();
+        odd.close();
+      }
+    }
+  });
+
+  it('cuts what is silent for too long, and never a call of the LLM proxy', async () => {
+    const slow = createWeb((_request, response) => void setTimeout(() => response.end('late'), 400));
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    const port = portOf(slow);
+    const inside = createServer();
+    await once(inside.listen(0, '127.0.0.1'), 'listening');
+    const one = new EgressProxy(inside, {
+      policy: new EgressPolicy([{ host: '127.0.0.1', port }], []),
+      inside: (target) =>
+        target.host === 'localhost' ? Promise.resolve(connect(port, '127.0.0.1')) : undefined,
+      idleMs: 100,
+    });
+    const ask = (host: string): Promise<string> =>
+      answerFrom(inside, `GET http://${host}:${port}/ HTTP/1.1`, 'host: x', 'connection: close');
+    const through = (host: string): Promise<string> => {
+      const call = `GET / HTTP/1.1\r\nhost: x\r\nconnection: close`;
+      return answerFrom(inside, `CONNECT ${host}:${port} HTTP/1.1`, 'host: x', '', call);
+    };
+    const hosts = ['localhost', '127.0.0.1'];
+    const said = await Promise.all(hosts.flatMap((host) => [ask(host), through(host)]));
+    expect(said.map((answer) => answer.endsWith('late'))).to.eql([true, true, false, false]);
+    one.close();
+    slow.close();
   });
 
   it('survives whoever leaves in the middle', async () => {

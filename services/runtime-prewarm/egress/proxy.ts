@@ -21,6 +21,8 @@ export interface EgressProxyOptions {
   readonly inside: (target: Target, signal: AbortSignal) => Promise<Socket> | undefined;
   /** Default EGRESS_BYTES_MAX. */
   readonly bytesMax?: number;
+  /** Default EGRESS_IDLE_MS. */
+  readonly idleMs?: number;
 }
 
 const HTTPS_PORT = 443;
@@ -33,10 +35,12 @@ export class EgressProxy {
   readonly #http: HttpServer;
   readonly #stop = new AbortController();
   readonly #open = new Set<Socket>();
+  readonly #idleMs: number;
   #bytesLeft: number;
 
   constructor(server: Server, options: EgressProxyOptions) {
     this.#options = options;
+    this.#idleMs = options.idleMs ?? EGRESS_IDLE_MS;
     this.#bytesLeft = options.bytesMax ?? EGRESS_BYTES_MAX;
     this.#server = server;
     this.#http = createServer({ requestTimeout: 0 }, (request, response) => {
@@ -45,7 +49,7 @@ export class EgressProxy {
     this.#http.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => {
       this.#tunnel(request, client as Socket, head).catch((error) => refuseTunnel(client, error));
     });
-    this.#http.setTimeout(EGRESS_IDLE_MS);
+    this.#http.setTimeout(this.#idleMs);
     server.maxConnections = EGRESS_CONNECTIONS_MAX;
     server.on('connection', (socket) => {
       socket.allowHalfOpen = true;
@@ -64,7 +68,7 @@ export class EgressProxy {
   async #tunnel(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     const target = targetOf(request.url ?? '', HTTPS_PORT);
     if (target === undefined) throw new Refusal('INVALID_REQUEST', 'CONNECT wants host:port');
-    const server = await this.#connect(target);
+    const server = await this.#connect(target, client);
     if (client.destroyed) return void server.destroy();
     const end = (): void => {
       client.destroy();
@@ -89,7 +93,7 @@ export class EgressProxy {
     }
     const target = targetOf(url.host, HTTP_PORT);
     if (target === undefined) throw new Refusal('INVALID_REQUEST', `${url.host} is no host`);
-    const socket = await this.#connect(target);
+    const socket = await this.#connect(target, request.socket);
     if (response.destroyed) return void socket.destroy();
     const out = httpRequest({
       createConnection: () => socket,
@@ -98,32 +102,43 @@ export class EgressProxy {
       headers: passedOn(request.rawHeaders, ['host', url.host]),
       setHost: false,
     });
-    response.once('close', () => socket.destroy());
-    await new Promise<void>((resolve, reject) => {
-      out.on('error', (error) => reject(unreachable(target, error)));
-      out.once('response', (answer) => {
-        const { statusCode = 502, statusMessage = '' } = answer;
-        response.writeHead(statusCode, statusMessage, passedOn(answer.rawHeaders, []));
-        answer.on('error', () => response.destroy());
-        this.#count(answer);
-        answer.pipe(response);
-        resolve();
-      });
-      request.on('error', reject);
-      this.#count(request);
-      request.pipe(out);
-    });
+    response.once('close', () => socket.destroy()).on('error', () => socket.destroy());
+    const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const failed = (error: Error): void => reject(unreachable(target, error));
+    out.once('response', resolve).on('error', failed);
+    // Also of one that wants another protocol, which is no response here.
+    out.once('close', () => failed(new Error('it has not answered')));
+    request.on('error', reject);
+    this.#count(request);
+    request.pipe(out);
+    this.#passOn(await answered, target, response);
+  }
+
+  #passOn(answer: IncomingMessage, target: Target, response: ServerResponse): void {
+    const { statusCode = 502, statusMessage = '', rawHeaders } = answer;
+    try {
+      response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, []));
+    } catch (error) {
+      // Hosts may say what no server of Node.js does.
+      throw unreachable(target, error);
+    }
+    answer.on('error', () => response.destroy());
+    this.#count(answer);
+    answer.pipe(response);
   }
 
   /** Counts it where it is denied. */
-  async #connect(target: Target): Promise<Socket> {
+  async #connect(target: Target, client: Socket): Promise<Socket> {
     const { policy, inside } = this.#options;
     const { signal } = this.#stop;
     if (this.#bytesLeft <= 0)
       throw new Refusal('EGRESS_LIMIT', 'this command has moved as many bytes as it may');
     try {
-      const socket = await (inside(target, signal) ?? connectTo(policy, target, signal));
+      const within = inside(target, signal);
+      const socket = await (within ?? connectTo(policy, target, signal));
       this.#keep(socket);
+      // A model call may be silent for as long as it is held.
+      if (within !== undefined) for (const one of [client, socket]) one.setTimeout(0);
       if (signal.aborted) socket.destroy();
       return socket;
     } catch (error) {
@@ -136,7 +151,7 @@ export class EgressProxy {
 
   #keep(socket: Socket): void {
     this.#open.add(socket);
-    socket.setTimeout(EGRESS_IDLE_MS, () => socket.destroy());
+    socket.setTimeout(this.#idleMs, () => socket.destroy());
     socket.on('error', () => socket.destroy());
     socket.once('close', () => this.#open.delete(socket));
   }

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +10,13 @@ import { expect } from 'chai';
 import { removeTree } from './box-folders.ts';
 
 const KIB = 1024;
+/** Exchanges two entries all the time. */
+const SWAP = [
+  'import ctypes, os, sys',
+  'one, other = map(os.fsencode, sys.argv[1:])',
+  'print("ready", flush=True)',
+  'while True: ctypes.CDLL(None).renameat2(-100, one, -100, other, 2)',
+].join('\n');
 const LONG_NAME = 'n'.repeat(200);
 
 describe('deleting the folder of a sandbox', () => {
@@ -84,5 +93,27 @@ describe('deleting the folder of a sandbox', () => {
     await removeTree(tree);
     expect(existsSync(tree)).to.equal(false);
     expect(readdirSync(kept)).to.eql(['file']);
+  });
+
+  it('nor where a link takes the place of a folder meanwhile', async () => {
+    const kept = join(parent, 'kept-too');
+    const names = Array.from({ length: 100 }, (_, i) => `file-${i}`);
+    mkdirSync(kept);
+    for (const name of names) writeFileSync(join(kept, name), '');
+    const [folder, link] = [join(tree, 'below/folder'), join(tree, 'below/link')];
+    const swapping = spawn('python3', ['-c', SWAP, folder, link], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(swapping.stdout, 'data');
+    try {
+      for (let round = 0; round < 3; round++) {
+        mkdirSync(folder, { recursive: true });
+        for (const name of names) writeFileSync(join(folder, name), '');
+        symlinkSync(kept, link);
+        await removeTree(tree).catch(() => {});
+        rmSync(tree, { recursive: true, force: true });
+      }
+    } finally {
+      swapping.kill('SIGKILL');
+    }
+    expect(readdirSync(kept)).to.have.length(names.length);
   });
 });

@@ -16,7 +16,7 @@ export async function placeOutputs(pool: FifoPool, folder: string): Promise<void
   for (const name of STREAMS) await pool.place(join(folder, name));
 }
 
-/** Each stream up to EXEC_OUTPUT_BYTES_MAX; the rest is counted. */
+/** Each stream up to EXEC_OUTPUT_BYTES_MAX, its first and its last half; the rest is counted. */
 export class Output {
   /** The first bytes of standard error: what a launcher says that fails. */
   complaint = '';
@@ -52,8 +52,10 @@ export class Output {
     await settledWithin(Promise.all(open.map((socket) => once(socket, 'close'))), SANDBOX_END_MS);
   }
 
+  /** Hands on what is held for the end. */
   [Symbol.dispose](): void {
     for (const socket of this.#sockets) socket.destroy();
+    this.#bounded?.end();
     if (this.#sockets.length === 0) for (const pipe of this.#pipes) pipe.close();
   }
 

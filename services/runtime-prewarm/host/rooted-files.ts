@@ -12,7 +12,7 @@ import {
   readlinkSync,
   readSync,
   renameSync,
-  unlinkSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -23,6 +23,9 @@ import { type FileWrite, partsOf, unsafe } from '../domain/paths.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
+/** Folders in one another on the way to a file; each is held open, and nothing else is done meanwhile. Above: UNSAFE_PATH. */
+const DEPTH_MAX = 512;
+
 export interface RootedOptions {
   /** Host folder that is `/`. */
   readonly root: string;
@@ -32,15 +35,32 @@ export interface RootedOptions {
   readonly covered: readonly string[];
 }
 
+/** What an agent has made of a path, or a caller asked for, is no fault of the sandbox. */
+const UNSAFE: Readonly<Record<string, string>> = {
+  EACCES: 'is closed to this process',
+  // What a command has a lease on, as of fcntl.
+  EAGAIN: 'is held by a command',
+  EBUSY: 'is shown to the sandbox and not its own',
+  EISDIR: 'is a folder',
+  ENAMETOOLONG: 'has a name that is too long',
+  ENXIO: 'is not a regular file',
+  EROFS: 'is shown to the sandbox and not its own',
+};
+
 /** Make a folder with its parents. */
 export function makeFolder(options: RootedOptions, path: string): void {
   using walk = new Walk(options, path);
   for (const part of partsOf(path)) walk.enter(part, true);
 }
 
-/** Write files, replacing what is there; other work gets its turn between two of them. */
-export async function putFiles(options: RootedOptions, files: readonly FileWrite[]): Promise<void> {
+/** Write files, replacing what is there; other work gets its turn between two of them. Throws the signal's reason. */
+export async function putFiles(
+  options: RootedOptions,
+  files: readonly FileWrite[],
+  signal: AbortSignal,
+): Promise<void> {
   for (const file of files) {
+    signal.throwIfAborted();
     putFile(options, file);
     await nextTurn();
   }
@@ -50,21 +70,29 @@ function putFile(options: RootedOptions, { path, content, mode }: FileWrite): vo
   using walk = new Walk(options, path);
   const name = walk.enterParent(partsOf(path), true);
   const temporary = walk.below(newId('.polar'));
-  const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeNew(options, temporary, content, mode);
+    renameSync(temporary, walk.below(name));
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw told(path, error);
+  }
+}
+
+function writeNew({ uid }: RootedOptions, file: string, content: Uint8Array, mode: number): void {
+  const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     writeFileSync(fd, content);
     fchmodSync(fd, mode);
-    if (options.uid !== undefined) fchownSync(fd, options.uid, options.uid);
-    renameSync(temporary, walk.below(name));
-  } catch (error) {
-    unlinkSync(temporary);
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EISDIR') throw unsafe(path, 'is a folder');
-    if (code === 'EBUSY' || code === 'EROFS') throw unsafe(path, 'is shown to the sandbox and not its own');
-    throw error;
+    if (uid !== undefined) fchownSync(fd, uid, uid);
   } finally {
     closeSync(fd);
   }
+}
+
+function told(path: string, error: unknown): unknown {
+  const why = UNSAFE[(error as NodeJS.ErrnoException).code ?? ''];
+  return why === undefined ? error : unsafe(path, why);
 }
 
 /** The bytes of one regular file. Throws NOT_FOUND, FILE_TOO_LARGE, UNSAFE_PATH. */
@@ -123,6 +151,7 @@ class Walk {
 
   enter(part: string, create: boolean): void {
     if (part === '' || part === '.') return;
+    if (this.#folders.length > DEPTH_MAX) throw unsafe(this.#path, `lies in more than ${DEPTH_MAX} folders`);
     if (part === '..') this.#up();
     else this.#down(part, create);
   }
@@ -155,7 +184,11 @@ class Walk {
   }
 
   #make(part: string): void {
-    mkdirSync(this.below(part), 0o755);
+    try {
+      mkdirSync(this.below(part), 0o755);
+    } catch (error) {
+      throw this.#told(error);
+    }
     if (this.#options.uid !== undefined) lchownSync(this.below(part), this.#options.uid, this.#options.uid);
     this.#folders.push(openSync(this.below(part), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   }
@@ -186,7 +219,6 @@ class Walk {
   #told(error: unknown): unknown {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return new PolarError('NOT_FOUND', `there is no ${this.#path} in the sandbox`);
-    if (code === 'EACCES') return unsafe(this.#path, 'is not readable');
-    return error;
+    return told(this.#path, error);
   }
 }

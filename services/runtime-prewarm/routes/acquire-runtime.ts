@@ -17,7 +17,7 @@ export function acquireRuntime(
     async acquireRuntime({ spec, owner, ttl, forEvaluation, prepareTimeout }, { signal }) {
       const { sessionId = '', attempt = 0, purpose = '' } = owner ?? {};
       const options = {
-        spec: spec && checked(spec),
+        spec: spec && ctx.specs.of(checked(spec)),
         owner: { sessionId, attempt, purpose },
         leaseMs: leaseOf('ttl', ttl),
         timeoutMs: durationBetween('prepare_timeout', prepareTimeout, PREPARE_DEFAULT_MS, 1, LEASE_MAX_MS),

@@ -1,21 +1,31 @@
 // Exec: one command, its output as it comes, its result last.
 import { realpathSync } from 'node:fs';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type ExecRequest,
+  ExecRequestSchema,
+  type ExecResponse,
   ExecResponseSchema,
   type Mount,
-  type RuntimeService,
+  RuntimeService,
 } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import type { ByteStream } from '../../common/byte-stream.ts';
 import {
   EXEC_DEFAULT_MS,
   EXEC_MOUNTS_MAX,
   EXEC_STDIN_BYTES_MAX,
   EXEC_TIMEOUT_MAX_MS,
+  RPC_BODY_BYTES_MAX,
 } from '../../common/limits.ts';
+import { readRequest } from '../../common/request-faults.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
-import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
+import {
+  ARGUMENT_BYTES_MAX,
+  ARGUMENTS_BYTES_MAX,
+  type Command,
+  type CommandResult,
+} from '../domain/command.ts';
 import { durationBetween, invalid, leaseOf } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
 import { outputQueue } from '../domain/output-queue.ts';
@@ -24,49 +34,64 @@ import { Limit } from '../host/limit.ts';
 import { orBroken } from '../runtimes/broken.ts';
 
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Linux's limit for one argument or variable. */
-const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
 
-type Response = MessageInitShape<typeof ExecResponseSchema>;
+/** For callers of every other kind. */
+export const exec = (ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof RuntimeService>, 'exec'> => ({
+  exec: (request, { signal }) => eventsOf(ctx, request, signal),
+});
 
-export function exec(ctx: RuntimePrewarmContext): Pick<ServiceImpl<typeof RuntimeService>, 'exec'> {
+/** The same for callers by gRPC, or by Connect in binary form, as services are: a third of the CPU. */
+export const execBytes = (ctx: RuntimePrewarmContext): ByteStream => ({
+  path: `/${RuntimeService.typeName}/${RuntimeService.method.exec.name}`,
+  requestBytesMax: RPC_BODY_BYTES_MAX,
+  async *open(bytes, signal) {
+    const request = readRequest(ExecRequestSchema, bytes);
+    for await (const event of eventsOf(ctx, request, signal)) {
+      yield { parts: [toBinary(ExecResponseSchema, event)] };
+    }
+  },
+});
+
+async function* eventsOf(
+  ctx: RuntimePrewarmContext,
+  request: ExecRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ExecResponse, void> {
+  const runtime = ctx.runtimes.get(request.runtimeId);
+  const command = commandOf(ctx, request, runtime);
+  if (request.lease !== undefined) runtime.lease(leaseOf('lease', request.lease));
+  const queue = outputQueue();
+  const files = request.files.map(fileOf);
+  const work = async (): Promise<CommandResult> => {
+    if (files.length > 0) await runtime.putFiles(files);
+    return await runtime.exec(command, queue.push, signal);
+  };
+  const done = orBroken(work(), signal).finally(queue.close);
+  done.catch(() => {});
+  for await (const { stream, bytes } of queue.items) {
+    yield create(ExecResponseSchema, { event: { case: stream, value: bytes } });
+  }
+  yield create(ExecResponseSchema, { event: { case: 'result', value: resultOf(await done) } });
+}
+
+function resultOf({ denied, ...result }: CommandResult) {
   return {
-    async *exec(request, { signal }) {
-      const runtime = ctx.runtimes.get(request.runtimeId);
-      const command = commandOf(ctx, request, runtime);
-      if (request.lease !== undefined) runtime.lease(leaseOf('lease', request.lease));
-      const queue = outputQueue<Response>();
-      const sink: OutputSink = (stream, value) => queue.push({ event: { case: stream, value } });
-      const files = request.files.map(fileOf);
-      const work = async (): Promise<CommandResult> => {
-        if (files.length > 0) await runtime.putFiles(files);
-        return await runtime.exec(command, sink, signal);
-      };
-      const done = orBroken(work(), signal).finally(queue.close);
-      done.catch(() => {});
-      for await (const response of queue.items) yield create(ExecResponseSchema, response);
-      const result = await done;
-      yield create(ExecResponseSchema, {
-        event: {
-          case: 'result',
-          value: {
-            ...result,
-            denied: { count: result.denied.count, targets: [...result.denied.targets] },
-            peakMemoryBytes: BigInt(result.peakMemoryBytes),
-            cpuMs: BigInt(result.cpuMs),
-            wallMs: BigInt(result.wallMs),
-            droppedOutputBytes: BigInt(result.droppedOutputBytes),
-          },
-        },
-      });
-    },
+    ...result,
+    denied: { count: denied.count, targets: [...denied.targets] },
+    peakMemoryBytes: BigInt(result.peakMemoryBytes),
+    cpuMs: BigInt(result.cpuMs),
+    wallMs: BigInt(result.wallMs),
+    droppedOutputBytes: BigInt(result.droppedOutputBytes),
   };
 }
 
 function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, options }: Runtime): Command {
   const { argv, cwd, env, defaultEnv, timeout, stdin, mounts, proxyAccess } = request;
   if ((argv[0] ?? '') === '') throw invalid('argv', 'must name a program');
-  for (const text of argv) checkArgument(text);
+  for (const text of argv) checkArgument('argv', text);
+  if (argv.reduce((sum, text) => sum + Buffer.byteLength(text), 0) > ARGUMENTS_BYTES_MAX) {
+    throw invalid('argv', `must be at most ${ARGUMENTS_BYTES_MAX} bytes together`);
+  }
   checkVariables('env', env);
   checkVariables('default_env', defaultEnv);
   if (stdin.byteLength > EXEC_STDIN_BYTES_MAX) {
@@ -89,15 +114,15 @@ function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, opt
 function checkVariables(field: string, env: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(env)) {
     if (!ENV_NAME.test(name)) throw invalid(`${field}.${name}`, 'is no variable name');
-    checkArgument(value);
+    checkArgument(`${field}.${name}`, value);
   }
 }
 
-function checkArgument(text: string): void {
-  if (text.includes('\0')) throw invalid('argv', 'must not hold NUL');
+function checkArgument(field: string, text: string): void {
+  if (text.includes('\0')) throw invalid(field, 'must not hold NUL');
   if (Buffer.byteLength(text) > ARGUMENT_BYTES_MAX) {
     throw invalid(
-      'argv',
+      field,
       `has a text above ${ARGUMENT_BYTES_MAX} bytes: give it as a file or on standard input`,
     );
   }

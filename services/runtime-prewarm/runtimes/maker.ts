@@ -191,6 +191,8 @@ export class Maker {
         await sleep(Math.min(waitMs, PATIENT_LOOK_MS), signal);
       }
       await sleep(bucket.take(performance.now()), signal);
+      // Else those that give up keep it from those who wait, and these give up too.
+      if (signal.aborted) bucket.giveBack();
     }
     signal.throwIfAborted();
   }

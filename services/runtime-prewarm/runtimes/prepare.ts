@@ -3,6 +3,7 @@
 import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
+import { ARGUMENT_BYTES_MAX } from '../domain/command.ts';
 import { deniedText } from '../domain/denials.ts';
 import { filesOf } from '../domain/paths.ts';
 import { Limit } from '../host/limit.ts';
@@ -37,6 +38,12 @@ async function runExecStep(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  if (Buffer.byteLength(command) > ARGUMENT_BYTES_MAX) {
+    throw new PolarError(
+      'PREPARE_FAILED',
+      `${name}: a command has at most ${ARGUMENT_BYTES_MAX} bytes: upload what it writes, or a script`,
+    );
+  }
   for (let attempt = 1; ; attempt++) {
     const tail = new Tail();
     const { exitCode, outOfMemory, denied } = await runtime.exec(

@@ -32,6 +32,8 @@ export class Runtime {
   readonly #gone = new AbortController();
   #limit: CommandLimit | undefined;
   #running: Work | undefined;
+  /** Files that are moved beside it. */
+  readonly #moving = new Set<Promise<unknown>>();
 
   constructor(id: string, plan: SandboxPlan, options: AcquireOptions, box: Box, isolated: boolean) {
     this.id = id;
@@ -81,7 +83,7 @@ export class Runtime {
   }
 
   async putFiles(files: readonly FileWrite[]): Promise<void> {
-    await this.#files(() => this.#box.putFiles(files));
+    await this.#files((gone) => this.#box.putFiles(files, gone));
   }
 
   async getFile(path: string): Promise<Uint8Array> {
@@ -98,14 +100,21 @@ export class Runtime {
   /** End what runs, then delete the sandbox. */
   async remove(why: PolarError): Promise<void> {
     this.#gone.abort(why);
-    await this.#running?.done.catch(() => {});
+    await Promise.allSettled([this.#running?.done, ...this.#moving]);
     await this.#box.remove();
   }
 
-  async #files<T>(work: () => Promise<T>): Promise<T> {
+  async #files<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#box.filesNeedIdle) return await this.#alone(work);
-    this.#gone.signal.throwIfAborted();
-    return await work();
+    const { signal } = this.#gone;
+    signal.throwIfAborted();
+    const moved = work(signal);
+    this.#moving.add(moved);
+    try {
+      return await moved;
+    } finally {
+      this.#moving.delete(moved);
+    }
   }
 
   /** Waits for what ends by itself; throws RUNTIME_BUSY where that is a command that somebody waits for. */

@@ -19,6 +19,7 @@ import type { Layer } from './layer-store.ts';
 import type { Ground } from './overlay-box.ts';
 import type { BubblewrapParts } from './parts.ts';
 import { placeOf } from './place.ts';
+import { placed, placedWherePossible } from './targets.ts';
 
 export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Promise<Box> {
   const { host } = parts;
@@ -31,22 +32,22 @@ export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Prom
   await placeOutputs(host.fifos, folder);
   const files: RootedOptions = { root, uid: host.uid, covered: COVERED_FOLDERS };
   const seen = join(place.seen, 'root');
-  const launchOptions = (command: Command) => ({
-    root: seen,
-    readOnly: [
-      ...PROGRAMS.readOnly,
-      ...command.mounts.map((one) => [host.mountSeen(one), one.target] as const),
-    ],
-    readOnlyTry: ETC,
-  });
+  const launchOptions = ({ mounts }: Command) => {
+    const shown = mounts.map((one) => [host.mountSeen(one), one.target] as const);
+    return {
+      root: seen,
+      readOnly: [...PROGRAMS.readOnly, ...placed(shown, [root])],
+      readOnlyTry: placedWherePossible(ETC, [root]),
+    };
+  };
   const prefix = [...host.enterAsSandbox(), parts.bwrap];
   return {
     proxyUrl,
     filesNeedIdle: false,
-    exec: (command, sink, signal) =>
-      parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
+    exec: async (command, sink, signal) =>
+      await parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
     makeFolder: async (path) => makeFolder(files, path),
-    putFiles: (list) => putFiles(files, list),
+    putFiles: (list, signal) => putFiles(files, list, signal),
     getFile: async (path) => getFile(files, path),
     freeze: (key) => parts.layers.add(key, root),
     remove: () => removeTree(folder),

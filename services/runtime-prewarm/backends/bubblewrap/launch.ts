@@ -29,8 +29,6 @@ export interface BwrapLaunch {
   readonly seccompFile: string;
   readonly broker: NetnsBroker;
   readonly proxy: ProxyConnect;
-  /** Called with pid 1 of the sandbox while the command runs, and with undefined after it. */
-  readonly onPid: (pid: number | undefined) => void;
 }
 
 /** See Box.exec. */
@@ -56,7 +54,6 @@ export async function launchBwrap(
     if (options.idMap === 'outside') writeIdMaps(pid);
     // Before anything runs inside, so that the first connection finds it.
     network = await openNetwork(launch, pid, command);
-    launch.onPid(pid);
     pipe(FDS.block).end('1');
     return true;
   };
@@ -70,7 +67,6 @@ export async function launchBwrap(
   } finally {
     closeSync(seccomp);
     closeSync(unread);
-    launch.onPid(undefined);
     network?.close();
   }
 }

@@ -48,9 +48,8 @@ export class LayerStore implements Disposable {
       },
       remove: (key) => this.#delete(key),
     });
-    for (const name of readdirSync(folder)) {
-      if (!this.#read(name)) void removeTree(join(folder, name)).catch(() => {});
-    }
+    const torn = readdirSync(folder).filter((name) => !this.#read(name));
+    void this.#clear(torn.map((name) => this.#setAside(name)));
   }
 
   [Symbol.dispose](): void {
@@ -65,8 +64,15 @@ export class LayerStore implements Disposable {
   take(key: string): Layer | undefined {
     const release = this.#shelf.hold(key, Date.now());
     if (release === undefined) return undefined;
-    utimesSync(join(this.#folder, key, ABOUT), new Date(), new Date());
-    return { path: join(key, ROOT), release };
+    try {
+      utimesSync(join(this.#folder, key, ABOUT), new Date(), new Date());
+      if (statSync(join(this.#folder, key, ROOT)).isDirectory()) return { path: join(key, ROOT), release };
+    } catch {
+      // Somebody has deleted it, or a part of it.
+    }
+    this.#shelf.drop(key);
+    void this.#delete(key).catch(() => {});
+    return undefined;
   }
 
   /** Make a folder a layer by moving it. Its size in bytes; 0: there is no room for it, and nothing was done. */
@@ -83,6 +89,11 @@ export class LayerStore implements Disposable {
     return bytes;
   }
 
+  /** One after the other: after a restart of the machine it is all there is. */
+  async #clear(names: readonly string[]): Promise<void> {
+    for (const name of names) await removeTree(join(this.#folder, name)).catch(() => {});
+  }
+
   /** Take over what an earlier start left. False: it is not whole. */
   #read(name: string): boolean {
     if (name.startsWith('.')) return false;
@@ -97,11 +108,15 @@ export class LayerStore implements Disposable {
     }
   }
 
-  /** Not whole from the first step on. */
   async #delete(key: string): Promise<void> {
-    const going = join(this.#folder, newId('.going'));
-    renameSync(join(this.#folder, key), going);
-    await removeTree(going);
+    await removeTree(join(this.#folder, this.#setAside(key)));
+  }
+
+  /** Not whole from now on, and out of the way of the next of its key. The name that it has then. */
+  #setAside(name: string): string {
+    const going = newId('.going');
+    renameSync(join(this.#folder, name), join(this.#folder, going));
+    return going;
   }
 }
 

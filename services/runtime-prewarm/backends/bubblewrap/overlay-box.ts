@@ -1,6 +1,4 @@
 // A sandbox on an image or a prepared layer, under an overlay that each command mounts for itself.
-
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
@@ -12,20 +10,23 @@ import { makeAllOwned, makeOwned, removeTree } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
+import { type Ended, run } from '../../host/run.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
 import type { Layer } from './layer-store.ts';
 import type { BubblewrapParts } from './parts.ts';
 import { type Place, placeOf } from './place.ts';
+import { placed, placedWherePossible } from './targets.ts';
 
 /** Relative paths: the mount table inside shows the options as they were given. */
-const MOUNT = [
-  'cd "$1"; mount -t overlay overlay -o "$2" "$3/root"; cd "$3/root"; u=$4; shift 4; unset PWD OLDPWD',
+const MOUNT = 'cd "$1"; mount -t overlay overlay -o "$2" "$3/root"';
+const ENTER = [
+  `${MOUNT}; cd "$3/root"; u=$4; shift 4; unset PWD OLDPWD`,
   'exec setpriv --reuid "$u" --regid "$u" --clear-groups -- "$@"',
 ].join('; ');
 
-/** Says when it runs, so that the root is surely the sandbox's, and stays while files are moved. */
-const HOLD = ['sh', '-c', `echo ready; exec sleep ${RPC_TIMEOUT_MS / 1000}`];
+/** Tells its pid, in whose mount namespace the root is, and stays while files are moved. Nothing of the sandbox runs. */
+const HOLD = `${MOUNT}; echo $$; exec sleep ${RPC_TIMEOUT_MS / 1000}`;
 
 /** What lies under the overlay, and over it. */
 export interface Ground {
@@ -48,7 +49,11 @@ export class OverlayBox implements Box {
   readonly #ground: Ground;
   readonly #folder: string;
   readonly #upper: string;
-  readonly #prefix: readonly string[];
+  /** Its place, from the stage on. */
+  readonly #below: string;
+  readonly #options: string;
+  /** What makes up the root, top first, as this process sees it. */
+  readonly #roots: readonly string[];
 
   private constructor(parts: BubblewrapParts, spec: BoxSpec, ground: Ground, { path, below }: Place) {
     const { host } = parts;
@@ -59,10 +64,10 @@ export class OverlayBox implements Box {
     this.#upper = join(path, 'upper');
     for (const name of ['upper', 'work', 'root']) makeOwned(join(path, name), host.uid);
     if (ground.layer === undefined) makeAllOwned(this.#upper, SESSION_FOLDERS, host.uid);
-    const options = `lowerdir=${ground.lowers.join(':')},upperdir=${below}/upper,workdir=${below}/work`;
-    const own = ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', MOUNT, 'sh'];
-    const mount = [host.stage ?? '', options, below, String(host.uid)];
-    this.#prefix = [...host.enterStage(), ...own, ...mount, parts.bwrap];
+    this.#below = below;
+    this.#options = `lowerdir=${ground.lowers.join(':')},upperdir=${below}/upper,workdir=${below}/work`;
+    const stage = join(`/proc/${host.guardian.pid}/root`, host.stage ?? '');
+    this.#roots = [this.#upper, ...ground.lowers.map((lower) => join(stage, lower))];
   }
 
   static async create(parts: BubblewrapParts, spec: BoxSpec, ground: Ground): Promise<OverlayBox> {
@@ -73,15 +78,21 @@ export class OverlayBox implements Box {
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
-    return await this.#launch(command, sink, signal, () => {});
+    const { host, bwrap, launch } = this.#parts;
+    const shown = command.mounts.map((one) => [host.mountSeen(one), one.target] as const);
+    const readOnly = [...this.#ground.readOnly, ...placed(shown, this.#roots)];
+    const readOnlyTry = placedWherePossible(this.#ground.readOnlyTry, this.#roots);
+    const options = { root: '.', readOnly, readOnlyTry };
+    const prefix = [...this.#mounted(ENTER), bwrap];
+    return await launch({ spec: this.#spec, folder: this.#folder, prefix, command, options }, sink, signal);
   }
 
   async makeFolder(path: string): Promise<void> {
     await this.#withRoot(async (files) => makeFolder(files, path));
   }
 
-  async putFiles(list: readonly FileWrite[]): Promise<void> {
-    await this.#withRoot((files) => putFiles(files, list));
+  async putFiles(list: readonly FileWrite[], signal: AbortSignal): Promise<void> {
+    await this.#withRoot((files) => putFiles(files, list, signal));
   }
 
   async getFile(path: string): Promise<Uint8Array> {
@@ -93,47 +104,38 @@ export class OverlayBox implements Box {
   }
 
   async remove(): Promise<void> {
-    await removeTree(this.#folder);
-    this.#ground.layer?.release();
+    try {
+      await removeTree(this.#folder);
+    } finally {
+      this.#ground.layer?.release();
+    }
   }
 
-  async #launch(
-    command: Command,
-    sink: OutputSink,
-    signal: AbortSignal,
-    onPid: (pid: number | undefined) => void,
-  ): Promise<CommandResult> {
-    const { host, launch } = this.#parts;
-    const mounts = command.mounts.map((one) => [host.mountSeen(one), one.target] as const);
-    const { readOnly, readOnlyTry } = this.#ground;
-    const options = { root: '.', readOnly: [...readOnly, ...mounts], readOnlyTry };
-    return await launch(
-      { spec: this.#spec, folder: this.#folder, prefix: this.#prefix, command, options, onPid },
-      sink,
-      signal,
-    );
+  /** A script of the host's, in a mount namespace of its own, which mounts the overlay. */
+  #mounted(script: string): string[] {
+    const { host } = this.#parts;
+    const own = ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', script, 'sh'];
+    return [...host.enterStage(), ...own, host.stage ?? '', this.#options, this.#below, String(host.uid)];
   }
 
-  /** The overlay is there only while a command runs: one that waits holds it. */
+  /** The overlay is there only while a command runs: one of the host's that waits holds it. */
   async #withRoot<T>(work: (files: RootedOptions) => Promise<T>): Promise<T> {
+    const { host } = this.#parts;
     const done = new AbortController();
-    const { promise: ready, resolve } = Promise.withResolvers<void>();
-    let pid = 0;
-    const command: Command = {
-      ...{ argv: HOLD, cwd: '/', env: {}, stdin: new Uint8Array(), mounts: [], proxyAs: undefined },
-      limit: new Limit(RPC_TIMEOUT_MS),
-    };
-    const holding = this.#launch(
-      command,
-      () => resolve(),
-      done.signal,
-      (now) => {
-        pid = now ?? pid;
+    const { promise: told, resolve } = Promise.withResolvers<string>();
+    const holding = run(
+      this.#parts.openCell(this.#spec),
+      {
+        ...{ argv: this.#mounted(HOLD), folder: this.#folder, stdin: new Uint8Array(), fds: [] },
+        ...{ limit: new Limit(RPC_TIMEOUT_MS), started: async () => true },
       },
+      (stream, bytes) => stream === 'stdout' && resolve(Buffer.from(bytes).toString().trim()),
+      done.signal,
     );
     try {
-      await Promise.race([ready, holding.then(refuseEarlyEnd)]);
-      return await work({ root: rootOf(pid), uid: this.#parts.host.uid, covered: this.#ground.covered });
+      const pid = await Promise.race([told, holding.then(refuseEarlyEnd)]);
+      const root = join(`/proc/${pid}/root`, host.stage ?? '', this.#below, 'root');
+      return await work({ root, uid: host.uid, covered: this.#ground.covered });
     } finally {
       done.abort();
       await holding.catch(() => {});
@@ -141,19 +143,9 @@ export class OverlayBox implements Box {
   }
 }
 
-function refuseEarlyEnd({ exitCode }: CommandResult): never {
+function refuseEarlyEnd({ code, complaint }: Ended): never {
   throw new PolarError(
     'SANDBOX_FAILED',
-    `the image cannot run sh, echo and sleep, which moving files needs (exit ${exitCode})`,
+    `the sandbox's root cannot be mounted (${code}): ${complaint.trim()}`,
   );
-}
-
-/** The sandbox's root from outside; never the host's own. */
-function rootOf(pid: number): string {
-  const root = `/proc/${pid}/root/`;
-  const [inside, host] = [statSync(root), statSync('/')];
-  if (inside.dev === host.dev && inside.ino === host.ino) {
-    throw new PolarError('SANDBOX_FAILED', 'the sandbox has no root of its own');
-  }
-  return root;
 }

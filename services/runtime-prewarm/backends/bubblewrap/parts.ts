@@ -1,5 +1,6 @@
 // What all bubblewrap sandboxes of a manager share.
 
+import type { Cell } from '../../containment/containment.ts';
 import type { BwrapOptions } from '../../domain/bwrap-args.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
@@ -18,7 +19,6 @@ export interface BoxLaunch {
   readonly prefix: readonly string[];
   readonly command: Command;
   readonly options: Pick<BwrapOptions, 'root' | 'readOnly' | 'readOnlyTry'>;
-  readonly onPid?: (pid: number | undefined) => void;
 }
 
 export interface BubblewrapParts {
@@ -26,6 +26,8 @@ export interface BubblewrapParts {
   /** Path of the program. */
   readonly bwrap: string;
   readonly layers: LayerStore;
+  /** For the processes of one command. */
+  openCell(spec: BoxSpec): Cell;
   launch(launch: BoxLaunch, sink: OutputSink, signal: AbortSignal): Promise<CommandResult>;
 }
 
@@ -45,17 +47,19 @@ export function bubblewrapParts(
   proxy: ProxyConnect,
 ): BubblewrapParts {
   let launches = 0;
+  const openCell = ({ id, limits }: BoxSpec): Cell => host.containment.open(`${id}.${++launches}`, limits);
   return {
     host,
     bwrap,
     layers,
-    async launch({ spec, folder, prefix, command, options, onPid = () => {} }, sink, signal) {
-      const cell = host.containment.open(`${spec.id}.${++launches}`, spec.limits);
+    openCell,
+    async launch({ spec, folder, prefix, command, options }, sink, signal) {
+      const cell = openCell(spec);
       const env = { ...BASE_ENV, ...networkEnv(command), ...command.env };
       const idMap = host.isRoot ? 'outside' : 'own';
       const all = { ...options, cwd: command.cwd, env, idMap } as const;
       return await launchBwrap(
-        { cell, folder, prefix, options: all, command, seccompFile, broker, proxy, onPid },
+        { cell, folder, prefix, options: all, command, seccompFile, broker, proxy },
         sink,
         signal,
       );

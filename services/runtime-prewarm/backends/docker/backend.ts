@@ -61,6 +61,8 @@ class DockerWatch {
   readonly #images: DockerImages;
   readonly #layers: DockerLayers;
   readonly #live = new Set<string>();
+  /** Containers that could not be deleted, and were told. */
+  readonly #stuck = new Set<string>();
   #imageNames: readonly string[] = [];
 
   constructor(options: DockerOptions) {
@@ -112,12 +114,19 @@ class DockerWatch {
       `/containers/json?all=true&filters=${filters}`,
     );
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
-    await Promise.all(
-      nobodys.map(async ({ Id }) => {
-        await removeContainer(this.#engine, Id);
-        this.#options.dialect.forget(Id);
-      }),
-    );
+    await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
+    for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
+  }
+
+  /** One that an engine cannot delete, as it is busy or broken, keeps nobody from the others. */
+  async #delete(id: string): Promise<void> {
+    try {
+      await removeContainer(this.#engine, id);
+      this.#options.dialect.forget(id);
+    } catch (error) {
+      if (!this.#stuck.has(id)) this.#options.onStuck('container', id, error);
+      this.#stuck.add(id);
+    }
   }
 
   async #backend(): Promise<Backend> {

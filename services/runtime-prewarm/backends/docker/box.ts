@@ -101,8 +101,8 @@ export class DockerBox implements Box {
     await this.#withRoot(async (files) => makeFolder(files, path));
   }
 
-  async putFiles(list: readonly FileWrite[]): Promise<void> {
-    await this.#withRoot((files) => putFiles(files, list));
+  async putFiles(list: readonly FileWrite[], signal: AbortSignal): Promise<void> {
+    await this.#withRoot((files) => putFiles(files, list, signal));
   }
 
   async getFile(path: string): Promise<Uint8Array> {

@@ -158,8 +158,10 @@ class RunningExec {
     return own;
   }
 
+  /** Hands on what is held for the end. */
   close(): void {
     this.#socket?.destroy();
+    this.#output.end();
   }
 
   #take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {

@@ -26,7 +26,7 @@ describe('layers of an engine that fails', () => {
   });
   const engine = new Engine(join(folder, 'engine.sock'));
   const limits = { maxBytes: 1_000, freeBytes: 0 };
-  const layers = new DockerLayers(engine, INSTANCE, limits, (id) => stuck.push(id));
+  const layers = new DockerLayers(engine, INSTANCE, limits, (_what, id) => stuck.push(id));
   before(async () => {
     await once(server.listen(engine.socketPath), 'listening');
   });

@@ -18,8 +18,8 @@ export interface LayerImage {
   release(): void;
 }
 
-/** Called once for an image that cannot be deleted; each look tries it again. */
-export type OnStuck = (image: string, error: unknown) => void;
+/** Called once for what cannot be deleted; each look tries it again. */
+export type OnStuck = (what: 'image' | 'container', id: string, error: unknown) => void;
 
 interface Measured {
   /** Written on top of its image. */
@@ -154,7 +154,7 @@ export class DockerLayers implements Disposable {
       await removeImage(this.#engine, id);
       this.#stuck.delete(id);
     } catch (error) {
-      if (!this.#stuck.has(id)) this.#onStuck(id, error);
+      if (!this.#stuck.has(id)) this.#onStuck('image', id, error);
       this.#stuck.add(id);
     }
   }

@@ -86,9 +86,9 @@ export class ProcessBox implements Box {
     makeFolder(this.#files, owned(path));
   }
 
-  async putFiles(files: readonly FileWrite[]): Promise<void> {
+  async putFiles(files: readonly FileWrite[], signal: AbortSignal): Promise<void> {
     for (const { path } of files) owned(path);
-    await putFiles(this.#files, files);
+    await putFiles(this.#files, files, signal);
   }
 
   async getFile(path: string): Promise<Uint8Array> {
