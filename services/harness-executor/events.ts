@@ -22,6 +22,9 @@ export const runEnded = (
 export const runFailed = (log: Logger, ref: AttemptRef, reason: string, message: string): void =>
   log.warn({ ...of(ref), reason, problem: message }, 'run failed');
 
+export const endNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
+  log.warn({ ...of(ref), err: error }, 'the end of a run cannot be told yet');
+
 export const runRedelivered = (log: Logger, ref: AttemptRef): void =>
   log.warn(of(ref), 'run delivered again');
 

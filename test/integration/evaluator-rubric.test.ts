@@ -119,7 +119,7 @@ describe('evaluator rubric', function () {
 
   it('goes by the outcome of tests, too', async () => {
     judge.answers(scores(5, 0));
-    const tests = { repo_dir: REPO, test_command: 'true', expected_output_json: {} };
+    const tests = { repo_dir: REPO, test_command: 'true', expected_output_json: { a: 'PASSED' } };
     const config = { outcome: { strategy: 'test_on_output', config: tests } };
     const kind = await kindOf(config, CALLS, true);
     const verdict = kind.case === 'evaluated' ? kind.value : undefined;

@@ -7,6 +7,7 @@ import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/c
 import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { execCollected } from '../../services/common/exec.ts';
+import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
 import { EVALUATORS } from '../../services/common/specs/catalogue.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/node.ts';
@@ -146,6 +147,12 @@ describe('evaluator', () => {
       expect(evaluation?.['test_output_tail']).to.contain('FAILED t.py::T::test_new');
     });
 
+    it('reads what comes last of an output that is too long', async () => {
+      const test_command = `head -c ${EXEC_OUTPUT_BYTES_MAX + 100} /dev/zero; echo; ${TEST}`;
+      const { reward, evaluation } = await evaluated({ agent: solve, config: { test_command } });
+      expect([reward, evaluation?.['test_output_cut']]).to.deep.equal([1, true]);
+    });
+
     it('gives 0 for no changes, and for those of excluded files alone', async () => {
       const nothing = await evaluated({});
       expect([nothing.reward, nothing.evaluation?.['empty_generation']]).to.deep.equal([0, true]);
@@ -161,6 +168,10 @@ describe('evaluator', () => {
         test_a: 'FAILED',
         'T.test_new': 'PASSED',
       });
+      const unread = { ...config, patch_command: 'diff -c keep.txt a.py; true' };
+      const { reward, evaluation } = await evaluated({ agent: solve, config: unread });
+      expect([reward, evaluation?.['failed_apply_patch']]).to.deep.equal([0, true]);
+      expect(evaluation?.['apply_output_tail']).to.contain('exclude_patterns');
     });
 
     it('carries binary files, file modes, deletions and odd names', async () => {
@@ -309,6 +320,18 @@ print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" 
       const { failure } = await failed({ config: { repo_dir: '/polar/session/nowhere' } });
       expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
       expect(failure?.message).to.contain('repo_dir');
+    });
+
+    it('blames neither agent nor task for a machine that is too slow', async () => {
+      const slow = await failed({ agent: solve, config: { apply_timeout: 0.001 } });
+      expect(slow.failure).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
+    });
+
+    it('gives no reward where changes cannot be read before there are any', async () => {
+      const runtime = { env: { TMPDIR: '/polar/session/nowhere' } };
+      const { failure } = await failed({ agent: solve, runtime });
+      expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(failure?.message).to.contain('repo_dir').and.contain('nowhere');
     });
 
     it('refuses a configuration that submit would not have taken', async () => {

@@ -12,6 +12,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
 import { LEASE_MARGIN_MS } from '../../services/common/limits.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
 import { HARNESSES } from '../../services/common/specs/catalogue.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -259,6 +260,23 @@ describe('harness executor', () => {
     await sleep(500);
     expect(await stdout(ref.sessionId)).to.equal('once\n');
     expect(node.facts.filter((fact) => fact.ref?.sessionId === ref.sessionId)).to.have.length(1);
+  });
+
+  it('tells how a run ended when the mesh can store it again, and runs nothing twice', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const run = shellRun(await node.acquire(ref), 'echo once >> count; cat count');
+    const { name, max_bytes = -1 } = STREAMS.facts;
+    const { config } = await node.bus.jsm.streams.info(name);
+    await node.bus.jsm.streams.update(name, { ...config, max_bytes: 1 });
+    try {
+      await node.work(ref, run);
+      await eventually('it cannot be told', () => node.log('harness-executor').includes('NATS_STORE_FULL'));
+    } finally {
+      await node.bus.jsm.streams.update(name, { ...config, max_bytes });
+    }
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    expect(await stdout(ref.sessionId)).to.equal('once\n');
   });
 
   it('refuses a harness that it does not have, for good', async () => {

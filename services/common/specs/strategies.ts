@@ -5,19 +5,24 @@ import type { BuilderName, EvaluatorName } from './catalogue.ts';
 
 const seconds = z.number().positive().max(86_400);
 
+/** With other results, or none, no session could ever be right. */
+const expectedResults = z
+  .record(z.string(), z.enum(['PASSED', 'FAILED', 'ERROR', 'SKIPPED']), {
+    error: ({ code }) =>
+      code === 'invalid_type'
+        ? 'must be an object of test names to results, or the JSON text of one'
+        : undefined,
+  })
+  .refine((results) => Object.keys(results).length > 0, 'must name a test');
+
 /** Tests run on the patch in a fresh sandbox. Names and defaults of the reference system. */
 export const testOnOutputConfig = z.strictObject({
   test_command: z.string().min(1),
-  /** Test name to PASSED, FAILED, ERROR or SKIPPED; an object, or its JSON text. */
-  expected_output_json: z.union([
-    z.record(z.string(), z.string()),
-    z.string().transform((text, ctx) => {
-      const parsed = z.record(z.string(), z.string()).safeParse(jsonOf(text));
-      if (parsed.success) return parsed.data;
-      ctx.addIssue({ code: 'custom', message: 'must be a JSON object of test names to results' });
-      return z.NEVER;
-    }),
-  ]),
+  /** Test name to result; an object, or its JSON text. */
+  expected_output_json: z.preprocess(
+    (given) => (typeof given === 'string' ? jsonOf(given) : given),
+    expectedResults,
+  ),
   repo_dir: z.string().startsWith('/').default('/testbed'),
   /** Default: all changes of repo_dir, new files too, since its commit at the end of `prepare`. */
   patch_command: z.string().min(1).optional(),

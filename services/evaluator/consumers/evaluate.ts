@@ -13,13 +13,7 @@ import { evaluatorOf } from '../evaluators/index.ts';
 import * as events from '../events.ts';
 
 /** What can be otherwise a moment later, here; every other failure ends the attempt's evaluation. */
-const TRIED_AGAIN: readonly Reason[] = [
-  'RUNTIME_LIMIT',
-  'RUNTIME_BUSY',
-  'SANDBOX_FAILED',
-  'RECORDS_MISSING',
-  'JUDGE_UNAVAILABLE',
-];
+const TRIED_AGAIN: readonly Reason[] = ['SANDBOX_FAILED', 'RECORDS_MISSING', 'JUDGE_UNAVAILABLE'];
 
 /** Pull until the signal aborts; resolves when the evaluations have ended. */
 export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSignal): Promise<void> {

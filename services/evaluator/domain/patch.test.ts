@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -77,9 +77,42 @@ describe('patches', () => {
     expect(filterPatch(patch(), ['tests']).files).to.deep.equal(['a.py']);
   });
 
-  it('takes the patch of another tool whole', () => {
-    const other = Buffer.from('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n');
-    expect(Buffer.from(filterPatch(other, ['x']).bytes)).to.deep.equal(other);
+  describe('of other tools', () => {
+    const diff = (): Buffer => {
+      git('worktree', 'add', '-q', 'old', 'HEAD');
+      rmSync(join(folder, 'old/.git'));
+      const { stdout } = spawnSync('diff', ['-ruN', '-x', '.git', '-x', 'old', 'old', '.'], { cwd: folder });
+      return stdout;
+    };
+
+    it('are read, too', () => {
+      write('a.py', 'a.py\n1\n2\n3\n4\n');
+      write('conftest.py', 'raise SystemExit\n');
+      rmSync(join(folder, 'tests/t.py'));
+      const { files, excluded, bytes } = filterPatch(diff(), ['conftest.py', 'tests/*']);
+      expect([files, excluded]).to.deep.equal([['a.py'], ['conftest.py', 'tests/t.py']]);
+      git('stash', '-qu');
+      execFileSync('git', ['apply', '-p1'], { cwd: folder, input: bytes });
+      expect(git('status', '--porcelain').toString().trim()).to.equal('M a.py');
+    });
+
+    it('are taken whole where they are no unified diff', () => {
+      const other = Buffer.from('*** a/x\n--- b/x\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n');
+      const { bytes, files } = filterPatch(other, ['x']);
+      expect([Buffer.from(bytes), files]).to.deep.equal([other, []]);
+    });
+  });
+
+  it('has nothing between its files that tells of others', () => {
+    write('a.py', 'changed\n');
+    const hidden = '--- a/tests/t.py\n+++ b/tests/t.py\n@@ -1 +1 @@\n-tests/t.py\n+passes\n';
+    for (const more of [hidden, `\n${hidden}`, `Index: tests/t.py\n${hidden}`, `diff x y\n${hidden}`]) {
+      const { files, excluded, bytes } = filterPatch(Buffer.concat([patch(), Buffer.from(more)]), ['tests']);
+      expect([files, excluded]).to.deep.equal([['a.py'], ['tests/t.py']]);
+      expect(Buffer.from(bytes).toString()).not.to.contain('tests/t.py');
+    }
+    const indented = Buffer.from(hidden.replaceAll(/^/gm, '  '));
+    expect(Buffer.from(filterPatch(Buffer.concat([patch(), indented]), []).bytes)).to.deep.equal(patch());
   });
 
   it('reads headers in one pass, whatever is in them', () => {

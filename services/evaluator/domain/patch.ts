@@ -1,24 +1,23 @@
-// Patches as git writes them, file by file. Bytes are kept as they are: a patch may hold text in any encoding.
+// Patches, file by file. Bytes are kept as they are: a patch may hold text in any encoding.
 import { matchesPath } from './glob.ts';
+import { type Section, sectionsOf } from './patch-sections.ts';
 
 /** What tools leave behind and no patch is about. */
 export const EXCLUDED_ALWAYS = ['__pycache__', '*.pyc', '*.pyo', '.pytest_cache'] as const;
 
 export interface FilteredPatch {
   readonly bytes: Uint8Array;
-  /** Paths of the files in it. */
+  /** Paths of the files in it; none where it is in a form that is not read, and has all that it had. */
   readonly files: readonly string[];
   /** Paths of the files that were left out. */
   readonly excluded: readonly string[];
 }
 
-/** Leave out the sections of files that a pattern matches, by their old or their new name. */
+/** Leave out what is about files that a pattern matches, by their old or their new name. */
 export function filterPatch(bytes: Uint8Array, patterns: readonly string[]): FilteredPatch {
   // One character a byte.
   const text = Buffer.from(bytes).toString('latin1');
-  // Not /^/m, for which a line ends at a carriage return too.
-  const parts = text.split(/(?<=^|\n)(?=diff --git )/);
-  const sections = parts.filter((part) => part.startsWith(HEADER));
+  const sections = sectionsOf(text);
   const kept: string[] = [];
   const files: string[] = [];
   const excluded: string[] = [];
@@ -26,9 +25,9 @@ export function filterPatch(bytes: Uint8Array, patterns: readonly string[]): Fil
     const paths = pathsOf(section);
     const out = paths.some((path) => patterns.some((pattern) => matchesPath(pattern, path)));
     (out ? excluded : files).push(paths.at(-1) ?? '');
-    if (!out) kept.push(section);
+    if (!out) kept.push(section.text);
   }
-  // A patch of another tool has no such sections and is taken whole.
+  // One in another form, such as a context diff, is not read.
   const whole = sections.length === 0 ? text : kept.join('');
   return { bytes: Buffer.from(whole, 'latin1'), files, excluded };
 }
@@ -37,23 +36,24 @@ export function filterPatch(bytes: Uint8Array, patterns: readonly string[]): Fil
 export const isEmptyPatch = (bytes: Uint8Array): boolean =>
   Buffer.from(bytes).toString('latin1').trim() === '';
 
-const HEADER = 'diff --git ';
-const NAMED = /^(?:---|\+\+\+|rename from|rename to|copy from|copy to) (.*)$/;
+const NAMED = /^(?:---|\+\+\+|rename from|rename to|copy from|copy to) (.*)$/s;
 
-function pathsOf(section: string): string[] {
-  const [first = '', ...rest] = section.split('\n');
+function pathsOf({ headers }: Section): string[] {
   const paths: string[] = [];
-  for (const line of rest) {
-    if (line.startsWith('@@') || line.startsWith('GIT binary patch')) break;
+  for (const line of headers) {
     const name = NAMED.exec(line)?.[1];
     if (name === undefined) continue;
     const prefixed = line.startsWith('---') || line.startsWith('+++');
-    const path = unquoted(name.replace(/\t$/, ''));
-    if (path !== '/dev/null') paths.push(prefixed ? path.slice(2) : path);
+    // Behind a tab stands a time, or nothing.
+    const path = unquoted(name.replace(/\t.*$/s, ''));
+    if (path !== '/dev/null') paths.push(prefixed ? stripped(path) : path);
   }
-  // Mode changes, binary and empty files have the header alone.
-  return paths.length > 0 ? paths : headerPaths(first.slice(HEADER.length));
+  // Mode changes, binary and empty files have the first line alone.
+  return paths.length > 0 ? paths : headerPaths(headers[0]?.slice('diff --git '.length) ?? '');
 }
+
+/** Without its first folder, as `-p1` takes it. */
+const stripped = (path: string): string => path.replace(/^[^/]*\/+/, '');
 
 const QUOTED = /^"(?:[^"\\]|\\.)*"/;
 

@@ -41,9 +41,13 @@ function withoutReason(text: string): string {
   return (close < 0 ? text : text.slice(0, close + 1)).trim();
 }
 
+/** What was expected, by normalised name. */
+export const byName = (expected: Readonly<Record<string, string>>): TestResults =>
+  new Map(Object.entries(expected).map(([name, status]) => [normaliseName(name), status]));
+
 /** True when something was parsed and it is exactly what was expected, name by name. */
 export function sameResults(parsed: TestResults, expected: Readonly<Record<string, string>>): boolean {
-  const wanted = new Map(Object.entries(expected).map(([name, status]) => [normaliseName(name), status]));
+  const wanted = byName(expected);
   if (parsed.size === 0 || parsed.size !== wanted.size) return false;
   return [...wanted].every(([name, status]) => parsed.get(name) === status);
 }

@@ -6,7 +6,7 @@ import type { TestOnOutputConfig } from '../../common/specs/strategies.ts';
 import { resultsJson, tailOf } from '../domain/evaluation.ts';
 import type { FilteredPatch } from '../domain/patch.ts';
 import { parseResults, sameResults } from '../domain/test-results.ts';
-import { applyPatch, execIn } from '../sandboxes/repository.ts';
+import { applyPatch, execIn, inTime } from '../sandboxes/repository.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
 import type { CallReward, Evaluation } from './evaluator.ts';
 import type { RewardsCommand } from './trace-rewards.ts';
@@ -44,9 +44,7 @@ export async function gradePatch(job: PatchJob, fresh: Sandbox, patch: FilteredP
     excluded_files: [...patch.excluded],
   };
   const { appliedBy, output } = await applyPatch(fresh, repo_dir, patch.bytes, limitMs(job, apply_timeout));
-  if (output.result.timedOut) {
-    throw new PolarError('EVALUATION_TIMEOUT', 'the patch was not applied within apply_timeout');
-  }
+  inTime(output, 'the patch was not applied');
   if (appliedBy === undefined) {
     return zero({
       ...about,
@@ -74,7 +72,7 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
   const { repo_dir, test_command, test_timeout, expected_output_json: expected } = job.config;
   const testMs = limitMs(job, test_timeout);
   const output = await execIn(fresh, repo_dir, test_command, testMs);
-  const { timedOut, exitCode, droppedOutputBytes } = output.result;
+  const { timedOut, exitCode, outOfMemory, droppedOutputBytes } = output.result;
   const budgetMs = Number(job.evaluation.work.timeoutMs);
   if (timedOut && testMs < test_timeout * 1000 && testMs < budgetMs * FAIR_SHARE) {
     throw new PolarError('EVALUATION_TIMEOUT', 'little of the evaluate budget was left for the tests');
@@ -89,6 +87,7 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
       tests_parsed: results.size,
       results: resultsJson(results, expected),
       test_output_tail: tailOf(bothOf(output), TAIL_CHARS),
+      ...(outOfMemory && { test_out_of_memory: true }),
       ...(droppedOutputBytes > 0n && { test_output_cut: true }),
     },
   };

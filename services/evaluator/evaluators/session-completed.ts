@@ -1,12 +1,10 @@
-// 1.0 where the harness ended by itself with exit code 0, else 0.0.
-import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
+// 1.0 where the harness ended by itself with exit code 0, else 0.0. Of whole tasks the scheduler tells it by itself; here it is
+// the outcome of others, and what an older scheduler asks for.
+import { COMPLETED, completedVerdict } from '../../common/specs/completed.ts';
 import type { Evaluator } from './evaluator.ts';
 
 export const sessionCompleted: Evaluator = {
-  name: 'session_completed',
+  name: COMPLETED,
   summary: '1.0 if the session is COMPLETED, else 0.0.',
-  async evaluate(_ctx, { work }) {
-    const completed = work.outcome === Outcome.COMPLETED;
-    return { reward: completed ? 1 : 0, evaluation: { completed } };
-  },
+  evaluate: async (_ctx, { work }) => completedVerdict(work.outcome),
 };

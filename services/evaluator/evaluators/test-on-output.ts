@@ -6,7 +6,7 @@ import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
 import { bounded, tailOf } from '../domain/evaluation.ts';
 import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
-import { baseTrees, execIn, extractChanges } from '../sandboxes/repository.ts';
+import { baseTrees, execIn, extractChanges, inTime } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
 import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
@@ -38,6 +38,9 @@ export const testOnOutput: Evaluator = {
 
 type InFresh = (use: (fresh: Sandbox) => Promise<Grade>) => Promise<Grade>;
 
+/** Of what a command says that works nowhere. */
+const ERROR_TAIL_CHARS = 500;
+
 const FLAGS = { empty_generation: false, failed_apply_patch: false, test_timeout: false };
 
 const configOf = ({ work }: Evaluation): TestOnOutputConfig =>
@@ -47,40 +50,60 @@ const configOf = ({ work }: Evaluation): TestOnOutputConfig =>
 async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox): Promise<Grade> {
   const { repo_dir, apply_timeout } = job.config;
   const trees = await baseTrees(fresh, repo_dir, limitMs(job, apply_timeout));
-  const extracted = await extractChanges(live, repo_dir, trees, limitMs(job, apply_timeout));
+  const run = async (sandbox: Sandbox): Promise<ExecOutput> =>
+    ended(await extractChanges(sandbox, repo_dir, trees, limitMs(job, apply_timeout)));
+  const extracted = await run(live);
   const patch = readPatch(job, extracted);
-  return 'reward' in patch ? patch : await gradePatch(job, fresh, patch);
+  if (!('reward' in patch)) return await gradePatch(job, fresh, patch);
+  if (hasFailed(extracted)) checkWorks('repo_dir: reading its changes', await run(fresh));
+  return patch;
 }
 
 /** What the task's own command prints; a fresh sandbox is made only where there is something to apply. */
 async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFresh: InFresh): Promise<Grade> {
   const { repo_dir, apply_timeout } = job.config;
-  const run = (sandbox: Sandbox): Promise<ExecOutput> =>
-    execIn(sandbox, repo_dir, command, limitMs(job, apply_timeout));
+  const run = async (sandbox: Sandbox): Promise<ExecOutput> =>
+    ended(await execIn(sandbox, repo_dir, command, limitMs(job, apply_timeout)));
   const extracted = await run(live);
   const patch = readPatch(job, extracted);
   if (!('reward' in patch)) return await inFresh((fresh) => gradePatch(job, fresh, patch));
-  if (extracted.result.exitCode !== 0) {
+  if (hasFailed(extracted)) {
     await inFresh(async (fresh) => {
-      const { result } = await run(fresh);
-      if (result.exitCode === 0) return patch;
-      const message = `evaluator.config.patch_command: fails before any change, with exit code ${result.exitCode}`;
-      throw new PolarError('INVALID_TASK', message);
+      checkWorks('patch_command:', await run(fresh));
+      return patch;
     });
   }
   return patch;
 }
 
+/** Of one that is not read nothing could be left out. */
+const isRead = ({ files }: FilteredPatch, { exclude_patterns }: TestOnOutputConfig): boolean =>
+  files.length > 0 || exclude_patterns.length === 0;
+
+const UNREAD = {
+  failed_apply_patch: true,
+  apply_output_tail: 'this is no unified diff: with exclude_patterns it is not applied',
+};
+
+const ended = (output: ExecOutput): ExecOutput => inTime(output, 'the changes were not read');
+
+const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
+
+/** Where it fails in a fresh sandbox, too, it is not the agent who has broken it. Throws INVALID_TASK. */
+function checkWorks(what: string, fresh: ExecOutput): void {
+  if (!hasFailed(fresh)) return;
+  const tail = tailOf(fresh.stderr, ERROR_TAIL_CHARS).trim();
+  const how = `fails before any change, with exit code ${fresh.result.exitCode}: ${tail}`;
+  throw new PolarError('INVALID_TASK', `evaluator.config.${what} ${how}`);
+}
+
 /** The patch, or the grade where there is none to apply. */
 function readPatch({ config }: PatchJob, { stdout, stderr, result }: ExecOutput): FilteredPatch | Grade {
-  if (result.timedOut) {
-    throw new PolarError('EVALUATION_TIMEOUT', 'the changes could not be read within apply_timeout');
-  }
   if (result.exitCode !== 0) {
     return zero({ patch_exit_code: result.exitCode, patch_error_tail: tailOf(stderr, TAIL_CHARS) });
   }
   if (result.droppedOutputBytes > 0n) return zero({ patch_too_large: true, failed_apply_patch: true });
   const patch = filterPatch(stdout, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
-  if (!isEmptyPatch(patch.bytes)) return patch;
+  if (!isEmptyPatch(patch.bytes)) return isRead(patch, config) ? patch : zero(UNREAD);
   return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
 }

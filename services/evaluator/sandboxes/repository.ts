@@ -12,11 +12,12 @@ const DIFF =
 
 /**
  * Trees of the commits of a repository as `prepare` leaves it, newest first: equal trees have equal ids wherever and
- * whenever they were committed. Throws INVALID_TASK where there is none.
+ * whenever they were committed. Throws INVALID_TASK where there is none, EVALUATION_TIMEOUT.
  */
 export async function baseTrees(fresh: Sandbox, repoDir: string, timeoutMs: number): Promise<string[]> {
   const script = `cd -- "$1" && ${GIT} log -n ${BASE_COMMITS_MAX} --format=%T HEAD`;
-  const { stdout, stderr, result } = await fresh.exec(['sh', '-c', script, 'sh', repoDir], timeoutMs);
+  const output = await fresh.exec(['sh', '-c', script, 'sh', repoDir], timeoutMs);
+  const { stdout, stderr, result } = inTime(output, 'the commits of repo_dir were not read');
   const trees = text(stdout)
     .split('\n')
     .filter((line) => line !== '');
@@ -61,12 +62,18 @@ export const execIn = (
 ): Promise<ExecOutput> =>
   sandbox.exec(['sh', '-c', 'cd -- "$1" && exec sh -c "$2"', 'sh', folder, command], timeoutMs);
 
+/** What has ended. Throws EVALUATION_TIMEOUT: a machine that is slow tells nothing of an agent, nor of a task. */
+export function inTime(output: ExecOutput, what: string): ExecOutput {
+  if (!output.result.timedOut) return output;
+  throw new PolarError('EVALUATION_TIMEOUT', `${what} within apply_timeout`);
+}
+
 const APPLIED_BY_GIT = 0;
 const APPLIED_BY_PATCH = 10;
 const APPLY = [
   'cd -- "$1" || exit 1',
   `top=$(${GIT} rev-parse --show-toplevel 2>/dev/null) && cd -- "$top"`,
-  `${GIT} apply -v --whitespace=nowarn "$2" && exit ${APPLIED_BY_GIT}`,
+  `${GIT} apply -v -p1 --whitespace=nowarn "$2" && exit ${APPLIED_BY_GIT}`,
   `patch --batch --fuzz=5 -p1 -i "$2" && exit ${APPLIED_BY_PATCH}`,
   'exit 1',
 ].join('\n');

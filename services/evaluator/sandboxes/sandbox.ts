@@ -2,7 +2,7 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { AttemptRef, EvaluateWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { withTimeout } from '../../common/clock.ts';
-import { PolarError } from '../../common/errors.ts';
+import { PolarError, type Reason } from '../../common/errors.ts';
 import { type ExecOutput, execCollected, type Runtimes, sandboxError } from '../../common/exec.ts';
 import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS, STAGE_GRACE_MS } from '../../common/limits.ts';
 import type { EvaluatorContext } from '../context.ts';
@@ -68,7 +68,8 @@ function sandboxOf(
 ): Sandbox {
   const env = evaluator?.env ?? {};
   return {
-    exec: (argv, timeoutMs) => execCollected(runtimes, { runtimeId, argv, timeoutMs, env, cwd: '/' }, signal),
+    exec: (argv, timeoutMs) =>
+      sandboxCall(execCollected(runtimes, { runtimeId, argv, timeoutMs, env, cwd: '/' }, signal)),
     async putFile(path, content) {
       const files = [{ target: path, content }];
       await sandboxCall(runtimes.putFiles({ runtimeId, files }, within(RPC_TIMEOUT_MS, signal)));
@@ -89,7 +90,14 @@ const within = (ms: number, signal: AbortSignal): { signal: AbortSignal } => ({
   signal: withTimeout(ms, signal),
 });
 
+/** Limits of the node, and others at work in a sandbox: no task has asked for them. */
+const OF_THE_NODE: readonly Reason[] = ['RUNTIME_LIMIT', 'RUNTIME_BUSY'];
+
 const sandboxCall = <T>(call: Promise<T>): Promise<T> =>
-  call.catch((error: unknown) => {
-    throw sandboxError(error);
+  call.catch((thrown: unknown) => {
+    const error = sandboxError(thrown);
+    if (OF_THE_NODE.includes(error.reason)) {
+      throw new PolarError('SANDBOX_FAILED', error.message, { cause: error });
+    }
+    throw error;
   });

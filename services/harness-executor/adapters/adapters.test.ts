@@ -120,6 +120,13 @@ describe('opencode adapter', () => {
   });
 });
 
+describe('hermes adapter', () => {
+  it('says that an instruction is too long for an argument', () => {
+    const long = { ...context, instruction: 'x'.repeat(128 * 1024) };
+    expect(() => ADAPTERS.hermes.command(long)).to.throw(PolarError, 'instruction: hermes takes one');
+  });
+});
+
 describe('shell adapter', () => {
   it('runs the command with the instruction as one word', () => {
     const { argv, env, cwd } = ADAPTERS.shell.command(step('printf %s {{instruction}}', '/x'));

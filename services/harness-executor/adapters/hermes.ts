@@ -1,5 +1,6 @@
 // Hermes Agent: one query of its chat command, over the chat dialect.
 import { join } from 'node:path';
+import { PolarError } from '../../common/errors.ts';
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
@@ -15,6 +16,8 @@ const PACKAGE: HarnessPackage = {
   requirements: join(import.meta.dirname, 'hermes.txt'),
 };
 const FOLDER = `${SESSION_DIR}/.hermes`;
+/** Linux's limit for one argument. */
+const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
 
 export const hermes: Adapter = {
   name: NAME,
@@ -30,14 +33,21 @@ export const hermes: Adapter = {
     return {
       argv: [
         ...[SANDBOX_PYTHON, '-m', 'hermes_cli.main', 'chat', '--yolo', '-Q', ...flag('max-turns', max_turns)],
-        // It takes an instruction as an argument only: at most what one argument can hold.
-        `--query=${context.instruction}`,
+        queryOf(context),
       ],
       env: { ...pythonEnv(NAME), HERMES_HOME: FOLDER },
     };
   },
   readExit,
 };
+
+/** It takes an instruction as an argument only. Throws INVALID_TASK for one that is too long for that. */
+function queryOf({ instruction }: HarnessContext): string {
+  const query = `--query=${instruction}`;
+  if (Buffer.byteLength(query) <= ARGUMENT_BYTES_MAX) return query;
+  const message = `instruction: ${NAME} takes one as an argument, of at most ${ARGUMENT_BYTES_MAX} bytes: upload the rest as a file`;
+  throw new PolarError('INVALID_TASK', message);
+}
 
 function configOf(context: HarnessContext): object {
   const { context_window } = settingsOf(NAME, context);

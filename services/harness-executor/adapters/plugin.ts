@@ -2,20 +2,28 @@
 import { realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
+import { FailureSchema } from '../../../gen/ts/polar/common/v1/failure_pb.js';
+import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { abortable, Deadline } from '../../common/clock.ts';
 import { checkStrict } from '../../common/config/faults.ts';
-import { PolarError } from '../../common/errors.ts';
+import { asPolarError, Boundary, PolarError } from '../../common/errors.ts';
+import { FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
 import { HARNESSES } from '../../common/specs/catalogue.ts';
-import { readExit } from '../domain/exit.ts';
-import type { Adapter } from './adapter.ts';
+import { type Exit, readExit } from '../domain/exit.ts';
+import type { Adapter, HarnessCommand, HarnessPackage } from './adapter.ts';
 
+/** Loading one; then HARNESS_PLUGIN_INVALID. */
+const LOAD_MS = 10_000;
 /** A folder's name in the cache and in the sandbox. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
-const VERSION = /^[\w.+-]{0,64}$/;
+const VERSION = /^(?:\w[\w.+-]{0,63})?$/;
 
-const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', {
-  message: 'must be a function',
-});
+type Method = (this: unknown, ...args: never[]) => unknown;
+
+const callable = z.custom<Method>((value) => typeof value === 'function', { message: 'must be a function' });
+const absolute = z.string().startsWith('/');
 const install = z.strictObject({
   name: z.string().min(1),
   version: z.string().regex(VERSION).min(1),
@@ -28,34 +36,96 @@ const shape = z.object({
     .string()
     .regex(NAME, 'must be 1 to 64 of [a-z0-9_], the first one a letter')
     .refine((name) => !(HARNESSES as readonly string[]).includes(name), 'is the name of another harness'),
-  version: z.string().regex(VERSION, 'must be up to 64 of [A-Za-z0-9_.+-]').default(''),
+  version: z
+    .string()
+    .regex(VERSION, 'must be up to 64 of [A-Za-z0-9_.+-], the first one no mark')
+    .default(''),
   dialect: z.string().default(''),
   install: install.optional(),
-  transcripts: z.array(z.string().startsWith('/')).default([]),
-  skillsDir: z.string().startsWith('/').optional(),
+  transcripts: z.array(absolute).default([]),
+  skillsDir: absolute.optional(),
   files: callable.optional(),
   command: callable,
   readExit: callable.optional(),
 });
 
+/** What its functions give. */
+const filesShape = z.array(z.object({ path: absolute, content: z.string() }));
+const commandShape = z.object({
+  argv: z.array(z.string()).min(1),
+  env: z.record(z.string(), z.string()).default({}),
+  cwd: absolute.optional(),
+  stdin: z.string().optional(),
+});
+const exitShape = z.object({
+  outcome: z.literal([Outcome.COMPLETED, Outcome.TIMEOUT, Outcome.HARNESS_ERROR]),
+  failure: z
+    .object({ reason: z.string(), message: z.string() })
+    .transform(({ reason, message }) =>
+      create(FailureSchema, {
+        ...{ boundary: Boundary.HARNESS, reason, message: message.slice(0, FAILURE_MESSAGE_CHARS_MAX) },
+      }),
+    )
+    .optional(),
+});
+
 /**
  * The `adapter` that a module exports; what it leaves out has the default. A file that has changed is loaded anew.
- * Throws HARNESS_PLUGIN_INVALID, which says what is wrong.
+ * Throws HARNESS_PLUGIN_INVALID, which says what is wrong; so do its functions where the module's own throw, or give
+ * something else.
  */
-export async function loadPlugin(pluginsDir: string | undefined, importPath: string): Promise<Adapter> {
+export async function loadPlugin(
+  pluginsDir: string | undefined,
+  importPath: string,
+  loadMs = LOAD_MS,
+): Promise<Adapter> {
   if (pluginsDir === undefined) throw invalid(importPath, 'this node has no plugins_dir');
-  const file = await fileOf(pluginsDir, importPath);
-  const { mtimeMs } = await stat(file);
-  const module = (await import(`${pathToFileURL(file)}?changed=${mtimeMs}`).catch((error: Error) => {
-    throw invalid(importPath, `it cannot be loaded: ${error.message}`);
-  })) as { adapter?: unknown };
-  if (module.adapter === undefined) throw invalid(importPath, 'it exports no `adapter`');
-  const found = checkStrict(shape, module.adapter, importPath, 'HARNESS_PLUGIN_INVALID');
+  const { adapter } = await load(await fileOf(pluginsDir, importPath), importPath, loadMs);
+  if (adapter === undefined) throw invalid(importPath, 'it exports no `adapter`');
+  const found = checkStrict(shape, adapter, importPath, 'HARNESS_PLUGIN_INVALID');
+  const { name, version, dialect, transcripts, skillsDir } = found;
+  const ask = <T extends z.ZodType>(method: 'files' | 'command' | 'readExit', given: object, schema: T) =>
+    checked(importPath, method, schema, () => found[method]?.call(adapter, given as never));
   return {
-    ...found,
-    files: found.files ?? (() => []),
-    readExit: found.readExit ?? readExit,
-  } as unknown as Adapter;
+    ...{ name, version, dialect, transcripts, skillsDir },
+    install: found.install as HarnessPackage | undefined,
+    files: (context) => (found.files === undefined ? [] : ask('files', context, filesShape)),
+    command: (context) => ask('command', context, commandShape) as HarnessCommand,
+    readExit: (facts) =>
+      found.readExit === undefined ? readExit(facts) : (ask('readExit', facts, exitShape) as Exit),
+  };
+}
+
+/** A module may do anything while it is loaded, and wait for anything. */
+async function load(file: string, importPath: string, loadMs: number): Promise<{ adapter?: unknown }> {
+  const { mtimeMs } = await stat(file);
+  using deadline = new Deadline(loadMs);
+  const loading: Promise<{ adapter?: unknown }> = import(`${pathToFileURL(file)}?changed=${mtimeMs}`);
+  try {
+    return await abortable(loading, deadline.signal);
+  } catch (error) {
+    if (deadline.isOver) throw invalid(importPath, `it was not loaded in ${loadMs} ms`);
+    throw invalid(importPath, `it cannot be loaded: ${asPolarError(error).message}`);
+  }
+}
+
+function checked<T extends z.ZodType>(
+  importPath: string,
+  method: string,
+  schema: T,
+  call: () => unknown,
+): z.output<T> {
+  let given: unknown;
+  try {
+    given = call();
+  } catch (error) {
+    throw invalid(importPath, `${method} threw: ${asPolarError(error).message}`);
+  }
+  if (given instanceof Promise) {
+    given.catch(() => {});
+    throw invalid(importPath, `${method} gave a promise, and is not waited for`);
+  }
+  return checkStrict(schema, given, `${importPath}: what ${method} gave`, 'HARNESS_PLUGIN_INVALID');
 }
 
 /** Links may not lead out of the folder. */

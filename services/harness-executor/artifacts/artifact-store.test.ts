@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -6,13 +6,14 @@ import { PolarError } from '../../common/errors.ts';
 import { ArtifactStore } from './artifact-store.ts';
 
 describe('artifact store', () => {
+  let top: string;
   let folder: string;
   let store: ArtifactStore;
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'polar-test-artifacts-'));
+    top = folder = mkdtempSync(join(tmpdir(), 'polar-test-artifacts-'));
     store = await ArtifactStore.open(folder);
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(top, { recursive: true }));
 
   const keep = async (session: string, attempt: number, files: Record<string, string>): Promise<void> => {
     const keeping = await store.begin(session, attempt);
@@ -51,9 +52,27 @@ describe('artifact store', () => {
     await keep('s-0', 1, { '/a': 'one' });
     await store.begin('s-1', 1);
     mkdirSync(join(folder, 's-2.1'));
+    mkdirSync(join(folder, 's-3.1'));
+    writeFileSync(join(folder, 's-3.1', 'index.json'), '{"artifacts":[');
     store = await ArtifactStore.open(folder);
     expect(await text('s-0', 0, '/a')).to.equal('one');
     expect(readdirSync(folder)).to.deep.equal(['s-0.1']);
+  });
+
+  it('finds everything again wherever its folder lies', async () => {
+    folder = join(folder, '.tmp-data', 'artifacts');
+    store = await ArtifactStore.open(folder);
+    await keep('s-0', 1, { '/a': 'one' });
+    store = await ArtifactStore.open(folder);
+    expect(await text('s-0', 0, '/a')).to.equal('one');
+  });
+
+  it('leaves nothing of what was not finished', async () => {
+    {
+      await using keeping = await store.begin('s-0', 1);
+      await keeping.add('/a', false, Buffer.from('one'));
+    }
+    expect(readdirSync(folder)).to.deep.equal([]);
   });
 
   it('replaces what was kept of the same attempt', async () => {

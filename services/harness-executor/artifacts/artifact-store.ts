@@ -34,7 +34,7 @@ export class ArtifactStore {
     await mkdir(folder, { recursive: true });
     const found: { name: string; size: number; mtimeMs: number }[] = [];
     for (const name of await readdir(folder)) {
-      const index = await readIndex(join(folder, name)).catch(() => undefined);
+      const index = name.startsWith(TEMP_PREFIX) ? undefined : await indexIn(join(folder, name));
       if (index === undefined) await rm(join(folder, name), { recursive: true, force: true });
       else found.push({ name, size: sizeOf(index), mtimeMs: (await stat(join(folder, name))).mtimeMs });
     }
@@ -62,7 +62,7 @@ export class ArtifactStore {
   async list(sessionId: string, attempt: number): Promise<ArtifactIndex & { attempt: number }> {
     const wanted = attempt === 0 ? this.#lastAttempt(sessionId) : attempt;
     const name = nameOf(sessionId, wanted);
-    const index = this.#sizes.has(name) ? await this.#index(name) : undefined;
+    const index = this.#sizes.has(name) ? await indexIn(join(this.#folder, name)) : undefined;
     if (index === undefined) throw notFound(`session ${sessionId}, attempt ${attempt}`);
     return { ...index, attempt: wanted };
   }
@@ -75,10 +75,6 @@ export class ArtifactStore {
     const bytes = n < 0 ? undefined : await readFile(file).catch(() => undefined);
     if (bytes === undefined) throw notFound(`${path} of session ${sessionId}, attempt ${found}`);
     return bytes;
-  }
-
-  #index(name: string): Promise<ArtifactIndex | undefined> {
-    return readIndex(join(this.#folder, name)).catch(() => undefined);
   }
 
   #lastAttempt(sessionId: string): number {
@@ -97,8 +93,8 @@ export class ArtifactStore {
   }
 }
 
-/** The files of one attempt, as they come. */
-export class Keeping {
+/** The files of one attempt, as they come. Disposed of, it leaves nothing of them that `done` has not kept. */
+export class Keeping implements AsyncDisposable {
   readonly #folder: string;
   readonly #commit: (index: ArtifactIndex) => Promise<void>;
   readonly #artifacts: Artifact[] = [];
@@ -124,14 +120,19 @@ export class Keeping {
     await writeFile(join(this.#folder, INDEX), JSON.stringify(index));
     await this.#commit(index);
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
 }
 
 const nameOf = (sessionId: string, attempt: number): string => `${sessionId}.${attempt}`;
 
-const readIndex = async (folder: string): Promise<ArtifactIndex> => {
-  if (folder.includes(TEMP_PREFIX)) throw new Error('it was not finished');
-  return JSON.parse(await readFile(join(folder, INDEX), 'utf8')) as ArtifactIndex;
-};
+/** Undefined where there is none, or half of one. */
+const indexIn = (folder: string): Promise<ArtifactIndex | undefined> =>
+  readFile(join(folder, INDEX), 'utf8')
+    .then((text) => JSON.parse(text) as ArtifactIndex)
+    .catch(() => undefined);
 
 const sizeOf = ({ artifacts }: ArtifactIndex): number =>
   artifacts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);

@@ -2,16 +2,22 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type AttemptRef, type RunWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { Semaphore } from '../../common/clock.ts';
-import { failureOf, PolarError } from '../../common/errors.ts';
+import { Semaphore, sleep } from '../../common/clock.ts';
+import { asPolarError, failureOf, PolarError } from '../../common/errors.ts';
 import { STOP_GRACE_MS } from '../../common/limits.ts';
+import type { Logger } from '../../common/logger.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { publishFact } from '../../common/nats/facts.ts';
+import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
 import { type RunEnd, runHarness } from '../runs/run-harness.ts';
+
+/** All tries to tell how a run ended; its slot is not free meanwhile. Then its next delivery finds it lost. */
+const TELL_TOTAL_MS = 600_000;
+/** Pause between two of them. */
+const TELL_PAUSE_MS = 500;
 
 /** Pull until the signal aborts; resolves when the runs have ended. */
 export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
@@ -60,31 +66,42 @@ async function run(
   const revoked = revokeCapability(ctx.bus, ref, saying).catch((error) =>
     events.capabilityNotRevoked(ctx.log, ref, error),
   );
-  await publishEnd(ctx, ref, end, performance.now() - startedAt, saying);
+  await tellEnd(ctx, ref, end, performance.now() - startedAt, saying);
   await revoked;
 }
 
-async function publishEnd(
+/** Tried until it is stored: a run cannot be done again, so that an end which is not told is a run that is lost. */
+async function tellEnd(
   { bus, blobs, log }: HarnessExecutorContext,
   ref: AttemptRef,
   end: RunEnd,
   durationMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { denied } = end;
-  if ('ran' in end) {
-    const { outcome, exitCode, calls } = end.ran;
-    events.runEnded(log, ref, {
-      outcome: Outcome[outcome],
-      exit_code: exitCode,
-      calls: calls?.calls ?? 0,
-      duration_ms: Math.round(durationMs),
-    });
-    const kind = { case: 'ran', value: end.ran } as const;
-    return await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal });
+  logEnd(log, ref, end, Math.round(durationMs));
+  const kind: FactOptions['kind'] =
+    'ran' in end
+      ? { case: 'ran', value: end.ran }
+      : { case: 'failed', value: { failure: end.failed, stage: 'run' } };
+  const until = performance.now() + TELL_TOTAL_MS;
+  for (;;) {
+    try {
+      return await publishFact(bus, blobs, { ref, kind, durationMs, denied: end.denied, signal });
+    } catch (error) {
+      const { retryable } = asPolarError(error);
+      if (!retryable || signal.aborted || performance.now() > until) throw error;
+      events.endNotTold(log, ref, error);
+    }
+    await sleep(TELL_PAUSE_MS, signal);
   }
-  const { failed: failure } = end;
-  events.runFailed(log, ref, failure.reason, failure.message);
-  const kind = { case: 'failed', value: { failure, stage: 'run' } } as const;
-  await publishFact(bus, blobs, { ref, kind, durationMs, denied, signal });
+}
+
+function logEnd(log: Logger, ref: AttemptRef, end: RunEnd, duration_ms: number): void {
+  if ('failed' in end) {
+    events.runFailed(log, ref, end.failed.reason, end.failed.message);
+    return;
+  }
+  const { outcome, exitCode, calls } = end.ran;
+  const told = { outcome: Outcome[outcome], exit_code: exitCode, calls: calls?.calls ?? 0, duration_ms };
+  events.runEnded(log, ref, told);
 }

@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { expect } from 'chai';
 import { HeadTail } from './head-tail.ts';
 
@@ -23,7 +24,7 @@ describe('head and tail of an output', () => {
   it('does not depend on how the output is cut', () => {
     const text = Array.from({ length: 997 }, (_, i) => String.fromCharCode(97 + (i % 26))).join('');
     const whole = kept(100, text);
-    for (const size of [1, 3, 99, 100, 101, 500]) {
+    for (const size of [1, 3, 99, 100, 101, 200, 301, 500]) {
       const parts = text.match(new RegExp(`.{1,${size}}`, 'g')) as string[];
       expect(kept(100, ...parts)).to.equal(whole);
     }
@@ -35,5 +36,24 @@ describe('head and tail of an output', () => {
     output.push(buffer);
     buffer.fill('x');
     expect(Buffer.from(output.bytes()).toString()).to.equal('abcdef');
+  });
+
+  it('tells of what was left out before', () => {
+    const output = new HeadTail(2);
+    output.push(Buffer.from('abyz'));
+    output.leftOut(22);
+    expect([Buffer.from(output.bytes()).toString(), output.sizeBytes]).to.deep.equal([
+      'ab\n[22 bytes left out]\nyz',
+      26,
+    ]);
+  });
+
+  it('holds little, however small the pieces are', () => {
+    const output = new HeadTail(1 << 18);
+    const piece = Buffer.from('x');
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 3 << 18; i++) output.push(piece);
+    expect(output.sizeBytes).to.equal(3 << 18);
+    expect(process.memoryUsage().rss - before).to.be.lessThan(32 << 20);
   });
 });

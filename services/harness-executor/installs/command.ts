@@ -21,7 +21,7 @@ const WITH_LIFELINE = [
   'exit "$code"',
 ].join('\n');
 
-/** Run it in `folder`. Rejects when the shell cannot be started; a program that is not there ends with 127. */
+/** Run it in `folder`; what it leaves running is ended with it. Rejects when the shell cannot be started; a program that is not there ends with 127. */
 export async function runCommand(
   folder: string,
   argv: readonly string[],
@@ -40,9 +40,9 @@ export async function runCommand(
     });
   }
   child.stdin.on('error', () => {});
-  const stop = (): void => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
-  };
+  const stop = (): void => killGroup(child.pid);
+  // What is left of it may hold its output open for ever.
+  child.once('exit', stop);
   signal.addEventListener('abort', stop, { once: true });
   try {
     const [code] = (await once(child, 'close')) as [number | null];
@@ -50,5 +50,14 @@ export async function runCommand(
     return { exitCode: code ?? 1, outputTail: tail.trim() };
   } finally {
     signal.removeEventListener('abort', stop);
+  }
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nothing of it is left.
   }
 }

@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withTimeout } from '../../common/clock.ts';
+import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
 import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
@@ -55,9 +55,12 @@ async function isWhole(folder: string, { entry, requirements }: HarnessPackage):
   return wanted === there;
 }
 
+/** Installations at work in this process, by folder. */
+const installing = new Map<string, Promise<void>>();
+
 /**
- * Install what an adapter needs, unless it is there. Returns its folder, undefined where nothing is needed.
- * Throws HARNESS_INSTALL_FAILED, which says what to do.
+ * Install what an adapter needs, unless it is there: once for all who ask at the same time, also where it fails. Returns its
+ * folder, undefined where nothing is needed. Throws HARNESS_INSTALL_FAILED, which says what to do.
  */
 export async function ensureInstalled(
   cacheDir: string,
@@ -69,27 +72,43 @@ export async function ensureInstalled(
   if (install === undefined) return undefined;
   const folder = installFolder(cacheDir, name, install.version);
   if (await isInstalled(cacheDir, adapter)) return folder;
-  const limited = withTimeout(HARNESS_INSTALL_MS, signal);
+  let work = installing.get(folder);
+  if (work === undefined) {
+    work = installAt(folder, name, install, events, signal).finally(() => installing.delete(folder));
+    installing.set(folder, work);
+  }
+  await work;
+  return folder;
+}
+
+/** Behind the lock of all processes of the machine. */
+async function installAt(
+  folder: string,
+  name: string,
+  install: HarnessPackage,
+  events: InstallEvents,
+  signal: AbortSignal,
+): Promise<void> {
+  using deadline = new Deadline(HARNESS_INSTALL_MS, signal);
   try {
     await mkdir(join(folder, '..'), { recursive: true });
-    await withLock(`${folder}.lock`, limited, async () => {
-      if (await isInstalled(cacheDir, adapter)) return;
+    await withLock(`${folder}.lock`, deadline.signal, async () => {
+      if (await isWhole(folder, install)) return;
       const startedAt = performance.now();
       const elapsedMs = (): number => Math.round(performance.now() - startedAt);
       events.started(name, install.version);
       const tick = setInterval(() => events.progress(name, elapsedMs()), PROGRESS_MS);
       try {
-        await installInto(folder, adapter.name, install, limited);
+        await installInto(folder, name, install, deadline.signal);
       } finally {
         clearInterval(tick);
       }
       events.done(name, elapsedMs());
     });
-    return folder;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof PolarError) throw error;
-    throw failed(name, install, limited.aborted ? 'it took too long' : (error as Error).message, error);
+    throw failed(name, install, deadline.isOver ? 'it took too long' : (error as Error).message, error);
   }
 }
 

@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PolarError } from '../../common/errors.ts';
-import { HARNESS_LOGS_KEPT_MAX } from '../../common/limits.ts';
+import { HARNESS_LOG_EDGE_BYTES, HARNESS_LOGS_KEPT_MAX } from '../../common/limits.ts';
 import { LogStore } from './log-store.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
@@ -36,6 +36,23 @@ describe('log store', () => {
       1,
     ]);
     expect((await store.read('s-0', 0)).attempt).to.equal(10);
+  });
+
+  it('tells of output that the sandbox did not hand on', async () => {
+    const log = store.begin('s-0', 1);
+    log.stdout(Buffer.alloc(2 * HARNESS_LOG_EDGE_BYTES, 'x'));
+    log.stderr(Buffer.from('err'));
+    await log.close(0, 1_000);
+    const { stdout, stderr, stdoutSize } = await store.read('s-0', 1);
+    expect(text(stdout)).to.contain('x\n[1000 bytes left out]\nx');
+    expect([text(stderr), Number(stdoutSize)]).to.deep.equal(['err', 2 * HARNESS_LOG_EDGE_BYTES + 1_000]);
+  });
+
+  it('leaves nothing of what it cannot keep', async () => {
+    mkdirSync(join(folder, 's-0.1.log'));
+    const error = await write('s-0', 1, 'one').catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(Error);
+    expect(readdirSync(folder)).to.deep.equal(['s-0.1.log']);
   });
 
   it('reads what is still being written', async () => {

@@ -1,5 +1,5 @@
 // What harnesses wrote, one file an attempt, the newest kept. Nothing here is waited for by a session's result.
-import { renameSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
@@ -19,8 +19,8 @@ import { toRemove } from '../domain/retention.ts';
 export interface AttemptLog {
   readonly stdout: (bytes: Uint8Array) => void;
   readonly stderr: (bytes: Uint8Array) => void;
-  /** Keep it; -1 where the command gave no exit code. */
-  close(exitCode: number): Promise<void>;
+  /** Keep it; `exitCode` -1 where the command gave none, `leftOutBytes` of what the sandbox did not hand on. */
+  close(exitCode: number, leftOutBytes?: number): Promise<void>;
 }
 
 const SUFFIX = '.log';
@@ -66,7 +66,10 @@ export class LogStore {
     return {
       stdout: (bytes) => stdout.push(bytes),
       stderr: (bytes) => stderr.push(bytes),
-      close: async (exitCode) => {
+      close: async (exitCode, leftOutBytes = 0) => {
+        // Of a stream that is kept whole nothing was left out; where it was of both, they were counted together.
+        const cut = [stdout, stderr].filter(({ sizeBytes }) => sizeBytes >= 2 * HARNESS_LOG_EDGE_BYTES);
+        for (const one of cut) one.leftOut(Math.ceil(leftOutBytes / cut.length));
         try {
           await this.#write(name, toBinary(GetSessionLogsResponseSchema, snapshot(exitCode, false)));
         } finally {
@@ -98,8 +101,13 @@ export class LogStore {
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.#folder, name);
     // At once: it is small and goes to the kernel's memory, and threads would take several times the CPU.
-    writeFileSync(`${path}.part`, bytes);
-    renameSync(`${path}.part`, path);
+    try {
+      writeFileSync(`${path}.part`, bytes);
+      renameSync(`${path}.part`, path);
+    } catch (error) {
+      rmSync(`${path}.part`, { force: true });
+      throw error;
+    }
     this.#add(name, bytes.byteLength);
     const total = { count: this.#sizes.size, sizeBytes: this.#sizeBytes };
     const max = { count: HARNESS_LOGS_KEPT_MAX, sizeBytes: HARNESS_LOGS_BYTES_MAX };

@@ -1,12 +1,14 @@
 // What is kept of a sandbox when its harness has ended: the harness's own record, and what the task names.
 import { posix } from 'node:path';
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { Deadline } from '../../common/clock.ts';
 import { asPolarError } from '../../common/errors.ts';
 import { execCollected } from '../../common/exec.ts';
 import {
-  ARTIFACTS_LISTING_MS,
+  ARTIFACTS_KEEP_MS,
   ARTIFACTS_PER_ATTEMPT_BYTES_MAX,
   ARTIFACTS_PER_ATTEMPT_MAX,
+  EXEC_OUTPUT_BYTES_MAX,
   RPC_TIMEOUT_MS,
 } from '../../common/limits.ts';
 import type { Adapter } from '../adapters/adapter.ts';
@@ -16,21 +18,29 @@ import { LISTING_SCRIPT, listed } from '../domain/listing.ts';
 import * as events from '../events.ts';
 import { leaseRuntime } from './sandbox.ts';
 
-/** A session's result does not depend on it: what cannot be kept is told, and no failure. */
+/** Reasons that are told; more are counted. */
+const PROBLEMS_MAX = 64;
+
+/** A session's result does not depend on it: what cannot be kept, or not in time, is told, and no failure. */
 export async function keepArtifacts(
   ctx: HarnessExecutorContext,
   ref: AttemptRef,
   work: RunWork,
   adapter: Adapter,
   signal: AbortSignal,
+  keepMs = ARTIFACTS_KEEP_MS,
 ): Promise<void> {
   const named = work.harness?.artifacts ?? [];
   if (named.length + adapter.transcripts.length === 0) return;
+  using deadline = new Deadline(keepMs, signal);
   try {
-    const roots = [...new Set([...adapter.transcripts, ...(await resolved(ctx, work, named, signal))])];
-    const keeping = await ctx.artifacts.begin(ref.sessionId, ref.attempt);
-    const problems = await fetchAll(ctx, keeping, adapter, work, roots, signal);
-    await keeping.done(problems);
+    const paths = await resolved(ctx, work, named, deadline.signal);
+    const roots = [...new Set([...adapter.transcripts, ...paths])];
+    await using keeping = await ctx.artifacts.begin(ref.sessionId, ref.attempt);
+    const { found, problems } = await list(ctx, work, roots, keepMs / 2, deadline.signal);
+    problems.push(...(await fetchAll(ctx, keeping, adapter, work, found, deadline)));
+    signal.throwIfAborted();
+    await keeping.done(shortened(problems));
   } catch (error) {
     signal.throwIfAborted();
     events.artifactsNotKept(ctx.log, ref, error);
@@ -49,30 +59,53 @@ async function resolved(
   return paths.map((path) => posix.resolve(workdir, path));
 }
 
+type Found = ReturnType<typeof listed>;
+
+async function list(
+  { runtimes }: HarnessExecutorContext,
+  { runtimeId }: RunWork,
+  roots: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<{ found: Found; problems: string[] }> {
+  const argv = ['sh', '-c', LISTING_SCRIPT, 'sh', ...roots];
+  const { stdout, result } = await execCollected(runtimes, { runtimeId, argv, timeoutMs }, signal);
+  const { timedOut, droppedOutputBytes } = result;
+  // Of a long one the first half is whole, and then something is missing.
+  const whole = droppedOutputBytes > 0n ? stdout.subarray(0, EXEC_OUTPUT_BYTES_MAX / 2) : stdout;
+  const problems = timedOut || droppedOutputBytes > 0n ? ['not all files could be listed'] : [];
+  return { found: listed(roots, whole), problems };
+}
+
 async function fetchAll(
   { runtimes }: HarnessExecutorContext,
   keeping: Keeping,
   { transcripts }: Adapter,
   { runtimeId }: RunWork,
-  roots: readonly string[],
-  signal: AbortSignal,
+  found: Found,
+  deadline: Deadline,
 ): Promise<string[]> {
-  const argv = ['sh', '-c', LISTING_SCRIPT, 'sh', ...roots];
-  const request = { runtimeId, argv, timeoutMs: ARTIFACTS_LISTING_MS };
-  const { stdout, result } = await execCollected(runtimes, request, signal);
-  const problems = result.timedOut ? ['not all files could be listed in time'] : [];
-  for (const { root, path } of listed(roots, stdout)) {
+  const problems: string[] = [];
+  const { signal } = deadline;
+  for (const { root, path } of found) {
     const full = fullness(keeping);
     if (full !== undefined) return [...problems, full];
     try {
       const { content } = await runtimes.getFile({ runtimeId, path }, { signal, timeoutMs: RPC_TIMEOUT_MS });
       await keeping.add(path, transcripts.includes(root), content);
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) return [...problems, 'not all files could be read in time'];
       problems.push(`${path}: ${asPolarError(error).message}`);
     }
   }
   return problems;
+}
+
+/** The last one says why there are no more files. */
+function shortened(problems: readonly string[]): readonly string[] {
+  const more = problems.length - PROBLEMS_MAX;
+  if (more <= 0) return problems;
+  return [...problems.slice(0, PROBLEMS_MAX - 1), `and ${more} more`, ...problems.slice(-1)];
 }
 
 function fullness({ count, sizeBytes }: Keeping): string | undefined {
