@@ -1,10 +1,12 @@
 // Who gets in at the llm-proxy and who does not, and what the paths are.
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { newSecret } from '../../services/common/ids.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../services/common/limits.ts';
+import { REQUESTS_PER_SESSION_MAX } from '../../services/llm-proxy/attempts/attempts.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestProxy } from '../support/llm-proxy.ts';
 import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
@@ -105,6 +107,44 @@ describe('llm-proxy access', () => {
     const [record] = await proxy.records('fenced-0');
     expect(record).to.include({ finishReason: 'cancelled', replyDigest: '', errorReason: '' });
     expect(record!.sampledIds.length).to.be.greaterThan(0);
+  });
+
+  it('does not open an attempt again for a body that was still coming when its capability was revoked', async () => {
+    const secret = await proxy.admit('slow-0');
+    const body = Buffer.from(JSON.stringify(ASKED));
+    const asked = request(`${proxy.url}/s/${secret}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-length': body.length },
+    });
+    asked.write(body.subarray(0, 20));
+    await (await proxy.chat(secret, ASKED)).text();
+    await proxy.revoke('slow-0');
+    await eventually('it is known', async () => (await proxy.chat(secret, ASKED)).status === 401);
+    asked.end(body.subarray(20));
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).to.equal(401);
+    expect(await proxy.records('slow-0')).to.have.length(1);
+  });
+
+  it('has no more requests of one session at once than its share, whatever they are', async () => {
+    const [greedy, modest] = [await proxy.admit('greedy-0'), await proxy.admit('modest-0')];
+    const slow = Array.from({ length: REQUESTS_PER_SESSION_MAX }, () => {
+      const asked = request(`${proxy.url}/s/${greedy}/v1/messages`, { method: 'POST', agent: false });
+      asked.on('error', () => {}).write('{');
+      return asked;
+    });
+    const refused = async () => (await post(`/s/${greedy}/v1/messages`)).status === 429;
+    await eventually('its share is used up', refused);
+    const answer = await post(`/s/${greedy}/v1/messages/count_tokens`);
+    expect({ status: answer.status, after: answer.headers.get('retry-after') }).to.deep.equal({
+      status: 429,
+      after: '1',
+    });
+    expect(await answer.json()).to.have.nested.property('error.type', 'rate_limit_error');
+    expect((await proxy.chat(modest, ASKED)).status).to.equal(200);
+    for (const asked of slow) asked.destroy();
+    await eventually('it is free again', async () => (await proxy.chat(greedy, ASKED)).status === 200);
   });
 
   it('tells the models under the name that the harness knows', async () => {

@@ -227,6 +227,46 @@ describe('llm-proxy and engines without ids in streams', () => {
     });
   });
 
+  it('asks an engine of kind openai without what it says it does not know, from then on', async () => {
+    const refused = (message: string): RawAnswer => ({
+      status: 400,
+      body: { error: { message, type: 'invalid_request_error' } },
+    });
+    await using engine = await RawEngine.start((request) => {
+      const { chat_template_kwargs: kwargs, top_k, max_tokens, stop } = request.body ?? {};
+      if (kwargs !== undefined) return refused("Unknown parameter: 'chat_template_kwargs'.");
+      if (top_k !== undefined) return refused('Unrecognized request argument supplied: top_k');
+      if (max_tokens !== undefined)
+        return refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.");
+      if (stop !== undefined)
+        return refused("Unsupported parameter: 'stop' is not supported with this model.");
+      return plainReply(request);
+    });
+    await withProxy(engine, 'openai', {}, async (proxy, capability) => {
+      const asked = (more: object = {}) =>
+        fetch(`${proxy.url}/s/${capability}/v1/messages`, {
+          method: 'POST',
+          body: JSON.stringify({
+            messages: MESSAGES,
+            max_tokens: 9,
+            top_k: 4,
+            thinking: { type: 'adaptive' },
+            ...more,
+          }),
+        });
+      for (const tries of [4, 5]) {
+        expect((await asked()).status).to.equal(200);
+        expect(engine.at('/v1/chat/completions')).to.have.length(tries);
+      }
+      const { body } = engine.at('/v1/chat/completions').at(-1)!;
+      expect(body).to.include({ max_completion_tokens: 9 }).and.not.have.any.keys('top_k', 'max_tokens');
+      const [record] = await proxy.records('s');
+      expect(record?.sampling).to.deep.equal({ max_completion_tokens: 9 });
+      // What decides what a reply is, is never left out.
+      expect((await asked({ stop_sequences: ['x'] })).status).to.equal(400);
+    });
+  });
+
   it('records an engine of kind openai without ids', async () => {
     await using engine = await RawEngine.start(plainReply);
     await withProxy(engine, 'openai', {}, async (proxy, capability) => {

@@ -201,6 +201,19 @@ describe('what becomes of a call that token mode cannot append', () => {
     }
   });
 
+  it('is one of text mode where the engine takes no constraint beside ids', async () => {
+    await using there = await staged({ kind: 'llamacpp', mode: 'token' });
+    const schema = { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' } } };
+    const constraints = [{ response_format: schema }, { tool_choice: 'required' }, {}];
+    const modes: string[] = [];
+    for (const [i, fields] of constraints.entries()) {
+      const { agent, mode } = await onItsWay(there.proxy, `constrained-${i}`, 1);
+      await agent.fork({ fields }).work(1);
+      modes.push(await mode());
+    }
+    expect(modes).to.deep.equal(['text', 'text', 'token']);
+  });
+
   it('is the beginning of another conversation without a reason', async () => {
     const { drift, mode } = await onItsWay(stage.proxy, 'two', 2);
     const other = new AgentSession(stage.proxy, await stage.proxy.admit('two'), 'count other files', {

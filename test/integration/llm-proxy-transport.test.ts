@@ -1,6 +1,7 @@
 // The transport vectors: what happens to a session when requests, replies, processes and records go astray.
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { expect } from 'chai';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { unpackIds } from '../../services/common/columns.ts';
@@ -85,9 +86,12 @@ describe('transport vectors', () => {
       const first = proxy.chat(capability, body);
       await eventually('it is asked', () => engine.bodies.length === 1);
       const answers = await Promise.all([first, proxy.chat(capability, body), proxy.chat(capability, body)]);
-      const texts = await Promise.all(answers.map((answer) => answer.text()));
+      // One that joins late is told in fewer events what was said.
+      const saidIn = async (answer: Response): Promise<string> =>
+        stream ? JSON.stringify(assembled((await readEvents(answer)).events)) : await answer.text();
+      const texts = await Promise.all(answers.map(saidIn));
       expect(new Set(texts).size).to.equal(1);
-      expect(texts[0]).to.include(stream ? '[DONE]' : LONG.content);
+      expect(texts[0]).to.include(LONG.content).and.include('"stop"');
       expect(engine.bodies).to.have.length(1);
       obeysLaws(await recorded(session, 1));
     });
@@ -136,6 +140,30 @@ describe('transport vectors', () => {
     const [record] = await recorded('leaving-0', 1);
     expect(record).to.include({ finishReason: 'cancelled', replyDigest: '' });
     expect(engine.bodies).to.have.length(1);
+  });
+
+  it('retry after leaving: a generation of its own, though the first one is still being recorded', async () => {
+    const capability = await proxy.admit('left-and-back-0');
+    engine.behaviour.reply = () => LONG;
+    engine.behaviour.delayMs = 10;
+    const body = { messages: HELLO, stream: true };
+    const leaving = new AbortController();
+    const first = await proxy.chat(capability, body, { signal: leaving.signal });
+    await first.body!.getReader().read();
+    const { aborted } = engine;
+    process.kill(proxy.nats.pid, 'SIGSTOP');
+    try {
+      leaving.abort();
+      await eventually('it is given up', () => engine.aborted > aborted);
+      const second = proxy.chat(capability, body);
+      await eventually('it is asked anew', () => engine.bodies.length === 2);
+      process.kill(proxy.nats.pid, 'SIGCONT');
+      expect((await readEvents(await second)).events.at(-1)).to.equal('[DONE]');
+    } finally {
+      process.kill(proxy.nats.pid, 'SIGCONT');
+    }
+    const records = await recorded('left-and-back-0', 2);
+    expect(records.map(({ finishReason }) => finishReason)).to.deep.equal(['cancelled', 'stop']);
   });
 
   it('retry after delivery: a sibling with tokens of its own', async () => {

@@ -16,6 +16,7 @@ import type { Conversation } from '../domain/history.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { lastFailureOf } from '../domain/last-failure.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** A model call in flight. */
 export interface Call {
@@ -24,8 +25,8 @@ export interface Call {
   /** Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over; the reason is a PolarError. */
   readonly signal: AbortSignal;
   abort(reason: PolarError): void;
-  /** Its time limit does not count these milliseconds: it was held. */
-  extend(ms: number): void;
+  /** Its time limit does not count what passes until this is disposed of. */
+  hold(): Disposable;
   /** Exactly once, when everything of the call is done; with the error where it failed. */
   end(error?: unknown): void;
 }
@@ -83,26 +84,17 @@ export class Attempt {
 
   #begin(): Call {
     const controller = new AbortController();
-    let heldMs = 0;
-    const late = (): void => {
-      if (heldMs < 1) {
-        controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
-        return;
-      }
-      timer = setTimeout(late, heldMs);
-      heldMs = 0;
-    };
-    let timer = setTimeout(late, ENGINE_CALL_MS);
+    const limit = new TimeLimit(ENGINE_CALL_MS, () => {
+      controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
+    });
     const call: Call = {
       id: newId('call'),
       startSeq: this.order(),
       signal: controller.signal,
       abort: (reason) => controller.abort(reason),
-      extend: (ms) => {
-        heldMs += ms;
-      },
+      hold: () => limit.hold(),
       end: (error) => {
-        clearTimeout(timer);
+        limit[Symbol.dispose]();
         this.#inFlight.delete(call);
         this.#settle(error);
         if (this.#inFlight.size === 0) this.#idle?.resolve();

@@ -1,11 +1,18 @@
 // The attempts that this proxy knows: loaded from their records at the first call, dropped when they end.
 import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { CALLS_IN_FLIGHT_MAX, CLOSED_ATTEMPTS_KEPT_MAX } from '../../common/limits.ts';
+import {
+  CALLS_IN_FLIGHT_MAX,
+  CALLS_IN_FLIGHT_PER_SESSION_MAX,
+  CLOSED_ATTEMPTS_KEPT_MAX,
+} from '../../common/limits.ts';
 import type { AttemptState } from '../domain/attempt-state.ts';
 import { KnownBodies } from '../domain/known-bodies.ts';
 import { Attempt, type Closed } from './attempt.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
+
+/** Requests of one attempt at once, from their heads on: calls, those that share one, and questions; above: 429. */
+export const REQUESTS_PER_SESSION_MAX = CALLS_IN_FLIGHT_PER_SESSION_MAX * 2;
 
 const nameOf = (key: AttemptKey): string => `${key.sessionId}.${key.attempt}`;
 
@@ -17,6 +24,8 @@ export class Attempts {
   /** Oldest first. */
   readonly #closed = new Map<string, Promise<Closed>>();
   #callsInFlight = 0;
+  /** Requests of each attempt that has any. */
+  readonly #requests = new Map<string, number>();
 
   constructor(log: RecordLog) {
     this.#log = log;
@@ -47,6 +56,27 @@ export class Attempts {
     }
     this.#callsInFlight++;
     return { [Symbol.dispose]: () => void this.#callsInFlight-- };
+  }
+
+  /**
+   * Count a request of an attempt while it is handled, so that no session takes what all share: the proxy's calls, and
+   * memory for bodies. Throws CALLS_IN_FLIGHT_LIMIT.
+   */
+  enterFor(key: AttemptKey): Disposable {
+    const name = nameOf(key);
+    const requests = this.#requests.get(name) ?? 0;
+    if (requests >= REQUESTS_PER_SESSION_MAX) {
+      const message = `the session has ${REQUESTS_PER_SESSION_MAX} requests in flight`;
+      throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
+    }
+    this.#requests.set(name, requests + 1);
+    return { [Symbol.dispose]: () => this.#leave(name) };
+  }
+
+  #leave(name: string): void {
+    const left = (this.#requests.get(name) ?? 1) - 1;
+    if (left > 0) this.#requests.set(name, left);
+    else this.#requests.delete(name);
   }
 
   /** End the attempt for good; the same answer again at each repetition. Throws the signal's reason. */

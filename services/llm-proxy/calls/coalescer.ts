@@ -14,10 +14,10 @@ export class Coalescer {
   /** At most CALLS_IN_FLIGHT_PER_SESSION_MAX each. */
   readonly #byAttempt = new WeakMap<Attempt, Set<InFlight>>();
 
-  /** The reply in the making for the same bytes in the same form. */
+  /** The reply in the making for the same bytes in the same form. One that all have left is given up, if not over yet. */
   find(attempt: Attempt, target: GenerateTarget, bytes: Bytes): Delivery | undefined {
     for (const one of this.#byAttempt.get(attempt) ?? []) {
-      if (isSame(one.target, target) && one.bytes.equals(bytes)) return one.delivery;
+      if (one.delivery.awaited && isSame(one.target, target) && one.bytes.equals(bytes)) return one.delivery;
     }
     return undefined;
   }

@@ -36,6 +36,11 @@ export class Delivery {
     return this.#begun;
   }
 
+  /** Whether anybody waits for the reply. */
+  get awaited(): boolean {
+    return this.#requests.size > 0;
+  }
+
   /** Answer this request too. */
   join(response: ServerResponse): void {
     const listener = this.#stream && new Listener(response, this.#stream());
@@ -64,16 +69,21 @@ export class Delivery {
       listener?.take(alone ? chunk : structuredClone(chunk), hold);
   }
 
-  /** Send what was taken; a promise where somebody does not read it. It rejects with the signal's reason. */
+  /**
+   * Send what was taken; a promise where nobody reads it, as the reply goes on at the pace of the fastest: one that hangs
+   * holds up no other, and what it has not read waits in memory. It rejects with the signal's reason.
+   */
   flush(signal: AbortSignal): Promise<void> | undefined {
-    let slow: Promise<void> | undefined;
+    const slow: Promise<void>[] = [];
+    let sent = 0;
     for (const listener of this.#listeners) {
       if (!listener.waits) continue;
       this.#begun = true;
+      sent++;
       const read = listener.flush(signal);
-      if (read !== undefined) slow = Promise.all([slow, read]).then(() => {});
+      if (read !== undefined) slow.push(read);
     }
-    return slow;
+    return slow.length > 0 && slow.length === sent ? Promise.race(slow) : undefined;
   }
 
   /** Send what was held, and end. */

@@ -138,10 +138,8 @@ export class Exchange implements Disposable {
     this.#passage?.[Symbol.dispose]();
     this.#passage = undefined;
     const from = performance.now();
-    this.#passage = await ctx.policies.gate.enter(call.signal);
-    const heldMs = performance.now() - from;
-    call.extend(heldMs);
-    this.#waitedMs += heldMs;
+    this.#passage = await ctx.policies.gate.enter(call);
+    this.#waitedMs += performance.now() - from;
     return this.#passage;
   }
 

@@ -15,6 +15,7 @@ import { roleOf } from '../domain/roles.ts';
 import type { CallOrder } from '../engines/engine-call.ts';
 import { callFailed, callJoined } from '../events.ts';
 import { giveBack, parseConversation, readBody } from '../http/body.ts';
+import { attemptOf } from './attempt-of.ts';
 import { Delivery } from './delivery.ts';
 import { Exchange } from './exchange.ts';
 import { streamedReply } from './streamed.ts';
@@ -28,10 +29,8 @@ export async function generate(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { ref } = capability;
-  if (ref === undefined) throw new PolarError('CAPABILITY_INVALID', 'the capability names no attempt');
   const came = await readBody(request);
-  const attempt = await ctx.attempts.open({ sessionId: ref.sessionId, attempt: ref.attempt });
+  const attempt = await attemptOf(ctx, capability);
   const shared = ctx.config.node.coalesce ? ctx.coalescer.find(attempt, target, came) : undefined;
   if (shared !== undefined) {
     giveBack(came);

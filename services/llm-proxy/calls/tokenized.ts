@@ -1,21 +1,19 @@
 // The ids of a conversation as its engine would be given it, without a call.
 import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { PolarError } from '../../common/errors.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked } from '../dialects/dialect.ts';
 import { normalised } from '../domain/normalise.ts';
 import { type Tokenized, tokenize } from '../engines/tokenize.ts';
+import { attemptOf } from './attempt-of.ts';
 import { poolOf } from './generate.ts';
 
-/** Throws SESSION_CLOSED, NOT_FOUND, and what a call of an engine throws. */
+/** Throws CAPABILITY_INVALID, SESSION_CLOSED, NOT_FOUND, and what a call of an engine throws. */
 export async function tokenized(
   ctx: LlmProxyContext,
   capability: Capability,
   asked: Asked,
 ): Promise<Tokenized> {
-  const { ref } = capability;
-  if (ref === undefined) throw new PolarError('CAPABILITY_INVALID', 'the capability names no attempt');
-  const attempt = await ctx.attempts.open({ sessionId: ref.sessionId, attempt: ref.attempt });
+  const attempt = await attemptOf(ctx, capability);
   const restore = attempt.restore.bind(attempt);
   const { messages } = normalised(asked.messages, ctx.config.node.normalise, { restore });
   const pool = ctx.engines.pool(poolOf(ctx, capability, asked));

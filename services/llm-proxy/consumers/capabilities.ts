@@ -76,6 +76,11 @@ export class Capabilities {
     throw new PolarError('NATS_UNAVAILABLE', 'NATS does not answer, so the capability cannot be checked');
   }
 
+  /** Whether what was found is still valid. */
+  holds(capability: Capability): boolean {
+    return this.#table.holds(capability, Date.now());
+  }
+
   /** The attempt's credential was granted while this process watched: nobody else has served its calls. */
   isNew({ sessionId, attempt }: Pick<AttemptRef, 'sessionId' | 'attempt'>): boolean {
     const revision = this.#table.revisionOf(`${sessionId}.${attempt}`);

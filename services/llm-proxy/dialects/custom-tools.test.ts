@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { argumentsOfInput, functionOfCustom, InputReader, inputOf } from './custom-tools.ts';
 
-/** Read cut into pieces of one letter each. */
+/** Read cut into pieces of one letter each; every piece is whole letters, as clients decode each by itself. */
 function inPieces(args: string): string {
   const reader = new InputReader();
-  return [...args].map((letter) => reader.push(letter)).join('') + reader.end();
+  const pieces = [...[...args].map((letter) => reader.push(letter)), reader.end()];
+  for (const piece of pieces) expect(piece.isWellFormed(), JSON.stringify(piece)).to.equal(true);
+  return pieces.join('');
 }
 
 describe('custom tools', () => {
@@ -44,11 +46,13 @@ describe('custom tools', () => {
       '["input"]',
       '',
       '{"inputs": "x"}',
+      `{${' '.repeat(300)}"input": "x"}`,
     ]) {
       expect(inputOf(args)).to.equal(args);
       expect(inPieces(args)).to.equal(args);
     }
     expect(inputOf('{"input": "half a li')).to.equal('half a li');
+    expect(inPieces('{"input": "half \\ud83d\\ude')).to.equal('half \\ud83d\\ude');
     expect(inPieces('{"input": "half a li\\')).to.equal('half a li\\');
     expect(inputOf('{"input": "x", "more": 1}')).to.equal('x');
     expect(inputOf(undefined)).to.equal('');

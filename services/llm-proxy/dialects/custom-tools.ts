@@ -36,10 +36,15 @@ export function inputOf(args: JsonValue | undefined): string {
 }
 
 const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
+/** A longer one is none: models that get lost in white space make one without end, which would be gone over each time. */
+const HEAD_CHARS_MAX = 256;
 /** What can still become the head. */
 const HEAD_SO_FAR = /^\s*(\{\s*("(i(n(p(u(t("\s*(:\s*)?)?)?)?)?)?)?)?)?$/;
 /** A run of plain characters, one whole escape, or the end of the string. */
 const PIECE = /([^"\\]+)|(\\u[0-9a-fA-F]{4}|\\[^u])|(")/y;
+/** The first half of a letter that takes two escapes, and what can still become the other half. */
+const HIGH_HALF = /^\\u[dD][89abAB]/;
+const LOW_HALF_SO_FAR = /^(\\(u[0-9a-fA-F]{0,3})?)?$/;
 
 /**
  * Takes the arguments of a call piece by piece and gives the text of `input` as far as it is known. Arguments of any
@@ -65,10 +70,10 @@ export class InputReader {
 
   #readHead(): void {
     const head = HEAD.exec(this.#pending);
-    if (head !== null) {
+    if (head !== null && head[0].length <= HEAD_CHARS_MAX) {
       this.#pending = this.#pending.slice(head[0].length);
       this.#state = 'text';
-    } else if (!HEAD_SO_FAR.test(this.#pending)) {
+    } else if (this.#pending.length > HEAD_CHARS_MAX || !HEAD_SO_FAR.test(this.#pending)) {
       this.#state = 'raw';
     }
   }
@@ -81,6 +86,7 @@ export class InputReader {
       const found = PIECE.exec(this.#pending);
       if (found === null) break;
       const [, plain, escaped] = found;
+      if (escaped !== undefined && this.#isHalf(escaped, PIECE.lastIndex)) break;
       at = PIECE.lastIndex;
       if (plain !== undefined) text += plain;
       else if (escaped !== undefined) text += decoded(escaped);
@@ -88,6 +94,11 @@ export class InputReader {
     }
     this.#pending = this.#pending.slice(at);
     return text;
+  }
+
+  /** Whether an escape that ends there waits for the other half of its letter. */
+  #isHalf(escaped: string, end: number): boolean {
+    return HIGH_HALF.test(escaped) && LOW_HALF_SO_FAR.test(this.#pending.slice(end));
   }
 
   #rest(): string {

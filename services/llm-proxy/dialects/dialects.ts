@@ -1,9 +1,11 @@
 // The dialects there are.
 import { PolarError } from '../../common/errors.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { arrayOf, type JsonObject } from '../domain/json.ts';
+import { CONVERSATION_IN } from '../domain/known-body.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
 import { anthropicMessages } from './anthropic-messages/dialect.ts';
 import type { Asked, Dialect } from './dialect.ts';
+import { invalid } from './faults.ts';
 import { googleGenerate } from './google-generate/dialect.ts';
 import { refuseDeep } from './nesting.ts';
 import { openaiChat } from './openai-chat/dialect.ts';
@@ -25,8 +27,15 @@ export function dialectOf(name: DialectName): Dialect {
   return dialect;
 }
 
+/** Messages, items or contents of one request; above: 400. */
+export const MESSAGES_MAX = 50_000;
+
 /** Read a request of a dialect. Throws DIALECT_INVALID with every fault. */
 export function readRequest(dialect: Dialect, body: JsonObject, target: GenerateTarget): Asked {
+  const member = CONVERSATION_IN[dialect.name];
+  if (arrayOf(body[member]).length > MESSAGES_MAX) {
+    throw invalid([{ field: member, description: `must have at most ${MESSAGES_MAX} elements` }]);
+  }
   refuseDeep(body);
   return dialect.read(body, target);
 }

@@ -1,4 +1,5 @@
 // Images in requests: by address, or inside as base64.
+import type { JsonValue } from '../domain/json.ts';
 
 /** What an image's data begins with, by media type, as base64. Types that are not here are left to the engine. */
 const BEGINNINGS: Readonly<Record<string, RegExp>> = {
@@ -27,4 +28,13 @@ export function dataFault(mediaType: string, data: string): string | undefined {
   if (data.length % 4 !== 0 || !BASE64.test(data)) return 'must hold valid base64';
   const beginning = BEGINNINGS[mediaType];
   return beginning === undefined || beginning.test(data) ? undefined : `holds no ${mediaType}`;
+}
+
+/** How closely engines can be asked to look at an image. */
+const DETAILS = ['auto', 'low', 'high'];
+
+/** Engines refuse a word that is newer than they are; `original` is one. Unset: nothing is asked for. */
+export function detailOf(asked: JsonValue | undefined): string | undefined {
+  if (typeof asked !== 'string') return undefined;
+  return DETAILS.includes(asked) ? asked : 'high';
 }

@@ -36,6 +36,17 @@ describe('capability table', () => {
     expect(table.find(sha256('b'), 0)).to.not.equal(undefined);
   });
 
+  it('holds one that was found for as long as its entry is there and valid', () => {
+    const table = new CapabilityTable();
+    const found = capability('a');
+    table.apply('s.1', 1, found);
+    table.apply('s.1', 2, capability('a', 2_000n));
+    expect(table.holds(found, 1_500)).to.equal(true);
+    expect(table.holds(found, 2_000)).to.equal(false);
+    table.apply('s.1', 3, undefined);
+    expect(table.holds(found, 0)).to.equal(false);
+  });
+
   it('gives what has expired once', () => {
     const table = new CapabilityTable();
     table.apply('s.1', 1, capability('a', 10n));

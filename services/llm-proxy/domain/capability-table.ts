@@ -47,6 +47,12 @@ export class CapabilityTable {
     return isExpired(found, nowMs) ? undefined : found;
   }
 
+  /** Whether one that was found is still valid; it may have been put again since, for longer. */
+  holds({ digest }: Capability, nowMs: number): boolean {
+    const known = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '')?.capability;
+    return known !== undefined && !isExpired(known, nowMs);
+  }
+
   /** Remove what has expired, and return it. */
   expire(nowMs: number): Capability[] {
     const gone: Capability[] = [];

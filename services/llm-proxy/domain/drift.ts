@@ -12,7 +12,8 @@ export const DRIFTS = {
   retokenised: 'the same messages, rendered to other ids than were sampled',
   template_not_extending: 'the chat template renders what came before otherwise than it did',
   renderer_differs: 'the renderer does not render prompts as the engine does',
-  not_rendered: 'nothing renders messages for the engine, or the request holds what is no text',
+  not_rendered:
+    'nothing renders messages for the engine, or the request holds what is no text, or asks what the engine takes in chats alone',
 } as const;
 
 export type Drift = keyof typeof DRIFTS | '';

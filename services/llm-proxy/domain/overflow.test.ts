@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { PolarError } from '../../common/errors.ts';
 import { isOverflow, overflowSizes } from './overflow.ts';
 
-/** As the engines said it: vLLM 0.32, its /inference/v1/generate, llama-server, SGLang 0.5.23. */
+/** As the engines said it: vLLM 0.32, its /inference/v1/generate, llama-server, SGLang 0.5.23; vLLM 0.12; OpenAI. */
 const SAID: readonly [string, number, number | undefined, number][] = [
   [
     "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, " +
@@ -35,6 +35,26 @@ const SAID: readonly [string, number, number | undefined, number][] = [
     21,
     4090,
     4096,
+  ],
+  [
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens " +
+      'and your request has 1021 input tokens (32000 > 32768 - 1021).',
+    1021,
+    32_000,
+    32_768,
+  ],
+  [
+    "This model's maximum context length is 8192 tokens. However, you requested 9021 tokens (1021 in the messages, " +
+      '8000 in the completion). Please reduce the length of the messages or completion.',
+    1021,
+    8_000,
+    8_192,
+  ],
+  [
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9021 tokens.",
+    9021,
+    undefined,
+    8_192,
   ],
 ];
 

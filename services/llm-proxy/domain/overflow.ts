@@ -15,9 +15,16 @@ export interface OverflowSizes {
   readonly most: number | undefined;
 }
 
-const PROMPT =
-  /(\d+) (?:input tokens|tokens from the input)|(?:input|request) \((\d+) tokens\)|prompt \(length (\d+)\)/;
-const REPLY = /requested (\d+) output tokens|(\d+) tokens for the completion/;
+const PROMPT = new RegExp(
+  [
+    '(\\d+) (?:input tokens|tokens from the input|in the messages)',
+    '(?:input|request) \\((\\d+) tokens\\)',
+    'prompt \\(length (\\d+)\\)',
+    'messages resulted in (\\d+) tokens',
+  ].join('|'),
+);
+const REPLY =
+  /requested (\d+) output tokens|(\d+) (?:tokens for|in) the completion|_tokens' is too large: (\d+)/;
 const MOST =
   /context length (?:is|of) (\d+)|context (?:length|size) \((\d+) tokens\)|maximum model length of (\d+)/;
 

@@ -1,11 +1,13 @@
 // One try of a model call at one engine.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { PolarError } from '../../common/errors.ts';
 import type { Drift } from '../domain/drift.ts';
 import { type ChatOrder, engineBody } from '../domain/engine-body.ts';
 import { engineText } from '../domain/engine-text.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { BodySource } from '../domain/known-body.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
+import { unknownFields, withoutFields } from '../domain/unknown-fields.ts';
 import { askExperts } from './ask-experts.ts';
 import type { Engine } from './engine.ts';
 import type { Taker } from './taker.ts';
@@ -44,29 +46,38 @@ export interface EngineCall {
   stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void>;
 }
 
+/** Fields that an engine has said it does not know: they are not sent again. */
+const unknownTo = new WeakMap<Engine, Set<string>>();
+
 /** The engine makes the prompt of the messages and tells its ids. */
 export class TextCall implements EngineCall {
   readonly engine: Engine;
   readonly model: string;
-  readonly sent: JsonObject;
   readonly tokens = noTokens();
   readonly mode = 'text';
   readonly drift = '';
   /** The harness is shown the logprobs. */
   readonly showsLogprobs: boolean;
   readonly #source: BodySource | undefined;
+  #sent: JsonObject;
 
   constructor(engine: Engine, model: string, { chat, sampling, source }: CallOrder) {
     this.engine = engine;
     this.model = model;
     this.showsLogprobs = chat.showsLogprobs === true;
     this.#source = source;
-    this.sent = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
+    const body = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
+    const fields = unknownTo.get(engine);
+    this.#sent = fields === undefined ? body : withoutFields(body, fields);
+  }
+
+  get sent(): JsonObject {
+    return this.#sent;
   }
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
     const { engine, tokens } = this;
-    const reply = await engine.whole(this.#body(), signal, this.showsLogprobs);
+    const reply = await this.#asked(() => engine.whole(this.#body(), signal, this.showsLogprobs));
     engine.adapter.readReply(reply, tokens);
     const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
     await engine.adapter.completeReply?.(reply, tokens, ask);
@@ -75,7 +86,31 @@ export class TextCall implements EngineCall {
 
   async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     const { engine, tokens } = this;
-    await engine.stream(this.#body(), readFirst(engine, tokens, to), signal);
+    await this.#asked(() => engine.stream(this.#body(), readFirst(engine, tokens, to), signal));
+  }
+
+  /** Asks again without what the engine says that it does not know: it has told nothing else then. */
+  async #asked<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!this.#learns(error)) throw error;
+      }
+    }
+  }
+
+  #learns(error: unknown): boolean {
+    const { engine, sent } = this;
+    const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
+    if (!refused || engine.adapter.knowsLess !== true) return false;
+    const fields = unknownFields(sent, error.message);
+    const known = unknownTo.get(engine) ?? new Set();
+    for (const field of fields) known.add(field);
+    if (fields.length === 0) return false;
+    unknownTo.set(engine, known);
+    this.#sent = withoutFields(sent, known);
+    return true;
   }
 
   #body(): Buffer[] {

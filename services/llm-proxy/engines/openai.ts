@@ -6,6 +6,7 @@ export const openai: EngineAdapter = {
   kind: 'openai',
   features: ENGINE_FEATURES.openai,
   fields: () => ({}),
+  knowsLess: true,
   readReply: () => {},
   readChunk: () => {},
   advice: 'an engine of kind openai never does; name its real kind in the topology if it has one',

@@ -27,6 +27,8 @@ export interface TokenRequest {
 
 /** How a kind of engine takes ids, and how its answer becomes that of a chat. Throws as `EngineCall`. */
 export interface TokenWay {
+  /** Whether all that the request in text mode says can be said beside ids; unset: it always can. */
+  takes?(sent: JsonObject): boolean;
   whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject>;
   /** Unset: streams are made from whole replies. */
   stream?(request: TokenRequest, to: Taker<JsonObject>, signal: AbortSignal): Promise<void>;

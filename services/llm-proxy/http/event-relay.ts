@@ -11,6 +11,8 @@ export class EventRelay implements Disposable {
   readonly #outlet: Outlet;
   readonly #writer: StreamWriter;
   readonly #silence: NodeJS.Timeout;
+  /** Set while the harness does not read. */
+  #unread: Promise<void> | undefined;
 
   constructor(response: ServerResponse, writer: StreamWriter, silenceMs = REPLY_SILENCE_MS) {
     this.#response = response;
@@ -26,7 +28,11 @@ export class EventRelay implements Disposable {
   /** Send framed events; a promise while the harness does not read. It rejects with the signal's reason. */
   send(events: string, signal: AbortSignal): Promise<void> | undefined {
     if (this.#response.destroyed) return undefined;
-    return this.write(events) ? undefined : this.#drained(signal);
+    if (this.write(events)) return undefined;
+    this.#unread ??= this.#drained(signal).finally(() => (this.#unread = undefined));
+    // Not everybody waits for it.
+    this.#unread.catch(() => {});
+    return this.#unread;
   }
 
   /** A client that leaves instead of reading is no error of the reply. */

@@ -40,6 +40,7 @@ async function answer(
     using _ = ctx.attempts.enter();
     if (ctx.stopping.aborted) throw new PolarError('SHUTTING_DOWN', 'the proxy is stopping; call again');
     const capability = await authorize(ctx, capabilities, greetingOf(request));
+    using __ = capability.ref && ctx.attempts.enterFor(capability.ref);
     if (request.headers.upgrade?.toLowerCase() === 'websocket') {
       const error = new PolarError('INVALID_REQUEST', 'WebSocket is not offered; use HTTP');
       return sendError(response, error, dialect, 426);

@@ -14,9 +14,23 @@ export interface Passage extends Disposable {
   readonly version: Version;
 }
 
+/** A call, as far as it can be held. */
+export interface Holdable {
+  readonly signal: AbortSignal;
+  /** Its clock stands still until this is disposed of. */
+  hold(): Disposable;
+}
+
+interface InFlight {
+  readonly controller: AbortController;
+  readonly call: Holdable;
+  /** Set while the engine keeps it across a pause. */
+  held: Disposable | undefined;
+}
+
 export class Gate {
   readonly #onIdle: () => void;
-  readonly #inFlight = new Set<AbortController>();
+  readonly #inFlight = new Set<InFlight>();
   #waiting = 0;
   #state: PolicyState | undefined;
   /** Resolves when calls go on; unset while they do. */
@@ -42,10 +56,13 @@ export class Gate {
     if (isServing(state.policy)) {
       this.#closed?.resolve();
       this.#closed = undefined;
+      for (const one of this.#inFlight) release(one);
       return;
     }
     this.#closed ??= Promise.withResolvers();
-    if (began && state.policy.mode === PauseMode.ABORT_AND_RETRY) this.#giveUp();
+    if (!began) return;
+    if (state.policy.mode === PauseMode.ABORT_AND_RETRY) this.#giveUp();
+    if (state.policy.mode === PauseMode.KEEP) for (const one of this.#inFlight) one.held ??= one.call.hold();
   }
 
   #giveUp(): void {
@@ -56,43 +73,52 @@ export class Gate {
         retryAfterMs: 1_000,
       },
     );
-    for (const one of [...this.#inFlight]) one.abort(why);
+    for (const { controller } of [...this.#inFlight]) controller.abort(why);
   }
 
   /** Resolves when calls are not held. Throws CALLS_IN_FLIGHT_LIMIT, the signal's reason. */
-  async enter(signal: AbortSignal): Promise<Passage> {
-    while (this.#closed !== undefined) await this.#wait(this.#closed.promise, signal);
-    signal.throwIfAborted();
-    return this.#pass(signal);
+  async enter(call: Holdable): Promise<Passage> {
+    while (this.#closed !== undefined) await this.#wait(this.#closed.promise, call);
+    call.signal.throwIfAborted();
+    return this.#pass(call);
   }
 
-  async #wait(opened: Promise<void>, signal: AbortSignal): Promise<void> {
+  async #wait(opened: Promise<void>, call: Holdable): Promise<void> {
     if (this.#waiting >= CALLS_WAITING_MAX) {
       const message = `${CALLS_WAITING_MAX} calls wait for the end of a pause`;
       throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
     }
+    using _ = call.hold();
     this.#waiting++;
     try {
-      await abortable(opened, signal);
+      await abortable(opened, call.signal);
     } finally {
       this.#waiting--;
     }
   }
 
-  #pass(signal: AbortSignal): Passage {
+  #pass(call: Holdable): Passage {
+    const { signal } = call;
     const controller = new AbortController();
     const abort = (): void => controller.abort(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
-    this.#inFlight.add(controller);
+    const inFlight: InFlight = { controller, call, held: undefined };
+    this.#inFlight.add(inFlight);
     const { policyVersion = 0n, weightVersion = '' } = this.#state?.policy ?? {};
     return {
       signal: controller.signal,
       version: { policyVersion, weightVersion },
       [Symbol.dispose]: () => {
         signal.removeEventListener('abort', abort);
-        this.#inFlight.delete(controller);
+        release(inFlight);
+        this.#inFlight.delete(inFlight);
         if (this.#inFlight.size === 0 && this.#closed !== undefined) this.#onIdle();
       },
     };
   }
+}
+
+function release(one: InFlight): void {
+  one.held?.[Symbol.dispose]();
+  one.held = undefined;
 }

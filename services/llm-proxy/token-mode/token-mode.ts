@@ -74,14 +74,20 @@ export class TokenMode {
   take(text: TextCall, call: TokenModeCall): EngineCall {
     const way = this.#ways[text.engine.adapter.kind];
     if (this.#settings.mode === 'text' || way === undefined) return text;
-    return new TokenCall(text, way, (signal) => this.#promptOf(text, call, signal));
+    return new TokenCall(text, way, (signal) => this.#promptOf(text, way, call, signal));
   }
 
-  async #promptOf(text: TextCall, call: TokenModeCall, signal: AbortSignal): Promise<TokenPrompt | Drift> {
+  async #promptOf(
+    text: TextCall,
+    way: TokenWay,
+    call: TokenModeCall,
+    signal: AbortSignal,
+  ): Promise<TokenPrompt | Drift> {
     const goesOn = call.goesOn();
     if (typeof goesOn === 'string') return goesOn;
     const { messages, tools } = call;
-    if (isOneOff(text.sent) || messages.some(hasMedia)) return 'not_rendered';
+    const isRendered = !isOneOff(text.sent) && (way.takes?.(text.sent) ?? true);
+    if (!isRendered || messages.some(hasMedia)) return 'not_rendered';
     const renderer = this.#rendererOf(text);
     if (renderer === undefined) return 'not_rendered';
     const rendering = { messages, tools, settings: templateSettings(text.sent) };

@@ -1,10 +1,11 @@
 // The anthropic-messages dialect: a conversation in the words of openai-chat.
 import { arrayOf, isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
+import { GrownSet } from '../grown.ts';
 import { ReadOnce } from '../read-once.ts';
 import { type Calls, readSystem, readTurn, type Turn } from './turn.ts';
 
-const NO_CALLS: Calls = new Set();
+const NO_CALLS: Calls = GrownSet.none;
 const SYSTEMS = new ReadOnce<Calls, Turn>();
 const TURNS = new ReadOnce<Calls, Turn>();
 

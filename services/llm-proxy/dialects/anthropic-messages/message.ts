@@ -11,10 +11,6 @@ export interface View {
   readonly showsThinking: boolean;
 }
 
-/** Reasoning goes by two names. */
-export const thinkingIn = (said: JsonObject): string =>
-  textOf(said['reasoning_content']) ?? textOf(said['reasoning']) ?? '';
-
 /** A call's block without its arguments. */
 export const toolUse = (id: string, index: number, call: JsonObject): JsonObject => ({
   type: 'tool_use',

@@ -33,6 +33,14 @@ function streamed(write: ReplyWriter, chunks: JsonObject[]): JsonObject[] {
 }
 
 describe('anthropic-messages reply', () => {
+  it('has the text of a refusal', () => {
+    const said = { content: null, refusal: 'No.' };
+    const { content } = writer().whole({ choices: [{ message: said, finish_reason: 'stop' }] });
+    expect(content).to.deep.equal([{ type: 'text', text: 'No.' }]);
+    const events = streamed(writer(), [chunk(said), chunk({}, { finish_reason: 'stop' })]);
+    expect(events[2]).to.have.nested.property('delta.text', 'No.');
+  });
+
   it('goes from thinking to text to calls, arguments as they were sampled', () => {
     const events = streamed(writer(), [
       { ...chunk({ role: 'assistant', content: '' }), prompt_token_ids: [1, 2, 3] },

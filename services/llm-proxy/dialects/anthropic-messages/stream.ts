@@ -5,9 +5,10 @@ import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '.
 import { lineOf } from '../../domain/sse.ts';
 import { statusOf } from '../../http/status.ts';
 import type { StreamWriter } from '../dialect.ts';
+import { reasoningIn, textIn } from '../said.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
 import { errorBody } from './errors.ts';
-import { emptyMessage, messageId, stopOf, thinkingIn, toolUse, usageOf, type View } from './message.ts';
+import { emptyMessage, messageId, stopOf, toolUse, usageOf, type View } from './message.ts';
 
 /** A block that has begun. */
 interface Block {
@@ -71,9 +72,9 @@ export class MessageStream implements StreamWriter {
 
   #delta(delta: JsonObject): string {
     let events = '';
-    const thinking = thinkingIn(delta);
+    const thinking = reasoningIn(delta);
     if (thinking !== '') events += this.#think(thinking);
-    const text = textOf(delta['content']);
+    const text = textIn(delta);
     if (text !== undefined) events += this.#enter('text') + this.#piece({ type: 'text_delta', text });
     for (const call of arrayOf(delta['tool_calls']).filter(isObject)) events += this.#call(call);
     return events;

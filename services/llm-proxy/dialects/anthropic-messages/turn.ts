@@ -2,6 +2,7 @@
 // tool results before or after the text beside them, and a system message amid the others.
 import { type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
+import type { GrownSet } from '../grown.ts';
 import type { Reading } from '../read-once.ts';
 import { openReasoning } from '../sealed-reasoning.ts';
 import { argumentsOf } from './arguments.ts';
@@ -9,7 +10,7 @@ import { blocksOf, contentOf, partsOf, refuseBlock, textPart } from './content.t
 import { toolOf } from './tools.ts';
 
 /** Ids of the calls made so far. */
-export type Calls = ReadonlySet<string>;
+export type Calls = GrownSet;
 
 export interface Turn {
   readonly messages: readonly JsonObject[];
@@ -141,8 +142,7 @@ function assistantTurn(
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(made.length > 0 && { tool_calls: made }),
   };
-  const after = made.length === 0 ? calls : new Set([...calls, ...made.map(({ id }) => String(id))]);
-  return { said: { messages: [message], tools: [] }, after };
+  return { said: { messages: [message], tools: [] }, after: calls.with(made.map(({ id }) => String(id))) };
 }
 
 /** Shown thinking as it comes back; where it was left out, what the signature holds. */

@@ -1,9 +1,10 @@
 // The anthropic-messages dialect: whole replies.
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { ReplyWriter } from '../dialect.ts';
+import { reasoningIn, textIn } from '../said.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
 import { inputOf } from './arguments.ts';
-import { emptyMessage, messageId, stopOf, thinkingIn, toolUse, usageOf, type View } from './message.ts';
+import { emptyMessage, messageId, stopOf, toolUse, usageOf, type View } from './message.ts';
 import { MessageStream } from './stream.ts';
 
 export const messagesWriter = (view: View): ReplyWriter => ({
@@ -26,12 +27,12 @@ function wholeMessage(reply: JsonObject, view: View): JsonObject {
 
 function blocksOf(message: JsonObject, id: string, showsThinking: boolean): JsonObject[] {
   const blocks: JsonObject[] = [];
-  const thinking = thinkingIn(message);
+  const thinking = reasoningIn(message);
   if (thinking !== '') {
     const shown = showsThinking ? thinking : '';
     blocks.push({ type: 'thinking', thinking: shown, signature: sealReasoning(thinking) });
   }
-  const text = textOf(message['content']);
+  const text = textIn(message);
   if (text !== undefined) blocks.push({ type: 'text', text });
   for (const [i, call] of arrayOf(message['tool_calls']).filter(isObject).entries()) {
     const made = objectOf(call['function']);

@@ -19,10 +19,6 @@ export interface ToldCall {
   arguments: string;
 }
 
-/** Reasoning goes by two names. */
-export const reasoningIn = (said: JsonObject): string =>
-  textOf(said['reasoning_content']) ?? textOf(said['reasoning']) ?? '';
-
 /** The parts that are there when the candidate has ended, and why it has. */
 export interface Ending {
   readonly parts: readonly JsonObject[];

@@ -4,9 +4,8 @@ import type { Faults } from '../faults.ts';
 import { ReadOnce } from '../read-once.ts';
 import { contentOf, partsOf } from './content.ts';
 import { camelCased } from './names.ts';
-import { type Calls, readTurn } from './turn.ts';
+import { type Calls, NO_CALLS, readTurn } from './turn.ts';
 
-const NO_CALLS: Calls = { made: [], answered: new Set() };
 const SYSTEMS = new ReadOnce<Calls, readonly JsonObject[]>();
 const TURNS = new ReadOnce<Calls, readonly JsonObject[]>();
 

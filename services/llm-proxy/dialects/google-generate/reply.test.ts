@@ -37,6 +37,14 @@ const partsOf = (response: JsonObject | undefined): JsonObject[] =>
   (firstOf(response)['content'] as { parts: JsonObject[] }).parts;
 
 describe('google-generate reply', () => {
+  it('has the text of a refusal', () => {
+    const said = { content: null, refusal: 'No.' };
+    const whole = writer().whole({ choices: [{ message: said, finish_reason: 'stop' }] });
+    expect(partsOf(whole)).to.deep.equal([{ text: 'No.' }]);
+    const [first] = streamed(writer(), [chunk(said), chunk({}, 'stop')]);
+    expect(partsOf(first)).to.deep.equal([{ text: 'No.' }]);
+  });
+
   it('streams thoughts and text, then whole calls with what was thought', () => {
     const responses = streamed(writer({ thinkingConfig: { includeThoughts: true } }), [
       chunk({ role: 'assistant', content: '' }),

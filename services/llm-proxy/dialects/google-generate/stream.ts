@@ -5,15 +5,8 @@ import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '.
 import { eventOf, lineOf } from '../../domain/sse.ts';
 import { statusOf } from '../../http/status.ts';
 import type { StreamWriter } from '../dialect.ts';
-import {
-  callId,
-  endingOf,
-  reasoningIn,
-  responseIdOf,
-  type ToldCall,
-  usageOf,
-  type View,
-} from './candidate.ts';
+import { reasoningIn, textIn } from '../said.ts';
+import { callId, endingOf, responseIdOf, type ToldCall, usageOf, type View } from './candidate.ts';
 import { errorBody } from './errors.ts';
 
 /** A candidate so far. */
@@ -77,7 +70,7 @@ export class ContentStream implements StreamWriter {
     const reasoning = reasoningIn(delta);
     progress.reasoning += reasoning;
     if (reasoning !== '' && this.#view.showsThoughts) parts.push({ text: reasoning, thought: true });
-    const text = textOf(delta['content']);
+    const text = textIn(delta);
     if (text !== undefined) parts.push({ text });
     return parts.length === 0 ? [] : [{ content: { role: 'model', parts }, index }];
   }

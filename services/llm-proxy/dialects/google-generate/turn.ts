@@ -1,6 +1,7 @@
 // The google-generate dialect: one content as messages of the conversation, each part in its place.
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
+import { GrownList, GrownSet } from '../grown.ts';
 import type { Reading } from '../read-once.ts';
 import { openReasoning } from '../sealed-reasoning.ts';
 import { contentOf, mediaPart, partsOf, refusePart } from './content.ts';
@@ -13,9 +14,13 @@ export interface MadeCall {
 
 /** The calls made so far, and the ids of those that have been answered. */
 export interface Calls {
-  readonly made: readonly MadeCall[];
-  readonly answered: ReadonlySet<string>;
+  readonly made: GrownList<MadeCall>;
+  /** Of those. */
+  readonly ids: GrownSet;
+  readonly answered: GrownSet;
 }
+
+export const NO_CALLS: Calls = { made: GrownList.none(), ids: GrownSet.none, answered: GrownSet.none };
 
 type Turn = Reading<Calls, readonly JsonObject[]>;
 
@@ -30,7 +35,7 @@ export function readTurn(value: JsonObject, calls: Calls, field: string, faults:
 
 function userTurn(parts: readonly JsonObject[], calls: Calls, field: string, faults: Faults): Turn {
   const messages: JsonObject[] = [];
-  const answered = new Set(calls.answered);
+  let after = calls;
   let said: JsonObject[] = [];
   const flush = (): void => {
     if (said.length > 0) messages.push({ role: 'user', content: contentOf(said, field, faults) });
@@ -40,30 +45,34 @@ function userTurn(parts: readonly JsonObject[], calls: Calls, field: string, fau
     if (isObject(part['functionResponse'])) {
       flush();
       const response = camelCased(part['functionResponse']);
-      messages.push(
-        toolMessage(response, { made: calls.made, answered }, `${field}[${i}].functionResponse`, faults),
-      );
-      answered.add(textOf(messages.at(-1)?.['tool_call_id']) ?? '');
+      const message = toolMessage(response, after, `${field}[${i}].functionResponse`, faults);
+      messages.push(message);
+      after = { ...after, answered: after.answered.with([String(message['tool_call_id'])]) };
     } else {
       said.push(part);
     }
   }
   flush();
-  return { said: messages, after: answered.size === calls.answered.size ? calls : { ...calls, answered } };
+  return { said: messages, after: after.answered === calls.answered ? calls : after };
 }
+
+/** How many calls back the one of an answer without an id is looked for. */
+const OPEN_CALLS_MAX = 1_000;
 
 /** The answer to the call of its id, or to the first one of its name that has none yet. */
 function toolMessage(
-  given: JsonObject,
-  { made, answered }: Calls,
+  answer: JsonObject,
+  { made, ids, answered }: Calls,
   field: string,
   faults: Faults,
 ): JsonObject {
-  const { id, name, response, parts } = given;
-  const named = textOf(id) !== undefined;
-  const call = made.find((one) => (named ? one.id === id : one.name === name && !answered.has(one.id)));
+  const { id, name, response, parts } = answer;
+  const given = textOf(id);
+  const named = given !== undefined;
+  const isOpen = (one: MadeCall): boolean => one.name === name && !answered.has(one.id);
+  const called = named ? (ids.has(given) ? given : undefined) : made.findLately(OPEN_CALLS_MAX, isOpen)?.id;
   const [key, what] = named ? ['id', 'an id'] : ['name', 'the name'];
-  faults.expect(call !== undefined, `${field}.${key}`, `must be ${what} of a functionCall before it`);
+  faults.expect(called !== undefined, `${field}.${key}`, `must be ${what} of a functionCall before it`);
   const isAnswer = response === undefined || response === null || isObject(response);
   faults.expect(isAnswer, `${field}.response`, 'must be an object');
   const images = arrayOf(parts).flatMap((part, i) =>
@@ -71,7 +80,7 @@ function toolMessage(
   );
   const text = answerOf(objectOf(response));
   const content = images.length === 0 ? text : [{ type: 'text', text }, ...images];
-  return { role: 'tool', tool_call_id: call?.id ?? '', content };
+  return { role: 'tool', tool_call_id: called ?? '', content };
 }
 
 /** A function's answer as text: what it put out, or all of it. */
@@ -103,7 +112,8 @@ function modelTurn(parts: readonly JsonObject[], calls: Calls, field: string, fa
   };
   if (made.length === 0) return { said: [message], after: calls };
   const now = made.map(({ id, function: of }) => ({ id: String(id), name: String(objectOf(of)['name']) }));
-  return { said: [message], after: { ...calls, made: [...calls.made, ...now] } };
+  const ids = calls.ids.with(now.map(({ id }) => id));
+  return { said: [message], after: { ...calls, made: calls.made.with(now), ids } };
 }
 
 /** Calls without an id are numbered, so that the same conversation reads the same the next time. */

@@ -1,7 +1,8 @@
 // The google-generate dialect: whole replies.
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { ReplyWriter } from '../dialect.ts';
-import { callId, endingOf, reasoningIn, responseIdOf, usageOf, type View } from './candidate.ts';
+import { reasoningIn, textIn } from '../said.ts';
+import { callId, endingOf, responseIdOf, usageOf, type View } from './candidate.ts';
 import { ContentStream } from './stream.ts';
 
 export const contentWriter = (view: View): ReplyWriter => ({
@@ -24,7 +25,7 @@ function wholeContent(reply: JsonObject, view: View): JsonObject {
 function candidateOf(choice: JsonObject, responseId: string, { showsThoughts }: View): JsonObject {
   const message = objectOf(choice['message']);
   const reasoning = reasoningIn(message);
-  const text = textOf(message['content']);
+  const text = textIn(message);
   const calls = arrayOf(message['tool_calls']).map((call, i) => {
     const { id, function: made } = objectOf(call);
     const { name, arguments: args } = objectOf(made);

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rule } from '../features.ts';
-import { imageFault } from '../images.ts';
+import { detailOf, imageFault } from '../images.ts';
 
 type PartRule = Rule & {
   /** The part as the engine gets it. */
@@ -11,7 +11,11 @@ type PartRule = Rule & {
 
 const PARTS: Readonly<Record<string, PartRule>> = {
   text: { support: 'carried', how: '', read: readText },
-  image_url: { support: 'carried', how: 'http, https or base64', read: readImage },
+  image_url: {
+    support: 'carried',
+    how: 'http, https or base64; `detail` above `high` as `high`',
+    read: readImage,
+  },
   refusal: { support: 'mapped', how: 'to text', read: readRefusal },
   input_audio: { support: 'refused', how: 'audio is not offered' },
   file: { support: 'refused', how: 'files are not offered: send their text' },
@@ -54,7 +58,11 @@ function readImage(part: JsonObject, at: string, faults: Faults): JsonObject {
   }
   const fault = imageFault(url);
   if (fault !== undefined) faults.add(`${at}.image_url.url`, fault);
-  return isObject(image) ? part : { ...part, image_url: { url } };
+  if (!isObject(image)) return { ...part, image_url: { url } };
+  const { detail: asked, ...rest } = image;
+  const detail = detailOf(asked);
+  if (detail === asked) return part;
+  return { ...part, image_url: { ...rest, ...(detail !== undefined && { detail }) } };
 }
 
 function readRefusal({ refusal }: JsonObject, at: string, faults: Faults): JsonObject {

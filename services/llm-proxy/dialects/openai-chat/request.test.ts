@@ -42,6 +42,15 @@ describe('openai-chat messages', () => {
     for (const [i, message] of asked.messages.entries()) expect(message).to.equal(messages[i]);
   });
 
+  it('ask engines for no closer look at an image than they know', () => {
+    const url = 'https://example.test/a.png';
+    const image = (detail: JsonValue): JsonObject => ({ type: 'image_url', image_url: { url, detail } });
+    const parts = [image('original'), image(null), image('low')];
+    const [message] = read({ messages: [{ role: 'user', content: parts }] }).messages;
+    const bare = { type: 'image_url', image_url: { url } };
+    expect(message?.['content']).to.deep.equal([image('high'), bare, image('low')]);
+  });
+
   it('have the text of a refusal', () => {
     const refused = { role: 'assistant', content: null, refusal: 'No.' };
     const silent = { role: 'assistant', content: 'yes', refusal: null };
@@ -153,6 +162,17 @@ describe('openai-chat fields', () => {
     expect(faultsOf({ messages: [user], function_call: { name: 'f' } })).to.deep.equal([
       'function_call.name',
     ]);
+  });
+
+  it('choose among no tools only where something is to be called', () => {
+    for (const choice of [
+      { tool_choice: 'auto' },
+      { tool_choice: 'none', tools: [] },
+      { function_call: 'auto' },
+    ]) {
+      expect(read({ messages: [user], ...choice }).fields, JSON.stringify(choice)).to.deep.equal({});
+    }
+    expect(faultsOf({ messages: [user], tool_choice: 'required' })).to.deep.equal(['tool_choice']);
   });
 
   it('show of several tools those that may be called', () => {

@@ -64,7 +64,7 @@ export function readFunction(definition: JsonValue | undefined, at: string, faul
   faults.expect(isObject(parameters ?? {}), `${at}.parameters`, 'must be an object');
 }
 
-const WORDS = ['none', 'auto', 'required'];
+export const CHOICE_WORDS = ['none', 'auto', 'required'];
 
 export interface Choice {
   /** The tools that the engine gets. */
@@ -76,9 +76,8 @@ export interface Choice {
 export function readToolChoice(body: JsonObject, tools: Tools, faults: Faults): Choice {
   const { tool_choice: choice, function_call: legacy } = body;
   const { list } = tools;
-  if (choice === undefined || choice === null)
-    return { list, choice: readLegacyChoice(legacy, tools, faults) };
-  if (typeof choice === 'string' && WORDS.includes(choice)) return { list, choice };
+  if (choice === undefined || choice === null) return readLegacyChoice(legacy, tools, faults);
+  if (isChoiceWord(choice)) return byWord(choice, list, 'tool_choice', faults);
   const { type, function: named, custom, allowed_tools: allowed } = isObject(choice) ? choice : {};
   switch (type) {
     case 'function':
@@ -90,10 +89,20 @@ export function readToolChoice(body: JsonObject, tools: Tools, faults: Faults): 
     default:
       faults.add(
         'tool_choice',
-        `must be ${WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
+        `must be ${CHOICE_WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
       );
       return { list };
   }
+}
+
+export const isChoiceWord = (choice: JsonValue): choice is string =>
+  typeof choice === 'string' && CHOICE_WORDS.includes(choice);
+
+/** A choice by one of those words. Where there are no tools engines refuse any, though nothing is asked for. */
+export function byWord(word: string, list: readonly JsonObject[], at: string, faults: Faults): Choice {
+  if (list.length > 0) return { list, choice: word };
+  faults.expect(word !== 'required', at, 'needs tools to choose from');
+  return { list };
 }
 
 const allowedName = (tool: JsonObject): string | undefined =>
@@ -122,14 +131,11 @@ export function readAllowed(
   return { list: list.filter((tool) => allowed.has(named(tool))), choice: mode ?? null };
 }
 
-function readLegacyChoice(
-  choice: JsonValue | undefined,
-  tools: Tools,
-  faults: Faults,
-): JsonValue | undefined {
-  if (choice === undefined || choice === null || choice === 'none' || choice === 'auto')
-    return choice ?? undefined;
-  return byName(choice, tools, 'function_call.name', faults);
+function readLegacyChoice(choice: JsonValue | undefined, tools: Tools, faults: Faults): Choice {
+  const { list } = tools;
+  if (choice === undefined || choice === null) return { list };
+  if (choice === 'none' || choice === 'auto') return byWord(choice, list, 'function_call', faults);
+  return { list, choice: byName(choice, tools, 'function_call.name', faults) };
 }
 
 /** A choice of one tool. */

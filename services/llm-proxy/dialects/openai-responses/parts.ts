@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rule } from '../features.ts';
-import { imageFault } from '../images.ts';
+import { detailOf, imageFault } from '../images.ts';
 
 type PartRule = Rule & { readonly read?: (part: JsonObject, at: string, faults: Faults) => JsonObject };
 
@@ -16,7 +16,11 @@ const PARTS: Readonly<Record<string, PartRule>> = {
   input_text: { support: 'mapped', how: 'to text', read: textPart('text') },
   output_text: { support: 'mapped', how: 'to text', read: textPart('text') },
   refusal: { support: 'mapped', how: 'to text', read: textPart('refusal') },
-  input_image: { support: 'mapped', how: 'to image_url; http, https or base64', read: readImage },
+  input_image: {
+    support: 'mapped',
+    how: 'to image_url; http, https or base64; `detail` above `high` as `high`',
+    read: readImage,
+  },
   input_file: { support: 'refused', how: 'files are not offered: send their text' },
   input_audio: { support: 'refused', how: 'audio is not offered' },
 };
@@ -44,12 +48,13 @@ function readPart(part: JsonValue, at: string, faults: Faults): JsonObject {
   return rule?.read?.(part, at, faults) ?? {};
 }
 
-function readImage({ image_url: url, detail }: JsonObject, at: string, faults: Faults): JsonObject {
+function readImage({ image_url: url, detail: asked }: JsonObject, at: string, faults: Faults): JsonObject {
   if (typeof url !== 'string') {
     faults.add(`${at}.image_url`, 'must be a string; files are not stored here');
     return {};
   }
   const fault = imageFault(url);
   if (fault !== undefined) faults.add(`${at}.image_url`, fault);
-  return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && { detail }) } };
+  const detail = detailOf(asked);
+  return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
 }

@@ -33,7 +33,7 @@ const calledAs = (id: string): JsonObject => ({
 
 describe('openai-responses input', () => {
   it('is a conversation, in which nothing is moved', () => {
-    const image = { type: 'input_image', image_url: 'https://example.test/a.png', detail: 'high' };
+    const image = { type: 'input_image', image_url: 'https://example.test/a.png', detail: 'original' };
     const asked = read({
       instructions: 'Be brief.',
       input: [
@@ -191,6 +191,15 @@ describe('openai-responses tools', () => {
     expect(faultsOf(faulty)).to.deep.equal(['tool_choice.tools']);
   });
 
+  it('may not be chosen where there are none, and engines hear nothing of a choice then', () => {
+    // Codex asks so for a summary; vLLM refuses a choice without tools.
+    const asked = { input, tool_choice: 'auto', parallel_tool_calls: false };
+    for (const none of [{}, { tools: null }, { tools: [] }])
+      expect(read({ ...asked, ...none }).fields).to.deep.equal({});
+    expect(read({ input, tool_choice: 'none' }).fields).to.deep.equal({});
+    expect(faultsOf({ input, tool_choice: 'required' })).to.deep.equal(['tool_choice']);
+  });
+
   it('are refused where they run at the provider, by their name', () => {
     const types = [
       'web_search',
@@ -218,6 +227,7 @@ describe('openai-responses fields', () => {
       reasoning: { effort: 'low', summary: 'auto' },
       text: { format: { type: 'json_schema', name: 's', schema: {}, strict: true }, verbosity: 'low' },
       parallel_tool_calls: false,
+      tools: [{ type: 'function', name: 'f' }],
       store: true,
       truncation: 'auto',
       unheard_of: 1,

@@ -23,6 +23,8 @@ export function readResponsesRequest(body: JsonObject): Asked {
   for (const [key, value] of Object.entries(mapped)) {
     if (value !== undefined && value !== null) fields[key] = value;
   }
+  // Here it may be said without tools, in the engines' dialect it may not.
+  if (list.length === 0) delete fields['parallel_tool_calls'];
   const wants = {
     echo: echoOf(body),
     declared: tools.declared,

@@ -1,5 +1,6 @@
 // The openai-responses dialect: a reply that grows by the deltas of openai-chat, whole and streamed alike.
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { reasoningIn, textIn } from '../said.ts';
 import {
   CustomCallItem,
   type Event,
@@ -55,12 +56,12 @@ export class ResponseBuilder {
   /** A delta, or a whole message. */
   add(delta: JsonObject): Event[] {
     const events: Event[] = [];
-    const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
-    if (reasoning !== undefined) {
+    const reasoning = reasoningIn(delta);
+    if (reasoning !== '') {
       this.#reasoning ??= this.#open((place) => new ReasoningItem(place, this.#wants), 'rs', events);
       events.push(...this.#reasoning.add(reasoning));
     }
-    const content = textOf(delta['content']) ?? textOf(delta['refusal']);
+    const content = textIn(delta);
     if (content !== undefined) {
       this.#message ??= this.#open((place) => new MessageItem(place), 'msg', events);
       events.push(...this.#message.add(content));

@@ -3,7 +3,15 @@ import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/
 import { functionOfCustom } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
-import { byName, type Choice, readAllowed, readFunction } from '../openai-chat/tools.ts';
+import {
+  byName,
+  byWord,
+  CHOICE_WORDS,
+  type Choice,
+  isChoiceWord,
+  readAllowed,
+  readFunction,
+} from '../openai-chat/tools.ts';
 
 const TOOLS: Rules = {
   function: { support: 'mapped', how: 'to the same in the form of openai-chat' },
@@ -101,13 +109,11 @@ function functionOf({ description, parameters, strict }: JsonObject, name: strin
   return { type: 'function', function: definition };
 }
 
-const WORDS = ['none', 'auto', 'required'];
-
 /** `tool_choice` in the words of openai-chat, and the tools that it leaves. */
 export function readToolChoice(choice: JsonValue | undefined, tools: Tools, faults: Faults): Choice {
   const { list } = tools;
   if (choice === undefined || choice === null) return { list };
-  if (typeof choice === 'string' && WORDS.includes(choice)) return { list, choice };
+  if (isChoiceWord(choice)) return byWord(choice, list, 'tool_choice', faults);
   const { type, name, namespace } = isObject(choice) ? choice : {};
   if (type === 'function' || type === 'custom') {
     const named = { name: flatName(textOf(name) ?? '', namespace) };
@@ -119,7 +125,7 @@ export function readToolChoice(choice: JsonValue | undefined, tools: Tools, faul
   }
   faults.add(
     'tool_choice',
-    `must be ${WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
+    `must be ${CHOICE_WORDS.join(', ')}, allowed_tools, or a function or custom tool by name`,
   );
   return { list };
 }

@@ -30,7 +30,13 @@ const SAME = [
   'ignore_eos',
 ];
 
+/** What only its chats turn into a grammar. */
+const CONSTRAINTS = ['response_format', 'json_schema', 'grammar'];
+
 export const llamacpp: TokenWay = {
+  takes: (sent) =>
+    (sent['tool_choice'] ?? 'auto') === 'auto' && CONSTRAINTS.every((key) => (sent[key] ?? null) === null),
+
   async whole(request, signal) {
     const { engine, model, sent, prompt } = request;
     const answer = await engine.ask('/completion', bodyOf(request), signal);
