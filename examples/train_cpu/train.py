@@ -70,7 +70,7 @@ def train(site: Site, base: Path, options: Options, tell: Callable[[dict[str, An
                 if told is not None:
                     published += 1
                     publish(model, published, site, policy)
-                client.ack("trainer", [batch.batch_id for batch in batches])
+                stream.ack(batches)
                 seconds = time.monotonic() - started
                 tell({**row, "seconds": round(seconds, 2), **(told or {})})
                 if told is not None and seconds > options.minutes * 60:
@@ -101,8 +101,11 @@ def _shuffled(group: Sequence[Trajectory], rng: random.Random) -> list[Trajector
 def about(batches: Sequence[Batch], newest: int) -> dict[str, Any]:
     """A step's sessions: mean reward, and how many versions the oldest of their tokens are behind."""
     trajectories = [one for batch in batches for one in batch.trajectories]
+    graded = rewards.outcome_rewards(trajectories)
+    if np.isnan(graded).all():
+        raise SystemExit(f"no session of a step has a reward; the first one's failure: {trajectories[0].failure}")
     return {
-        "reward": round(float(np.nanmean(rewards.outcome_rewards(trajectories))), 4),
+        "reward": round(float(np.nanmean(graded)), 4),
         "sessions": len(trajectories),
         "calls": sum(one.stats.calls for one in trajectories),
         "lag": newest - min(one.policy_version_min for one in trajectories if one.traces),

@@ -61,12 +61,13 @@ class Curve(TrainerCallback):
 
     def on_log(self, _args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
         seconds = round(time.monotonic() - self._began, 2)
-        control.should_training_stop = seconds > 60 * self._minutes
         if "reward" in logs:
             sessions = GROUP_SIZE * GROUPS_A_STEP
             row = {"step": state.global_step, "seconds": seconds, "reward": logs["reward"], "sessions": sessions}
             self.rows.append(row)
             print(json.dumps(row), flush=True)
+        # Of fewer steps nothing can be told.
+        control.should_training_stop = seconds > 60 * self._minutes and len(self.rows) >= curves.WINDOW
 
 
 def loader(where: Site, base: Path) -> Callable[[Iterator[tuple[str, torch.Tensor]], int], str]:

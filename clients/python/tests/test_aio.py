@@ -184,17 +184,24 @@ def test_a_wait_for_a_batch_can_end_and_be_cancelled_without_loss(stack, transpo
     server = serve(stack, service)
 
     async def use(client):
-        async with client.stream("trainer") as stream:
+        async with client.stream("trainer", max_unacked=1) as stream:
             with pytest.raises(errors.DeadlineExceeded):
                 await stream.next(timeout_s=0.3)
             waiting = asyncio.ensure_future(stream.next())
             await asyncio.sleep(0.2)
+            with pytest.raises(RuntimeError, match="another task waits"):
+                await stream.next()
             waiting.cancel()
+            await asyncio.sleep(0)
             service.add(batch(7))
             got = await stream.next(timeout_s=10)
             assert got.batch_id == 7
             with pytest.raises(TypeError, match="await stream.ack"):
                 got.ack()
+            await client.ack("trainer", [7])
+            with pytest.raises(errors.DeadlineExceeded) as caught:
+                await stream.next(timeout_s=0.1)
+            assert caught.value.message == "no batch came in the time given", "it is held no more"
         with pytest.raises(StopAsyncIteration):
             await stream.__anext__()
 

@@ -7,9 +7,7 @@ import time
 from datetime import timedelta
 
 import grpc
-import numpy as np
 import pytest
-from google.protobuf import json_format
 from google.rpc.error_details_pb2 import BadRequest
 from support import Link, Server, abort, free_port
 
@@ -153,7 +151,14 @@ def test_submit_takes_a_mapping_and_a_message(mesh):
             "eval_prepare": {},
             "env": {"A": "b"},
         },
-        "harness": {"name": "shell", "command": {"command": "true"}, "settings": {"n": [1, None]}},
+        "harness": {
+            "name": "shell",
+            "command": {"command": "true"},
+            "settings": {"n": [1, None]},
+            "artifacts": ["/a", "b"],
+            "model_pools": ("pool/judge",),
+            "mcp_servers": [{"name": "m", "command": "m", "args": []}, {"name": "n", "args": ["-v"]}],
+        },
         "sampling": {"temperature": 0.0},
         "metadata": {},
     }
@@ -166,6 +171,8 @@ def test_submit_takes_a_mapping_and_a_message(mesh):
     assert spec.runtime.prepare[1].exec.command == "ls"
     assert spec.runtime.HasField("eval_prepare")
     assert spec.harness.settings["n"][0] == 1
+    assert (list(spec.harness.artifacts), list(spec.harness.model_pools)) == (["/a", "b"], ["pool/judge"])
+    assert [list(one.args) for one in spec.harness.mcp_servers] == [[], ["-v"]]
     assert spec.sampling.HasField("temperature")
     assert not spec.sampling.HasField("top_p")
     client.submit(spec)
@@ -181,8 +188,9 @@ def test_submit_many_is_one_call_in_order(mesh):
     assert service.submits["r-2"].spec.task_id == "b"
     with pytest.raises(ValueError):
         client.submit_many(tasks, request_ids=["r-1"])
-    with pytest.raises(errors.InvalidArgument):
-        client.submit_many([tasks[0], {"task_id": "c", "num_sample": 1}])
+    with pytest.raises(errors.InvalidArgument) as caught:
+        client.submit_many([tasks[0], {"task_id": "c", "num_sample": 1}, "d"])
+    assert [fault.field for fault in caught.value.fields] == ["tasks[1].spec.num_sample", "tasks[2].spec"]
     assert set(service.submits) == {"a", "b", "r-1", "r-2"}
 
 
@@ -200,23 +208,6 @@ def test_a_mapping_with_faults_names_them_all_before_any_call(mesh):
     assert "num_samples" in caught.value.fields[1].description
     assert caught.value.reason == "INVALID_TASK"
     assert service.calls == 0
-
-
-def test_numbers_of_numpy_are_numbers():
-    task = {
-        "num_samples": np.int64(4),
-        "budgets": {"run": np.float32(1.5)},
-        "metadata": {"row": np.int32(7), "scores": np.array([0.5, 1.0]), "tags": ("a", np.bool_(True))},
-    }
-    spec = polar_mesh.task_spec(task)
-    assert (spec.num_samples, spec.budgets.run.ToMilliseconds()) == (4, 1500)
-    assert json_format.MessageToDict(spec.metadata) == {"row": 7.0, "scores": [0.5, 1.0], "tags": ["a", True]}
-
-
-@pytest.mark.parametrize("task", [None, "task.yaml", [{}]])
-def test_what_is_no_task_is_named(task):
-    with pytest.raises(errors.InvalidArgument, match="task: must be a mapping"):
-        polar_mesh.task_spec(task)
 
 
 def test_faults_of_the_server_come_with_reason_boundary_and_fields(mesh):
@@ -335,6 +326,13 @@ def test_a_closed_client_says_so(mesh):
             call()
 
 
+def test_a_closed_policy_client_says_so():
+    policy = polar_mesh.PolicyClient()
+    policy.close()
+    with pytest.raises(errors.Cancelled, match="closed"):
+        policy.get_policy()
+
+
 def test_another_service_at_the_address_is_told(mesh):
     """Who mixes up the two addresses."""
     _, server, _ = mesh
@@ -361,6 +359,8 @@ def test_a_filter_of_another_type_is_refused():
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ValueError, match="http"):
         Client(url)
+    with pytest.raises(ValueError, match="no address"):
+        Client([])
 
 
 def test_sessions_queues_and_nodes(mesh):

@@ -1,4 +1,4 @@
-"""What the documents' Python says is there: modules, names, methods and their arguments."""
+"""What the documents' Python says is there, modules, names, methods and their arguments; and it runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import json
 import re
-from pathlib import Path
 
 import pytest
+from documents import BATCHES, DOCUMENTS, SOURCE, blocks, can_run, everywhere, needs_torch, run
+from export_mesh import Mesh
+from support import Server, Trajectories, batch
+from test_client import Rollout
+from test_policy import Policies
 
 import polar_mesh
 
-ROOT = Path(__file__).parents[3]
-SOURCE = ROOT / "clients/python/src"
-DOCUMENTS = [ROOT / "README.md", ROOT / "clients/python/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: What names stand for in them.
 OBJECTS = {
     "client": polar_mesh.Client,
@@ -27,15 +29,6 @@ OBJECTS = {
     "trajectory": polar_mesh.Trajectory,
     "trace": polar_mesh.Trace,
 }
-
-
-def blocks() -> list[pytest.param]:
-    found = []
-    for document in DOCUMENTS:
-        for match in re.finditer(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
-            line = document.read_text()[: match.start()].count("\n") + 1
-            found.append(pytest.param(match[1], id=f"{document.relative_to(ROOT)}:{line}"))
-    return found
 
 
 def module(name: str):
@@ -139,3 +132,68 @@ def test_blocks_are_found_and_most_name_something():
 def test_what_is_not_there_is_found(text):
     with pytest.raises((AssertionError, TypeError, ImportError, AttributeError)):
         check(text)
+
+
+class Whole(Trajectories):
+    """All that the documents call, and what they told it."""
+
+    def __init__(self) -> None:
+        super().__init__([batch(one) for one in range(1, BATCHES + 1)])
+        self.rollout, self.policies = Rollout(), Policies()
+        self.policies.version_min = 1
+
+    def register(self, server) -> None:
+        for service in (super(), self.rollout, self.policies):
+            service.register(server)
+
+
+async def step(_batch) -> None:
+    """Nothing that takes time."""
+
+
+def names(url: str) -> dict[str, object]:
+    """What the documents leave to the trainer."""
+    client = polar_mesh.Client(url, url)
+    batches = [client.stream("other").next(10)]
+    return {
+        "client": client,
+        "task": {"task_id": "t", "instruction": "add"},
+        "batches": batches,
+        "groups": [one.trajectories for one in batches],
+        "step": step,
+        "load": lambda _checkpoint: None,
+        "save": lambda: "checkpoint",
+        "optimizer_step": lambda _batch: None,
+        "train": lambda _batch: None,
+    }
+
+
+@pytest.mark.parametrize("text", blocks())
+def test_a_block_runs(text, stack, tmp_path, monkeypatch):
+    if not can_run(text) or needs_torch(text):
+        pytest.skip("not whole, or of test:trainers")
+    if "parquet" in text:
+        pytest.importorskip("pyarrow")
+    exports = "export(" in text
+    service = Mesh(tasks=1) if exports else Whole()
+    server = Server(service.register)
+    stack.callback(server.stop)
+    monkeypatch.chdir(tmp_path)
+    with everywhere(server.url, monkeypatch):
+        known = names(server.url)
+        stack.callback(known["client"].close)
+        run(text.replace('"sum-1"', '"t0"') if exports else text, known)
+    if "ack(" in text:
+        assert service.acked == {1, 2}
+    if "submit(" in text:
+        assert service.rollout.calls == 1
+    if "paused(" in text:
+        assert (2, "step-2") in service.policies.told
+    if exports:
+        assert json.loads((tmp_path / "out/export.json").read_text())["parts"][0]["groups"] == ["t0/g0"]
+
+
+def test_most_blocks_run():
+    texts = [one.values[0] for one in blocks()]
+    assert len([text for text in texts if not can_run(text)]) == 2
+    assert len([text for text in texts if needs_torch(text)]) == 2

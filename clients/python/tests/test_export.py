@@ -282,8 +282,21 @@ def test_another_export_in_the_same_folder_is_refused(mesh, tmp_path):
     (tmp_path / "mine" / "README.md").write_text("mine")
     with pytest.raises(ExportError, match="other things than an export"):
         export(client, tmp_path / "mine", tasks=["t0"])
+    for text in ("{", "[]"):
+        (tmp_path / "export.json").write_text(text)
+        with pytest.raises(ExportError, match="is not what an export left"):
+            export(client, tmp_path, tasks=["t0"])
     with pytest.raises(ValueError, match="one of tasks, queue and consumer"):
         export(client, tmp_path, tasks=["t0"], queue="odd")
+    with pytest.raises(ValueError, match="a list of ids"):
+        export(client, tmp_path, tasks="t0")
+
+
+def test_a_rule_that_no_session_or_each_one_would_keep_is_refused():
+    with pytest.raises(ValueError, match="'complete' is none of completed, timeout"):
+        Rule(outcome="complete")
+    with pytest.raises(ValueError, match="reward_min is no number"):
+        Rule(reward_min=float("nan"))
 
 
 def test_without_pyarrow_it_says_what_to_install(mesh, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from bridge import serve_connect
 from support import Garbled, Server, Trajectories, batch
 
-from polar_mesh import Client, errors
+from polar_mesh import Client, PolicyClient, errors
 from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
     StreamTrajectoriesResponse,
@@ -75,13 +75,17 @@ def test_an_answer_that_breaks_off_is_unavailable(answered, kept):
         (b"401 Unauthorized", errors.Unauthenticated, False),
         (b"403 Forbidden", errors.PermissionDenied, False),
         (b"404 Not Found", errors.Internal, False),
+        (b"400 Bad Request", errors.Internal, False),
+        (b"308 Permanent Redirect", errors.Internal, False),
+        (b"500 Internal Server Error", errors.Internal, True),
+        (b"200 OK", errors.Internal, False),
     ],
 )
 def test_what_another_server_answers_is_an_error(answered, status, error, retryable):
-    call, _ = answered(b"HTTP/1.1 " + status + b"\r\ncontent-length: 2\r\n\r\nno")
+    call, _ = answered(b"HTTP/1.1 " + status + b"\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 2\r\n\r\nno")
     with pytest.raises(error) as caught:
         next(call)
-    said = f"HTTP {status.decode()}"
+    said = f"HTTP {status.decode()}, text/html"
     assert (caught.value.retryable, caught.value.message.partition(":")[0]) == (retryable, said)
     # Who refuses for good is not the mesh, whose refusals have a reason.
     assert ("is the address right?" in caught.value.message) is not retryable
@@ -127,6 +131,21 @@ def test_a_stream_that_cannot_be_read_raises_and_the_next_one_is_another(stack, 
 
 def test_the_token_is_sent(answered):
     call, asked = answered(HEAD + b"\r\n" + END, token="secret")
+    assert list(call) == []
+    assert b"\r\nauthorization: Bearer secret\r\n" in asked[0]
+
+
+@pytest.mark.parametrize("token", ["of a file\n", "sécret", "a\nb"])
+@pytest.mark.parametrize("make", [Client, PolicyClient])
+def test_a_token_that_no_header_carries_is_refused_and_not_told(make, token):
+    with pytest.raises(ValueError, match="the access token holds") as caught:
+        make(token=token)
+    assert token not in str(caught.value)
+
+
+def test_the_end_of_the_line_is_not_of_the_token(answered, monkeypatch):
+    monkeypatch.setenv("POLAR_TOKEN", "secret\n")
+    call, asked = answered(HEAD + b"\r\n" + END)
     assert list(call) == []
     assert b"\r\nauthorization: Bearer secret\r\n" in asked[0]
 

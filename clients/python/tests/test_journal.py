@@ -45,7 +45,7 @@ def test_an_id_that_was_given_anew_is_another_batch(tmp_path):
         assert [held(3, READY_MS + later) in again for later in (0, 1, 2)] == [True, True, False]
 
 
-@pytest.mark.parametrize("torn", [b"{", b'{"step": 2, "batches": [[9, 0]]}', b'{"step": 2, "batches": [[9, 0]], "x": "\xc3'])
+@pytest.mark.parametrize("torn", [b"{", b'{"step": 2, "batches": [[9, 0]]', b'{"step": 2, "x": "\xc3', b"\0\0\0"])
 def test_a_torn_last_line_does_not_count_and_is_cut_off(tmp_path, torn):
     path = tmp_path / "steps.jsonl"
     with Journal(path) as journal:
@@ -57,6 +57,37 @@ def test_a_torn_last_line_does_not_count_and_is_cut_off(tmp_path, torn):
         journal.commit([held(9)])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["batches"] for line in lines] == [[[3, READY_MS]], [[9, READY_MS]]]
+
+
+def test_a_last_line_that_lacks_its_end_alone_counts(tmp_path):
+    """Who goes on from an older checkpoint removes lines, with an editor that leaves no end of the last one."""
+    path = tmp_path / "steps.jsonl"
+    with Journal(path) as journal:
+        for batch_id in (3, 4, 5):
+            journal.commit([held(batch_id)])
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\r\n\n".join(lines[:2]))
+    with Journal(path) as journal:
+        assert (journal.steps, held(4) in journal, held(5) in journal) == (2, True, False)
+        journal.commit([held(5)])
+    with Journal(path) as journal:
+        assert (journal.steps, held(5) in journal) == (3, True)
+
+
+@pytest.mark.parametrize("text", ["my notes", "my notes\n", "[]\n", '{"step": 1}\n', '{"step": 1, "batches": [3]}\n'])
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path, text):
+    path = tmp_path / "notes"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="line 1 is none of a journal"):
+        Journal(path)
+    assert path.read_text() == text
+
+
+def test_the_count_of_steps_is_the_journals(tmp_path):
+    with Journal(tmp_path / "steps.jsonl") as journal:
+        with pytest.raises(TypeError, match="name that fact otherwise"):
+            journal.commit([held(3)], step=700)
+        assert held(3) not in journal
 
 
 def test_a_line_is_in_the_file_when_commit_returns_even_where_the_process_is_killed(tmp_path):

@@ -20,10 +20,12 @@ from polar_mesh.gen.polar.llm_proxy.v1.policy_service_pb2_grpc import (
 
 
 class Policies(PolicyServiceServicer):
-    """Pauses and resumes, as told; versions below 4 are refused."""
+    """Pauses and resumes, as told."""
 
     def __init__(self):
         self.told = []
+        #: Versions below are refused.
+        self.version_min = 4
         #: What calls in flight take to their end.
         self.drain_s = 0.0
         self._policy = Policy()
@@ -41,8 +43,9 @@ class Policies(PolicyServiceServicer):
         return pb.PauseResponse(policy=self._policy)
 
     def Resume(self, request, context):
-        if 0 < request.policy_version < 4:
-            abort(context, grpc.StatusCode.INVALID_ARGUMENT, "must be at least 4", "INVALID_REQUEST")
+        if 0 < request.policy_version < self.version_min:
+            told = f"must be at least {self.version_min}"
+            abort(context, grpc.StatusCode.INVALID_ARGUMENT, told, "INVALID_REQUEST")
         self.told.append((request.policy_version, request.weight_version))
         (pause,) = self._policy.pauses
         end_ms = min(_now_ms(), self._policy.pause_expire_ms)

@@ -46,6 +46,15 @@ def test_group_norm_divides_by_the_sample_deviation():
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values())
+def test_rewards_come_as_lists_too_and_of_one_group_at_a_time(estimator):
+    np.testing.assert_array_equal(estimator([1, None, 0]), estimator(of(1, nan, 0)))
+    np.testing.assert_array_equal(estimator(np.array([1, 0, 1])), estimator(of(1, 0, 1)))
+    assert estimator(np.array([1, 0], np.float32)).dtype == np.float64
+    with pytest.raises(ValueError, match=r"of one group are \[S\], not \[2, 3\]"):
+        estimator(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS.values())
 def test_without_a_comparison_there_is_no_advantage(estimator):
     np.testing.assert_array_equal(estimator(of(1, nan)), [0, nan])
     np.testing.assert_array_equal(estimator(of(nan, nan)), [nan, nan])
@@ -184,6 +193,13 @@ def test_what_does_not_fit_is_refused():
         rewards.samples([group], normalise="constant")
     with pytest.raises(ValueError, match="2 traces and 1 rewards"):
         rewards.samples([group], trace_rewards=lambda _: [1.0])
+    for groups in ([group], []):
+        with pytest.raises(ValueError, match="estimator 'grpo' is none of leave_one_out, group_norm"):
+            rewards.samples(groups, estimator="grpo")
+        with pytest.raises(ValueError, match="normalise 'length' is none of session, token, constant"):
+            rewards.samples(groups, normalise="length")
+    with pytest.raises(ValueError, match="estimator 'mean'"):
+        rewards.trace_advantages([of(1)], estimator="mean")
 
 
 def forked_at_random(one: Trajectory, random: np.random.Generator) -> Trajectory:

@@ -70,12 +70,15 @@ def test_an_ack_names_the_seeks_that_its_batches_came_after(stack):
     first, second = take(client.stream("trainer"), 2)
     first.ack()
     service.seeks = 2
-    again = client.stream("trainer")
+    again = client.stream("trainer", max_unacked=1)
     assert again.ack([second]) == [second]
     assert take(again, 1)[0].batch_id == 2
     again.ack([])
-    client.ack("trainer", [3])
+    client.ack("trainer", [2])
     assert service.acked_seeks == [0, 0, 2, None]
+    with pytest.raises(errors.DeadlineExceeded) as caught:
+        again.next(timeout_s=0.1)
+    assert caught.value.message == "no batch came in the time given", "what was acknowledged by its id is held no more"
 
 
 def test_an_ack_of_what_came_before_a_seek_is_none_of_what_the_seek_brings(stack):

@@ -174,7 +174,7 @@ class Client(_Connected):
         super().__init__(timeout_s)
         self._reconnect_s = reconnect_s
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
-        urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
+        urls = blocking.rollout_urls(rollout_url)
         credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_aio_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])

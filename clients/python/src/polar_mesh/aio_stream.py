@@ -110,16 +110,17 @@ class TrajectoryStream(AsyncIterator[Batch]):
         self._request = request
         self._silence_s = silence_s
         self._books = Books()
-        self._waits = Waits(self._books, request)
+        self._backoff = Backoff(reconnect_s)
+        self._waits = Waits(self._books, request, self._backoff)
         self._intake = Intake(self._books)
         self._hand_over = HandOver(filter, on_dropped)
         #: Groups that the filter dropped, by reason, since this object was made.
         self.dropped = self._hand_over.dropped
         #: Sessions that the filter dropped from groups, by reason, since this object was made.
         self.dropped_sessions = self._hand_over.dropped_sessions
-        self._backoff = Backoff(reconnect_s)
         self._reader: AioReader[StreamTrajectoriesResponse] | None = None
         self._closed = asyncio.Event()
+        self._asked = False
         self._policy_version = 0
         self._told = float("-inf")
 
@@ -133,29 +134,21 @@ class TrajectoryStream(AsyncIterator[Batch]):
         """The next batch.
 
         Raises:
-            DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on.
-            Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds.
+            DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on. Its cause is what the
+                stream broke with, where nothing has come since.
+            Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds of waits.
             Aborted: another stream of this consumer was opened.
             NotFound: the consumer was deleted.
             polar_mesh.reader.Ended: the stream is closed.
+            RuntimeError: another task waits for a batch of it.
         """
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-        self._backoff.reset()
-        while not self._closed.is_set():
-            message = self._intake.pop()
-            if message is None:
-                with self._waits:
-                    self._intake.receive(await self._receive(end))
-                continue
-            self._waits.over()
-            try:
-                batch = await self._handed_over(message)
-            except BaseException:
-                self._intake.put_back(message)
-                raise
-            if batch is not None:
-                return batch
-        raise Ended
+        if self._asked:
+            raise RuntimeError("another task waits for a batch of this stream: one asks, and hands them to the others")
+        self._asked = True
+        try:
+            return await self._next(timeout_s)
+        finally:
+            self._asked = False
 
     @property
     def policy_version(self) -> int:
@@ -186,6 +179,24 @@ class TrajectoryStream(AsyncIterator[Batch]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+    async def _next(self, timeout_s: float | None) -> Batch:
+        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        while not self._closed.is_set():
+            message = self._intake.pop()
+            if message is None:
+                with self._waits:
+                    self._intake.receive(await self._receive(end))
+                continue
+            self._waits.over()
+            try:
+                batch = await self._handed_over(message)
+            except BaseException:
+                self._intake.put_back(message)
+                raise
+            if batch is not None:
+                return batch
+        raise Ended
 
     async def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
         """The batch; None where the trainer does not get it."""
@@ -229,23 +240,25 @@ class TrajectoryStream(AsyncIterator[Batch]):
             try:
                 message = await self._reader.get(end - time.monotonic())
             except PolarError as error:
-                await self._lost(error)
+                await self._lost(error, end)
             except Ended:
-                await self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
+                await self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True), end)
             else:
                 if message is not None:
-                    self._backoff.reset()
+                    self._waits.heard()
                     return message
             if time.monotonic() >= end:
                 raise self._waits.too_long()
         raise Ended
 
-    async def _lost(self, error: PolarError) -> None:
-        """Drop the broken call and wait before the next; raises when there is to be none."""
+    async def _lost(self, error: PolarError, end: float) -> None:
+        """Drop the broken call and wait before the next, not beyond ``end``; raises when there is to be none."""
         self._cut()
         self._intake.broken(error)
+        self._waits.broken(error)
         if not self._closed.is_set():
-            await pause(self._closed, self._backoff.delay(error))
+            delay_s = self._backoff.delay(error)
+            await pause(self._closed, max(0.0, min(delay_s, end - time.monotonic())))
 
     def _cut(self) -> None:
         reader, self._reader = self._reader, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -27,9 +28,19 @@ _CHANNEL_OPTIONS = [
 ]
 
 
+#: What an access token may hold: visible characters of ASCII.
+_TOKEN = re.compile(r"[!-~]*")
+
+
 def authorization(token: str | None) -> list[tuple[str, str]]:
-    """Metadata of calls with an access token; default: that of ``$POLAR_TOKEN``, if it is set."""
-    known = token or os.environ.get("POLAR_TOKEN")
+    """Metadata of calls with an access token; default: that of ``$POLAR_TOKEN``, if it is set.
+
+    White space around it, as of a file's last line, is left out. Raises ValueError for one that no header can carry,
+    without naming it.
+    """
+    known = (token or os.environ.get("POLAR_TOKEN") or "").strip()
+    if not _TOKEN.fullmatch(known):
+        raise ValueError("the access token holds white space, or characters that are not ASCII")
     return [("authorization", f"Bearer {known}")] if known else []
 
 

@@ -24,7 +24,7 @@ from .http_stream import Transport, http_stream_method
 from .leader import Leader
 from .reader import Ended, Reader
 from .retry import Backoff, call
-from .specs import task_spec
+from .specs import task_spec, task_specs
 from .stream import TrajectoryStream
 from .trajectory_calls import TrajectoryCalls
 from .wire import grpc_stream_method
@@ -73,7 +73,7 @@ class Client(TrajectoryCalls):
         self._reconnect_s = reconnect_s
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
-        urls = [rollout_url] if isinstance(rollout_url, str) else list(rollout_url)
+        urls = rollout_urls(rollout_url)
         credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
@@ -116,8 +116,8 @@ class Client(TrajectoryCalls):
         """
         ids = [""] * len(tasks) if request_ids is None else request_ids
         requests = [
-            rollout.SubmitTaskRequest(spec=task if isinstance(task, TaskSpec) else task_spec(task), request_id=one)
-            for task, one in zip(tasks, ids, strict=True)
+            rollout.SubmitTaskRequest(spec=spec, request_id=one)
+            for spec, one in zip(task_specs(tasks), ids, strict=True)
         ]
         request = rollout.SubmitTasksRequest(tasks=requests)
         return list(self._call(self._rollout.SubmitTasks, request, timeout_s).tasks)
@@ -283,6 +283,14 @@ class Client(TrajectoryCalls):
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
+
+
+def rollout_urls(given: str | Sequence[str]) -> list[str]:
+    """One or several. Raises ValueError for none."""
+    urls = [given] if isinstance(given, str) else list(given)
+    if not urls:
+        raise ValueError("rollout_url: no address")
+    return urls
 
 
 def is_news(change: rollout.WatchTaskResponse, seen: dict[str, Session]) -> bool:

@@ -29,17 +29,17 @@ Transport = Literal["http", "grpc"]
 #: A message's flags and its length.
 _PREFIX = struct.Struct(">BI")
 _COMPRESSED, _LAST = 1, 2
-#: What an answer that is not the mesh's own means, as Connect has it; others: unknown.
+#: What an answer that is not the mesh's own means, as Connect has it, where asking again can help.
 _CODES = {
-    400: "internal",
     401: "unauthenticated",
     403: "permission_denied",
-    404: "unimplemented",
+    408: "unavailable",
     429: "unavailable",
     502: "unavailable",
     503: "unavailable",
     504: "unavailable",
 }
+_MEDIA_TYPE = "application/connect+proto"
 
 
 def http_stream_method(
@@ -135,13 +135,14 @@ class HttpCall(Iterator[StreamMessage]):
         self._socket.settimeout(None)
         if self._cancelled:
             self.cancel()
-        headers = {"content-type": "application/connect+proto", "connect-protocol-version": "1", **self._headers}
+        headers = {"content-type": _MEDIA_TYPE, "connect-protocol-version": "1", **self._headers}
         body = _PREFIX.pack(0, len(self._request)) + self._request
         connection.request("POST", STREAM_PATH, body, headers)
         answer = connection.getresponse()
-        if answer.status != http.HTTPStatus.OK:
-            code = _CODES.get(answer.status, "unknown")
-            raise from_connect_error({"code": code, "message": f"HTTP {answer.status} {answer.reason}"})
+        kind = answer.headers.get_content_type()
+        if answer.status != http.HTTPStatus.OK or kind != _MEDIA_TYPE:
+            told = f"HTTP {answer.status} {answer.reason}, {kind}"
+            raise from_connect_error({"code": _code(answer.status), "message": told})
         return answer
 
     def _read(self, size: int) -> bytes:
@@ -152,6 +153,11 @@ class HttpCall(Iterator[StreamMessage]):
         if len(data) < size:
             raise http.client.IncompleteRead(data, size - len(data))
         return data
+
+
+def _code(status: int) -> str:
+    """A page, a redirection or a refusal without the mesh's word is another server's, and stays so."""
+    return _CODES.get(status, "unknown" if status >= 500 else "unimplemented")
 
 
 def _connected(url: SplitResult, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:

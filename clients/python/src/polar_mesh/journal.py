@@ -35,7 +35,11 @@ class Journal:
     removed while no trainer has the file open; to train on all of them, a new file.
 
     Args:
-        path: The file; made where it is not there. A last line that was torn when the machine went down is cut off.
+        path: The file; made where it is not there. A last line that was torn when the machine went down is cut off; one
+            that only lacks its end, as editors leave it, counts.
+
+    Raises:
+        ValueError: another line is none of a journal; the file is left as it is.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -44,16 +48,16 @@ class Journal:
         #: before the first step.
         self.last: dict[str, Any] = {}
         self._done: set[tuple[int, int]] = set()
+        written = self.path.read_bytes() if self.path.exists() else b""
         whole = 0
-        if self.path.exists():
-            for line in self.path.read_bytes().splitlines(keepends=True):
-                if not line.endswith(b"\n"):
-                    break
-                whole += len(line)
-                self.last = json.loads(line)
-                self._done.update(map(tuple, self.last["batches"]))
+        for number, line in enumerate(written.splitlines(keepends=True), 1):
+            if not self._read(line, number):
+                break
+            whole += len(line)
         self._file = open(self.path, "ab")
         self._file.truncate(whole)
+        if whole and not written[:whole].endswith(b"\n"):
+            self._append(b"\n")
         # The name of a new file, too, is on the disk before a line in it counts.
         folder = os.open(self.path.parent, os.O_RDONLY)
         os.fsync(folder)
@@ -69,18 +73,43 @@ class Journal:
         return _key(batch) in self._done
 
     def commit(self, batches: Sequence[Batch], **facts: Any) -> None:
-        """Record a step with what is to be found again, such as its checkpoint; returns when it is on the disk."""
+        """Record a step with what is to be found again, such as its checkpoint; returns when it is on the disk.
+
+        Args:
+            facts: JSON values by any name but ``step``.
+        """
+        if "step" in facts:
+            raise TypeError("step is the journal's own count: name that fact otherwise")
         keys = [_key(batch) for batch in batches]
         line = {"step": self.steps + 1, "batches": keys, **facts}
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._append(json.dumps(line).encode() + b"\n")
         self.last = line
         self._done.update(keys)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _read(self, line: bytes, number: int) -> bool:
+        """Whether it counts; what does not is the torn last one."""
+        if not line.strip():
+            return True
+        try:
+            last = json.loads(line)
+            done = {(int(batch_id), int(ready_ms)) for batch_id, ready_ms in last["batches"]}
+            self.last = {**last, "step": int(last["step"])}
+        except (ValueError, TypeError, KeyError) as error:
+            # A torn line may end in zeros, where the disk had not got its bytes yet.
+            if not line.endswith(b"\n") and _HEAD.startswith(line[: len(_HEAD)].rstrip(b"\0")):
+                return False
+            raise ValueError(f"{self.path}: line {number} is none of a journal: {error!r}") from error
+        self._done |= done
+        return True
+
+    def _append(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
     def __enter__(self) -> Journal:
         return self
@@ -89,6 +118,8 @@ class Journal:
         self.close()
 
 
+#: How a line begins.
+_HEAD = b'{"step": '
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 

@@ -21,5 +21,6 @@ VERSION_AGE_S = 0.5
 #: Acknowledged batches up to the server's floor that a stream still knows, so that one that was sent again before it was
 #: acknowledged is not given out twice; as many as the server keeps unacknowledged for one consumer.
 ACKED_KEPT = 4_000
-#: A trainer that waits for a batch for so long, while it has not acknowledged as many as it may hold, is told in the log.
+#: A trainer that waits for a batch for so long, while the mesh is not reached or it has not acknowledged as many as it may
+#: hold, is told in the log.
 HELD_WARN_S = 60.0

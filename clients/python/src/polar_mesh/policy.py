@@ -15,6 +15,7 @@ import grpc
 from . import limits
 from .certificates import File, Security, security
 from .channel import open_channel
+from .errors import Cancelled
 from .gen.polar.event.v1 import policy_pb2 as messages
 from .gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
 from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
@@ -148,5 +149,7 @@ class PolicyClient:
         self.close()
 
     def _call(self, method, request, timeout_s: float | None = None):
+        if self._closed.is_set():
+            raise Cancelled("the client is closed", code="CANCELLED")
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         return call(lambda left_s: method(request, timeout=left_s), limit_s, self._closed)

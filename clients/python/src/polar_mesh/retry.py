@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -27,7 +28,16 @@ class Backoff:
     def reset(self) -> None:
         """A try succeeded: pauses and time start again."""
         self._tries = 0
-        self._end = time.monotonic() + self._limit_s
+        self._left_s = self._limit_s
+        self.go_on()
+
+    def hold(self) -> None:
+        """Nobody tries from now on: the time stands still."""
+        self._left_s = self.left_s
+
+    def go_on(self) -> None:
+        """The time goes on from where it stood."""
+        self._end = time.monotonic() + self._left_s
 
     @property
     def left_s(self) -> float:
@@ -36,15 +46,18 @@ class Backoff:
 
     def delay(self, error: PolarError) -> float:
         """Seconds to wait before the next try; raises ``error`` when it is final or the time is over."""
-        if not error.retryable or self.left_s <= 0:
+        if not error.retryable:
+            raise error
+        if self.left_s <= 0:
+            self.reset()  # Whoever tries once more has the whole time.
             raise error
         pause_s = min(RETRY_PAUSE_S * 2**self._tries, RETRY_PAUSE_MAX_S) * random.uniform(0.5, 1.0)
         self._tries = min(self._tries + 1, 16)
         return min(max(pause_s, error.retry_after_s), self.left_s)
 
-    def pause(self, error: PolarError) -> None:
+    def pause(self, error: PolarError, most_s: float = math.inf) -> None:
         """Wait before the next try; raises ``error`` when it is final, the time is over, or the client is closed."""
-        if self._stopped.wait(self.delay(error)):
+        if self._stopped.wait(max(0.0, min(self.delay(error), most_s))):
             raise error
 
 

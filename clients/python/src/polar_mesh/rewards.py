@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .batches import Float32Array, Float64Array, Trace, Trajectory
 
 Estimator = Literal["leave_one_out", "group_norm"]
 Normalise = Literal["session", "token", "constant"]
+Rewards = Float64Array | Sequence[float | None]
 
 #: Added to the standard deviation, so that differences at the edge of what a float holds are not blown up.
 EPSILON = 1e-6
@@ -59,27 +60,28 @@ def rewards_of_traces(trajectory: Trajectory) -> Float64Array:
     return rewards if trained_tokens(trajectory) else np.full_like(rewards, np.nan)
 
 
-def leave_one_out(rewards: Float64Array) -> Float64Array:
+def leave_one_out(rewards: Rewards) -> Float64Array:
     """A_s = R_s - mean of the other sessions' rewards.
 
     Args:
-        rewards: float64[S], NaN = none.
+        rewards: float64[S] of one group, or what becomes that: NaN or None = none.
 
     Returns:
         float64[S]: NaN where there is no reward; 0 for a session that has no other to be compared with, and for all
         where the rewards are equal.
+
+    Raises:
+        ValueError: an array of several groups.
     """
-    baseline, scale = _others_mean(rewards)
-    return (rewards - baseline) / scale
+    return _compared(rewards, _others_mean)
 
 
-def group_norm(rewards: Float64Array) -> Float64Array:
+def group_norm(rewards: Rewards) -> Float64Array:
     """A_s = (R_s - mean) / (standard deviation + 1e-6), both over the group; the deviation with S - 1 below.
 
-    Arguments, NaN and the cases without a comparison as in ``leave_one_out``.
+    Arguments, errors, NaN and the cases without a comparison as in ``leave_one_out``.
     """
-    baseline, scale = _mean_and_deviation(rewards)
-    return (rewards - baseline) / scale
+    return _compared(rewards, _mean_and_deviation)
 
 
 def trace_advantages(
@@ -96,7 +98,11 @@ def trace_advantages(
 
     Returns:
         For each session float64[K]; all NaN where it has no reward.
+
+    Raises:
+        ValueError: another estimator.
     """
+    _check_word("estimator", estimator, _BASELINES)
     means = np.array([one.mean() if one.size else np.nan for one in rewards], dtype=np.float64)
     baseline, scale = _BASELINES[estimator](means)
     return [(one - at) / scale for one, at in zip(rewards, baseline, strict=True)]
@@ -148,8 +154,11 @@ def samples(
         trace_rewards: A reward for each trace of a session, NaN = none; default: what it counts with.
 
     Raises:
-        ValueError: ``constant`` without ``tokens_max``; not one reward for each trace.
+        ValueError: another ``estimator`` or ``normalise``; ``constant`` without ``tokens_max``; not one reward for each
+            trace.
     """
+    _check_word("estimator", estimator, _BASELINES)
+    _check_word("normalise", normalise, get_args(Normalise))
     if normalise == "constant" and tokens_max < 1:
         raise ValueError("normalise='constant' needs tokens_max")
     sessions: list[tuple[Trajectory, Float64Array, int]] = []
@@ -174,6 +183,11 @@ def samples(
     ]
 
 
+def _check_word(name: str, word: str, words: Iterable[str]) -> None:
+    if word not in words:
+        raise ValueError(f"{name} {word!r} is none of {', '.join(words)}")
+
+
 def _rewards_of(
     trajectory: Trajectory, trace_rewards: Callable[[Trajectory], Sequence[float] | Float64Array]
 ) -> Float64Array:
@@ -189,6 +203,18 @@ def _rewards_of(
 
 def _masked(trace: Trace, value: float) -> Float32Array:
     return np.where(trace.loss_mask != 0, np.float32(value), np.float32(0))
+
+
+#: What rewards are compared with, and what the difference is divided by.
+Baseline = Callable[[Float64Array], tuple[Float64Array, float]]
+
+
+def _compared(rewards: Rewards, baseline_of: Baseline) -> Float64Array:
+    group = np.asarray(rewards, dtype=np.float64)
+    if group.ndim != 1:
+        raise ValueError(f"the rewards of one group are [S], not {list(group.shape)}: groups are not compared")
+    baseline, scale = baseline_of(group)
+    return (group - baseline) / scale
 
 
 def _others_mean(rewards: Float64Array) -> tuple[Float64Array, float]:
@@ -207,4 +233,4 @@ def _mean_and_deviation(rewards: Float64Array) -> tuple[Float64Array, float]:
     return np.where(np.isnan(rewards), np.nan, there.mean()), float(there.std(ddof=1)) + EPSILON
 
 
-_BASELINES = {"leave_one_out": _others_mean, "group_norm": _mean_and_deviation}
+_BASELINES: dict[str, Baseline] = {"leave_one_out": _others_mean, "group_norm": _mean_and_deviation}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -26,18 +28,39 @@ def task_spec(task: Mapping[str, Any]) -> TaskSpec:
     Raises:
         InvalidArgument: reason INVALID_TASK, with every key that there is not and every value that does not fit.
     """
-    spec = TaskSpec()
     faults: list[FieldFault] = []
-    _fill(spec, task, "", faults)
+    spec = _read(task, "", faults)
     if faults:
-        raise InvalidArgument(
-            "the task is not valid",
-            code="INVALID_ARGUMENT",
-            reason="INVALID_TASK",
-            boundary="task",
-            fields=tuple(faults),
-        )
+        raise _refused("the task", faults)
     return spec
+
+
+def task_specs(tasks: Sequence[Mapping[str, Any] | TaskSpec]) -> list[TaskSpec]:
+    """The same of several, where the fields of faults begin with ``tasks[i].spec``, as the mesh has it."""
+    faults: list[FieldFault] = []
+    specs = [
+        task if isinstance(task, TaskSpec) else _read(task, f"tasks[{index}].spec", faults)
+        for index, task in enumerate(tasks)
+    ]
+    if faults:
+        raise _refused("the batch", faults)
+    return specs
+
+
+def _read(task: Any, path: str, faults: list[FieldFault]) -> TaskSpec:
+    spec = TaskSpec()
+    _fill(spec, task, path, faults)
+    return spec
+
+
+def _refused(what: str, faults: Sequence[FieldFault]) -> InvalidArgument:
+    return InvalidArgument(
+        f"{what} is not valid",
+        code="INVALID_ARGUMENT",
+        reason="INVALID_TASK",
+        boundary="task",
+        fields=tuple(faults),
+    )
 
 
 def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) -> None:
@@ -50,6 +73,9 @@ def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) ->
         if field is None:
             faults.append(FieldFault(field_path, _unknown(message.DESCRIPTOR, str(key))))
         elif value is not None:
+            # Protobuf would keep the last one, and not say so.
+            if (other := _alternative(message, field)) is not None:
+                faults.append(FieldFault(field_path, f"there is {other} beside it, and only one of them goes"))
             _set(message, field, value, field_path, faults)
 
 
@@ -57,25 +83,45 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
     target = getattr(message, field.name)
     value = _plain(value)
     try:
-        if field.message_type is None:
+        if field.message_type is None and hasattr(target, "extend"):
+            target.extend([_scalar(field, one) for one in _items(value)])
+        elif field.message_type is None:
             setattr(message, field.name, _scalar(field, value))
         elif field.message_type.GetOptions().map_entry:
-            target.update(value)
+            of = field.message_type.fields_by_name
+            entries = _entries(value).items()
+            target.update({_scalar(of["key"], key): _scalar(of["value"], one) for key, one in entries})
         elif isinstance(target, Struct):
-            target.update(value)
+            json.dumps(value, allow_nan=False)  # What JSON does not have, the mesh cannot tell again.
+            target.update(_entries(value))
             target.SetInParent()
         elif isinstance(target, Duration):
             _set_duration(target, value)
         elif isinstance(target, Message):
             target.SetInParent()
             _fill(target, value, path, faults)
-        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-            for index, item in enumerate(value):
-                _fill(target.add(), item, f"{path}[{index}]", faults)
         else:
-            raise TypeError("it must be a list")
+            for index, item in enumerate(_items(value)):
+                _fill(target.add(), item, f"{path}[{index}]", faults)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         faults.append(FieldFault(path, f"does not take this {type(value).__name__}: {error}"))
+
+
+def _alternative(message: Message, field: FieldDescriptor) -> str | None:
+    """Another field that is set, of which there is only one."""
+    return field.containing_oneof and message.WhichOneof(field.containing_oneof.name)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return value
+    raise TypeError("it must be a list")
+
+
+def _entries(value: Any) -> Mapping[Any, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise TypeError("it must be a mapping")
 
 
 def _set_duration(target: Duration, value: Any) -> None:
@@ -92,6 +138,8 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
         return value.encode()
     if field.type == FieldDescriptor.TYPE_STRING and not isinstance(value, str):
         raise TypeError("it must be a string")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it must be a finite number")
     return value
 
 

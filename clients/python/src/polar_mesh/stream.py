@@ -50,7 +50,8 @@ class TrajectoryStream(Iterator[Batch]):
     ) -> None:
         self._open_call = open_call
         self._ledger = Ledger(server, request.consumer)
-        self._intake = Intake(self._ledger.books)
+        self._books = self._ledger.books
+        self._intake = Intake(self._books)
         self._request = request
         self._hand_over = HandOver(filter, on_dropped)
         #: Groups that the filter dropped, by reason, since this object was made.
@@ -60,8 +61,8 @@ class TrajectoryStream(Iterator[Batch]):
         self._silence_s = silence_s
         self._closed = threading.Event()
         self._process = os.getpid()
-        self._waits = Waits(self._ledger.books, request)
         self._backoff = Backoff(reconnect_s, self._closed)
+        self._waits = Waits(self._books, request, self._backoff)
         self._reader: Reader[StreamTrajectoriesResponse] | None = None
         self._lock = threading.Lock()
 
@@ -72,8 +73,9 @@ class TrajectoryStream(Iterator[Batch]):
         """The next batch.
 
         Raises:
-            DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on.
-            Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds.
+            DeadlineExceeded: none came within ``timeout_s`` seconds; the stream can be used on. Its cause is what the
+                stream broke with, where nothing has come since.
+            Unavailable: the server could not be reached for the client's ``reconnect_s`` seconds of waits.
             Aborted: another stream of this consumer was opened.
             NotFound: the consumer was deleted.
             StopIteration: the stream is closed.
@@ -82,7 +84,6 @@ class TrajectoryStream(Iterator[Batch]):
         if os.getpid() != self._process:
             raise RuntimeError("this stream was opened before the fork: open one in each process, with shared=True")
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-        self._backoff.reset()
         while not self._closed.is_set():
             message = self._intake.pop()
             if message is None:
@@ -166,12 +167,12 @@ class TrajectoryStream(Iterator[Batch]):
             try:
                 message = self._open().get(end - time.monotonic())
             except PolarError as error:
-                self._lost(error)
+                self._lost(error, end)
             except Ended:
-                self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
+                self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True), end)
             else:
                 if message is not None:
-                    self._backoff.reset()
+                    self._waits.heard()
                     return message
             if time.monotonic() >= end:
                 raise self._waits.too_long()
@@ -185,15 +186,16 @@ class TrajectoryStream(Iterator[Batch]):
                 self._reader = Reader(self._open_call(self._request), self._silence_s)
             return self._reader
 
-    def _lost(self, error: PolarError) -> None:
-        """Drop the broken call and wait before the next; raises when there is to be none."""
+    def _lost(self, error: PolarError, end: float) -> None:
+        """Drop the broken call and wait before the next, not beyond ``end``; raises when there is to be none."""
         with self._lock:
             reader, self._reader = self._reader, None
         if reader is not None:
             reader.cut()
         self._intake.broken(error)
+        self._waits.broken(error)
         try:
-            self._backoff.pause(error)
+            self._backoff.pause(error, end - time.monotonic())
         except PolarError:
             if not self._closed.is_set():
                 raise

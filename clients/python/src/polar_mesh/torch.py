@@ -14,9 +14,10 @@ are. No value passes through a Python list.
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -111,14 +112,16 @@ def micro_batches(
     """The samples in micro-batches of at most ``tokens_max`` ids each, filling included; longest first.
 
     Raises:
-        ValueError: A trace has more than ``tokens_max`` ids.
+        ValueError: A trace has more than ``tokens_max`` ids; another layout.
     """
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout {layout!r} is none of {', '.join(get_args(Layout))}")
     order = sorted(samples, key=_length, reverse=True)
     if order and _length(order[0]) > tokens_max:
         session = order[0].trajectory.session_id
         raise ValueError(f"a trace of session {session} has {_length(order[0])} ids: tokens_max is {tokens_max}")
     if layout == "packed":
-        return [pack(bin_, pad_id=pad_id) for bin_ in _first_fit(order, tokens_max)]
+        return [pack(bin_, pad_id=pad_id) for bin_ in _best_fit(order, tokens_max)]
     return [pad(bin_, pad_id=pad_id) for bin_ in _rows(order, tokens_max)]
 
 
@@ -193,16 +196,19 @@ def _rows(order: Sequence[Sample], tokens_max: int) -> list[list[Sample]]:
     return bins
 
 
-def _first_fit(order: Sequence[Sample], tokens_max: int) -> list[list[Sample]]:
-    """Each into the first bin that has room: with the longest first, at most 11/9 of the fewest bins, and one more."""
+def _best_fit(order: Sequence[Sample], tokens_max: int) -> list[list[Sample]]:
+    """Each into the fullest bin that has room: with the longest first, at most 11/9 of the fewest bins, and one more."""
     bins: list[list[Sample]] = []
-    room: list[int] = []
+    #: Of each bin the room that is left, and its index; least room first.
+    rooms: list[tuple[int, int]] = []
     for sample in order:
         length = _length(sample)
-        at = next((index for index, free in enumerate(room) if free >= length), len(bins))
-        if at == len(bins):
+        at = bisect_left(rooms, (length, 0))
+        if at < len(rooms):
+            room, index = rooms.pop(at)
+        else:
+            room, index = tokens_max, len(bins)
             bins.append([])
-            room.append(tokens_max)
-        bins[at].append(sample)
-        room[at] -= length
+        bins[index].append(sample)
+        insort(rooms, (room - length, index))
     return bins

@@ -133,7 +133,11 @@ class TrajectoryCalls:
             NotFound: no such consumer.
             InvalidArgument: it was never sent one of them; then none is acknowledged.
         """
-        return self._ack(consumer, batch_ids, None, timeout_s).floor
+        floor = self._ack(consumer, batch_ids, None, timeout_s).floor
+        for stream in list(self._streams):
+            if stream._request.consumer == consumer:
+                stream._books.acked(batch_ids, floor)
+        return floor
 
     def nack(
         self,

@@ -1,24 +1,30 @@
-"""Why no batch comes: a trainer that has not acknowledged what it holds gets no more."""
+"""Why no batch comes: the mesh is not reached, or the trainer has not acknowledged what it holds."""
 
 from __future__ import annotations
 
 import logging
 import time
 
-from .errors import DeadlineExceeded
+from .errors import DeadlineExceeded, PolarError
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
 from .ledger import Books
 from .limits import HELD_WARN_S
+from .retry import Backoff
 
 _log = logging.getLogger("polar_mesh")
 
 
 class Waits:
-    """The waits of one stream for its next batch; each message is waited for ``with`` it."""
+    """The waits of one stream for its next batch; each message is waited for ``with`` it.
 
-    def __init__(self, books: Books, request: StreamTrajectoriesRequest) -> None:
+    Only these waits count in the time for reaching a server that went away.
+    """
+
+    def __init__(self, books: Books, request: StreamTrajectoriesRequest, backoff: Backoff) -> None:
         self._books = books
         self._request = request
+        self._backoff = backoff
+        self._broken: PolarError | None = None
         self._warned = False
         self.over()
 
@@ -26,25 +32,46 @@ class Waits:
         """A batch has come."""
         self._waited_s = 0.0
 
+    def heard(self) -> None:
+        """A message has come."""
+        if self._broken is not None:
+            self._broken, self._warned = None, False
+        self._backoff.reset()
+
+    def broken(self, error: PolarError) -> None:
+        """The stream has ended with this, and is opened again."""
+        self._broken = error
+        self._warn(self._waited_s + time.monotonic() - self._began)
+
     def __enter__(self) -> None:
-        """The next message is waited for. Logged once where none brought a batch for long and the trainer is why."""
+        """The next message is waited for."""
         self._began = time.monotonic()
-        why = self._why()
-        if why and not self._warned and self._waited_s > HELD_WARN_S:
-            self._warned = True
-            _log.warning("consumer %s: no batch for %d s, as %s", self._request.consumer, HELD_WARN_S, why)
+        self._backoff.go_on()
+        self._warn(self._waited_s)
 
     def __exit__(self, *_: object) -> None:
         self._waited_s += time.monotonic() - self._began
+        self._backoff.hold()
 
     def too_long(self) -> DeadlineExceeded:
-        """What is raised where the time for a wait is over."""
+        """What is raised where the time for a wait is over; what the stream broke with is its cause."""
         why = self._why()
         told = "no batch came in the time given" + (f": {why}" if why else "")
-        return DeadlineExceeded(told, code="DEADLINE_EXCEEDED")
+        error = DeadlineExceeded(told, code="DEADLINE_EXCEEDED")
+        error.__cause__ = self._broken
+        return error
+
+    def _warn(self, waited_s: float) -> None:
+        """Log why no message brought a batch for long, where there is a reason; once, and once more behind an outage."""
+        why = self._why()
+        if why and not self._warned and waited_s > HELD_WARN_S:
+            self._warned = True
+            _log.warning("consumer %s: no batch for %d s, as %s", self._request.consumer, HELD_WARN_S, why)
 
     def _why(self) -> str:
         """Empty: no batch was there."""
+        if self._broken is not None:
+            return f"the stream broke, and nothing has come since: {self._broken.message}"
         held, request = self._books.held, self._request
         if 0 < request.max_unacked <= held:
             return f"{held} are not acknowledged, and max_unacked is {request.max_unacked}"

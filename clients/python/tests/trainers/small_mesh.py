@@ -65,6 +65,8 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         #: Trained tokens of a session's forked part: each session then has a second, shorter trace.
         self.forked_tokens = 0
         self.without_reward: set[int] = set()
+        #: Rewards are those of traces, and sessions have none.
+        self.by_trace = False
         #: Numbers of the groups that the mesh loses, in their order.
         self.lost_groups: set[int] = set()
         #: So many cancels are refused first.
@@ -151,6 +153,8 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         whole = _trace(prompt, ids, trained, logprobs.numpy(), spans)
         cut = self.forked_tokens
         forks = [_trace(prompt, ids[:cut], trained[:cut], logprobs.numpy()[:cut], [])] if cut else []
+        if self.by_trace:
+            whole.reward, reward = reward, None
         return Trajectory(
             session_id=f"{spec.task_id}-{index}",
             task_id=spec.task_id,

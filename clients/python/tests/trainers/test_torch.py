@@ -115,10 +115,22 @@ def test_micro_batches_hold_everything_once_within_their_budget(layout):
         assert total == pytest.approx(1)
 
 
+def test_what_fits_into_one_row_is_packed_into_one():
+    # With the prompts 40, 30, 30, 20, 20, 10 and 10 ids: two full rows, and one of the rest.
+    samples = samples_of(38, 28, 28, 18, 18, 8, 8)
+    made = pt.micro_batches(samples, tokens_max=60, layout="packed")
+    assert [batch.input_ids.shape[1] for batch in made] == [60, 60, 40]
+
+
 def test_a_trace_above_the_budget_is_named():
     samples = samples_of(4, 20)
     with pytest.raises(ValueError, match=f"session {samples[1].trajectory.session_id} has 22 ids"):
         pt.micro_batches(samples, tokens_max=21)
+
+
+def test_another_layout_is_refused():
+    with pytest.raises(ValueError, match="layout 'pack' is none of padded, packed"):
+        pt.micro_batches(samples_of(4), tokens_max=21, layout="pack")
 
 
 def test_nothing_to_train_makes_no_micro_batch():

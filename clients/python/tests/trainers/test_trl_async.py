@@ -135,6 +135,17 @@ def test_a_sample_is_the_trace(mesh, client, policy):
     assert mesh.trajectories.acked == set()
 
 
+def test_a_sample_has_the_reward_of_its_trace_where_sessions_have_none(mesh, client):
+    """TRL takes the mean of what it is told, and None has none."""
+    mesh.by_trace = True
+    worker = RolloutWorker(client, TASKS, tasks_max=1)
+    worker.start()
+    samples = [worker.rollout_buffer.get(timeout=20) for _ in range(GENERATIONS)]
+    worker.stop()
+    trajectories = mesh.trajectories.batches[0].trajectories
+    assert [one.metrics["reward"] for one in samples] == [one.traces[0].reward for one in trajectories]
+
+
 def test_a_full_queue_holds_the_worker_and_stops_with_it(mesh, client):
     worker = RolloutWorker(client, TASKS, tasks_max=2, queue_max=3)
     worker.start()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..client import Client
 from ..errors import PolarError, Unavailable
 from .run import Progress, Result, export
-from .rule import Rule
+from .rule import OUTCOMES, Rule
 from .store import ExportError
 
 _BAR = 24
@@ -23,9 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 done, 1 failed, 2 wrong arguments, 3 the mesh cannot be reached."""
     args = _parser().parse_args(arguments)
     bar = _Bar()
-    rule = Rule(args.reward_min, args.tests_passed, args.no_drift, args.outcome)
     try:
-        with Client(args.rollout_url.split(","), args.trajectory_url, timeout_s=args.timeout) as client:
+        rule = Rule(args.reward_min, args.tests_passed, args.no_drift, args.outcome)
+        client = Client(args.rollout_url.split(","), args.trajectory_url, timeout_s=args.timeout)
+    except ValueError as error:
+        print(f"polar-export: {error}", file=sys.stderr)
+        return 2
+    try:
+        with client:
             result = export(
                 client,
                 args.out,
@@ -66,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--reward-min", type=float, metavar="X", help="sessions with at least this reward")
     parser.add_argument("--tests-passed", action="store_true", help="sessions whose expected tests passed")
     parser.add_argument("--no-drift", action="store_true", help="sessions in which every call appends")
-    parser.add_argument("--outcome", choices=("completed", "timeout", "harness_error"), help="that ended in this way")
+    parser.add_argument("--outcome", choices=OUTCOMES, help="that ended in this way")
     parser.add_argument("--idle", type=float, default=5.0, metavar="S", help="a consumer has no more after this time")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="one call with all its retries")
     for name, default in (("rollout", "http://127.0.0.1:8080"), ("trajectory", "http://127.0.0.1:8070")):

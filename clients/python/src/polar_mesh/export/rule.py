@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..batches import Trajectory
 
+#: Of sessions that can have traces.
+OUTCOMES = ("completed", "timeout", "harness_error", "task_error")
+
 
 @dataclass(frozen=True)
 class Rule:
-    """What a session must be to be exported; of a preference pair, the chosen one."""
+    """What a session must be to be exported; of a preference pair, the chosen one. Raises ValueError."""
 
     #: At least this reward.
     reward_min: float | None = None
@@ -18,8 +22,14 @@ class Rule:
     tests_passed: bool = False
     #: Every call appends to its conversation, id for id.
     no_drift: bool = False
-    #: It ended in this way: completed, timeout, harness_error.
+    #: It ended in this way: one of ``OUTCOMES``.
     outcome: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome not in (None, *OUTCOMES):
+            raise ValueError(f"outcome {self.outcome!r} is none of {', '.join(OUTCOMES)}")
+        if self.reward_min is not None and math.isnan(self.reward_min):
+            raise ValueError("reward_min is no number: every session would do")
 
     def refuses(self, trajectory: Trajectory) -> str | None:
         """Why the session is left out, in a word; None where it is good."""

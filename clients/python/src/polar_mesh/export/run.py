@@ -128,10 +128,12 @@ def export(
     Raises:
         ExportError: the folder holds another export, the disk is full, pyarrow is missing.
         ValueError: no source or several, unknown ``what`` or ``format``.
-        PolarError: the mesh does not answer.
+        PolarError: the mesh does not answer; of a consumer, also where it did not in the last ``idle_s`` seconds.
     """
     if what not in ROWS or format not in FORMATS:
         raise ValueError(f"what is one of {', '.join(ROWS)}, format one of {', '.join(FORMATS)}")
+    if isinstance(tasks, str):
+        raise ValueError("tasks is a list of ids")
     if (len(tasks) > 0) + (queue is not None) + (consumer is not None) != 1:
         raise ValueError("one of tasks, queue and consumer is needed")
     _check_arrow(format)

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
 from ..batches import Batch, Trajectory
-from ..errors import DataLoss, DeadlineExceeded
+from ..errors import DataLoss, DeadlineExceeded, PolarError
 from ..gen.polar.common.v1.session_pb2 import SESSION_STATE_ENDED
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ class ConsumerSource:
             while True:
                 try:
                     batch = stream.next(self._idle_s)
-                except DeadlineExceeded:
+                except DeadlineExceeded as error:
+                    if isinstance(error.__cause__, PolarError):
+                        # It was not to be had, which is not that there is no more.
+                        raise error.__cause__ from None
                     return
                 yield _of_batch(batch)
 

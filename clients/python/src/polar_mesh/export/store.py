@@ -78,7 +78,7 @@ class Store:
             torn.unlink(missing_ok=True)
         if not state.exists() and any(self.folder.iterdir()):
             raise ExportError(f"{self.folder} holds other things than an export: take a folder of its own")
-        found = json.loads(state.read_text()) if state.exists() else {**self._head, "parts": []}
+        found = _read(state) if state.exists() else {**self._head, "parts": []}
         differs = [key for key, value in self._head.items() if found.get(key) != value]
         if differs:
             told = ", ".join(f"{key} {found.get(key)!r}, not {self._head[key]!r}" for key in differs)
@@ -132,6 +132,16 @@ class Store:
                 torn.unlink(missing_ok=True)
                 raise
         return digest.hexdigest()
+
+
+def _read(state: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(state.read_text())
+    except ValueError as error:
+        raise ExportError(f"{state} is not what an export left ({error}): take another folder") from error
+    if not isinstance(found, dict):
+        raise ExportError(f"{state} is not what an export left: take another folder")
+    return found
 
 
 def _to_disk(file: BufferedWriter) -> None:

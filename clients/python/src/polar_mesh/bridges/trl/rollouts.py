@@ -15,6 +15,7 @@ from ...batches import Batch, Trace, Trajectory
 from ...client import Client
 from ...stream import TrajectoryStream
 from .weights import WeightTransfer
+from .worker import cancel
 
 Prompt = Any
 #: The task of a prompt: a mapping as for ``Client.submit``, without ``task_id`` and ``num_samples``.
@@ -48,7 +49,8 @@ def rollout_func(
 class Rollouts:
     """Called by the trainer. A batch is acknowledged at the call after the one that gave it: its step is over then.
 
-    What an earlier process left unacknowledged is passed over: GRPOTrainer takes completions of its own prompts only.
+    The tasks of a call that fails are cancelled. What an earlier process left unacknowledged is passed over: GRPOTrainer
+    takes completions of its own prompts only.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class Rollouts:
         self._sync(trainer)
         samples = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
         groups = list(_groups(prompts, samples))
-        self._held = self._gather([self._submit(prompt, count) for prompt, count in groups])
+        self._held = self._play(groups)
         empty_id = trainer.eos_token_ids[0]
         counts = [count for _, count in groups]
         return _columns([row for held in zip(self._held, counts) for row in self._rows(*held, empty_id)])
@@ -99,10 +101,17 @@ class Rollouts:
         trainer.accelerator.wait_for_everyone()
         self._synced_step = step
 
-    def _submit(self, prompt: Prompt, samples: int) -> str:
-        task_id = f"{self._run}-{next(self._numbers)}"
-        self._client.submit({**self._task(prompt), "task_id": task_id, "num_samples": samples})
-        return task_id
+    def _play(self, groups: Sequence[tuple[Prompt, int]]) -> list[Batch]:
+        """Batches of prompts with so many samples each, in their order."""
+        task_ids = [f"{self._run}-{next(self._numbers)}" for _ in groups]
+        try:
+            for task_id, (prompt, count) in zip(task_ids, groups, strict=True):
+                self._client.submit({**self._task(prompt), "task_id": task_id, "num_samples": count})
+            return self._gather(task_ids)
+        except BaseException:
+            # Also one whose submit failed, since it may have been taken.
+            cancel(self._client, task_ids)
+            raise
 
     def _gather(self, task_ids: Sequence[str]) -> list[Batch]:
         """The batches of these tasks, in their order."""

@@ -119,7 +119,7 @@ class RolloutWorker:
         except Exception as error:  # The trainer is told by check_health.
             self._failure = error
         finally:
-            self._cancel()
+            cancel(self._client, self._running)
 
     def _turns(self) -> bool:
         self._alive_time = time.monotonic()
@@ -151,12 +151,6 @@ class RolloutWorker:
             self._given[0][1].ack()
             self._given.popleft()
 
-    def _cancel(self) -> None:
-        """What still runs. One that cannot be cancelled ends by its own budgets, and keeps no other from it."""
-        for task_id in self._running:
-            with suppress(PolarError):
-                self._client.cancel(task_id, timeout_s=CANCEL_S)
-
     def _samples(self, batch: Batch) -> Iterator[Any]:
         from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
@@ -177,9 +171,16 @@ class RolloutWorker:
                 advantage=float(sample.advantages[trained][0]),
                 model_version=versions[sample.trajectory.session_id] - self._version_ahead,
                 group_id=group_id,
-                metrics={"reward": sample.trajectory.reward, **metrics},
+                metrics={"reward": sample.trajectory.reward_of(trace), **metrics},
                 enqueued_at=time.time(),
             )
+
+
+def cancel(client: Client, task_ids: Iterable[str]) -> None:
+    """What still runs. One that cannot be cancelled ends by its own budgets, and keeps no other from it."""
+    for task_id in task_ids:
+        with suppress(PolarError):
+            client.cancel(task_id, timeout_s=CANCEL_S)
 
 
 def _numbered(tasks: Iterator[Mapping[str, Any]], run: str) -> Iterator[dict[str, Any]]:

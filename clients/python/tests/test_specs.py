@@ -1,0 +1,54 @@
+"""Tasks from plain Python values."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from google.protobuf import json_format
+
+import polar_mesh
+from polar_mesh import errors
+
+FILE = {"target": "/a", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    ("task", "field", "told"),
+    [
+        ({"harness": {"artifacts": "/a"}}, "harness.artifacts", "must be a list"),
+        ({"harness": {"artifacts": ["/a", 5]}}, "harness.artifacts", "must be a string"),
+        (
+            {"runtime": {"prepare": [{"exec": {"command": "ls"}, "upload_file": FILE}]}},
+            "runtime.prepare[0].upload_file",
+            "there is exec beside it",
+        ),
+        ({"runtime": {"env": {"A": 1}}}, "runtime.env", "must be a string"),
+        ({"runtime": {"env": ["A=1"]}}, "runtime.env", "must be a mapping"),
+        ({"metadata": {"loss": [float("nan")]}}, "metadata", "not JSON compliant"),
+        ({"metadata": {"at": timedelta()}}, "metadata", "timedelta is not JSON"),
+        ({"sampling": {"temperature": float("inf")}}, "sampling.temperature", "must be a finite number"),
+    ],
+)
+def test_what_would_be_dropped_or_misread_is_a_fault(task, field, told):
+    with pytest.raises(errors.InvalidArgument, match=told) as caught:
+        polar_mesh.task_spec(task)
+    assert [fault.field for fault in caught.value.fields] == [field]
+
+
+def test_numbers_of_numpy_are_numbers():
+    task = {
+        "num_samples": np.int64(4),
+        "budgets": {"run": np.float32(1.5)},
+        "metadata": {"row": np.int32(7), "scores": np.array([0.5, 1.0]), "tags": ("a", np.bool_(True))},
+    }
+    spec = polar_mesh.task_spec(task)
+    assert (spec.num_samples, spec.budgets.run.ToMilliseconds()) == (4, 1500)
+    assert json_format.MessageToDict(spec.metadata) == {"row": 7.0, "scores": [0.5, 1.0], "tags": ["a", True]}
+
+
+@pytest.mark.parametrize("task", [None, "task.yaml", [{}]])
+def test_what_is_no_task_is_named(task):
+    with pytest.raises(errors.InvalidArgument, match="task: must be a mapping"):
+        polar_mesh.task_spec(task)

@@ -1,0 +1,92 @@
+"""A mesh that is not reached: a wait for a batch says so, ends in its time, and is not forever; nor is it an empty export."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from support import Server, Trajectories, batch, free_port
+
+from polar_mesh import Client, aio, errors, retry, waits
+from polar_mesh.export import cli, export
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def waited(request, stack):
+    """Waits for batches of a stream, for so many seconds each; gives what each wait raised and how long it took."""
+
+    def wait(url, *timeouts_s, reconnect_s=60.0):
+        async def of(stream, how):
+            came = []
+            for timeout_s in timeouts_s:
+                began = time.monotonic()
+                try:
+                    came.append(await how(stream, timeout_s))
+                except errors.PolarError as error:
+                    came.append(error)
+                came.append(time.monotonic() - began)
+            return came
+
+        async def blocking():
+            with Client(trajectory_url=url, reconnect_s=reconnect_s) as client, client.stream("trainer") as stream:
+                return await of(stream, lambda stream, timeout_s: asyncio.to_thread(stream.next, timeout_s))
+
+        async def other():
+            async with aio.Client(trajectory_url=url, reconnect_s=reconnect_s) as client:
+                async with client.stream("trainer") as stream:
+                    return await of(stream, lambda stream, timeout_s: stream.next(timeout_s))
+
+        return asyncio.run(blocking() if request.param == "blocking" else other())
+
+    return wait
+
+
+@pytest.fixture
+def nobody():
+    return f"http://127.0.0.1:{free_port()}"
+
+
+def test_a_wait_says_that_nobody_was_reached_and_ends_in_its_time(waited, nobody, monkeypatch):
+    for name in ("RETRY_PAUSE_S", "RETRY_PAUSE_MAX_S"):
+        monkeypatch.setattr(retry, name, 60)
+    error, took_s = waited(nobody, 0.2)
+    assert isinstance(error, errors.DeadlineExceeded)
+    assert "the stream broke, and nothing has come since" in error.message
+    assert isinstance(error.__cause__, errors.Unavailable)
+    assert 0.1 < took_s < 10
+
+
+def test_who_asks_again_and_again_is_told_when_the_time_for_reconnecting_is_over(waited, nobody):
+    raised = [type(one) for one in waited(nobody, *[0.02] * 25, reconnect_s=0.2)[::2]]
+    told = raised.index(errors.Unavailable)
+    assert 0 < told < 20
+    assert raised[told + 1] is errors.DeadlineExceeded, "it has all of the time again"
+
+
+def test_the_time_for_reconnecting_begins_anew_when_something_has_come(waited, stack):
+    server = Server(Trajectories([batch(1)], progress_s=0.05).register)
+    stack.callback(server.stop)
+    got, _, error, _ = waited(server.url, 10, 0.3, reconnect_s=0.2)
+    assert got.batch_id == 1
+    assert isinstance(error, errors.DeadlineExceeded)
+    assert error.__cause__ is None
+    assert error.message == "no batch came in the time given"
+
+
+def test_a_trainer_that_waits_for_nobody_is_told_in_the_log(waited, nobody, monkeypatch, caplog):
+    monkeypatch.setattr(waits, "HELD_WARN_S", 0.1)
+    (error, _) = waited(nobody, None, reconnect_s=0.3)
+    assert isinstance(error, errors.Unavailable)
+    (record,) = caplog.records
+    assert "no batch for 0 s, as the stream broke" in record.getMessage()
+
+
+def test_an_export_of_a_consumer_from_nobody_is_no_empty_export(nobody, tmp_path, capsys):
+    with Client(trajectory_url=nobody) as client, pytest.raises(errors.Unavailable):
+        export(client, tmp_path / "a", consumer="export", idle_s=0.2)
+    of = [str(tmp_path / "b"), "--consumer", "export", "--idle", "0.2", "--trajectory-url"]
+    assert cli.main([*of, nobody]) == 3
+    assert "Connection refused" in capsys.readouterr().err
+    assert cli.main([*of, "localhost:8070"]) == 2
+    assert capsys.readouterr().err.startswith("polar-export: 'localhost:8070' is not http://host:port")
