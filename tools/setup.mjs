@@ -178,7 +178,7 @@ const TRAINERS_SYSTEM = [
 const PROFILES = { start: SYSTEM, test: TEST_SYSTEM, deploy: DEPLOY_SYSTEM, trainers: TRAINERS_SYSTEM };
 
 async function natsServer() {
-  if (process.env.POLAR_NATS_URL !== undefined || findNatsServer() !== undefined) return;
+  if (process.env.POLAR_NATS_URL || findNatsServer() !== undefined) return;
   ensureNatsServer((text) => say(`${text} …`));
 }
 

@@ -15,6 +15,8 @@ import { giveBack } from './memory.ts';
 export interface ByteStream {
   /** `/<package>.<Service>/<Method>`. */
   readonly path: string;
+  /** Largest request; default BYTE_STREAM_REQUEST_BYTES_MAX. */
+  readonly requestBytesMax?: number;
   /** May throw before the first message or between two. */
   readonly open: (request: Uint8Array, signal: AbortSignal) => AsyncIterable<ByteMessage>;
 }
@@ -72,7 +74,7 @@ async function serve(
   try {
     const signal = limited(form, request, AbortSignal.any([left.signal, shutdown]));
     allowed();
-    const message = await messageOf(request);
+    const message = await messageOf(request, stream.requestBytesMax ?? BYTE_STREAM_REQUEST_BYTES_MAX);
     response.writeHead(200, { 'content-type': form.type });
     const outlet = outletOf(response, body);
     for await (const one of stream.open(message, signal)) await write(outlet, one, signal);
@@ -95,14 +97,14 @@ function limited(form: ByteForm, request: Request, signal: AbortSignal): AbortSi
 }
 
 /** The one message of a request. */
-async function messageOf(request: Request): Promise<Uint8Array> {
+async function messageOf(request: Request, bytesMax: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   // What is not read to its end is not destroyed: HTTP/1 could not tell why.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk);
     size += chunk.byteLength;
-    if (size > BYTE_STREAM_REQUEST_BYTES_MAX) throw unreadable('is too large');
+    if (size > bytesMax) throw unreadable('is too large');
   }
   const body = Buffer.concat(chunks);
   if (size < PREFIX_BYTES || body[0] !== 0 || body.readUInt32BE(1) !== size - PREFIX_BYTES) {

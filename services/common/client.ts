@@ -1,5 +1,5 @@
 // Connect clients between services and for the CLI. What they throw is a PolarError.
-import type { DescMethod, DescService } from '@bufbuild/protobuf';
+import type { DescMethod, DescService, MessageInitShape } from '@bufbuild/protobuf';
 import {
   type CallOptions,
   type Client,
@@ -10,6 +10,7 @@ import {
 import { createConnectTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import { fromConnectError } from './errors.ts';
 import { RPC_BODY_BYTES_MAX, RPC_TIMEOUT_MS } from './limits.ts';
+import { readStream, type StreamPlace } from './read-stream.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { type TlsClientOptions, tlsClientOptions } from './tls/client-options.ts';
 
@@ -40,7 +41,8 @@ export function createServiceClient<T extends DescService>(
     ...{ baseUrl, sessionManager, readMaxBytes, interceptors: sending(token) },
     ...{ httpVersion: '2', useBinaryFormat: true, acceptCompression: [] },
   });
-  return typed(service, transport);
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return typed(service, transport, {}, { session: sessionManager, headers, readMaxBytes });
 }
 
 /**
@@ -78,11 +80,15 @@ const sending = (token: string | undefined): Interceptor[] =>
 
 type Method = (request: unknown, options?: CallOptions) => unknown;
 
-/** Errors are mapped around the whole call: what an interceptor throws, Connect would wrap again. */
+/**
+ * Errors are mapped around the whole call: what an interceptor throws, Connect would wrap again. `streams`: where server streams
+ * are read without Connect's client.
+ */
 function typed<T extends DescService>(
   service: T,
   transport: Transport,
   unaryOptions?: CallOptions,
+  streams?: StreamPlace,
 ): Client<T> {
   const client = createClient(service, transport) as Record<string, Method>;
   const wrap = (method: DescMethod): [string, Method] => {
@@ -91,6 +97,17 @@ function typed<T extends DescService>(
       return [
         method.localName,
         (request, options) => unary(call(request, { ...unaryOptions, ...options }) as Promise<unknown>),
+      ];
+    }
+    if (streams !== undefined && method.methodKind === 'server_streaming') {
+      const { input, output } = method;
+      const path = `/${service.typeName}/${method.name}`;
+      return [
+        method.localName,
+        (request, options) =>
+          streamed(
+            readStream(streams, { path, input, output }, request as MessageInitShape<typeof input>, options),
+          ),
       ];
     }
     return [

@@ -39,6 +39,11 @@ export class Deadline implements Disposable {
     return this.#controller.signal;
   }
 
+  /** The time begins anew, where it is not over. */
+  renew(): void {
+    if (!this.#isOver) this.#timer.refresh();
+  }
+
   /** It fired as the time was over. */
   get isOver(): boolean {
     return this.#isOver;

@@ -52,6 +52,7 @@ export const REASONS = {
   NOT_ENDED: caller(Boundary.MESH, Code.FailedPrecondition),
   CANCELLED: caller(Boundary.TASK, Code.Canceled),
   TASK_CANCELLED: caller(Boundary.TASK, Code.FailedPrecondition),
+  ATTEMPTS_LIMIT: caller(Boundary.TASK, Code.ResourceExhausted),
   EARLY_STOPPED: caller(Boundary.TASK, Code.Canceled),
   QUEUE_TIMEOUT: { ...infra(Boundary.MESH, Code.DeadlineExceeded) },
   CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },

@@ -177,7 +177,7 @@ export const ENGINE_CONNECT_MS = 10_000;
 export const CALLS_IN_FLIGHT_PER_SESSION_MAX = 32;
 /** Reply of an engine held in memory. */
 export const ENGINE_REPLY_BYTES_MAX = 64 * 1024 * 1024;
-/** Calls recorded for one attempt; above: 429 with reason. */
+/** Calls recorded for one attempt; above: 403 with reason. */
 export const CALLS_PER_ATTEMPT_MAX = 10_000;
 /** Calls in flight in one proxy, and its connections to one engine; above: 429. */
 export const CALLS_IN_FLIGHT_MAX = 1_024;
@@ -235,9 +235,9 @@ export const UNACKED_BATCHES_DEFAULT = 16;
 export const BATCH_BYTES_MAX = 512 * 1024 * 1024;
 /** What a reader of trajectories must take as one message: a batch, and what is said beside its traces. */
 export const TRAJECTORY_READ_BYTES_MAX = BATCH_BYTES_MAX + RPC_BODY_BYTES_MAX;
-/** Trajectories that a stream holds before they can be sent; the next group is fetched above it, if it is the only one. */
+/** Trajectories held for a consumer's streams before they can be sent; the next group is fetched above it, if it is the only one. */
 export const AHEAD_BYTES_MAX = 16 * 1024 * 1024;
-/** Groups that a stream holds or fetches before they can be sent. */
+/** Groups held or fetched for a consumer's streams before they can be sent. */
 export const AHEAD_BATCHES_MAX = 64;
 /** A waiting trajectory stream looks at its cursor and at the log this often, if nothing wakes it before. */
 export const STREAM_POLL_MS = 1_000;
@@ -261,8 +261,8 @@ export const HARNESS_LOGS_BYTES_MAX = 512 * 1024 * 1024;
 export const ARTIFACTS_PER_ATTEMPT_MAX = 256;
 /** Their bytes; the one that reaches this is the last. */
 export const ARTIFACTS_PER_ATTEMPT_BYTES_MAX = 32 * 1024 * 1024;
-/** Listing them in the sandbox. */
-export const ARTIFACTS_LISTING_MS = 20_000;
+/** Listing and reading them; then the rest is left out. Below STAGE_GRACE_MS, in which a run that used its budget must be told. */
+export const ARTIFACTS_KEEP_MS = 20_000;
 /** All kept files of a node; the oldest attempt's go first. */
 export const HARNESS_ARTIFACTS_BYTES_MAX = 1024 * 1024 * 1024;
 /** Pieces of work that a process remembers as done, so that a late delivery is not taken for a lost one. */

@@ -7,8 +7,14 @@ import { LOG_END_MS, LOG_WAITING_CHARS_MAX } from './limits.ts';
 /** Lines wait for each other so long, or until they are so many. */
 const WAIT_MS = 100;
 const WAIT_CHARS = 32_768;
-/** Until a full pipe is tried again. */
+/** Until a full pipe is tried again, or a file whose disk is full. */
 const AGAIN_MS = 10;
+const FULL_AGAIN_MS = 200;
+const PAUSES: Readonly<Record<string, number>> = {
+  EAGAIN: AGAIN_MS,
+  ENOSPC: FULL_AGAIN_MS,
+  EDQUOT: FULL_AGAIN_MS,
+};
 
 export class Lines {
   readonly #fd: number;
@@ -47,9 +53,10 @@ export class Lines {
     write(this.#fd, this.#sent, (error, sizeBytes) => {
       this.#writing = false;
       this.#sent = this.#sent.subarray(sizeBytes ?? 0);
+      const pauseMs = PAUSES[error?.code ?? ''];
       if (error === null) this.#flush();
-      else if (error.code === 'EAGAIN') this.#timer ??= setTimeout(() => this.#flush(), AGAIN_MS).unref();
-      else this.#give();
+      else if (pauseMs === undefined) this.#give();
+      else this.#timer ??= setTimeout(() => this.#flush(), pauseMs).unref();
     });
   }
 

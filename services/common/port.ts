@@ -150,6 +150,8 @@ function sniff(socket: Socket, route: (first: First) => void): void {
   const chunks: Buffer[] = [];
   const drop = (): void => void socket.destroy();
   const timer = setTimeout(drop, HTTP_SILENT_MS);
+  // Left behind it would keep a process that ends.
+  const stop = (): void => clearTimeout(timer);
   const onReadable = (): void => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
@@ -158,10 +160,10 @@ function sniff(socket: Socket, route: (first: First) => void): void {
     const n = Math.min(seen.length, PREFACE.length);
     const isH2 = seen.subarray(0, n).equals(PREFACE.subarray(0, n));
     if (isH2 && n < PREFACE.length) return;
-    clearTimeout(timer);
-    socket.off('readable', onReadable).off('error', drop).off('end', drop);
+    stop();
+    socket.off('readable', onReadable).off('error', drop).off('end', drop).off('close', stop);
     socket.unshift(seen);
     route(seen[0] === TLS_HANDSHAKE ? 'tls' : isH2 ? 'h2' : 'h1');
   };
-  socket.on('readable', onReadable).on('error', drop).on('end', drop);
+  socket.on('readable', onReadable).on('error', drop).on('end', drop).once('close', stop);
 }

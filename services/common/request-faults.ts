@@ -1,7 +1,13 @@
 // What no request may hold, whatever it asks for, found by the descriptors: proto3 reads any number into an enum, and spans
 // and instants that are none. Specs of tasks have checks of their own, which name all faults at once.
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { ScalarType } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  fromBinary,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from '@bufbuild/protobuf';
 import type { Interceptor } from '@connectrpc/connect';
 import { PolarError } from './errors.ts';
 
@@ -104,6 +110,20 @@ export function checkRequest(schema: DescMessage, request: Message): void {
     found.map(([field, description]) => `${field} ${description}`).join('; '),
     { fields: found.map(([field, description]) => ({ field, description })) },
   );
+}
+
+/** A request of a byte stream, before which no interceptor stands. Throws INVALID_REQUEST. */
+export function readRequest<T extends DescMessage>(schema: T, bytes: Uint8Array): MessageShape<T> {
+  let request: MessageShape<T>;
+  try {
+    request = fromBinary(schema, bytes);
+  } catch (error) {
+    throw new PolarError('INVALID_REQUEST', `the request cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  checkRequest(schema, request);
+  return request;
 }
 
 /** Of a server: no handler sees what no request may hold. */

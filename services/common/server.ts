@@ -95,7 +95,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const port =
     options.tls === undefined ? createPort(serve) : guardedPort(serve, options.tls, options.routes);
   const listening = await port.listen(options.port, options.host);
-  const plain = await plainPorts(fallback as Handler, options);
+  const plain = await plainPorts(fallback as Handler, options).catch(async (error: unknown) => {
+    await port.close(0);
+    throw error;
+  });
   return {
     port: listening,
     readiness,
@@ -120,17 +123,22 @@ function guardedPort(serve: Handler, store: CertificateStore, routes: ServerOpti
 /** Where `http` and health are served, and no RPC. */
 async function plainPorts(handler: Handler, { httpSocket, httpPort }: ServerOptions): Promise<Port[]> {
   const ports: Port[] = [];
-  if (httpSocket !== undefined) {
-    const port = createPort(handler, { greeted: true });
-    await port.listenAt(httpSocket);
-    ports.push(port);
+  try {
+    if (httpSocket !== undefined) {
+      const port = createPort(handler, { greeted: true });
+      await port.listenAt(httpSocket);
+      ports.push(port);
+    }
+    if (httpPort !== undefined) {
+      const port = createPort(handler);
+      await port.listen(httpPort);
+      ports.push(port);
+    }
+    return ports;
+  } catch (error) {
+    await Promise.all(ports.map((one) => one.close(0)));
+    throw error;
   }
-  if (httpPort !== undefined) {
-    const port = createPort(handler);
-    await port.listen(httpPort);
-    ports.push(port);
-  }
-  return ports;
 }
 
 /** Everything but RPCs. HTTP/2 requests come in Node's compatibility form, which has what is used here. */

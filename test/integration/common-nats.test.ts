@@ -51,6 +51,20 @@ describe('nats', () => {
     expect(error.message).to.match(/POLAR_DEAD.*max_bytes/);
   });
 
+  it('refuses a server that is too old, and names its version', async () => {
+    const info = { server_id: 'old', version: '2.10.27', proto: 1, headers: true, max_payload: 1 << 20 };
+    const old = createServer((socket) => {
+      socket.on('error', () => {}).write(`INFO ${JSON.stringify(info)}\r\n`);
+      socket.on('data', (said) => said.includes('PING') && socket.write('PONG\r\n'));
+    }).listen(0, '127.0.0.1');
+    await once(old, 'listening');
+    const url = `nats://127.0.0.1:${(old.address() as AddressInfo).port}`;
+    const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
+    expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
+    expect(error.message).to.contain(`NATS at ${url} is version 2.10.27, and 2.11 or later is needed`);
+    old.close();
+  });
+
   it('stores a create-once subject once', async () => {
     const subject = subjects.trajectory('once', 'g0');
     const first = await publish(bus, blobs, subject, bytes('a'), { createOnce: true });
@@ -219,28 +233,34 @@ describe('nats', () => {
     expect([...handled].sort()).to.deep.equal(expected);
   });
 
-  it('is asked again about its streams where it does not answer at first', async () => {
-    let swallowed = 0;
-    const between = createServer((client) => {
-      const server = connect(nats.port, '127.0.0.1');
-      client.on('data', (chunk) => {
-        const isFirst = swallowed === 0 && chunk.includes('$JS.API.STREAM.INFO.');
-        if (isFirst) swallowed += 1;
-        else server.write(chunk);
+  it('is asked again about itself and its streams where it does not answer at first', async () => {
+    const opened = ['INFO', 'STREAM\\.INFO'].map(async (asked) => {
+      const first = new RegExp(`PUB \\$JS\\.API\\.${asked}\\b.*\\r\\n.*\\r\\n`);
+      let swallowed = 0;
+      const between = createServer((client) => {
+        const server = connect(nats.port, '127.0.0.1');
+        client.on('data', (chunk) => {
+          const text = chunk.toString('latin1');
+          const rest = swallowed === 0 ? text.replace(first, '') : text;
+          if (rest.length < text.length) swallowed += 1;
+          server.write(rest, 'latin1');
+        });
+        server.pipe(client);
+        for (const one of [client, server])
+          one.on('error', () => {}).on('close', () => void client.destroy());
+        client.on('close', () => server.destroy());
       });
-      server.pipe(client);
-      for (const one of [client, server]) one.on('error', () => {}).on('close', () => void client.destroy());
-      client.on('close', () => server.destroy());
+      await once(between.listen(0, '127.0.0.1'), 'listening');
+      try {
+        const { port } = between.address() as AddressInfo;
+        const late = await openBus({ url: `nats://127.0.0.1:${port}`, name: 'late' });
+        await late.close();
+        expect(swallowed).to.equal(1);
+      } finally {
+        between.close();
+      }
     });
-    await once(between.listen(0, '127.0.0.1'), 'listening');
-    try {
-      const { port } = between.address() as AddressInfo;
-      const late = await openBus({ url: `nats://127.0.0.1:${port}`, name: 'late' });
-      await late.close();
-      expect(swallowed).to.equal(1);
-    } finally {
-      between.close();
-    }
+    await Promise.all(opened);
   });
 
   it('answers with one typed error when no server is there', async () => {

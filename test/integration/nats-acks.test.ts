@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { jetstreamCode } from '../../services/common/nats/publish.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { eventually } from '../support/eventually.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 
 describe('acknowledged publishes', () => {
@@ -37,6 +38,18 @@ describe('acknowledged publishes', () => {
     expect(await bus.acks.store(subject, data, named)).to.include({ seq, duplicate: true });
     const behind = { 'Nats-Expected-Last-Subject-Sequence': String(seq - 1) };
     expect(jetstreamCode(await fault(bus.acks.store(subject, data, behind)))).to.equal(10071);
+  });
+
+  it('take with them what nobody waits for; by itself it goes out a moment later', async () => {
+    const heard: string[] = [];
+    const all = bus.nc.subscribe('later.>', { callback: (_, { subject }) => heard.push(subject) });
+    bus.acks.later(() => bus.nc.publish('later.first'));
+    bus.acks.soon(() => bus.nc.publish('later.next'));
+    await bus.acks.store(subject, data, {});
+    expect(heard).to.deep.equal(['later.first', 'later.next']);
+    bus.acks.later(() => bus.nc.publish('later.second'));
+    await eventually('it goes out by itself', () => heard.length === 3);
+    all.unsubscribe();
   });
 
   it('go out together with what else is sent in the turn, in its order; what cannot be sent is told', async () => {

@@ -132,6 +132,15 @@ describe('setup on a bare machine', () => {
     expect(setup('start').status).to.equal(0);
   });
 
+  it('takes no nats-server that is too old', () => {
+    command('nats-server', 'echo nats-server: v2.10.27');
+    const { status, stderr } = setup('start');
+    expect(status).to.equal(1);
+    expect(stderr).to.contain('fetching nats-server').and.contain('2.11 or later is not on PATH');
+    command('nats-server', 'echo nats-server: v3.0.0-beta');
+    expect(setup('start').status).to.equal(0);
+  });
+
   it('says when npm did not run install scripts', () => {
     command('npm', 'mkdir -p node_modules');
     const { status, stderr } = setup('start');

@@ -24,11 +24,11 @@ export interface CommonConfig {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** POLAR_TOPOLOGY, POLAR_NATS_URL, POLAR_LOG_LEVEL, POLAR_LIFELINE, POLAR_TOKEN. */
+/** POLAR_TOPOLOGY, POLAR_NATS_URL, POLAR_LOG_LEVEL, POLAR_LIFELINE, POLAR_TOKEN; one that is empty is not set. */
 export function readCommonConfig(env: Environment): CommonConfig {
-  const file = env['POLAR_TOPOLOGY'];
+  const file = env['POLAR_TOPOLOGY'] || undefined;
   const topology = file === undefined ? parseTopology('{}', 'the default topology') : readTopology(file);
-  const logLevel = env['POLAR_LOG_LEVEL'] ?? 'info';
+  const logLevel = env['POLAR_LOG_LEVEL'] || 'info';
   if (!LOG_LEVELS.includes(logLevel)) {
     throw faulty('INVALID_CONFIG', 'the environment', [
       { field: 'POLAR_LOG_LEVEL', description: `must be one of ${LOG_LEVELS.join(', ')}` },
@@ -57,7 +57,7 @@ export function openCertificates({ tls, nats }: Topology): Pick<CommonConfig, 't
 /** The node that this process belongs to: POLAR_GATEWAY_NODE_ID, or the only one there is. */
 export function nodeOf(topology: Topology, env: Environment): NodeTopology {
   const { nodes } = topology.gateway;
-  const id = env['POLAR_GATEWAY_NODE_ID'];
+  const id = env['POLAR_GATEWAY_NODE_ID'] || undefined;
   const node = id === undefined && nodes.length === 1 ? nodes[0] : nodes.find((one) => one.id === id);
   if (node !== undefined) return node;
   throw faulty('INVALID_CONFIG', 'the environment', [

@@ -1,8 +1,11 @@
 // What a strict file is told of its faults.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { asPolarError, type FieldFault } from '../errors.ts';
-import { parseStrict } from './faults.ts';
+import { parseStrict, readText } from './faults.ts';
 
 const node = z.strictObject({ id: z.string(), max_run_workers: z.number().default(1) });
 const schema = z.strictObject({
@@ -52,5 +55,29 @@ describe('faults of a strict file', () => {
     expect(faultsOf('num_samples: 1\n---\nnum_samples: 2\n')).to.deep.equal([
       { field: 'line 2, column 1', description: 'another document begins; one is read' },
     ]);
+  });
+
+  it('are none of merge keys, but what is no mapping, or would make too much of it', () => {
+    const text = 'gateway: {nodes: [&n {id: a, max_run_workers: 3}, {<<: *n, id: b}]}';
+    expect(parseStrict(schema, text, 'a.yaml', 'INVALID_TASK').gateway.nodes).to.deep.equal([
+      { id: 'a', max_run_workers: 3 },
+      { id: 'b', max_run_workers: 3 },
+    ]);
+    expect(faultsOf('runtime: {<<: 3}').map(({ field }) => field)).to.deep.equal(['(document)']);
+    const lines = Array.from({ length: 9 }, (_, i) => `k${i}: &k${i} {<<: [${Array(9).fill(`*k${i - 1}`)}]}`);
+    lines[0] = 'k0: &k0 {image: x}';
+    expect(faultsOf(lines.join('\n')).map(({ field }) => field)).to.deep.equal(['(document)']);
+  });
+
+  it('name the line that is not in UTF-8', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-faults-'));
+    const file = join(folder, 'a.yaml');
+    const read = (bytes: Buffer): string => {
+      writeFileSync(file, bytes);
+      return readText(file, 'INVALID_TASK');
+    };
+    expect(read(Buffer.from('\ufeffcaf\u00e9'))).to.equal('caf\u00e9');
+    expect(() => read(Buffer.from('a: 1\nb: caf\u00e9\n', 'latin1'))).to.throw('line 2 is not in UTF-8');
+    rmSync(folder, { recursive: true });
   });
 });

@@ -1,9 +1,15 @@
 // Reading strict YAML or JSON: all faults at once, each with its path in the file.
 import { readFileSync } from 'node:fs';
-import { type Document, LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parse, parseDocument } from 'yaml';
 import type { ZodType, z } from 'zod';
 import { type FieldFault, PolarError, type Reason } from '../errors.ts';
 import { nearKey } from './near-keys.ts';
+
+/** Files are YAML 1.2, with the merge keys (`<<`) of 1.1, which other programs read, too. */
+const YAML = { merge: true };
+
+/** Strict YAML or JSON that was checked already, as it stands. */
+export const parsePlain = (text: string): unknown => parse(text, YAML);
 
 /** Parse and check; throws a PolarError with one fault for each wrong field. */
 export function parseStrict<T extends ZodType>(
@@ -13,7 +19,7 @@ export function parseStrict<T extends ZodType>(
   reason: Reason,
 ): z.output<T> {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { ...YAML, lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0) {
     throw faulty(
       reason,
@@ -57,9 +63,21 @@ export function checkStrict<T extends ZodType>(
 /** The text of a file, or an error that names it. */
 export function readText(file: string, reason: Reason): string {
   try {
-    return readFileSync(file, 'utf8');
+    return textOf(readFileSync(file));
   } catch (error) {
     throw faulty(reason, file, [{ field: '(file)', description: (error as Error).message }]);
+  }
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Throws where the bytes are no UTF-8: with other signs in their place they would say something else. */
+export function textOf(bytes: Uint8Array): string {
+  try {
+    return UTF_8.decode(bytes);
+  } catch {
+    const before = Buffer.from(bytes).toString('utf8').split('\uFFFD', 1)[0] ?? '';
+    throw new Error(`line ${before.split('\n').length} is not in UTF-8`);
   }
 }
 

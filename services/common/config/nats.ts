@@ -116,7 +116,7 @@ export function natsOf(
   given: Nats,
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<NatsAddress, 'shown' | 'credentials'> {
-  const url = env['POLAR_NATS_URL'] ?? given.url ?? `nats://127.0.0.1:${given.port}`;
+  const url = env['POLAR_NATS_URL'] || (given.url ?? `nats://127.0.0.1:${given.port}`);
   try {
     const { shown, credentials } = natsAddress(url);
     return { shown, credentials: credentials ?? credentialsOf(given, env) };

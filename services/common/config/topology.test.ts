@@ -37,6 +37,15 @@ describe('a topology file', () => {
     ]);
   });
 
+  it('has no port behind the last one', () => {
+    expect(faultsIn(stringify(node({ port: 65_533 })))).to.deep.equal([
+      'gateway.nodes[0].evaluator_port',
+      'gateway.nodes[0].harness_port',
+    ]);
+    const given = { port: 65_535, runtime_prewarm_port: 1, harness_executor_port: 2, evaluator_port: 3 };
+    expect(faultsIn(stringify(node({ ...given, harness_port: 4 })))).to.deep.equal([]);
+  });
+
   it('may be empty: every default is that of the reference system', () => {
     const { rollout, gateway, reconstructor } = parseTopology('{}', 'topology.yaml');
     expect(rollout).to.include({ host: '0.0.0.0', port: 8080, public_url: 'http://127.0.0.1:8080' });

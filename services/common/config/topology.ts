@@ -161,68 +161,86 @@ const engineOf = (socket: string) =>
     pull: z.enum(['missing', 'never']).default('missing'),
   });
 
-const node = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of [A-Za-z0-9._-]')
-    .default(() => hostname()),
-  /** Of the LLM proxy: what harnesses reach. */
-  host: host.default('0.0.0.0'),
-  port: port.default(8081),
-  public_url: optionalUrl,
-  model_served: z.string().default(''),
-  inference: inference.prefault({}),
-  model_pool: modelPools,
-  /** [mesh] Rules that take out of requests what changes without saying anything; default all. */
-  normalise: z.array(z.enum(NORMALISE_RULES)).default([...NORMALISE_RULES]),
-  /** [mesh] Equal requests in flight share one generation. */
-  coalesce: z.boolean().default(true),
-  max_init_workers: count.default(4),
-  max_run_workers: count.default(2),
-  max_postrun_workers: count.default(4),
-  default_runtime: runtimeSchema.nullable().default(null),
-  /** [mesh] Ports of the node's other services, on 127.0.0.1; default port + 1, + 2, + 3. */
-  runtime_prewarm_port: port.optional(),
-  harness_executor_port: port.optional(),
-  evaluator_port: port.optional(),
-  /** [mesh] With `tls`, where harnesses of runtime process reach the LLM proxy; default port + 4. */
-  harness_port: port.optional(),
-  /** [mesh] Sandboxes kept in READY; default max_run_workers. 0: one is made when a run slot is free. */
-  max_ready: z.int().min(0).optional(),
-  /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
-  max_postrun_ready: z.int().min(0).optional(),
-  /** [mesh] Root file systems for `image`, one folder each. */
-  images_dir: z.string().min(1).optional(),
-  /** [mesh] Disk that prepared layers may take, in MiB; 0: none are made. */
-  layers_max_mb: z.int().min(0).default(20_480),
-  /** [mesh] Below so much free disk no layer is made and unused ones go, in MiB. */
-  layers_free_mb: z.int().min(0).default(2_048),
-  /** [mesh] Sandboxes that each backend makes a second at most, clones of layers aside. */
-  creates_per_s: z
-    .strictObject({
-      bubblewrap: z.number().positive().optional(),
-      process: z.number().positive().optional(),
-      docker: z.number().positive().optional(),
-      podman: z.number().positive().optional(),
-    })
-    .prefault({}),
-  /** [mesh] Those of them that may come at once. */
-  creates_burst: count.default(8),
-  /** [mesh] The engine of runtime docker. */
-  docker: engineOf('/var/run/docker.sock').prefault({}),
-  /** [mesh] Backends of the operator's own, by their paths below `plugins_dir`. */
-  backend_plugins: z
-    .array(z.string().regex(PLUGIN_PATH, 'must be the path of a .js, .mjs or .ts file'))
-    .default([]),
-  /** [mesh] The service of runtime podman. */
-  podman: engineOf('/run/podman/podman.sock')
-    .extend({ map_users: z.boolean().default(false) })
-    .prefault({}),
-  /** [mesh] Installed harnesses; default <data_dir>/cache. */
-  cache_dir: z.string().min(1).optional(),
-  /** [mesh] Adapters of harnesses that tasks may name by `import_path`; without it, none may. */
-  plugins_dir: z.string().min(1).optional(),
-});
+/** Ports of a node that follow `port`, each by its place. */
+const FOLLOWING = [
+  'runtime_prewarm_port',
+  'harness_executor_port',
+  'evaluator_port',
+  'harness_port',
+] as const;
+const PORT_MAX = 65_535;
+
+const node = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 of [A-Za-z0-9._-]')
+      .default(() => hostname()),
+    /** Of the LLM proxy: what harnesses reach. */
+    host: host.default('0.0.0.0'),
+    port: port.default(8081),
+    public_url: optionalUrl,
+    model_served: z.string().default(''),
+    inference: inference.prefault({}),
+    model_pool: modelPools,
+    /** [mesh] Rules that take out of requests what changes without saying anything; default all. */
+    normalise: z.array(z.enum(NORMALISE_RULES)).default([...NORMALISE_RULES]),
+    /** [mesh] Equal requests in flight share one generation. */
+    coalesce: z.boolean().default(true),
+    max_init_workers: count.default(4),
+    max_run_workers: count.default(2),
+    max_postrun_workers: count.default(4),
+    default_runtime: runtimeSchema.nullable().default(null),
+    /** [mesh] Ports of the node's other services, on 127.0.0.1; default port + 1, + 2, + 3. */
+    runtime_prewarm_port: port.optional(),
+    harness_executor_port: port.optional(),
+    evaluator_port: port.optional(),
+    /** [mesh] With `tls`, where harnesses of runtime process reach the LLM proxy; default port + 4. */
+    harness_port: port.optional(),
+    /** [mesh] Sandboxes kept in READY; default max_run_workers. 0: one is made when a run slot is free. */
+    max_ready: z.int().min(0).optional(),
+    /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
+    max_postrun_ready: z.int().min(0).optional(),
+    /** [mesh] Root file systems for `image`, one folder each. */
+    images_dir: z.string().min(1).optional(),
+    /** [mesh] Disk that prepared layers may take, in MiB; 0: none are made. */
+    layers_max_mb: z.int().min(0).default(20_480),
+    /** [mesh] Below so much free disk no layer is made and unused ones go, in MiB. */
+    layers_free_mb: z.int().min(0).default(2_048),
+    /** [mesh] Sandboxes that each backend makes a second at most, clones of layers aside. */
+    creates_per_s: z
+      .strictObject({
+        bubblewrap: z.number().positive().optional(),
+        process: z.number().positive().optional(),
+        docker: z.number().positive().optional(),
+        podman: z.number().positive().optional(),
+      })
+      .prefault({}),
+    /** [mesh] Those of them that may come at once. */
+    creates_burst: count.default(8),
+    /** [mesh] The engine of runtime docker. */
+    docker: engineOf('/var/run/docker.sock').prefault({}),
+    /** [mesh] Backends of the operator's own, by their paths below `plugins_dir`. */
+    backend_plugins: z
+      .array(z.string().regex(PLUGIN_PATH, 'must be the path of a .js, .mjs or .ts file'))
+      .default([]),
+    /** [mesh] The service of runtime podman. */
+    podman: engineOf('/run/podman/podman.sock')
+      .extend({ map_users: z.boolean().default(false) })
+      .prefault({}),
+    /** [mesh] Installed harnesses; default <data_dir>/cache. */
+    cache_dir: z.string().min(1).optional(),
+    /** [mesh] Adapters of harnesses that tasks may name by `import_path`; without it, none may. */
+    plugins_dir: z.string().min(1).optional(),
+  })
+  .superRefine((given, ctx) => {
+    if (given.port > PORT_MAX) return;
+    for (const [i, key] of FOLLOWING.entries()) {
+      if (given[key] !== undefined || given.port + i + 1 <= PORT_MAX) continue;
+      const message = `must be set, as port + ${i + 1} is above ${PORT_MAX}`;
+      ctx.addIssue({ code: 'custom', path: [key], message });
+    }
+  });
 
 const gateway = z.strictObject({
   heartbeat_interval_seconds: positive.default(30),

@@ -147,9 +147,8 @@ function evaluatorConfigOf(
 ): JsonObject {
   const { rubric_path: path, ...rest } = config as JsonObject;
   if (strategy !== 'rubric' || typeof path !== 'string' || 'rubric' in rest) return config as JsonObject;
-  const file = uploads.file(path, 'evaluator.config.rubric_path');
   // One that cannot be read is told by its path alone.
-  return { ...rest, rubric: file?.content === undefined ? path : Buffer.from(file.content).toString('utf8') };
+  return { ...rest, rubric: uploads.text(path, 'evaluator.config.rubric_path') ?? path };
 }
 
 /** Where a field of the proto stands in the file. */

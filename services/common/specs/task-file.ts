@@ -1,9 +1,8 @@
 // The task file: YAML or JSON, a superset of the reference system's TaskRequest. See docs/task-file.md.
 import { dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { faulty, parseStrict, readText } from '../config/faults.ts';
+import { faulty, parsePlain, parseStrict, readText } from '../config/faults.ts';
 import { type FieldFault, PolarError } from '../errors.ts';
 import { TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX } from '../limits.ts';
@@ -131,7 +130,7 @@ function parseParts(text: string, file: string): { task: TaskFile; faults: reado
   } catch (error) {
     const faults = error instanceof PolarError ? error.fields : [];
     const wrong = new Set(faults.map(partOf));
-    const value = wrong.has('') ? undefined : (parse(text) as unknown);
+    const value = wrong.has('') ? undefined : parsePlain(text);
     if (typeof value !== 'object' || value === null) throw error;
     const right = Object.entries(value).filter(([key]) => !wrong.has(key));
     const rest = taskFileSchema.safeParse({ ...REQUIRED, ...Object.fromEntries(right) });

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { UploadFileSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { textOf } from '../config/faults.ts';
 import type { FieldFault } from '../errors.ts';
 import { TASK_SPEC_BYTES_MAX, UPLOAD_FILES_MAX } from '../limits.ts';
 
@@ -20,6 +21,11 @@ export class Uploads {
 
   file(source: string, field: string): Upload | undefined {
     return this.#orFault(field, () => this.#read(resolve(this.#base, source)));
+  }
+
+  /** Of a file in UTF-8. */
+  text(source: string, field: string): string | undefined {
+    return this.#orFault(field, () => textOf(this.#read(resolve(this.#base, source)).content));
   }
 
   /** All regular files below a folder. Links are refused: one would upload what lies outside. */
@@ -43,7 +49,7 @@ export class Uploads {
     });
   }
 
-  #read(path: string): Upload {
+  #read(path: string): Upload & { readonly content: Uint8Array } {
     const stat = statSync(path);
     if (!stat.isFile()) throw new Error(`${path} is not a regular file`);
     this.#bytes += stat.size;

@@ -113,7 +113,7 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
   queue: string;
 
   /**
-   * Sessions of this task from dispatch to the end of their run at once; 0 = no cap, up to 4096.
+   * Sessions of this task from dispatch to the end of their run at once; 0 = no cap, up to 16384.
    *
    * @generated from field: uint32 max_running_sessions = 14;
    */

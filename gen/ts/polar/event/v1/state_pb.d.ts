@@ -207,7 +207,7 @@ export declare type TaskRecord = Message<"polar.event.v1.TaskRecord"> & {
     case: "inlineSpec";
   } | {
     /**
-     * Above.
+     * Above: a TaskSpec of what has file contents, the runtime and the harness's skills; the rest is in `outline`.
      *
      * @generated from field: polar.common.v1.BlobRef spec_ref = 5;
      */

@@ -135,7 +135,7 @@ export declare const GetSessionLogsRequestSchema: GenMessage<GetSessionLogsReque
  */
 export declare type GetSessionLogsResponse = Message<"polar.harness_executor.v1.GetSessionLogsResponse"> & {
   /**
-   * Standard output, at most the first and the last 2 MiB.
+   * Standard output, at most the first and the last 2 MiB; of a harness that runs, the first 2 MiB.
    *
    * @generated from field: bytes stdout = 1;
    */

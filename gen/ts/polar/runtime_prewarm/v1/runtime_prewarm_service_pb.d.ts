@@ -451,7 +451,7 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
   proxyConnectFailures: number;
 
   /**
-   * Output beyond the limit of 4 MiB a stream that was dropped.
+   * Output that was dropped: of each stream what lies between its first and its last 2 MiB.
    *
    * @generated from field: uint64 dropped_output_bytes = 9;
    */

@@ -1287,7 +1287,7 @@ export declare const RolloutService: GenService<{
   /**
    * RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Where the group was announced
    * already, the sessions that go again are a new group. Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the
-   * live-session limit.
+   * live-session limit, and with reason ATTEMPTS_LIMIT where one of them has had 500 attempts.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.RetrySessions
    */
