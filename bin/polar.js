@@ -11,13 +11,20 @@ const HANDED_OVER = 'POLAR_CLI_HANDED_OVER';
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   if (process.env[HANDED_OVER] !== undefined) endWithParent();
-  await import('../clients/cli/main.ts');
+  await import('../clients/cli/main.ts').catch((error) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    giveUp(error.message);
+  });
 } else {
   const node = pinnedNode();
-  if (node === undefined) {
-    process.stderr.write(`polar needs Node.js 24; this is ${process.version}. Run: npm ci\n`);
-    process.exitCode = 1;
-  } else handOver(node);
+  if (node === undefined) giveUp(`it needs Node.js 24; this is ${process.version}`);
+  else handOver(node);
+}
+
+/** Its packages are not all there. */
+function giveUp(why) {
+  process.stderr.write(`polar: ${why}. Run: npm ci\n`);
+  process.exitCode = 1;
 }
 
 function handOver(node) {
@@ -28,6 +35,7 @@ function handOver(node) {
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   // A terminal signals the whole group, so that the child has it already.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
+  child.once('error', ({ message }) => giveUp(message));
   child.once('exit', (code, signal) => {
     process.exitCode = code ?? 128 + constants.signals[signal];
     child.stdio[3].destroy();

@@ -64,7 +64,16 @@ export const URL_FLAGS = {
   'rollout-url': {
     type: 'string',
     value: 'URL',
-    help: "the scheduler, or several by commas; default: the topology file's, else $POLAR_ROLLOUT_URL",
+    help: 'the scheduler, or several by commas; default: that of -c FILE, else $POLAR_ROLLOUT_URL, else of $POLAR_TOPOLOGY',
+  },
+} as const satisfies Record<string, Flag>;
+
+/** For commands that read trajectories. */
+export const TRAJECTORY_FLAGS = {
+  'trajectory-url': {
+    type: 'string',
+    value: 'URL',
+    help: 'the reconstructor; default: that of -c FILE, else $POLAR_TRAJECTORY_URL, else of $POLAR_TOPOLOGY',
   },
 } as const satisfies Record<string, Flag>;
 

@@ -1,28 +1,24 @@
-// Running a task file on a local mesh that was just brought up, with live progress.
-import { existsSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+// Running a task on a local mesh that was just brought up, with live progress.
 import { create, toJson } from '@bufbuild/protobuf';
 import { SessionSchema } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { RuntimeSpecSchema, type TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
-import { readTaskFile } from '../../services/common/specs/task-file.ts';
 import { printSessions, progressLines } from './commands/watch.ts';
 import { credentialsFor } from './credentials.ts';
 import { EXIT } from './exit-codes.ts';
 import type { LocalMesh } from './mesh/local-mesh.ts';
 import { rolloutClient } from './mesh-clients.ts';
 import { complain, progress, say, sayJson } from './output/say.ts';
-import { addressOf, ROOT } from './services.ts';
+import { addressOf } from './services.ts';
 import { followTask, hasTrajectory } from './watching.ts';
 
 /** Submit under a fresh id, follow, print. Exit code 1 if a session has no trajectory. */
 export async function runExample(
   mesh: LocalMesh,
-  task: string,
+  spec: TaskSpec,
   { json, signal }: { json: boolean; signal: AbortSignal },
 ): Promise<number> {
-  const spec = readTaskFile(isAbsolute(task) || existsSync(task) ? task : join(ROOT, task));
   spec.taskId = `${spec.taskId}-${Date.now().toString(36)}`;
   if (!(await bubblewrapWorks(mesh)) && (spec.runtime?.backend ?? '') === '') {
     complain(

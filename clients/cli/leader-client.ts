@@ -6,17 +6,23 @@ import { sleep } from '../../services/common/clock.ts';
 import { asPolarError, type PolarError } from '../../services/common/errors.ts';
 import { LEASE_POLL_MS, RPC_TIMEOUT_MS } from '../../services/common/limits.ts';
 import { credentialsFor } from './credentials.ts';
+import { isOfMesh } from './origin.ts';
 
 type Rollout = Client<typeof RolloutService>;
 type Method = (request: unknown, options?: CallOptions) => unknown;
 
+/** One try, where there are others to ask: a machine that is gone does not even refuse. */
+const TRY_MS = RPC_TIMEOUT_MS / 3;
+
 /** `urls` are one or more, comma separated. Calls are safe to repeat, and so they are while a take-over lasts. */
-export function leaderClient(urls: string): Rollout {
+export function leaderClient(urls: string, tryMs = TRY_MS): Rollout {
   const way = new Way(urls.split(',').map((url) => url.trim().replace(/\/+$/, '')));
   const methods = RolloutService.methods.map(({ localName, methodKind }): [string, Method] => {
     const call = (request: unknown, options?: CallOptions): unknown =>
       (way.client as unknown as Record<string, Method>)[localName]?.(request, options);
-    return [localName, methodKind === 'unary' ? unary(way, call) : streamed(way, call)];
+    if (methodKind !== 'unary') return [localName, streamed(way, call)];
+    const limited: Method = (request, options) => call(request, { timeoutMs: tryMs, ...options });
+    return [localName, unary(way, way.hasOthers ? limited : call)];
   });
   return Object.fromEntries(methods) as unknown as Rollout;
 }
@@ -67,6 +73,10 @@ class Way {
     this.#url = urls[0] ?? '';
   }
 
+  get hasOthers(): boolean {
+    return this.#urls.length > 1;
+  }
+
   get client(): Rollout {
     return createPlainClient(RolloutService, this.#url, credentialsFor(this.#url));
   }
@@ -79,18 +89,25 @@ class Way {
     return {
       again: async (error, signal) => {
         const follows = error.reason === 'NOT_LEADER';
+        const isSilent =
+          error.reason === 'NODE_LOST' || (error.reason === 'STAGE_TIMEOUT' && !isOfMesh(error));
         silent = follows ? 0 : silent + 1;
-        const senseless = !follows && (error.reason !== 'NODE_LOST' || silent >= this.#urls.length + 1);
-        const alone = !follows && this.#urls.length === 1 && this.#url === this.#urls[0];
+        const senseless = !follows && (!isSilent || silent >= this.#urls.length + 1);
+        const alone = !follows && !this.hasOthers && this.#url === this.#urls[0];
+        // Where it ends here, the next call begins elsewhere.
+        if (follows || isSilent) this.#turn(error.leaderUrl);
         if (senseless || alone || signal?.aborted || performance.now() > until) throw error;
-        const told = error.leaderUrl;
-        if (told !== undefined && told !== this.#url) this.#url = told;
-        else {
-          this.#at = (this.#at + 1) % this.#urls.length;
-          this.#url = this.#urls[this.#at] ?? '';
-        }
         await sleep(LEASE_POLL_MS, signal);
       },
     };
+  }
+
+  #turn(told: string | undefined): void {
+    if (told !== undefined && told !== this.#url) {
+      this.#url = told;
+      return;
+    }
+    this.#at = (this.#at + 1) % this.#urls.length;
+    this.#url = this.#urls[this.#at] ?? '';
   }
 }

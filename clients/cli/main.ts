@@ -5,24 +5,32 @@ import { readArguments, UsageError } from './arguments.ts';
 import { COMMANDS } from './commands/index.ts';
 import { useCertificatesOf } from './credentials.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
-import { helpOf, overview } from './output/help.ts';
+import { helpOf, overview, version } from './output/help.ts';
 import { complain, say } from './output/say.ts';
+import { mindReaders } from './output/streams.ts';
 
 const [name, ...rest] = process.argv.slice(2);
+mindReaders();
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
-    say(overview(COMMANDS));
-    return name === undefined ? EXIT.usage : EXIT.ok;
+  if (name === '--version') {
+    say(version());
+    return EXIT.ok;
   }
-  const command = COMMANDS.find((one) => one.name === name);
+  // `polar help COMMAND` is `polar COMMAND --help`.
+  const [wanted, flags] = name === 'help' && rest[0] !== undefined ? [rest[0], ['--help']] : [name, rest];
+  if (wanted === undefined || wanted === 'help' || wanted === '--help' || wanted === '-h') {
+    say(overview(COMMANDS));
+    return wanted === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const command = COMMANDS.find((one) => one.name === wanted);
   if (command === undefined) {
-    complain(`unknown command ${name}; polar --help lists them`);
+    complain(`unknown command ${wanted}; polar --help lists them`);
     return EXIT.usage;
   }
   try {
-    const args = readArguments(command, rest);
+    const args = readArguments(command, flags);
     if (args.flags['help'] === true) {
       say(helpOf(command));
       return EXIT.ok;
@@ -31,7 +39,7 @@ async function main(): Promise<number> {
     return await command.run(args);
   } catch (error) {
     if (error instanceof UsageError) {
-      complain(`${error.message}; polar ${name} --help says more`);
+      complain(`${error.message}; polar ${wanted} --help says more`);
       return EXIT.usage;
     }
     const { reason, message } = asPolarError(error);

@@ -1,7 +1,8 @@
 // Following a task to its end, through restarts of the scheduler.
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { sleep } from '../../services/common/clock.ts';
-import { asPolarError } from '../../services/common/errors.ts';
+import { Deadline, sleep } from '../../services/common/clock.ts';
+import { asPolarError, PolarError } from '../../services/common/errors.ts';
+import { STREAM_PROGRESS_MS } from '../../services/common/limits.ts';
 import { rolloutClient } from './mesh-clients.ts';
 
 /** Pause before a broken watch is opened again. */
@@ -11,12 +12,16 @@ const UNREACHABLE_MS = 30_000;
 /** The same where it was never reached. */
 const NEVER_REACHED_MS = 2_000;
 
+/** A watch on which nothing comes for so long is broken, as by a machine that is gone: progress comes all the time. */
+const SILENT_MS = 2.5 * STREAM_PROGRESS_MS;
+
 /** Calls `onChange` for each change, and returns the sessions when all have ended or the signal aborts. */
 export async function followTask(
   url: string,
   taskId: string,
   onChange: (session: Session) => void,
   signal: AbortSignal,
+  silentMs = SILENT_MS,
 ): Promise<Session[]> {
   const client = rolloutClient(url);
   const sessions = new Map<string, Session>();
@@ -24,9 +29,11 @@ export async function followTask(
   let limitMs = NEVER_REACHED_MS;
   let resumeCursor = '';
   while (!signal.aborted) {
+    using silence = new Deadline(silentMs, signal);
     try {
-      const watch = client.watchTask({ taskId, resumeCursor, summary: true }, { signal });
+      const watch = client.watchTask({ taskId, resumeCursor, summary: true }, { signal: silence.signal });
       for await (const { session, cursor } of watch) {
+        silence.renew();
         resumeCursor = cursor;
         lastSeen = performance.now();
         limitMs = UNREACHABLE_MS;
@@ -35,8 +42,9 @@ export async function followTask(
         onChange(session);
       }
       return await allSessions(url, taskId);
-    } catch (error) {
+    } catch (thrown) {
       if (signal.aborted) break;
+      const error = silence.isOver ? silent(silentMs) : thrown;
       const { retryable } = asPolarError(error);
       if (!retryable || performance.now() - lastSeen > limitMs) throw error;
       await sleep(REOPEN_MS, signal);
@@ -44,6 +52,9 @@ export async function followTask(
   }
   return [...sessions.values()];
 }
+
+const silent = (ms: number): PolarError =>
+  new PolarError('NODE_LOST', `the scheduler has said nothing for ${ms / 1000} s`);
 
 const isNews = (before: Session | undefined, now: Session): boolean =>
   before === undefined || before.state !== now.state || before.attempt !== now.attempt;

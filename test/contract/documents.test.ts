@@ -1,6 +1,7 @@
 // Documents that list what the code has: nothing is missing in them, and nothing is there that has gone.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Code } from '@connectrpc/connect';
 import { expect } from 'chai';
@@ -13,6 +14,7 @@ import { BUILDERS, EVALUATORS, HARNESSES } from '../../services/common/specs/cat
 import { pluginConfig, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
 import { taskFileSchema } from '../../services/common/specs/task-file.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
+import { Authority } from '../support/certificates.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
@@ -108,10 +110,15 @@ describe('deploy', () => {
     readonly entrypoint?: readonly string[];
     readonly build?: { readonly dockerfile: string };
     readonly volumes?: readonly string[];
+    readonly healthcheck?: { readonly test: string };
   }
-  const compose = parse(read('deploy/docker-compose.yaml'), { merge: true }) as {
-    readonly services: Readonly<Record<string, Service>>;
-  };
+  const composeOf = (file: string) =>
+    parse(read(`deploy/${file}`), { merge: true }) as {
+      readonly services: Readonly<Record<string, Service>>;
+    };
+  const compose = composeOf('docker-compose.yaml');
+  const mounted = ({ volumes = [] }: Service): string[] =>
+    volumes.flatMap((volume) => (volume.startsWith('./') ? [volume.split(':')[0] ?? ''] : []));
 
   it('has a topology that the services read, with the containers of the compose file in it', () => {
     const { nats, rollout, reconstructor, gateway } = readTopology(join(ROOT, 'deploy/topology.yaml'));
@@ -129,18 +136,18 @@ describe('deploy', () => {
 
   it('starts commands that there are, from files that there are', () => {
     const names = COMMANDS.map(({ name }) => name);
-    for (const { image, command, entrypoint, build, volumes } of Object.values(compose.services)) {
+    for (const service of Object.values(compose.services)) {
+      const { image, command, entrypoint, build } = service;
       if (image === 'polar-mesh' && command !== undefined) expect(names).to.include(command[0]);
       if (build !== undefined) expect(existsSync(join(ROOT, build.dockerfile))).to.equal(true);
       if (entrypoint !== undefined) expect(existsSync(join(ROOT, entrypoint[1] ?? ''))).to.equal(true);
-      const files = (volumes ?? []).filter((volume) => volume.startsWith('./'));
-      for (const file of files)
-        expect(existsSync(join(ROOT, 'deploy', file.split(':')[0] ?? ''))).to.equal(true);
+      for (const file of mounted(service)) expect(existsSync(join(ROOT, 'deploy', file))).to.equal(true);
     }
   });
 
   it('has a value for each of its variables', () => {
-    const used = read('deploy/docker-compose.yaml').matchAll(/\$\{(\w+)\}/g);
+    const files = ['docker-compose.yaml', 'compose.tls.yaml'].map((file) => read(`deploy/${file}`));
+    const used = files.join('').matchAll(/\$\{(\w+)\}/g);
     const given = [...read('deploy/.env').matchAll(/^(\w+)=./gm)].map(([, name]) => name);
     expect(given).to.include.members([...used].map(([, name]) => name));
   });
@@ -155,5 +162,37 @@ describe('deploy', () => {
 
   it('has a configuration that nats-server takes', () => {
     execFileSync(ensureNatsServer(), ['-t', '-c', join(ROOT, 'deploy/nats.conf')], { stdio: 'pipe' });
+  });
+
+  it('has the same mesh with TLS on every port', () => {
+    const { services } = composeOf('compose.tls.yaml');
+    const mesh = Object.entries(compose.services).filter(([name]) => name !== 'engine');
+    expect(services).to.have.all.keys(...mesh.map(([name]) => name));
+    for (const [name, { healthcheck }] of mesh) {
+      const { volumes = [], healthcheck: withTls } = services[name] as Service;
+      for (const file of mounted({ image: '', volumes }))
+        expect(existsSync(join(ROOT, 'deploy', file))).to.equal(true);
+      expect(volumes.join()).to.match(/\$\{CERTS\}:\/etc\//);
+      if (name === 'nats') continue;
+      const secured = healthcheck?.test.replace('http:', '--cacert /etc/polar/certs/ca.pem https:');
+      expect(withTls?.test).to.equal(secured);
+    }
+    const plain = readTopology(join(ROOT, 'deploy/topology.yaml'));
+    const secure = readTopology(join(ROOT, 'deploy/topology.tls.yaml'));
+    const text = JSON.stringify({ ...secure, tls: undefined, nats: { ...secure.nats, tls: undefined } });
+    const asPlain = text.replace(/https:\/\/(?=rollout|127)/g, 'http://').replace('tls://', 'nats://');
+    expect(JSON.parse(asPlain)).to.deep.equal(JSON.parse(JSON.stringify(plain)));
+    expect(secure.tls).to.have.all.keys('cert_file', 'key_file', 'ca_file', 'client_ca_file');
+  });
+
+  it('has a configuration with TLS that nats-server takes', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-deploy-'));
+    const authority = new Authority(folder, 'ca');
+    authority.sign('mesh', ['DNS:nats']);
+    const config = read('deploy/nats.tls.conf').replaceAll('/etc/nats/certs', folder);
+    writeFileSync(join(folder, 'nats.tls.conf'), config);
+    cpSync(join(ROOT, 'deploy/nats.conf'), join(folder, 'nats.conf'));
+    execFileSync(ensureNatsServer(), ['-t', '-c', join(folder, 'nats.tls.conf')], { stdio: 'pipe' });
+    rmSync(folder, { recursive: true });
   });
 });

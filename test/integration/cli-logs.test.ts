@@ -70,6 +70,8 @@ describe('polar logs', function () {
   it('shows what the harness wrote', async () => {
     expect(await logs()).to.deep.equal({ code: 0, stdout: 'asked Say it.\n', stderr: '' });
     expect(await logs('--stderr', '--attempt', '1')).to.include({ code: 0, stdout: 'a warning\n' });
+    const told = { attempt: 1, running: false, stream: 'stdout', text: 'asked Say it.\n', exit_code: 5 };
+    expect(JSON.parse((await logs('--json')).stdout)).to.include(told);
     const none = await logs('--attempt', '2');
     expect(none.code).to.equal(1);
     expect(none.stderr).to.contain('NOT_FOUND');

@@ -50,7 +50,9 @@ describe('polar up', function () {
   });
 
   const start = (...args: string[]): Running => {
-    const one = startPolar(['up', '--data-dir', folder, '--json', ...args]);
+    // Of a shell in which single schedulers were started.
+    const env = { POLAR_ROLLOUT_PORT: '1' };
+    const one = startPolar(['up', '--data-dir', folder, '--json', ...args], { env });
     running.push(one);
     return one;
   };

@@ -1,13 +1,26 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { Command } from '../../clients/cli/arguments.ts';
 import { COMMANDS } from '../../clients/cli/commands/index.ts';
-import { polar } from '../support/cli.ts';
-import { freePort } from '../support/nats.ts';
+import { helpOf } from '../../clients/cli/output/help.ts';
+import { newToken } from '../../services/common/access/tokens.ts';
+import { polar, ROOT, startPolar } from '../support/cli.ts';
+import { freePort, unclaimedPorts } from '../support/nats.ts';
 
 describe('polar', function () {
   this.timeout(60_000);
@@ -27,16 +40,35 @@ describe('polar', function () {
     expect(code).to.equal(0);
     for (const { name, summary } of COMMANDS) expect(stdout).to.contain(name).and.contain(summary);
     expect((await polar([])).code).to.equal(2);
+    expect((await polar(['--version'])).stdout).to.match(/^polar \d+\.\d+\.\d+ \(Node\.js v24\./);
   });
 
-  for (const { name, flags, operands, examples } of COMMANDS) {
-    it(`${name} --help tells operands, flags, examples and exit codes`, async () => {
-      const { code, stdout, stderr } = await polar([name, '--help']);
-      expect(code, stderr).to.equal(0);
+  it('ends without a word when its reader has enough, and says when it cannot write', async () => {
+    const { child, ended } = startPolar(['--help']);
+    child.stdout?.destroy();
+    expect(await ended).to.include({ code: 0, stderr: '' });
+    const full = 'exec "$@" > /dev/full';
+    const args = ['-c', full, 'sh', process.execPath, join(ROOT, 'bin/polar.js'), '--help'];
+    const { status, stderr } = spawnSync('sh', args, { encoding: 'utf8' });
+    expect(stderr).to.match(/^polar: standard output cannot be written: ENOSPC.*\n$/);
+    expect(status).to.equal(1);
+  });
+
+  it('tells operands, flags, examples and exit codes of each', async () => {
+    for (const command of COMMANDS) {
+      const { flags, operands, examples } = command;
       const wanted = [...operands, ...examples, ...Object.keys(flags).map((flag) => `--${flag}`)];
-      for (const text of [...wanted, '-c, --config', '--json', 'exit codes']) expect(stdout).to.contain(text);
-    });
-  }
+      for (const text of [...wanted, '-c, --config', '--json', 'exit codes'])
+        expect(helpOf(command)).to.contain(text);
+    }
+    const [first] = COMMANDS as [Command];
+    for (const args of [
+      [first.name, '--help'],
+      ['help', first.name],
+    ]) {
+      expect(await polar(args)).to.deep.equal({ code: 0, stdout: `${helpOf(first)}\n`, stderr: '' });
+    }
+  });
 
   const WRONG: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown command', ['fly'], /unknown command fly/],
@@ -51,6 +83,25 @@ describe('polar', function () {
     ['an unknown service', ['serve', 'proxy'], /unknown service proxy; there are scheduler/],
     ['--once without a task', ['up', '--once'], /--once needs/],
     ['a task file that is not there', ['submit', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
+    [
+      'an address without its scheme',
+      ['status', '--rollout-url', 'localhost:8080'],
+      /like http:\/\/HOST:PORT/,
+    ],
+    [
+      'one that is none',
+      ['export', 's', '--calls', '--trajectory-url', 'http://h:p'],
+      /--trajectory-url must/,
+    ],
+    ['a bound for what is not asked for', ['audit', 's', '--tolerance', '1'], /--tolerance is for --rescore/],
+    ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
+    ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
+    [
+      'a folder that cannot be',
+      ['up', '--data-dir', '/dev/null/x'],
+      /data_dir: \/dev\/null\/x cannot be used/,
+    ],
+    ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
     ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
   ];
   for (const [what, args, message] of WRONG) {
@@ -86,6 +137,18 @@ describe('polar', function () {
       expect(stderr).to.contain(`  ${field}: `);
   });
 
+  it('says how much can be submitted together', async () => {
+    writeFileSync(join(folder, 'large'), Buffer.alloc(12 * 1024 * 1024));
+    const runtime = '{prepare: [{type: upload_file, source: large, target: /polar/session/large}]}';
+    const agent = '{harness: shell, custom_shell: {command: "true"}}';
+    const tasks = ['a', 'b', 'c'].map((id) =>
+      file(`${id}.yaml`, `task_id: ${id}\ninstruction: x\nagent: ${agent}\nruntime: ${runtime}\n`),
+    );
+    const { code, stderr } = await polar(['submit', ...tasks]);
+    expect(stderr).to.match(/INVALID_TASK: 3 tasks have 377\d{5} bytes .*33554432 can be submitted together/);
+    expect(code).to.equal(2);
+  });
+
   it('lists every fault of a topology file', async () => {
     const topology = file('topology.yaml', 'rollout: {port: 0}\ngateway: {nodes: [{engine: vllm}]}\n');
     for (const command of [['status'], ['up'], ['serve', 'scheduler'], ['serve_gateway']]) {
@@ -96,14 +159,15 @@ describe('polar', function () {
   });
 
   it('lists every port that is taken, where a file sets them', async () => {
-    const [port, nats] = [await freePort(), await freePort()];
+    const [port, nats] = await unclaimedPorts(2);
     const topology = file(
       'ports.yaml',
-      `data_dir: ${folder}/ports\nrollout: {port: ${port}}\nreconstructor: {port: ${port}}\ngateway: {nodes: [{port: 30000}, {id: b, port: 30001}]}\nnats: {port: ${nats}}\n`,
+      `data_dir: ${folder}/ports\nrollout: {port: ${port}, host: 192.0.2.1}\nreconstructor: {port: ${port}}\ngateway: {nodes: [{port: 30000}, {id: b, port: 30001}]}\nnats: {port: ${nats}}\n`,
     );
     const { code, stderr } = await polar(['up', '-c', topology]);
     expect(code).to.equal(2);
     expect(stderr).to.contain(`  reconstructor.port: ${port} is the port of rollout.port, too`);
+    expect(stderr).to.match(/ {2}rollout\.port: 192\.0\.2\.1, port \d+, cannot be had: .* no such address/);
     expect(stderr).to.contain('  gateway.nodes[1].port: ');
   });
 
@@ -122,9 +186,53 @@ describe('polar', function () {
       const { code, stderr } = await polar(args, { env });
       expect(code, args[0]).to.equal(3);
       expect(stderr).to.contain(`nobody answers at ${url}`).and.contain('polar up');
+      expect(stderr).to.contain(args[0] === 'export' ? '--trajectory-url' : '--rollout-url');
     }
     expect(() => readFileSync(out)).to.throw('ENOENT');
     expect(() => readFileSync(`${out}.part`)).to.throw('ENOENT');
+  });
+
+  it('tells where somebody else answers', async () => {
+    const web = createHttpServer((request, response) => {
+      response.writeHead(request.url?.startsWith('/other') ? 404 : 200, { 'content-type': 'text/html' });
+      response.end('<html>');
+    }).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+    for (const at of [url, `${url}/other`]) {
+      const { code, stderr } = await polar(['status', '--rollout-url', at]);
+      expect(stderr).to.contain(`what answers at ${at} is no mesh of this version`);
+      expect(code).to.equal(3);
+    }
+    web.close();
+  });
+
+  it('calls the mesh of the file that it is given, before that of a variable, which is none where it is empty', async () => {
+    const [named, other] = [await freePort(), await freePort()];
+    const config = file('named.yaml', `rollout: {port: ${named}}\n`);
+    const env = { POLAR_ROLLOUT_URL: `http://127.0.0.1:${other}`, POLAR_TOPOLOGY: config };
+    const askedOf = async (env: Record<string, string>, ...args: string[]): Promise<string | undefined> =>
+      /nobody answers at http:\/\/127\.0\.0\.1:(\d+)/.exec(
+        (await polar(['status', ...args], { env })).stderr,
+      )?.[1];
+    expect(await askedOf(env, '-c', config)).to.equal(String(named));
+    expect(await askedOf(env)).to.equal(String(other));
+    expect(await askedOf({ ...env, POLAR_ROLLOUT_URL: '' })).to.equal(String(named));
+  });
+
+  it('adds a token to a file that stays whose it is, one at a time', async () => {
+    const first = newToken('first', ['read']).line;
+    const tokens = file('tokens', `${first}\n`);
+    chmodSync(tokens, 0o640);
+    const add = (name: string) => polar(['token', name, '--scopes', 'read', '--file', tokens]);
+    expect((await add('second')).stdout).to.match(/^polar_\S+\n$/);
+    expect(readFileSync(tokens, 'utf8')).to.match(new RegExp(`^${first}\nsecond read [0-9a-f]{64}\n$`));
+    expect(statSync(tokens).mode & 0o777).to.equal(0o640);
+    const before = readFileSync(tokens, 'utf8');
+    const part = file('tokens.part', '');
+    const { code, stdout, stderr } = await add('third');
+    expect(stderr).to.contain(part).and.contain('no other `polar token` writes there now');
+    expect([code, stdout, readFileSync(tokens, 'utf8')]).to.deep.equal([2, '', before]);
   });
 
   it('says once that a token goes out without TLS, and not on this machine', async () => {

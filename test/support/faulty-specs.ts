@@ -53,6 +53,8 @@ export const good = (): TaskSpec =>
     dispatchPriority: 3,
   });
 
+const RESULTS = { a: 'PASSED' };
+
 export type Change = (spec: TaskSpec) => void;
 /** Puts fields on a part of the spec. */
 const set =
@@ -191,10 +193,25 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ],
   ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output, rubric/],
   ['evaluator.strategy', evaluator({ strategy: '' })],
-  ['evaluator.config.test_command', evaluator({ config: { expected_output_json: {} } })],
+  ['evaluator.config.test_command', evaluator({ config: { expected_output_json: RESULTS } })],
   [
     'evaluator.config.repo_dir',
-    evaluator({ config: { test_command: 'x', expected_output_json: {}, repo_dir: 'relative' } }),
+    evaluator({ config: { test_command: 'x', expected_output_json: RESULTS, repo_dir: 'relative' } }),
+  ],
+  [
+    'evaluator.config.expected_output_json',
+    evaluator({ config: { test_command: 'x', expected_output_json: {} } }),
+    /must name a test/,
+  ],
+  [
+    'evaluator.config.expected_output_json',
+    evaluator({ config: { test_command: 'x', expected_output_json: 'PASSED' } }),
+    /must be an object of test names/,
+  ],
+  [
+    'evaluator.config.expected_output_json.test_a',
+    evaluator({ config: { test_command: 'x', expected_output_json: '{"test_a": "passed"}' } }),
+    /"PASSED"/,
   ],
   ['evaluator.env.-', evaluator({ env: { '-': '' } })],
   ['evaluator.config.rubric', rubric({ rubric: ' ' })],
@@ -209,7 +226,7 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     rubric({
       outcome: {
         strategy: 'test_on_output',
-        config: { test_command: 'x', expected_output_json: {}, rewards_command: 'x' },
+        config: { test_command: 'x', expected_output_json: RESULTS, rewards_command: 'x' },
       },
     }),
     /unknown key/,

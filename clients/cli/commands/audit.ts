@@ -1,6 +1,13 @@
 // polar audit SESSION|TASK, polar audit --harnesses
 import { readFileSync } from 'node:fs';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import {
+  type Arguments,
+  type Command,
+  TRAJECTORY_FLAGS,
+  textFlag,
+  URL_FLAGS,
+  UsageError,
+} from '../arguments.ts';
 import { type HarnessRow, harnessRows, spanMs } from '../audit/harnesses.ts';
 import {
   auditNotes,
@@ -25,11 +32,7 @@ export const audit: Command = {
   operands: ['[TASK-OR-SESSION]'],
   flags: {
     ...URL_FLAGS,
-    'trajectory-url': {
-      type: 'string',
-      value: 'URL',
-      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
-    },
+    ...TRAJECTORY_FLAGS,
     rescore: { type: 'boolean', help: 'have an engine score the traces again, and show how logprobs differ' },
     engine: { type: 'string', value: 'URL', help: "that engine; default: the topology file's first one" },
     'engine-kind': { type: 'string', value: 'KIND', help: `its kind: ${SCORING_KINDS.join(', ')}` },
@@ -55,10 +58,16 @@ export const audit: Command = {
     if ((id === undefined) !== (args.flags['harnesses'] === true)) {
       throw new UsageError('one of TASK-OR-SESSION and --harnesses is needed');
     }
+    const isRescored = args.flags['rescore'] === true;
+    const stray = isRescored ? undefined : OF_RESCORE.find((name) => textFlag(args, name) !== undefined);
+    if (stray !== undefined) throw new UsageError(`--${stray} is for --rescore`);
     if (id === undefined) return await showHarnesses(args);
+    if (textFlag(args, 'since') !== undefined) throw new UsageError('--since is for --harnesses');
     return await auditAll(args, id);
   },
 };
+
+const OF_RESCORE = ['engine', 'engine-kind', 'tolerance'] as const;
 
 async function auditAll(args: Arguments, id: string): Promise<number> {
   const json = args.flags['json'] === true;
@@ -68,7 +77,8 @@ async function auditAll(args: Arguments, id: string): Promise<number> {
   const sessions = await at(rolloutUrl(args), sessionsOf(rolloutUrl(args), id));
   const accounts: AuditedSession[] = [];
   for (const session of sessions) {
-    const { account, traces, origins } = await at(url, auditSession(trajectoryClient(url), session));
+    const audited = auditSession(trajectoryClient(url), session);
+    const { account, traces, origins } = await at(url, audited, '--trajectory-url');
     await rescoring?.add(session.sessionId, traces, origins);
     accounts.push(account);
     if (json) sayJson(account);

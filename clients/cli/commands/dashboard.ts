@@ -8,7 +8,14 @@ import { PolarError } from '../../../services/common/errors.ts';
 import { needsPassword } from '../../dashboard/guard.ts';
 import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
 import { startDashboard } from '../../dashboard/server.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import {
+  type Arguments,
+  type Command,
+  TRAJECTORY_FLAGS,
+  textFlag,
+  URL_FLAGS,
+  UsageError,
+} from '../arguments.ts';
 import { environment } from '../config.ts';
 import { credentialsFor } from '../credentials.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -25,11 +32,7 @@ export const dashboard: Command = {
   operands: [],
   flags: {
     ...URL_FLAGS,
-    'trajectory-url': {
-      type: 'string',
-      value: 'URL',
-      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
-    },
+    ...TRAJECTORY_FLAGS,
     host: {
       type: 'string',
       value: 'HOST',

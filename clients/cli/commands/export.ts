@@ -5,7 +5,7 @@ import process from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { PolarError } from '../../../services/common/errors.ts';
-import { type Command, TLS_FLAGS, textFlag, UsageError } from '../arguments.ts';
+import { type Command, TLS_FLAGS, TRAJECTORY_FLAGS, textFlag, UsageError } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 
 export const exportSession: Command = {
@@ -14,11 +14,7 @@ export const exportSession: Command = {
   operands: ['SESSION'],
   flags: {
     ...TLS_FLAGS,
-    'trajectory-url': {
-      type: 'string',
-      value: 'URL',
-      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
-    },
+    ...TRAJECTORY_FLAGS,
     calls: { type: 'boolean', help: 'recorded model calls' },
     traces: { type: 'boolean', help: 'built traces' },
     attempt: { type: 'string', value: 'N', help: 'this attempt instead of the one that counts' },
@@ -37,7 +33,7 @@ export const exportSession: Command = {
     const kind = calls === true ? ExportKind.CALLS : ExportKind.TRACES;
     const url = trajectoryUrl(args);
     const stream = trajectoryClient(url).exportSession({ sessionId: args.operands[0] ?? '', kind, attempt });
-    await at(url, writeLines(stream, textFlag(args, 'out')));
+    await at(url, writeLines(stream, textFlag(args, 'out')), '--trajectory-url');
     return 0;
   },
 };
@@ -47,12 +43,8 @@ async function writeLines(stream: AsyncIterable<{ readonly line: string }>, file
   const lines = (async function* () {
     for await (const { line } of stream) yield `${line}\n`;
   })();
-  if (file === undefined) {
-    // Standard output stays open, it is not ours to end; that its reader has enough is no failure.
-    return await pipeline(lines, process.stdout, { end: false }).catch((error) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
-    });
-  }
+  // Standard output stays open: it is not ours to end.
+  if (file === undefined) return await pipeline(lines, process.stdout, { end: false });
   const part = `${file}.part`;
   try {
     await pipeline(lines, createWriteStream(part));

@@ -11,7 +11,7 @@ import { createPlainClient } from '../../../services/common/client.ts';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { credentialsFor } from '../credentials.ts';
-import { at, rolloutClient, rolloutUrl, topologyOf } from '../mesh-clients.ts';
+import { addressIn, at, rolloutClient, rolloutUrl, topologyOf } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
 import { addressOf } from '../services.ts';
@@ -50,20 +50,32 @@ export const logs: Command = {
     if (!Number.isSafeInteger(attempt) || attempt < 0)
       throw new UsageError('--attempt must be a number from 1');
     const asked = { sessionId: args.operands[0] ?? '', attempt };
+    const file = textFlag(args, 'file');
+    checkFlags(args.flags, file);
     const url = await nodeUrl(args, asked);
     const client = createPlainClient(HarnessService, url, credentialsFor(url));
-    const file = textFlag(args, 'file');
-    if (args.flags['files'] === true) await at(url, listFiles(client, asked, args.flags['json'] === true));
-    else if (file !== undefined) await at(url, writeFile(client, asked, file));
-    else await at(url, show(client, asked, args));
+    const call = (): Promise<void> => {
+      if (args.flags['files'] === true) return listFiles(client, asked, args.flags['json'] === true);
+      return file === undefined ? show(client, asked, args) : writeFile(client, asked, file);
+    };
+    await at(url, call(), '--node-url');
     return 0;
   },
 };
 
+/** Output, the list of files, or one of them: what is for another of these is not passed over. */
+function checkFlags({ files, follow, stderr, json }: Arguments['flags'], file: string | undefined): void {
+  if (files === true && file !== undefined) throw new UsageError('one of --files and --file is enough');
+  const isOutput = files !== true && file === undefined;
+  if (!isOutput && (follow === true || stderr === true))
+    throw new UsageError('--follow and --stderr are not for files');
+  if (json === true && file !== undefined) throw new UsageError('--json is not for --file');
+}
+
 /** Where the node's harness-executor listens: on its own machine only. */
 async function nodeUrl(args: Arguments, { sessionId, attempt }: Asked): Promise<string> {
-  const given = textFlag(args, 'node-url');
-  if (given !== undefined) return given.replace(/\/+$/, '');
+  const given = addressIn(args, 'node-url');
+  if (given !== undefined) return given;
   const url = rolloutUrl(args);
   const { session } = await at(url, rolloutClient(url).getSession({ sessionId }));
   const nodeId = session === undefined ? '' : nodeOf(session, attempt);
@@ -81,7 +93,8 @@ function nodeOf({ attempts, nodeId }: Session, attempt: number): string {
 }
 
 async function show(client: Client<typeof HarnessService>, asked: Asked, args: Arguments): Promise<void> {
-  const stderr = args.flags['stderr'] === true;
+  const name = args.flags['stderr'] === true ? 'stderr' : 'stdout';
+  const json = args.flags['json'] === true;
   let { attempt } = asked;
   let offset = 0n;
   for (;;) {
@@ -89,14 +102,22 @@ async function show(client: Client<typeof HarnessService>, asked: Asked, args: A
     const log = await client.getSessionLogs(request).catch((error) => notYet(error, args));
     if (log !== undefined) {
       attempt = log.attempt;
-      process.stdout.write(stderr ? log.stderr : log.stdout);
-      offset = stderr ? log.stderrSize : log.stdoutSize;
+      if (!json) process.stdout.write(log[name]);
+      else if (log[name].length > 0 || !log.running) sayJson(pieceOf(log, name));
+      offset = log[`${name}Size`];
       if (!log.running) return;
     }
     if (args.flags['follow'] !== true) return;
     await sleep(FOLLOW_MS);
   }
 }
+
+/** As JSON: what has come, and how far that is of all of it. */
+const pieceOf = (log: GetSessionLogsResponse, name: 'stdout' | 'stderr') => ({
+  ...{ attempt: log.attempt, running: log.running, stream: name, size_bytes: Number(log[`${name}Size`]) },
+  text: Buffer.from(log[name]).toString('utf8'),
+  ...(!log.running && { exit_code: log.exitCode }),
+});
 
 /** Who follows waits for a run that has not begun. */
 function notYet(error: unknown, args: Arguments): GetSessionLogsResponse | undefined {

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../../services/common/errors.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import {
+  type Arguments,
+  type Command,
+  TRAJECTORY_FLAGS,
+  textFlag,
+  URL_FLAGS,
+  UsageError,
+} from '../arguments.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { environment, inherited } from '../config.ts';
 import { certificateFiles } from '../credentials.ts';
@@ -19,11 +26,7 @@ export const rebuild: Command = {
   operands: ['[TASK-OR-SESSION]'],
   flags: {
     ...URL_FLAGS,
-    'trajectory-url': {
-      type: 'string',
-      value: 'URL',
-      help: "the reconstructor; default: the topology file's, else $POLAR_TRAJECTORY_URL",
-    },
+    ...TRAJECTORY_FLAGS,
     builder: {
       type: 'string',
       value: 'NAME',

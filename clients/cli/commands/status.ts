@@ -17,6 +17,9 @@ import { attemptTable, deniedLines, table, timeOf } from '../output/table.ts';
 import { allSessions } from '../watching.ts';
 import { printSessions } from './watch.ts';
 
+/** The newest. */
+const TASKS_SHOWN = 50;
+
 export const status: Command = {
   name: 'status',
   summary: 'show nodes and tasks, or the sessions of a task, or one session',
@@ -36,7 +39,7 @@ async function showMesh(url: string, json: boolean): Promise<void> {
   const client = rolloutClient(url);
   const [nodes, tasks] = await Promise.all([
     client.listNodes({}),
-    client.listTasks({ pageSize: 50, summary: true }),
+    client.listTasks({ pageSize: TASKS_SHOWN, summary: true }),
   ]);
   if (json) {
     const [a, b] = [toJson(ListNodesResponseSchema, nodes), toJson(ListTasksResponseSchema, tasks)];
@@ -50,6 +53,7 @@ async function showMesh(url: string, json: boolean): Promise<void> {
   say(table(['node', 'state', 'runtimes', 'preparing', 'ready', 'running', 'finishing', 'slots'], nodeRows));
   say('');
   say(table(['task', 'submitted', 'sessions', 'ended', 'mean reward'], tasks.tasks.map(taskRow)));
+  if (tasks.nextPageToken !== '') say('older ones are not shown: polar status TASK, or the dashboard');
 }
 
 function taskRow(task: Task): string[] {

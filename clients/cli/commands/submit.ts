@@ -1,9 +1,12 @@
 // polar submit FILE...
-import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { toBinary } from '@bufbuild/protobuf';
+import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
   RetryOnly,
   type SubmitTaskResponse,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { PolarError } from '../../../services/common/errors.ts';
+import { RPC_BODY_BYTES_MAX } from '../../../services/common/limits.ts';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
@@ -50,7 +53,16 @@ function readSpecs(args: Arguments): TaskSpec[] {
   if (taskId !== undefined && args.operands.length > 1) throw new UsageError('--task-id is for one FILE');
   const specs = args.operands.map((file) => readTaskFile(file));
   if (taskId !== undefined) for (const spec of specs) spec.taskId = taskId;
+  checkSize(specs);
   return specs;
+}
+
+/** Beside a spec goes its length. Throws INVALID_TASK. */
+function checkSize(specs: readonly TaskSpec[]): void {
+  const size = specs.reduce((sum, spec) => sum + toBinary(TaskSpecSchema, spec).byteLength + 16, 0);
+  if (specs.length === 1 || size <= RPC_BODY_BYTES_MAX) return;
+  const message = `${specs.length} tasks have ${size} bytes with their uploads, and ${RPC_BODY_BYTES_MAX} can be submitted together: name fewer FILEs, or upload less`;
+  throw new PolarError('INVALID_TASK', message);
 }
 
 /** One as one: its faults are then told by their paths in the task. */

@@ -1,5 +1,14 @@
 // polar token NAME --scopes LIST
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { SCOPES } from '../../../services/common/access/scopes.ts';
 import { newToken, parseTokens } from '../../../services/common/access/tokens.ts';
 import { faulty, readText } from '../../../services/common/config/faults.ts';
@@ -32,18 +41,46 @@ export const token: Command = {
   },
 };
 
-/** The file is whole at every moment, and its owner's alone. */
-function addLine(file: string, name: string, line: string): void {
-  const before = existsSync(file) ? readText(file, 'INVALID_REQUEST') : '# name scopes sha256\n';
+/** The file is whole at every moment. A new one is its owner's alone; one that is there stays whose it is. */
+function addLine(named: string, name: string, line: string): void {
+  const isNew = !existsSync(named);
+  const file = isNew ? named : realpathSync(named);
+  const part = `${file}.part`;
+  const orFault = <T>(act: () => T, hint = ''): T => {
+    try {
+      return act();
+    } catch (error) {
+      const description = (error as Error).message + hint;
+      throw faulty('INVALID_REQUEST', named, [{ field: '(file)', description }]);
+    }
+  };
+  // One at a time: what another one adds meanwhile would be lost.
+  const hint = ': where no other `polar token` writes there now, remove it';
+  orFault(() => writeFileSync(part, '', { mode: 0o600, flag: 'wx' }), existsSync(part) ? hint : '');
+  try {
+    const text = withLine(isNew ? undefined : readText(file, 'INVALID_REQUEST'), named, name, line);
+    orFault(() => {
+      writeFileSync(part, text);
+      if (!isNew) keepOwner(file, part);
+      renameSync(part, file);
+    });
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
+}
+
+function withLine(before = '# name scopes sha256\n', file: string, name: string, line: string): string {
   const known = before.replace(/#.*/g, '').trim() === '' ? [] : [...parseTokens(before, file).values()];
   if (known.some((one) => one.name === name)) {
     throw faulty('INVALID_REQUEST', file, [{ field: 'NAME', description: `${name} is there already` }]);
   }
-  const part = `${file}.part`;
-  try {
-    writeFileSync(part, `${before.replace(/\n*$/, '\n')}${line}\n`, { mode: 0o600 });
-    renameSync(part, file);
-  } catch (error) {
-    throw faulty('INVALID_REQUEST', file, [{ field: '(file)', description: (error as Error).message }]);
-  }
+  return `${before.replace(/\n*$/, '\n')}${line}\n`;
+}
+
+/** Services that read the file may be another user's. */
+function keepOwner(file: string, part: string): void {
+  const { uid, gid, mode } = statSync(file);
+  chownSync(part, uid, gid);
+  chmodSync(part, mode & 0o777);
 }

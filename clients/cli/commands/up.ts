@@ -1,10 +1,16 @@
 // polar up: a whole mesh on this machine.
+import { join } from 'node:path';
 import process from 'node:process';
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, textFlags, UsageError } from '../arguments.ts';
 import { runExample } from '../example.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
 import { complain, progress, say, sayJson } from '../output/say.ts';
+import { ROOT } from '../services.ts';
+
+const EXAMPLE = join(ROOT, 'examples/calculator/task.yaml');
 
 export const up: Command = {
   name: 'up',
@@ -39,11 +45,10 @@ export const up: Command = {
     'polar up -c topology.yaml --engine vllm --engine-url http://127.0.0.1:8000',
   ],
   async run(args) {
-    const task =
-      textFlag(args, 'task') ??
-      (args.flags['example'] === true ? 'examples/calculator/task.yaml' : undefined);
+    const file = textFlag(args, 'task') ?? (args.flags['example'] === true ? EXAMPLE : undefined);
     const once = args.flags['once'] === true;
-    if (once && task === undefined) throw new UsageError('--once needs --example or --task');
+    if (once && file === undefined) throw new UsageError('--once needs --example or --task');
+    const task = file === undefined ? undefined : readTaskFile(file);
     const stop = new AbortController();
     const asked = new Promise<'asked'>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -59,7 +64,7 @@ export const up: Command = {
 
 async function runUp(
   args: Arguments,
-  task: string | undefined,
+  task: TaskSpec | undefined,
   once: boolean,
   signal: AbortSignal,
   asked: Promise<'asked'>,

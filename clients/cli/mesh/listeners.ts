@@ -1,7 +1,7 @@
 // The ports of a local mesh.
 import type { Topology } from '../../../services/common/config/topology.ts';
 import type { FieldFault } from '../../../services/common/errors.ts';
-import { claimPort } from './ports.ts';
+import { claimPort, portFault } from './ports.ts';
 
 /** Ports tried, from the wanted one on. */
 const PORTS_TRIED_MAX = 200;
@@ -68,8 +68,11 @@ export async function takenPorts(listeners: readonly Listener[]): Promise<FieldF
     seen.set(port, field);
     if (other !== undefined) {
       faults.push({ field, description: `${port} is the port of ${other}, too: give ${what} another one` });
-    } else if (!(await claimPort(port, host))) {
-      faults.push({ field, description: `${port} is taken on ${host}: give ${what} another one` });
+      continue;
+    }
+    const fault = await portFault(port, host);
+    if (fault !== undefined) {
+      faults.push({ field, description: `${host}, port ${port}, ${fault}: give ${what} another one` });
     }
   }
   return faults;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { sleep } from '../../../services/common/clock.ts';
 import { openCertificates } from '../../../services/common/config/environment.ts';
+import { faulty } from '../../../services/common/config/faults.ts';
 import { PolarError } from '../../../services/common/errors.ts';
 import type { CertificateStore } from '../../../services/common/tls/certificates.ts';
 import { environment, inherited } from '../config.ts';
@@ -15,7 +16,13 @@ import { lockDataDir } from './lock.ts';
 import { awaitEarlier, createLifeline, type Lifeline, startNatsServer } from './nats-server.ts';
 import { answersOk } from './ready.ts';
 import { Supervisor } from './supervisor.ts';
-import { type LocalOptions, type LocalTopology, localTopology, wantedTopology } from './topology.ts';
+import {
+  type LocalOptions,
+  type LocalTopology,
+  localTopology,
+  type Wanted,
+  wantedTopology,
+} from './topology.ts';
 
 /** From the first process to the last answer that it is ready. */
 const READY_MS = 30_000;
@@ -41,8 +48,7 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
   const { tls } = openCertificates(wanted.topology);
   const { data_dir: dataDir } = wanted.topology;
   const logs = join(dataDir, 'logs');
-  for (const folder of [logs, join(dataDir, 'run')]) mkdirSync(folder, { recursive: true });
-  const unlock = lockDataDir(dataDir);
+  const unlock = openDataDir(wanted, logs);
   const supervisor = new Supervisor();
   let lifeline: Lifeline | undefined;
   let disk: Disposable | undefined;
@@ -68,6 +74,18 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
     givenUp.abort();
     await stop();
     throw error;
+  }
+}
+
+/** Its folders, and the lock, which what is returned gives back. Throws INVALID_CONFIG. */
+function openDataDir({ topology: { data_dir: dataDir }, named }: Wanted, logs: string): () => void {
+  try {
+    for (const folder of [logs, join(dataDir, 'run')]) mkdirSync(folder, { recursive: true });
+    return lockDataDir(dataDir);
+  } catch (error) {
+    if (error instanceof PolarError) throw error;
+    const description = `${dataDir} cannot be used: ${(error as Error).message}`;
+    throw faulty('INVALID_CONFIG', named, [{ field: 'data_dir', description }]);
   }
 }
 
@@ -105,6 +123,9 @@ function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings
     POLAR_TOPOLOGY: local.file,
     POLAR_NATS_URL: local.natsUrl,
     POLAR_LIFELINE: 'stdin',
+    // For a scheduler beside others: here each has what the topology says.
+    POLAR_ROLLOUT_PORT: undefined,
+    POLAR_ROLLOUT_PUBLIC_URL: undefined,
     NODE_COMPILE_CACHE: compileCache,
   };
   const services = servicesOf(local).map(({ name, nodeId, label }): Part => {

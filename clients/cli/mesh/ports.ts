@@ -5,20 +5,31 @@ import { once } from 'node:events';
 import { createServer, type ListenOptions, type Server } from 'node:net';
 
 /** Claim a port for as long as this process lives. False where another process has claimed it, or listens there. */
-export async function claimPort(port: number, host: string): Promise<boolean> {
+export const claimPort = async (port: number, host: string): Promise<boolean> =>
+  (await portFault(port, host)) === undefined;
+
+/** The same; answers with why it cannot be had. */
+export async function portFault(port: number, host: string): Promise<string | undefined> {
   const claim = await listenQuietly({ path: `\0polar-port-${port}` });
-  if (claim === undefined) return false;
+  if (typeof claim === 'string') return TAKEN;
   const trial = await listenQuietly({ port, host });
-  if (trial === undefined) claim.close();
+  if (typeof trial === 'string') claim.close();
   else await closed(trial);
-  return trial !== undefined;
+  return typeof trial === 'string' ? (WHY[trial] ?? TAKEN) : undefined;
 }
 
-/** Undefined where the address is taken. It keeps no process alive. */
-function listenQuietly(address: ListenOptions): Promise<Server | undefined> {
+const TAKEN = 'is taken';
+const WHY: Readonly<Record<string, string>> = {
+  EACCES: 'is not for this user',
+  EADDRNOTAVAIL: 'cannot be had: this machine has no such address',
+  ENOTFOUND: 'cannot be had: nobody knows that name',
+};
+
+/** An error's code where nobody can listen there. It keeps no process alive. */
+function listenQuietly(address: ListenOptions): Promise<Server | string> {
   return new Promise((resolve) => {
     const server = createServer().unref();
-    server.once('error', () => resolve(undefined));
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code));
     server.listen(address, () => resolve(server));
   });
 }

@@ -1,8 +1,8 @@
 // The topology of a local mesh: the file's or a built-in one, completed and written where the services read it.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
-import { faulty, readText } from '../../../services/common/config/faults.ts';
+import { stringify } from 'yaml';
+import { faulty, parsePlain, readText } from '../../../services/common/config/faults.ts';
 import { loginKeys, natsAddress, natsOf } from '../../../services/common/config/nats.ts';
 import { parseTopology, type Topology } from '../../../services/common/config/topology.ts';
 import { environment, inherited } from '../config.ts';
@@ -58,7 +58,7 @@ export function wantedTopology(options: LocalOptions): Wanted {
   const named = options.config ?? 'the built-in topology';
   const text = options.config === undefined ? '{}' : readText(options.config, 'INVALID_CONFIG');
   parseTopology(text, named);
-  const tree = (parse(text) ?? {}) as Tree;
+  const tree = (parsePlain(text) ?? {}) as Tree;
   const builtIn = options.config === undefined;
   if (builtIn) {
     tree['rollout'] = { host: HOST };
@@ -69,7 +69,8 @@ export function wantedTopology(options: LocalOptions): Wanted {
   for (const node of nodesOf(tree)) {
     node['cache_dir'] ??= environment.cacheDir;
     if (options.engine !== undefined) setEngine(node, { engine: options.engine });
-    if (options.engineUrl !== undefined) setEngine(node, { base_url: options.engineUrl });
+    // In place of whichever servers the file names.
+    if (options.engineUrl !== undefined) setEngine(node, { base_url: options.engineUrl, servers: [] });
   }
   return { tree, topology: parseTopology(stringify(tree), named), named, builtIn };
 }

@@ -1,5 +1,9 @@
 // Help texts, made from the commands themselves.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
 import { COMMON_FLAGS, type Command, type Flag } from '../arguments.ts';
+import { ROOT } from '../services.ts';
 
 const EXIT_CODES =
   'exit codes: 0 done, 1 failed, 2 wrong arguments or a faulty file, 3 the mesh cannot be reached';
@@ -13,9 +17,15 @@ export function overview(commands: readonly Command[]): string {
     '',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
-    'polar COMMAND --help says more.',
+    'polar COMMAND --help says more; polar --version says which this is.',
     EXIT_CODES,
   ].join('\n');
+}
+
+/** Of this checkout, and of the Node.js that runs it. */
+export function version(): string {
+  const about = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, string>;
+  return `polar ${about['version']} (Node.js ${process.version})`;
 }
 
 export function helpOf(command: Command): string {

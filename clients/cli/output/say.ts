@@ -1,7 +1,11 @@
 // The two streams of a command: results on standard output, everything about them on standard error.
 import process from 'node:process';
 
-export const say = (text: string): void => void process.stdout.write(`${text}\n`);
+/** Failures repeat what commands in sandboxes wrote: none of that steers the terminal. */
+const printable = (text: string): string =>
+  text.replace(/[^\P{Cc}\n\t]/gu, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+export const say = (text: string): void => void process.stdout.write(`${printable(text)}\n`);
 export const sayJson = (value: unknown): void => say(JSON.stringify(value));
-export const complain = (text: string): void => void process.stderr.write(`polar: ${text}\n`);
-export const progress = (text: string): void => void process.stderr.write(`${text}\n`);
+export const complain = (text: string): void => void process.stderr.write(`polar: ${printable(text)}\n`);
+export const progress = (text: string): void => void process.stderr.write(`${printable(text)}\n`);

@@ -2,8 +2,9 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { Outcome, type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 
-/** Columns padded to the widest cell; numbers to the right. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Columns padded to the widest cell, each of one line; numbers to the right. */
+export function table(head: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map((cell) => cell.trim().replace(/\s*[\r\n]\s*/g, ' ')));
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
     cells
