@@ -5,6 +5,7 @@ import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type GroupReady, GroupReadySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { type TrajectoryBatch, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
+import type { BlobStore } from '../../services/common/nats/blobs.ts';
 import { createBatches, type Resolved } from '../../services/reconstructor/adapters/batches.ts';
 import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
 import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
@@ -65,12 +66,15 @@ describe('reconstructor: a group above the limit of a batch', () => {
     await mesh.announce({ taskId: 't', sessions: group.sessions as GroupReady['sessions'] });
   }
 
-  async function resolved(bytesMax: number): Promise<{ of: Resolved; batch: TrajectoryBatch; room: number }> {
+  async function resolved(
+    bytesMax: number,
+    blobs = mesh.blobs,
+  ): Promise<{ of: Resolved; batch: TrajectoryBatch; room: number }> {
     using log = openTrajectoryLog(mesh.bus, mesh.blobs);
     const stored = await log.after(0, '', signal);
     const logger = createLogger('test', 'silent');
     let room = 0;
-    const of = await createBatches(mesh.blobs, logger, bytesMax).resolve(stored!, signal, async (bytes) => {
+    const of = await createBatches(blobs, logger, bytesMax).resolve(stored!, signal, async (bytes) => {
       room = bytes;
     });
     return { of, batch: decodedBatch(of.batch), room };
@@ -104,5 +108,21 @@ describe('reconstructor: a group above the limit of a batch', () => {
     );
     expect(batch.trajectories[0]?.failure?.message).to.include('BATCH_BYTES_MAX');
     expect(of.sizeBytes).to.equal(0);
+  });
+
+  it('is fetched no further than it fits when it is given up', async () => {
+    let fetched = 0;
+    const counting: BlobStore = {
+      ...mesh.blobs,
+      get(ref, aborted) {
+        fetched++;
+        return mesh.blobs.get(ref, aborted);
+      },
+    };
+    const { batch } = await resolved(TRAINED_BYTES + 200, counting);
+    expect(batch.trajectories.map(({ failure }) => failure?.reason)).to.deep.equal(
+      Array(SAMPLES).fill('BATCH_TOO_LARGE'),
+    );
+    expect(fetched).to.equal(2);
   });
 });

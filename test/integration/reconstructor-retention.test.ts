@@ -6,7 +6,10 @@ import { subjectToken } from '../../services/common/ids.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { Cursors } from '../../services/reconstructor/adapters/cursors.ts';
-import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
+import {
+  openTrajectoryLog,
+  type TrajectoryLog,
+} from '../../services/reconstructor/adapters/trajectory-log.ts';
 import { createStore } from '../../services/reconstructor/retention/store.ts';
 import { sweep } from '../../services/reconstructor/retention/sweep.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -31,10 +34,20 @@ describe('reconstructor: retention', () => {
     await nats[Symbol.asyncDispose]();
   });
 
+  /** Groups that the last sweep looked at. */
+  let looked = 0;
   const sweepAt = async (beforeMs: number): Promise<number> => {
     const { bus, blobs } = mesh;
     const cursors = await Cursors.open(bus);
-    const trajectories = openTrajectoryLog(bus, blobs);
+    const stored = openTrajectoryLog(bus, blobs);
+    looked = 0;
+    const trajectories: TrajectoryLog = {
+      ...stored,
+      after(...asked) {
+        looked++;
+        return stored.after(...asked);
+      },
+    };
     const retention = { store: createStore(bus), keepMs: 0 };
     const log = createLogger('test', 'silent');
     try {
@@ -90,6 +103,12 @@ describe('reconstructor: retention', () => {
     const late = new Trainer(reconstructor.client, 'late');
     expect(Number((await late.batch()).batchId)).to.equal(second);
     late.close();
+  });
+
+  it('does not go through what no consumer was sent', async () => {
+    for (let i = 0; i < 5; i++) await mesh.announceTrace(`unread-${i}`, 4);
+    expect(await sweepAt(READY_MS)).to.equal(0);
+    expect(looked).to.be.below(5);
   });
 
   it('keeps the records of a later attempt, which belong to a later group', async () => {

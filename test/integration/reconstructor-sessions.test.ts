@@ -179,9 +179,11 @@ describe('reconstructor: sessions', () => {
   });
 
   it('says so where retention has taken the records', async () => {
-    const error = await reasonOf(lines('taken', ExportKind.CALLS));
-    expect(error).to.include({ reason: 'RECORDS_MISSING' });
-    expect(error.message).to.match(/3 of the 3 .* session taken are gone: .*retention\.acked_days/);
+    for (const kind of [ExportKind.CALLS, ExportKind.TRACES]) {
+      const error = await reasonOf(lines('taken', kind));
+      expect(error, ExportKind[kind]).to.include({ reason: 'RECORDS_MISSING' });
+      expect(error.message).to.match(/3 of the 3 .* session taken are gone: .*retention\.acked_days/);
+    }
     // What exports many sessions counts them.
     expect(await lines('taken', ExportKind.MESSAGES)).to.deep.equal([]);
   });

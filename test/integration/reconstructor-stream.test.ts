@@ -227,6 +227,13 @@ describe('reconstructor: stream', () => {
     const error = await new Trainer(reconstructor.client, 'No!', 1001).error();
     expect(error.reason).to.equal('INVALID_REQUEST');
     expect(error.fields.map(({ field }) => field)).to.deep.equal(['consumer', 'max_unacked']);
+    // Places in a NATS subject, and a command of its own.
+    for (const taskId of ['*', '>', 'a b', 'x\r\nPUB polar.v1.work.build 0\r\n\r\n', 'x'.repeat(129)]) {
+      const refused = await new Trainer(reconstructor.client, 'trainer', 1, taskId).error();
+      expect(refused).to.include({ reason: 'INVALID_REQUEST' });
+      expect(refused.fields.map(({ field }) => field)).to.deep.equal(['task_id']);
+    }
+    expect((await reconstructor.client.listConsumers({})).consumers).to.deep.equal([]);
     const nobody = await ack('nobody', 1).catch((reason) => reason);
     expect(nobody).to.include({ reason: 'NOT_FOUND' });
     const trainer = new Trainer(reconstructor.client, 'trainer');
@@ -301,6 +308,23 @@ describe('reconstructor: stream', () => {
     const startedAt = performance.now();
     expect((await trainer.message()).batch).to.equal(undefined);
     expect(performance.now() - startedAt).to.be.at.least(STREAM_PROGRESS_MS - 100);
+    trainer.close();
+  });
+
+  it('tells a policy version that changed while the trainer was not reading as soon as it reads', async () => {
+    await mesh.announceTrace('large', 500_000);
+    const trainer = new Trainer(reconstructor.client, 'trainer');
+    await trainer.message();
+    await eventually('it is on its way', async () => {
+      const { consumers } = await reconstructor.client.listConsumers({});
+      return consumers[0]?.pending === 1n && (await cursorOf('trainer')).unacked.length === 1;
+    });
+    await mesh.publishVersion(7);
+    await sleep(50);
+    await trainer.batch();
+    const startedAt = performance.now();
+    expect((await trainer.message()).policyVersion).to.equal(7n);
+    expect(performance.now() - startedAt).to.be.at.most(STREAM_PROGRESS_MS / 4);
     trainer.close();
   });
 

@@ -1,48 +1,22 @@
 // One stream's batches in order, as its credit allows: what may be sent again first, then the log.
 import { create } from '@bufbuild/protobuf';
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import {
   type TrajectoryBatch,
   TrajectoryBatchSchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { sleep } from '../../common/clock.ts';
-import { PolarError } from '../../common/errors.ts';
 import { STREAM_POLL_MS } from '../../common/limits.ts';
-import type { Logger } from '../../common/logger.ts';
-import { type Admission, admit, againIds, type Credit, nextDueMs } from '../domain/admission.ts';
-import { acked } from '../domain/cursor.ts';
+import { type Admission, admit, nextDueMs } from '../domain/admission.ts';
 import { memberOf, type StreamRef } from '../domain/members.ts';
 import { type Offer, offerOf } from '../domain/offer.ts';
-import { batchDropped, batchRemoved, streamInterrupted } from '../events.ts';
-import { Again } from './again.ts';
-import { openAhead } from './ahead.ts';
-import type { Batches, Resolved, Room } from './batches.ts';
-import type { Cursors } from './cursors.ts';
-import type { PolicyVersion } from './policy-version.ts';
-import type { TrajectoryLog } from './trajectory-log.ts';
+import { batchDropped } from '../events.ts';
+import type { Resolved } from './batches.ts';
+import { type Persist, persistently } from './persistently.ts';
+import { present, type StreamParts, type StreamRequest } from './stream-parts.ts';
+import type { Supply } from './supply.ts';
 
 /** Batches in one message. */
 const MESSAGE_BATCHES_MAX = 256;
-
-export interface StreamRequest {
-  readonly consumer: string;
-  /** Empty: all. */
-  readonly taskId: string;
-  readonly credit: Credit;
-  /** Token ids up to which batches are put into one message; 0: one batch a message. */
-  readonly messageTokens: number;
-  readonly shared: boolean;
-  readonly filter: StreamFilter | undefined;
-}
-
-export interface StreamParts {
-  readonly cursors: Cursors;
-  readonly trajectories: TrajectoryLog;
-  readonly batches: Batches;
-  readonly policy: PolicyVersion;
-  readonly log: Logger;
-}
 
 /** What one message holds. */
 export interface Parcel {
@@ -53,38 +27,31 @@ export interface Parcel {
 }
 
 /**
- * Batches that the cursor admits. Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED; waits
- * while NATS is away.
+ * Batches of the supply that the cursor admits. Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or
+ * STREAM_LAPSED; waits while NATS is away.
  */
 export async function* deliver(
   parts: StreamParts,
   request: StreamRequest,
   stream: StreamRef,
+  supply: Supply,
   signal: AbortSignal,
 ): AsyncGenerator<Parcel, void> {
   const persist = persistently(parts.log, signal);
   const changed = parts.cursors.changed(request.consumer);
-  const wake = (): void => changed.wake();
-  const ahead = openAhead(parts, request.taskId, signal, persist, wake);
   const work = { parts, request, stream, signal, persist };
-  const again = new Again((batchId, room) => sentBefore(work, batchId, room), signal, wake);
-  /** What comes next, as far as it is there; what comes behind it is being fetched. */
-  const ready = (cursor: Cursor): Resolved[] => {
-    const ids = againIds(cursor, Date.now());
-    const before = again.ready(ids.map(Number));
-    return ids.length > 0 ? before : ahead.ready(Number(cursor.sent));
-  };
+  const known = (): Cursor => present(parts.cursors.known(request.consumer), request.consumer);
   for (;;) {
     const { count } = changed;
-    const cursor = presentCursor(parts, request.consumer);
+    const cursor = known();
     memberOf(cursor, stream);
-    const candidates = packed(request, ready(cursor));
+    const candidates = packed(request, supply.ready(cursor));
     const { batches, isWaiting } = await admitted(work, cursor, candidates);
     if (batches.length > 0) {
       const sent = new Set(batches.map((batch) => Number(batch.batchId)));
-      for (const from of [again, ahead]) from.take(sent);
+      supply.take(sent);
       // What comes next is fetched while this is being sent.
-      ready(presentCursor(parts, request.consumer));
+      supply.ready(known());
       const memory = candidates.flatMap((one) => (sent.has(one.batchId) ? one.memory : []));
       yield { batches, memory, seeks: cursor.seeks };
     } else if (isWaiting) {
@@ -102,35 +69,6 @@ interface Work {
   readonly stream: StreamRef;
   readonly signal: AbortSignal;
   readonly persist: Persist;
-}
-
-function presentCursor({ cursors }: StreamParts, consumer: string): Cursor {
-  const cursor = cursors.known(consumer);
-  if (cursor === undefined) throw consumerDeleted(consumer);
-  return cursor;
-}
-
-export const consumerDeleted = (consumer: string): PolarError =>
-  new PolarError('NOT_FOUND', `consumer ${consumer} was deleted`);
-
-/** A batch that is to be sent again; undefined where it was removed from the stream, and is forgotten. */
-async function sentBefore(work: Work, batchId: number, room: Room): Promise<Resolved | undefined> {
-  const { parts, signal, persist } = work;
-  const stored = await persist(() => parts.trajectories.at(batchId, signal));
-  if (stored !== undefined) return await persist(() => parts.batches.resolve(stored, signal, room));
-  await persist(() => forget(work, BigInt(batchId)));
-  return undefined;
-}
-
-/** An operator removed it from the stream: it can neither be sent nor acknowledged. */
-async function forget({ parts, request, signal }: Work, batchId: bigint): Promise<void> {
-  const { consumer } = request;
-  const change = (cursor: Cursor | undefined): Cursor => {
-    if (cursor === undefined) throw consumerDeleted(consumer);
-    return acked(cursor, [batchId]);
-  };
-  await parts.cursors.update(consumer, change, signal);
-  batchRemoved(parts.log, consumer, Number(batchId));
 }
 
 /** The first one, and those behind it as far as the request lets them into one message. */
@@ -161,8 +99,7 @@ async function admitted(
   if (asKnown.full && asKnown.admitted.size === 0) return { batches: [], isWaiting: true };
   const tries: Admission[] = [];
   const change = (known: Cursor | undefined): Cursor => {
-    if (known === undefined) throw consumerDeleted(consumer);
-    const made = admission(known);
+    const made = admission(present(known, consumer));
     tries.push(made);
     return made.cursor;
   };
@@ -187,23 +124,4 @@ function batchesOf(
   const redelivered = deliveryCount > 1;
   const fields = { policyVersion, deliveryCount, redelivered, droppedReason, nackCount, nackReason };
   return [create(TrajectoryBatchSchema, { ...batch, ...fields })];
-}
-
-type Persist = <T>(attempt: () => Promise<T>) => Promise<T>;
-
-/** Tries until it works: a trainer's stream outlives an absence of NATS of any length. */
-function persistently(log: Logger, signal: AbortSignal): Persist {
-  return async (attempt) => {
-    for (;;) {
-      try {
-        return await attempt();
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof PolarError && error.retryable && error.reason !== 'STREAM_LAPSED'))
-          throw error;
-        streamInterrupted(log, error);
-      }
-      await sleep(STREAM_POLL_MS, signal);
-    }
-  };
 }

@@ -60,26 +60,28 @@ export class GroupTrajectories {
     return { trajectories, sizeBytes, memory: [memory] };
   }
 
-  /** One after another, without routed experts until the rest fits: so it is always the same ones, and not all of it is
-   * in memory. */
+  /** One after another, without routed experts until the rest fits: so it is always the same ones, and no more of it is in
+   * memory than may be sent. */
   async #fitted(group: GroupReady, sizeBytes: number, signal: AbortSignal): Promise<Fetched> {
     const fitting = new Fitting(sizeBytes, this.#bytesMax);
     const memory: Uint8Array[] = [];
     const trajectories: Trajectory[] = [];
+    let keptBytes = 0;
     for (const result of group.sessions) {
       const bytes = await this.#bytes(result, signal).catch((error: unknown) => lost(error, signal));
       const trajectory = this.#typed(group, result, signal, () => {
         if (bytes instanceof PolarError) throw bytes;
         const kept = bytes && readable(result, () => keptOf(fitting, bytes));
         if (kept !== undefined) memory.push(kept.bytes);
+        keptBytes += kept?.bytes.byteLength ?? 0;
         return countDropped(stored(group, result, kept?.bytes), kept?.calls ?? 0);
       });
       trajectories.push(trajectory);
+      if (keptBytes <= this.#bytesMax) continue;
+      giveBack(memory);
+      throw batchTooLarge(group, sizeBytes);
     }
-    const keptBytes = memory.reduce((sum, bytes) => sum + bytes.byteLength, 0);
-    if (keptBytes <= this.#bytesMax) return { trajectories, sizeBytes: keptBytes, memory };
-    giveBack(memory);
-    throw batchTooLarge(group, keptBytes);
+    return { trajectories, sizeBytes: keptBytes, memory };
   }
 
   /** What is gone, or cannot be read, in its typed form. */

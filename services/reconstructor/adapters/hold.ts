@@ -6,7 +6,7 @@ import { STREAM_POLL_MS, STREAM_PROGRESS_MS, STREAM_READ_MS } from '../../common
 import { Bystanders } from '../domain/bystanders.ts';
 import { closed, memberOf, type StreamRef, seen } from '../domain/members.ts';
 import { streamsLost } from '../events.ts';
-import { consumerDeleted, type StreamParts } from './delivery.ts';
+import { present, type StreamParts } from './stream-parts.ts';
 
 /** What ends a stream; an absent NATS does not. */
 const ENDS = new Set<string>(['NOT_FOUND', 'STREAM_REPLACED', 'STREAM_LAPSED']);
@@ -27,17 +27,15 @@ export async function hold(
     if (signal.aborted) return;
     try {
       const askedAt = performance.now();
-      const cursor = await cursors.get(consumer, signal);
+      const known = await cursors.get(consumer, signal);
       if (performance.now() - askedAt > STREAM_READ_MS) others.forget();
-      if (cursor === undefined) throw consumerDeleted(consumer);
+      const cursor = present(known, consumer);
       memberOf(cursor, stream);
       const beside = cursor.members.filter(({ streamId }) => streamId !== stream.streamId);
       const lost = others.lost(beside, performance.now());
       if (lost.length === 0 && performance.now() - seenAt < STREAM_PROGRESS_MS) continue;
-      const stay = (now: Cursor | undefined): Cursor => {
-        if (now === undefined) throw consumerDeleted(consumer);
-        return closed(seen(now, stream, Date.now()), ...lost);
-      };
+      const stay = (now: Cursor | undefined): Cursor =>
+        closed(seen(present(now, consumer), stream, Date.now()), ...lost);
       await cursors.update(consumer, stay, signal);
       seenAt = performance.now();
       if (lost.length > 0) streamsLost(log, consumer, lost.length);

@@ -6,8 +6,10 @@ import { CONSUMERS_MAX, STREAM_PROGRESS_MS } from '../../common/limits.ts';
 import { clamped, newCursor, sentEver } from '../domain/cursor.ts';
 import { closed, opened, type StreamRef } from '../domain/members.ts';
 import { cursorClamped, streamEnded, streamOpened } from '../events.ts';
-import { consumerDeleted, deliver, type Parcel, type StreamParts, type StreamRequest } from './delivery.ts';
+import { deliver, type Parcel } from './delivery.ts';
 import { hold } from './hold.ts';
+import { present, type StreamParts, type StreamRequest } from './stream-parts.ts';
+import { Supplies } from './supply.ts';
 import type { Wakeup } from './wakeup.ts';
 
 /** What a stream that ends gives the note of it in its cursor; then it shows as connected for a while. */
@@ -21,11 +23,13 @@ export type TrajectoryStream = AsyncGenerator<Parcel | undefined, void>;
 
 export class Streams {
   readonly #parts: StreamParts;
+  readonly #supplies: Supplies;
   /** By consumer: those of this process, so that a newer one ends the older at once. */
   readonly #open = new Map<string, Set<{ readonly stream: StreamRef; readonly end: AbortController }>>();
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
+    this.#supplies = new Supplies(parts);
   }
 
   /**
@@ -41,17 +45,20 @@ export class Streams {
     const place = this.#enter(consumer, stream, end);
     const ended = AbortSignal.any([signal, end.signal]);
     const holding = hold(this.#parts, consumer, stream, end);
+    const supply = this.#supplies.join(request);
     streamOpened(log, consumer, cursor);
     let reason: unknown;
     try {
+      const { count } = policy.changed;
       // Tells the caller that the stream is open.
       yield { batches: [], memory: [], seeks: cursor.seeks };
-      yield* withProgress(deliver(this.#parts, request, stream, ended), policy.changed);
+      yield* withProgress(deliver(this.#parts, request, stream, supply, ended), policy.changed, count);
     } catch (error) {
       reason = end.signal.aborted ? end.signal.reason : error;
       throw reason;
     } finally {
       end.abort();
+      supply[Symbol.dispose]();
       await holding;
       place[Symbol.dispose]();
       await this.#leave(consumer, stream);
@@ -96,24 +103,29 @@ export class Streams {
   }
 
   async #leave(consumer: string, { streamId }: StreamRef): Promise<void> {
-    const change = (cursor: Cursor | undefined): Cursor => {
-      if (cursor === undefined) throw consumerDeleted(consumer);
-      return closed(cursor, streamId);
-    };
+    const change = (cursor: Cursor | undefined): Cursor => closed(present(cursor, consumer), streamId);
     const signal = AbortSignal.timeout(STREAM_CLOSE_MS);
     // Without the note it shows as connected for a while, and streams that share the consumer wait for its batches.
     await this.#parts.cursors.update(consumer, change, signal).catch(() => {});
   }
 }
 
-/** Adds an undefined wherever nothing has come for STREAM_PROGRESS_MS, and when the policy version changes. */
-async function* withProgress(parcels: AsyncGenerator<Parcel, void>, versions: Wakeup): TrajectoryStream {
+/**
+ * Adds an undefined wherever nothing has come for STREAM_PROGRESS_MS, and when the policy version changes: `told` are the
+ * changes before what was sent last, so that one counts that comes while the reader is behind.
+ */
+async function* withProgress(
+  parcels: AsyncGenerator<Parcel, void>,
+  versions: Wakeup,
+  told: number,
+): TrajectoryStream {
   let next = parcels.next();
-  for (;;) {
+  for (let count = told; ; ) {
     next.catch(() => {});
     const timer = new AbortController();
-    const quiet = versions.wait(versions.count, STREAM_PROGRESS_MS, timer.signal);
+    const quiet = versions.wait(count, STREAM_PROGRESS_MS, timer.signal);
     const first = await Promise.race([next, quiet]).finally(() => timer.abort(OVER));
+    ({ count } = versions);
     if (first === undefined) {
       yield undefined;
       continue;

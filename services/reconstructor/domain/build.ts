@@ -8,6 +8,7 @@ import { byStart, type Call, type MaskedCall, type Masking } from './call.ts';
 import { clip } from './clip.ts';
 import { driftsOf } from './drift.ts';
 import { EXPERT_BYTES_MAX, expertBytesOf } from './experts.ts';
+import { fitted, TRACE_BYTES_MAX } from './fitted.ts';
 import { type Branch, branches } from './forest.ts';
 import { withPolicies } from './policies.ts';
 import { traceOf } from './traces.ts';
@@ -38,18 +39,25 @@ export function build(
   builder: BuilderName,
   calls: readonly Call[],
   policies: BuilderPolicies = DEFAULT_POLICIES,
+  traceBytesMax?: number,
 ): Build {
   const masked = withPolicies(calls, policies);
-  return assemble(masked, builders[builder](masked), policies.max_trace_tokens);
+  return assemble(masked, builders[builder](masked), policies.max_trace_tokens, traceBytesMax);
 }
 
-/** Branches of these calls as a trajectory; each is cut at the end to `maxTokens`. */
+/** Branches of these calls as a trajectory; each is cut at the end to `maxTokens`, and the last ones are left out. */
 export function assemble(
   calls: readonly MaskedCall[],
   cuttings: readonly Branch[],
   maxTokens: number | undefined,
+  traceBytesMax = TRACE_BYTES_MAX,
 ): Build {
-  const { branches: chosen, cut } = clip(cuttings, maxTokens);
+  const { branches: clipped, cut } = clip(cuttings, maxTokens);
+  const { branches: chosen, leftOut } = fitted(clipped, traceBytesMax);
+  const left = calls.map((call) => {
+    const now = cut.get(call) ?? call;
+    return leftOut.get(now) ?? now;
+  });
   const large = tooLarge(chosen);
   const traces = chosen.map((branch) => traceOf(branch, !large.has(branch)));
   const versions = chosen.flat().flatMap(trainedVersions);
@@ -57,7 +65,7 @@ export function assemble(
   versions.sort(compare);
   return {
     traces,
-    stats: statsOf(calls, cut, chosen, traces, large),
+    stats: statsOf(calls, left, chosen, traces, large),
     drift: driftsOf(calls),
     policyVersionMin: versions[0] ?? 0n,
     policyVersionMax: versions.at(-1) ?? 0n,
@@ -86,15 +94,16 @@ function trainedVersions(call: MaskedCall): bigint[] {
     .map(({ policyVersion }) => policyVersion);
 }
 
+/** `left` is what became of each call. */
 function statsOf(
   calls: readonly MaskedCall[],
-  cut: ReadonlyMap<MaskedCall, MaskedCall>,
+  left: readonly Masking[],
   chosen: readonly Branch[],
   traces: readonly Trace[],
   withoutExperts: ReadonlySet<Branch>,
 ): SessionStats {
   const counts = new Counts();
-  for (const call of calls) counts.add(call, cut.get(call) ?? call);
+  for (const [i, call] of calls.entries()) counts.add(call, left[i] ?? call);
   const inTraces = chosen.flat().reduce((sum, call) => sum + call.sampledIds.length, 0);
   const slots = traces.reduce((sum, trace) => sum + trace.promptIds.length + trace.responseIds.length, 0) / 4;
   return create(SessionStatsSchema, {
@@ -121,7 +130,7 @@ class Counts {
   #trained = 0;
   #usageMismatches = 0;
 
-  /** `left` is the call after it was cut. */
+  /** `left` is the call after it was cut, or left out. */
   add({ sampledIds, noTokenIds, usageCompletionTokens }: Call, left: Masking): void {
     // What an engine without ids sampled is known by its own count alone.
     const sampled = noTokenIds ? (usageCompletionTokens ?? 0) : sampledIds.length;

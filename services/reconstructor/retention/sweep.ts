@@ -36,7 +36,7 @@ export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSi
   for (let last = 0; ; ) {
     signal.throwIfAborted();
     const stored = await trajectories.after(last, '', signal);
-    if (stored === undefined) return swept;
+    if (stored === undefined || !isSent(stored, cursors)) return swept;
     last = stored.batchId;
     if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
     const group = await stored.read(signal).catch(unreadable);
@@ -54,6 +54,10 @@ export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSi
     swept++;
   }
 }
+
+/** To any consumer; where it was not, nor was what is behind it, which may be all that there is. */
+const isSent = ({ batchId }: StoredGroup, cursors: readonly Cursor[]): boolean =>
+  cursors.some(({ sent }) => batchId <= sent);
 
 /** What will never be read does not hold up what is behind it. */
 function unreadable(error: unknown): undefined {

@@ -130,6 +130,7 @@ async function tracesOf(
   }
   const { strategy, config } = (await ctx.sessions.builder(session, signal)) ?? {};
   const builder = await builderOf(strategy, config, ctx.config.topology.reconstructor);
-  const calls = expand(await recordsOf(ctx, session, attempt, signal));
-  return (await builder.build(calls, signal)).traces;
+  const records = await recordsOf(ctx, session, attempt, signal);
+  checkKept(session, attempt, records);
+  return (await builder.build(expand(records), signal)).traces;
 }

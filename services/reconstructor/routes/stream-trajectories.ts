@@ -1,4 +1,4 @@
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
 import {
   type StreamTrajectoriesRequest,
@@ -9,11 +9,12 @@ import {
 import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import type { ByteStream } from '../../common/byte-stream.ts';
 import { faulty } from '../../common/config/faults.ts';
-import { type FieldFault, PolarError } from '../../common/errors.ts';
+import type { FieldFault } from '../../common/errors.ts';
+import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
 import { giveBack } from '../../common/memory.ts';
-import { checkRequest } from '../../common/request-faults.ts';
-import type { StreamRequest } from '../adapters/delivery.ts';
+import { readRequest } from '../../common/request-faults.ts';
+import type { StreamRequest } from '../adapters/stream-parts.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
 import { batchParts, decodedBatch } from '../domain/stored.ts';
@@ -37,27 +38,17 @@ export const streamTrajectories = (
 export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
   async *open(bytes, signal) {
-    for await (const { head, batches, memory } of parcels(ctx, messageIn(bytes), signal)) {
+    for await (const { head, batches, memory } of parcels(
+      ctx,
+      readRequest(StreamTrajectoriesRequestSchema, bytes),
+      signal,
+    )) {
       const own = toBinary(StreamTrajectoriesResponseSchema, create(StreamTrajectoriesResponseSchema, head));
       const all = batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch));
       yield { parts: [own, ...all], onWritten: () => giveBack(memory) };
     }
   },
 });
-
-/** No interceptor stands before a byte stream. Throws INVALID_REQUEST. */
-function messageIn(bytes: Uint8Array): StreamTrajectoriesRequest {
-  let request: StreamTrajectoriesRequest;
-  try {
-    request = fromBinary(StreamTrajectoriesRequestSchema, bytes);
-  } catch (error) {
-    throw new PolarError('INVALID_REQUEST', `the request cannot be read: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-  checkRequest(StreamTrajectoriesRequestSchema, request);
-  return request;
-}
 
 interface OpenParcel {
   /** What is said beside the batches. */
@@ -87,6 +78,10 @@ function requestOf(message: StreamTrajectoriesRequest): StreamRequest {
   const faults: FieldFault[] = [];
   if (!CONSUMER_PATTERN.test(consumer)) {
     faults.push({ field: 'consumer', description: 'must be 1 to 32 of [a-z0-9-]' });
+  }
+  // It becomes a part of subjects: other letters would be patterns, or commands to NATS.
+  if (taskId !== '' && !TASK_ID_PATTERN.test(taskId)) {
+    faults.push({ field: 'task_id', description: 'must be one that a task can have, or empty' });
   }
   if (maxUnacked > UNACKED_BATCHES_MAX) {
     faults.push({ field: 'max_unacked', description: `must be 1 to ${UNACKED_BATCHES_MAX}` });

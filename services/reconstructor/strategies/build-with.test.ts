@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { eventually } from '../../../test/support/eventually.ts';
 import { seeded } from '../../../test/support/laws.ts';
 import { recordsOf } from '../../../test/support/records.ts';
+import { processesWith } from '../../../test/support/runtime-prewarm.ts';
 import { madeUpSession } from '../../../test/support/sessions.ts';
+import { sleepMark } from '../../../test/support/sleep-mark.ts';
 import { breachesOf } from '../../../test/support/trace-laws.ts';
 import { PolarError } from '../../common/errors.ts';
 import { type Build, build } from '../domain/build.ts';
@@ -150,6 +153,31 @@ describe('builder plug-ins', () => {
       'UNKNOWN_BUILDER',
       /per_request, prefix_merging/,
     );
+  });
+
+  it('answer by their plan alone, whatever their modules say to a parent process', async () => {
+    const says = write(
+      'says.mjs',
+      `process.send?.('ready');
+      export const builder = { build: (calls) => ({ traces: calls.map((c) => ({ calls: [c.callId] })) }) };`,
+    );
+    expect((await run(says)).traces).to.deep.equal(build('per_request', calls).traces);
+  });
+
+  it('leave no process of theirs behind', async () => {
+    const mark = sleepMark();
+    const starts = write(
+      'starts.mjs',
+      `import { spawn } from 'node:child_process';
+      export const builder = {
+        build() {
+          spawn('/bin/sh', ['-c', '${mark}; true'], { stdio: 'ignore' }).unref();
+          throw new Error('it started');
+        },
+      };`,
+    );
+    await refused(run(starts), 'BUILDER_PLUGIN_FAILED', /it started/);
+    await eventually(`${mark} has ended`, () => processesWith(mark).length === 0, 5_000);
   });
 
   it('stop when their build is over', async () => {

@@ -16,9 +16,13 @@ export type PluginAnswer =
   | { readonly plan: unknown }
   | { readonly fault: 'invalid' | 'failed'; readonly message: string };
 
-process.once('disconnect', () => process.exit());
+// Nobody waits any more: it ends with all that the plug-in started, its group.
+process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+/** Modules that speak to a parent process find none: what this one is told is the answer. */
+const send = process.send?.bind(process);
+delete process.send;
 process.once('message', (work) => {
-  void answer(work as PluginWork).then((told) => process.send?.(told, () => process.exit()));
+  void answer(work as PluginWork).then((told) => send?.(told, () => process.exit()));
 });
 
 async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer> {

@@ -81,13 +81,23 @@ async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal
     return await Promise.race([said(child, work), late]);
   } finally {
     over.abort();
-    child.kill('SIGKILL');
+    end(child);
+  }
+}
+
+/** With what it started. */
+function end({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nothing of it is left.
   }
 }
 
 /**
- * A process without environment, which may name keys, and without output. The kernel ends it when it has used its time,
- * should this process be gone by then.
+ * A process, in a group of its own, without environment, which may name keys, and without output. The kernel ends it when
+ * it has used its time, should this process be gone by then.
  */
 function start(timeoutMs: number): ChildProcess {
   const limited = 'ulimit -t "$1"; ulimit -d "$2"; shift 2; exec "$@"';
@@ -96,6 +106,7 @@ function start(timeoutMs: number): ChildProcess {
   return spawn('sh', ['-c', limited, 'sh', seconds, String(DATA_KIB_MAX), ...node], {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
+    detached: true,
     env: {},
   });
 }
