@@ -22,7 +22,9 @@ export function leaderClient(urls: string, tryMs = TRY_MS): Rollout {
       (way.client as unknown as Record<string, Method>)[localName]?.(request, options);
     if (methodKind !== 'unary') return [localName, streamed(way, call)];
     const limited: Method = (request, options) => call(request, { timeoutMs: tryMs, ...options });
-    return [localName, unary(way, way.hasOthers ? limited : call)];
+    // What is sent may be large, and is sent again from its beginning.
+    const isSent = localName.startsWith('submit');
+    return [localName, unary(way, way.hasOthers && !isSent ? limited : call)];
   });
   return Object.fromEntries(methods) as unknown as Rollout;
 }

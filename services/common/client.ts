@@ -27,8 +27,8 @@ export interface ServiceClientOptions extends Credentials {
 }
 
 /**
- * A client over one HTTP/2 connection. Leaving a stream needs its `signal` aborted: `break` does not cancel. Readers of trajectories
- * give TRAJECTORY_READ_BYTES_MAX.
+ * A client over one HTTP/2 connection. A stream is called at once; one that is never read ends with its `signal` alone.
+ * Readers of trajectories give TRAJECTORY_READ_BYTES_MAX.
  */
 export function createServiceClient<T extends DescService>(
   service: T,

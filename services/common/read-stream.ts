@@ -19,6 +19,7 @@ import { codeFromHttpStatus, endStreamFlag, endStreamFromJson } from '@connectrp
 import type { Http2SessionManager } from '@connectrpc/connect-node';
 import { Frames } from './byte-frames.ts';
 import { prefixOf } from './byte-pieces.ts';
+import { abortable } from './clock.ts';
 
 export interface StreamPlace {
   readonly session: Http2SessionManager;
@@ -73,9 +74,8 @@ async function call(
   frame: Buffer,
   limit: AbortSignal | undefined,
 ): Promise<Called> {
-  if (limit?.aborted) throw whyLeft(limit);
-  const called: Called = { stream: await opened(session, path, head), head: {} };
-  const { stream } = called;
+  const stream = await within(limit, opened(session, path, head));
+  const called: Called = { stream, head: {} };
   stream.once('response', (headers) => {
     called.head = headers;
   });
@@ -85,6 +85,21 @@ async function call(
   if (limit?.aborted) leave();
   else stream.end(frame);
   return called;
+}
+
+/** A connection may take for ever to be made, as where its other end stands still. */
+async function within(
+  limit: AbortSignal | undefined,
+  opening: Promise<ClientHttp2Stream>,
+): Promise<ClientHttp2Stream> {
+  if (limit === undefined) return await opening;
+  try {
+    return await abortable(opening, limit);
+  } catch (error) {
+    if (!limit.aborted) throw error;
+    opening.then(cancel, () => {});
+    throw whyLeft(limit);
+  }
 }
 
 function cancel(stream: ClientHttp2Stream): void {

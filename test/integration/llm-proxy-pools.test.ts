@@ -243,8 +243,8 @@ describe('llm-proxy and engines without ids in streams', () => {
       return plainReply(request);
     });
     await withProxy(engine, 'openai', {}, async (proxy, capability) => {
-      const asked = (more: object = {}) =>
-        fetch(`${proxy.url}/s/${capability}/v1/messages`, {
+      const asked = (more: object = {}, by = capability) =>
+        fetch(`${proxy.url}/s/${by}/v1/messages`, {
           method: 'POST',
           body: JSON.stringify({
             messages: MESSAGES,
@@ -262,8 +262,10 @@ describe('llm-proxy and engines without ids in streams', () => {
       expect(body).to.include({ max_completion_tokens: 9 }).and.not.have.any.keys('top_k', 'max_tokens');
       const [record] = await proxy.records('s');
       expect(record?.sampling).to.deep.equal({ max_completion_tokens: 9 });
-      // What decides what a reply is, is never left out.
+      // What decides what a reply is, is never left out, nor what the task itself asks for.
       expect((await asked({ stop_sequences: ['x'] })).status).to.equal(400);
+      const ordered = await proxy.admit('ordered', 1, { sampling: { topK: 4 } });
+      expect((await asked({}, ordered)).status).to.equal(400);
     });
   });
 

@@ -1,7 +1,7 @@
 // Server streams as service clients read them, from a server of Connect's own library and from what is none.
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Client } from '@connectrpc/connect';
 import { expect } from 'chai';
 import {
@@ -96,7 +96,26 @@ describe('a server stream of a service client', () => {
     expect(await reasonOf(read(client.exec({}, { signal: caller.signal })))).to.equal('NODE_LOST');
     expect(await reasonOf(read(client.exec({}, { timeoutMs: 50 })))).to.equal('STAGE_TIMEOUT');
     await left.promise;
+    const broken = Promise.withResolvers<void>();
+    exec = async function* (_, signal) {
+      yield Buffer.from('x');
+      await once(signal, 'abort');
+      broken.resolve();
+    };
     for await (const _ of client.exec({})) break;
+    await broken.promise;
+  });
+
+  it('ends in its time where a connection is never made', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const sockets: Socket[] = [];
+    silent.on('connection', (socket) => sockets.push(socket.on('error', () => {})));
+    const call = createServiceClient(RuntimeService, url).exec({}, { timeoutMs: 50 });
+    expect(await reasonOf(read(call))).to.equal('STAGE_TIMEOUT');
+    for (const socket of sockets) socket.destroy();
+    silent.close();
   });
 
   it('refuses a message above the limit', async () => {

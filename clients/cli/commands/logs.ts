@@ -95,6 +95,9 @@ function nodeOf({ attempts, nodeId }: Session, attempt: number): string {
 async function show(client: Client<typeof HarnessService>, asked: Asked, args: Arguments): Promise<void> {
   const name = args.flags['stderr'] === true ? 'stderr' : 'stdout';
   const json = args.flags['json'] === true;
+  const follows = args.flags['follow'] === true;
+  // A letter may come in two pieces.
+  const text = new TextDecoder();
   let { attempt } = asked;
   let offset = 0n;
   for (;;) {
@@ -102,12 +105,14 @@ async function show(client: Client<typeof HarnessService>, asked: Asked, args: A
     const log = await client.getSessionLogs(request).catch((error) => notYet(error, args));
     if (log !== undefined) {
       attempt = log.attempt;
+      const isNews = log[name].length > 0 || !log.running || !follows;
       if (!json) process.stdout.write(log[name]);
-      else if (log[name].length > 0 || !log.running) sayJson(pieceOf(log, name));
+      else if (isNews)
+        sayJson({ ...pieceOf(log, name), text: text.decode(log[name], { stream: log.running }) });
       offset = log[`${name}Size`];
       if (!log.running) return;
     }
-    if (args.flags['follow'] !== true) return;
+    if (!follows) return;
     await sleep(FOLLOW_MS);
   }
 }
@@ -115,7 +120,6 @@ async function show(client: Client<typeof HarnessService>, asked: Asked, args: A
 /** As JSON: what has come, and how far that is of all of it. */
 const pieceOf = (log: GetSessionLogsResponse, name: 'stdout' | 'stderr') => ({
   ...{ attempt: log.attempt, running: log.running, stream: name, size_bytes: Number(log[`${name}Size`]) },
-  text: Buffer.from(log[name]).toString('utf8'),
   ...(!log.running && { exit_code: log.exitCode }),
 });
 

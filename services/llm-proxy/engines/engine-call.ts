@@ -6,6 +6,7 @@ import { type ChatOrder, engineBody } from '../domain/engine-body.ts';
 import { engineText } from '../domain/engine-text.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { BodySource } from '../domain/known-body.ts';
+import { overrideSampling } from '../domain/sampling.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
 import { unknownFields, withoutFields } from '../domain/unknown-fields.ts';
 import { askExperts } from './ask-experts.ts';
@@ -46,8 +47,8 @@ export interface EngineCall {
   stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void>;
 }
 
-/** Fields that an engine has said it does not know: they are not sent again. */
-const unknownTo = new WeakMap<Engine, Set<string>>();
+/** Fields that an engine has said it does not know, by model: they are not sent to that again. */
+const unknownTo = new WeakMap<Engine, Map<string, ReadonlySet<string>>>();
 
 /** The engine makes the prompt of the messages and tells its ids. */
 export class TextCall implements EngineCall {
@@ -59,6 +60,8 @@ export class TextCall implements EngineCall {
   /** The harness is shown the logprobs. */
   readonly showsLogprobs: boolean;
   readonly #source: BodySource | undefined;
+  /** What the task says of the sampling: without it the reply would not be the one that it asks for. */
+  readonly #ordered: ReadonlySet<string>;
   #sent: JsonObject;
 
   constructor(engine: Engine, model: string, { chat, sampling, source }: CallOrder) {
@@ -67,8 +70,11 @@ export class TextCall implements EngineCall {
     this.showsLogprobs = chat.showsLogprobs === true;
     this.#source = source;
     const body = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
-    const fields = unknownTo.get(engine);
-    this.#sent = fields === undefined ? body : withoutFields(body, fields);
+    const ordered: JsonObject = {};
+    overrideSampling(ordered, sampling);
+    this.#ordered = new Set(Object.keys(ordered));
+    const fields = unknownTo.get(engine)?.get(model);
+    this.#sent = fields === undefined ? body : withoutFields(body, this.#spared(fields));
   }
 
   get sent(): JsonObject {
@@ -104,13 +110,18 @@ export class TextCall implements EngineCall {
     const { engine, sent } = this;
     const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
     if (!refused || engine.adapter.knowsLess !== true) return false;
-    const fields = unknownFields(sent, error.message);
-    const known = unknownTo.get(engine) ?? new Set();
-    for (const field of fields) known.add(field);
-    if (fields.length === 0) return false;
-    unknownTo.set(engine, known);
-    this.#sent = withoutFields(sent, known);
+    const fields = this.#spared(new Set(unknownFields(sent, error.message)));
+    if (fields.size === 0) return false;
+    const byModel = unknownTo.get(engine) ?? new Map();
+    const known = new Set([...(byModel.get(this.model) ?? []), ...fields]);
+    unknownTo.set(engine, byModel.set(this.model, known));
+    this.#sent = withoutFields(sent, fields);
     return true;
+  }
+
+  /** A limit has another name. */
+  #spared(fields: ReadonlySet<string>): ReadonlySet<string> {
+    return new Set([...fields].filter((field) => field === 'max_tokens' || !this.#ordered.has(field)));
   }
 
   #body(): Buffer[] {

@@ -31,11 +31,15 @@ const SAME = [
 ];
 
 /** What only its chats turn into a grammar. */
-const CONSTRAINTS = ['response_format', 'json_schema', 'grammar'];
+const GRAMMARS = ['json_schema', 'grammar'];
+
+function isConstrained(sent: JsonObject): boolean {
+  const form = objectOf(sent['response_format'])['type'] ?? 'text';
+  return form !== 'text' || GRAMMARS.some((key) => (sent[key] ?? null) !== null);
+}
 
 export const llamacpp: TokenWay = {
-  takes: (sent) =>
-    (sent['tool_choice'] ?? 'auto') === 'auto' && CONSTRAINTS.every((key) => (sent[key] ?? null) === null),
+  takes: (sent) => (sent['tool_choice'] ?? 'auto') === 'auto' && !isConstrained(sent),
 
   async whole(request, signal) {
     const { engine, model, sent, prompt } = request;
