@@ -82,7 +82,7 @@ export const FACTS_BACKLOG_MS = 15_000;
 export const FACTS_AT_ONCE_MAX = 256;
 /** Work messages, stop signals and announcements being published at once; more wait. */
 export const SIDE_EFFECTS_AT_ONCE_MAX = 256;
-/** Pause before a side effect that failed is tried again, while the session still needs it. */
+/** First pause before a side effect that failed is tried again, while the session still needs it. */
 export const SIDE_EFFECT_PAUSE_MS = 1_000;
 /** What a task that was cancelled ahead of its submit is refused for. */
 export const TOMBSTONE_MS = 3_600_000;

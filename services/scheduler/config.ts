@@ -27,7 +27,7 @@ const overrides = z.object({
 /** Throws INVALID_CONFIG with every fault. */
 export function readConfig(env: Environment): SchedulerConfig {
   const config = readCommonConfig(env);
-  const given = checkStrict(overrides, env, 'the environment', 'INVALID_CONFIG');
+  const given = checkStrict(overrides, withoutEmpty(env), 'the environment', 'INVALID_CONFIG');
   const { rollout } = config.topology;
   const { POLAR_ROLLOUT_PORT: port = rollout.port, POLAR_ROLLOUT_PUBLIC_URL: url } = given;
   const callbackSecret = secretOf(rollout.callback_secret_env, env);
@@ -46,6 +46,10 @@ export function readConfig(env: Environment): SchedulerConfig {
     },
   };
 }
+
+/** A variable that is empty is not set. */
+const withoutEmpty = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 
 function secretOf(name: string | undefined, env: Environment): string | undefined {
   if (name === undefined) return undefined;

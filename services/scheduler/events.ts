@@ -101,8 +101,8 @@ export const engineLimitChanged = (log: Logger, { name, limit }: Engine, told: P
 export const pressureInvalid = (log: Logger, error: unknown): void =>
   log.warn({ err: error }, 'word about an engine not understood');
 
-export const sideEffectFailed = (log: Logger, error: PolarError): void =>
-  log.warn({ reason: error.reason, err: error }, 'side effect failed, will be tried again');
+export const sideEffectFailed = (log: Logger, error: PolarError, tries: number): void =>
+  log.warn({ reason: error.reason, tries, err: error }, 'side effect failed, will be tried again');
 
 export const snapshotWritten = (log: Logger, seq: number, sizeBytes: number): void =>
   log.info({ seq, size_bytes: sizeBytes }, 'snapshot written');

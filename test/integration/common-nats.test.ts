@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect } from 'chai';
+import { nanos } from 'nats';
 import { sleep } from '../../services/common/clock.ts';
 import { PolarError } from '../../services/common/errors.ts';
+import { sha256 } from '../../services/common/ids.ts';
 import { BLOB_CHUNK_BYTES, INLINE_BYTES_MAX, PUBLISH_ACK_MS } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
-import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
+import { type BlobStore, createBlobStore, removeBlob } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { consume, type Delivery } from '../../services/common/nats/consume.ts';
 import { checkOut, publish } from '../../services/common/nats/publish.ts';
@@ -207,6 +209,48 @@ describe('nats', () => {
     expect(await stored(STREAMS.dead.name)).to.equal(1);
   });
 
+  it('tells that the blob of a message is gone, be it that the message was handled and is not known to be', async () => {
+    const stop = new AbortController();
+    const handled: number[] = [];
+    const dead: string[] = [];
+    const send = async (first: string): Promise<string> => {
+      const body = Buffer.alloc(INLINE_BYTES_MAX + 1, first);
+      await publish(bus, blobs, subjects.work('run', 'n3'), body, { outline: bytes(`whose ${first}`) });
+      return sha256(body);
+    };
+    const purge = (digest: string) => removeBlob(bus, digest);
+    const digest = await send('a');
+    await purge(await send('b'));
+    // What acknowledges is lost on its way.
+    const acks = {
+      soon: (send: () => void) => bus.acks.soon(send),
+      later: () => {},
+    } as unknown as Bus['acks'];
+    const consuming = consume({
+      ...{
+        bus: { ...bus, acks },
+        blobs,
+        log,
+        concurrency: 4,
+        signal: stop.signal,
+        stream: STREAMS.work.name,
+      },
+      consumer: { ...CONSUMERS.work('run', 'n3', 4), ack_wait: nanos(300) },
+      handle: async ({ bytes: [first = 0] }) => {
+        handled.push(first);
+        await purge(digest);
+      },
+      onDead: async ({ bytes: outline }, { reason }) =>
+        void dead.push(`${new TextDecoder().decode(outline)}: ${reason}`),
+    });
+    const left = async () => (await bus.jsm.streams.info(STREAMS.work.name)).state.messages;
+    await eventually('both are told', async () => dead.length === 2 && (await left()) === 0);
+    stop.abort();
+    await consuming;
+    expect(handled).to.deep.equal(['a'.charCodeAt(0)]);
+    expect(dead.sort()).to.deep.equal(['whose a: BLOB_MISSING', 'whose b: BLOB_MISSING']);
+  });
+
   it('goes on with work after a kill of the server, and when the consumer was deleted', async () => {
     const stop = new AbortController();
     // An acknowledgement that a kill or a deletion overtakes is lost, and its message comes again.
@@ -230,7 +274,7 @@ describe('nats', () => {
     await work();
     stop.abort();
     await consuming;
-    expect([...handled].sort()).to.deep.equal(expected);
+    expect([...handled].sort((a, b) => a - b)).to.deep.equal(expected);
   });
 
   it('is asked again about itself and its streams where it does not answer at first', async () => {

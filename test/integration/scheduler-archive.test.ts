@@ -13,6 +13,7 @@ import { createLogger } from '../../services/common/logger.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
 import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
 import { Archive } from '../../services/scheduler/archive/archive.ts';
 import { archivedChanges } from '../../services/scheduler/archive/lookup.ts';
@@ -183,7 +184,7 @@ describe('scheduler archive', () => {
     for (const taskId of ['nothing', 'pages', 'whole']) {
       const spec = completeTaskSpec(taskSpec(taskId, { numSamples: 2 }));
       const init = {
-        specRef: undefined,
+        filesRef: undefined,
         specSha256: specDigest(spec),
         requestId: taskId,
         createMs: Date.now(),
@@ -229,20 +230,26 @@ describe('scheduler archive', () => {
     );
   });
 
-  it('completes a task that a kill left between the commits that bring it back', async () => {
+  /** A task of 4 sessions that a kill left between the commits that bring it back; its sessions as they ended. */
+  async function tornTask(taskId: string): Promise<Session[]> {
     const first = await startScheduler(nats.url);
-    await first.client.submitTask({ spec: taskSpec('torn', { numSamples: 4 }) });
-    await first.client.cancelTask({ taskId: 'torn' });
-    await until('it is archived', async () => (await archivedInLog(bus)).includes('torn'));
+    await first.client.submitTask({ spec: taskSpec(taskId, { numSamples: 4 }) });
+    await first.client.cancelTask({ taskId });
+    await until('it is archived', async () => (await archivedInLog(bus)).includes(taskId));
+    const sessions = await sessionsOf(first.client, taskId);
     await first[Symbol.asyncDispose]();
     const { signal } = new AbortController();
     const blobs = createBlobStore(bus);
     const log = createLogger('test', 'silent');
     const hooks = { onCommitted: () => {}, onFailed: () => {} };
     const stateLog = await openStateLog({ bus, blobs, log, holder: 'test', signal, ...hooks });
-    const changes = (await archivedChanges(new Archive(bus, blobs, signal), 'torn')) ?? [];
+    const changes = (await archivedChanges(new Archive(bus, blobs, signal), taskId)) ?? [];
     await stateLog.journal.propose(...changes.slice(0, 4));
+    return sessions;
+  }
 
+  it('completes a task that a kill left between the commits that bring it back', async () => {
+    await tornTask('torn');
     await using node = await startFakeNode(nats.url, SLOTS);
     await using scheduler = await startScheduler(nats.url);
     await scheduler.leading;
@@ -254,6 +261,28 @@ describe('scheduler archive', () => {
     expect(node.taken).to.deep.equal([]);
     const { state } = await bus.jsm.streams.info(STREAMS.trajectories.name);
     expect(state.messages).to.equal(1);
+  });
+
+  it('cancels nothing of such a task before it is whole', async () => {
+    const before = await tornTask('torn');
+    const subject = subjects.archivedTask('torn');
+    const stored = await bus.direct.getMessage(STREAMS.archivedTasks.name, { last_by_subj: subject });
+    // It cannot be read for now, and is not whole so long.
+    await bus.js.publish(subject, Uint8Array.of(0xff));
+    await using scheduler = await startScheduler(nats.url);
+    await scheduler.leading;
+    const { client } = scheduler;
+    const cancels = Promise.all([
+      client.cancelTask({ taskId: 'torn' }),
+      client.cancelSession({ sessionId: before[3]?.sessionId ?? '' }),
+    ]);
+    await sleep(100);
+    await bus.js.publish(subject, stored.data);
+    const [{ task }, { session }] = await cancels;
+    expect(task?.sessionsByState).to.deep.equal({ ended: 4 });
+    expect(session).to.deep.equal(before[3]);
+    await until('it is archived again', async () => (await archivedInLog(bus)).length === 2);
+    expect(await sessionsOf(client, 'torn')).to.deep.equal(before);
   });
 
   it('holds up nothing else while it cannot be written', async () => {

@@ -1,10 +1,15 @@
 // The scheduler through kills: of itself, of nats-server, by a second scheduler. What was answered is kept, every session
 // ends once, nothing is announced twice.
-import { create, fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { ChangeSchema, SnapshotManifestSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
+import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  ChangeSchema,
+  SnapshotManifestSchema,
+  type TaskRecord,
+} from '../../gen/ts/polar/event/v1/state_pb.js';
 import type { GroupReady } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { COMMIT_BYTES_MAX } from '../../services/common/limits.ts';
@@ -181,10 +186,11 @@ describe('scheduler recovery', () => {
     expect((await second.client.getTask({ taskId: 'large' })).task).to.deep.equal(cancelled.task);
   });
 
-  it('sends work again that was committed and not sent', async () => {
+  it('sends work again that was committed and not sent, of a record that an earlier version wrote', async () => {
+    const blobs = createBlobStore(bus);
     const stateLog = await openStateLog({
       bus,
-      blobs: createBlobStore(bus),
+      blobs,
       log,
       holder: 'test',
       signal: new AbortController().signal,
@@ -192,14 +198,12 @@ describe('scheduler recovery', () => {
       onFailed: () => {},
     });
     const spec = completeTaskSpec(taskSpec('unsent', { numSamples: 2 }));
-    const record = taskRecord({
-      spec,
-      specRef: undefined,
-      specSha256: specDigest(spec),
-      requestId: 'unsent',
-      sessionPrefix: 's-unsent',
-      createMs: Date.now(),
-    });
+    const value = await blobs.put(toBinary(TaskSpecSchema, spec));
+    const init = { specSha256: specDigest(spec), requestId: 'unsent', sessionPrefix: 's-unsent' };
+    const record: TaskRecord = {
+      ...taskRecord({ spec, filesRef: value, ...init, createMs: Date.now() }),
+      spec: { case: 'specRef', value },
+    };
     const place = { nodeId: 'node-1', bootId: 'boot-1' };
     const preparing = dispatched(queuedSession(record, spec, 0), place, Date.now());
     const runs = {
@@ -218,6 +222,8 @@ describe('scheduler recovery', () => {
     expect(sessions.map(({ attempt }) => attempt)).to.deep.equal([1, 1]);
     const works = node.taken.map(({ kind, ref }) => `${ref?.sampleIndex} ${kind.case}`);
     expect(new Set(works).size).to.equal(works.length);
+    const said = node.taken.flatMap(({ kind }) => (kind.case === 'run' ? [kind.value.instruction] : []));
+    expect(new Set(said)).to.deep.equal(new Set([spec.instruction]));
   });
 
   it('announces a group that had ended and was not announced, once', async () => {
@@ -233,7 +239,7 @@ describe('scheduler recovery', () => {
     const spec = completeTaskSpec(taskSpec('silent'));
     const record = taskRecord({
       spec,
-      specRef: undefined,
+      filesRef: undefined,
       specSha256: specDigest(spec),
       requestId: 'silent',
       sessionPrefix: 's-silent',

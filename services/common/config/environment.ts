@@ -14,7 +14,7 @@ export interface CommonConfig {
   readonly logLevel: string;
   /** End when standard input ends. */
   readonly lifeline: boolean;
-  /** With which this process calls others; undefined: with none. */
+  /** With which this process calls others, without white space around it; undefined: with none. */
   readonly token: string | undefined;
   /** Of the mesh's ports, and of calls between its services. */
   readonly tls?: CertificateStore | undefined;
@@ -42,7 +42,7 @@ export function readCommonConfig(env: Environment): CommonConfig {
     ...openCertificates(topology),
     logLevel,
     lifeline: env['POLAR_LIFELINE'] === 'stdin',
-    token: env['POLAR_TOKEN'] || undefined,
+    token: env['POLAR_TOKEN']?.trim() || undefined,
   };
 }
 

@@ -29,7 +29,8 @@ export interface ConsumeOptions {
   readonly signal: AbortSignal;
   /**
    * Done: acknowledged. A retryable PolarError: comes again after a pause. Anything else, or the last delivery:
-   * `onDead` runs (publish the fact that ends the attempt there), then the message goes to POLAR_DEAD.
+   * `onDead` runs (publish the fact that ends the attempt there), then the message goes to POLAR_DEAD. `onDead` runs, too,
+   * with BLOB_MISSING and the message's outline, where its blob is gone; that may be because it was done before.
    */
   readonly handle: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
   readonly onDead?: (delivery: Delivery, error: PolarError) => Promise<void>;
@@ -87,30 +88,51 @@ async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<
 }
 
 async function settle(message: PulledMessage, options: ConsumeOptions): Promise<void> {
-  const { log, signal, stream } = options;
+  const { log, stream } = options;
   const tick = setInterval(() => message.working(), WORK_ACK_WAIT_MS / 3);
   try {
-    const bytes = await checkOut(options.blobs, message, signal);
-    const delivery: Delivery = {
-      bytes,
-      subject: message.subject,
-      seq: message.seq,
-      deliveryCount: message.deliveryCount,
-    };
-    try {
-      await options.handle(delivery, signal);
-      options.bus.acks.later(() => done(message, options));
-    } catch (error) {
-      await failed(message, delivery, asPolarError(error), options);
-    }
+    await take(message, options);
   } catch (error) {
-    // It was done before, and NATS does not know: what it stood for went with it.
-    if (asPolarError(error).reason === 'BLOB_MISSING' && message.deliveryCount > 1) return message.term();
     // The server or the blob store is away: the message comes again by itself.
     log.warn({ stream, err: error }, 'delivery left for redelivery');
   } finally {
     clearInterval(tick);
   }
+}
+
+async function take(message: PulledMessage, options: ConsumeOptions): Promise<void> {
+  const { blobs, bus, signal, handle } = options;
+  const { data, subject, seq, deliveryCount } = message;
+  let bytes: Uint8Array;
+  try {
+    bytes = await checkOut(blobs, message, signal);
+  } catch (error) {
+    if (deliveryCount === 1 || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
+    return await gone(message, { bytes: data, subject, seq, deliveryCount }, asPolarError(error), options);
+  }
+  const delivery: Delivery = { bytes, subject, seq, deliveryCount };
+  try {
+    await handle(delivery, signal);
+    bus.acks.later(() => done(message, options));
+  } catch (error) {
+    await failed(message, delivery, asPolarError(error), options);
+  }
+}
+
+/** It was done before, and NATS does not know: what it stood for went with it. Or that was lost. */
+async function gone(
+  message: PulledMessage,
+  delivery: Delivery,
+  error: PolarError,
+  { log, stream, onDead }: ConsumeOptions,
+): Promise<void> {
+  const { subject, seq } = delivery;
+  log.warn(
+    { stream, subject, seq, err: error },
+    'the blob of a message is gone: it was done before, or is lost',
+  );
+  await onDead?.(delivery, error);
+  message.term();
 }
 
 /** What a message stands for is its own: it names an attempt. Where it cannot be removed now, it stays. */

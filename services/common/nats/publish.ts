@@ -23,6 +23,8 @@ export interface PublishOptions {
   readonly createOnce?: boolean;
   /** Store only behind this sequence, the subject's last one (0: none); else STATE_FENCED. Not with `createOnce`. */
   readonly behind?: number;
+  /** What the message itself holds where its bytes go to the blob store: whose they are, should they be lost there. */
+  readonly outline?: Uint8Array;
   readonly signal?: AbortSignal;
 }
 
@@ -35,7 +37,7 @@ export async function publish(
   options: PublishOptions = {},
 ): Promise<number> {
   const small = bytes.byteLength <= INLINE_BYTES_MAX;
-  const [body, claim] = small ? [bytes, {}] : await checkIn(blobs, bytes, options.signal);
+  const [body, claim] = small ? [bytes, {}] : await checkIn(blobs, bytes, options);
   const behind = options.createOnce ? 0 : options.behind;
   const fields = {
     ...claim,
@@ -98,10 +100,10 @@ export async function withRetry<T>(
 async function checkIn(
   blobs: BlobStore,
   bytes: Uint8Array,
-  signal: AbortSignal | undefined,
+  { outline = new Uint8Array(), signal }: PublishOptions,
 ): Promise<[Uint8Array, Fields]> {
   const { sha256, sizeBytes } = await blobs.put(bytes, signal);
-  return [new Uint8Array(), { [HEADER_SHA256]: sha256, [HEADER_SIZE]: String(sizeBytes) }];
+  return [outline, { [HEADER_SHA256]: sha256, [HEADER_SIZE]: String(sizeBytes) }];
 }
 
 /** The body of a message, fetched from the blob store where the message is a claim check. */

@@ -35,9 +35,9 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
       const key = `${ref.sessionId}.${ref.attempt}`;
       await done.run(key, () => slots.run(() => evaluate(ctx, ref, work, signal)));
     },
-    onDead: async (delivery, error) => {
-      const { ref } = evaluateWorkOf(delivery);
-      await publishFailed(ctx, ref, error, 0, signal);
+    onDead: async ({ bytes }, error) => {
+      const { ref } = fromBinary(WorkSchema, bytes);
+      if (ref !== undefined) await publishFailed(ctx, ref, error, 0, signal);
     },
   });
 }

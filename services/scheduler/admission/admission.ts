@@ -112,11 +112,13 @@ export class Admission {
     for (const submission of submissions) checkOfferedOf(submission, board.nodes.healthy);
     this.#sessions += sessions;
     try {
-      const specRefs = await Promise.all(submissions.map((one) => this.#stored(one)));
+      const filesRefs = await Promise.all(submissions.map((one) => this.#stored(one)));
       const createMs = unixMs();
       const changes = submissions.map(({ path: _, ...one }, i) => {
         this.#checkTombstone(one.spec.taskId, createMs);
-        return taskChange(taskRecord({ ...one, specRef: specRefs[i], sessionPrefix: newId('s'), createMs }));
+        return taskChange(
+          taskRecord({ ...one, filesRef: filesRefs[i], sessionPrefix: newId('s'), createMs }),
+        );
       });
       if (changes.length > 1) checkCommitSize(changes);
       await board.journal.proposeAtOnce(changes);
@@ -125,7 +127,7 @@ export class Admission {
     }
   }
 
-  /** Where its spec is, if it is too large for the log. */
+  /** Where its files are, if it is too large for the log. */
   async #stored({ spec }: Submission): Promise<BlobRef | undefined> {
     const { specs, bus, signal } = this.#options;
     if (await wasAnnounced(bus, spec.taskId, signal)) {

@@ -60,7 +60,8 @@ export class Outbox {
         const spec = needsUploads(stage, task.spec) ? await specs.load(task.record, signal) : task.spec;
         const bytes = toBinary(WorkSchema, workOf(record, spec, stage));
         const msgId = `${sessionId}:${attempt}:${stage}`;
-        await publish(bus, blobs, subjects.work(stage, nodeId), bytes, { msgId, signal });
+        const outline = toBinary(WorkSchema, create(WorkSchema, { ref: refOf(record) }));
+        await publish(bus, blobs, subjects.work(stage, nodeId), bytes, { msgId, outline, signal });
       },
       giveUp: (error) => {
         const found = present();

@@ -17,7 +17,7 @@ export class Specs {
     this.#blobs = blobs;
   }
 
-  /** Stores a spec that is too large for the log; undefined where it is not. */
+  /** Stores the files of a spec that is too large for the log; undefined where it is not. */
   async store(spec: TaskSpec, signal: AbortSignal): Promise<BlobRef | undefined> {
     if (toBinary(TaskSpecSchema, spec).byteLength <= INLINE_BYTES_MAX) return undefined;
     return await this.#blobs.put(toBinary(TaskSpecSchema, withFiles(spec)), signal);
@@ -28,6 +28,7 @@ export class Specs {
     const { taskId, spec } = record;
     if (spec.case === 'inlineSpec') return spec.value;
     if (spec.case === undefined) throw new Error(`task ${taskId} has no spec in its record`);
+    // A specRef has more than files; what it has beside them is in the outline, too.
     const { runtime, harness } = await this.#filesOf(spec.value, signal);
     const outline = outlineOfRecord(record);
     return {

@@ -3,8 +3,11 @@
 
 /** It goes after the wall clock by this part faster or slower. */
 const RATE = 0.1;
-/** A wall clock that is further away was never right before, or is not now: it holds at once. */
-const APART_MS_MAX = 86_400_000;
+/**
+ * A wall clock that is further away holds at once: it was never right before, or the machine slept, and the steady clock
+ * with it. It bears a clock that is set by an hour, and what that one has drifted.
+ */
+const APART_MS_MAX = 90 * 60_000;
 
 export class EvenClock {
   readonly #wallMs: () => number;
@@ -12,7 +15,7 @@ export class EvenClock {
   #unixMs: number;
   #seenMs: number;
 
-  /** `wallMs`: Unix time that may jump; `steadyMs`: since any moment, and never set. Both in milliseconds. */
+  /** `wallMs`: Unix time that may jump; `steadyMs`: since any moment, and never set; it may miss sleep. Both in milliseconds. */
   constructor(wallMs: () => number, steadyMs: () => number) {
     this.#wallMs = wallMs;
     this.#steadyMs = steadyMs;

@@ -46,7 +46,7 @@ function stateWith(over: SpecInit = {}, numSamples = 3): { state: State; task: T
   const state = new State();
   const spec = create(TaskSpecSchema, { taskId: 't', numSamples, harness: { name: 'shell' }, ...over });
   const value = taskRecord({
-    ...{ spec, specRef: undefined, specSha256: specDigest(spec), requestId: 't' },
+    ...{ spec, filesRef: undefined, specSha256: specDigest(spec), requestId: 't' },
     ...{ sessionPrefix: 's', createMs: 1_000 },
   });
   state.apply(create(ChangeSchema, { kind: { case: 'task', value } }));

@@ -24,7 +24,7 @@ const specOf = (taskId: string, numSamples = 2): TaskSpec =>
 function submit(taskId: string, over: Partial<TaskSpec> = {}): Change {
   const spec = { ...specOf(taskId), ...over };
   const init = {
-    specRef: undefined,
+    filesRef: undefined,
     specSha256: specDigest(spec),
     requestId: `r-${taskId}`,
     createMs: 1_000,
@@ -127,6 +127,17 @@ describe('state', () => {
     expect(state.find('s-a-0')).to.equal(undefined);
     expect(state.sessions).to.equal(2);
     expect(state.specsBytes).to.equal(both / 2);
+  });
+
+  it('counts no session of a torn task any more that it lets go of', () => {
+    const [whole, state] = [stateWith('a'), stateWith('a', 'b')];
+    finish(whole, 'a');
+    // A kill came before the last session of a task that was coming back.
+    state.apply(sessionChange(whole.session(get(whole, 'a'), 0)));
+    state.apply(announcedChange(get(state, 'a')));
+    expect(state.liveSessions).to.equal(3);
+    state.apply(archivedChange(get(state, 'a')));
+    expect(state.liveSessions).to.equal(2);
   });
 
   it('keeps a task that is not settled, or whose sessions have gone again', () => {

@@ -295,6 +295,8 @@ export class State {
     const task = this.tasks.get(taskId);
     if (task === undefined || !isSettled(task) || groupId !== groupIdOf(task.round)) return;
     this.#sessions -= task.record.numSamples;
+    // One that is torn has sessions that have not ended here.
+    this.#liveSessions -= task.record.numSamples - endedOf(task);
     this.#specsBytes -= task.sizeBytes;
     this.tasks.delete(taskId);
     this.#byPrefix.delete(task.record.sessionPrefix);
@@ -303,8 +305,9 @@ export class State {
 }
 
 /** Whether no session of the task can change any more. */
-export const allEnded = (task: TaskState): boolean =>
-  (task.byState.get(SessionState.ENDED) ?? 0) === task.record.numSamples;
+export const allEnded = (task: TaskState): boolean => endedOf(task) === task.record.numSamples;
+
+const endedOf = ({ byState }: TaskState): number => byState.get(SessionState.ENDED) ?? 0;
 
 /** Whether a task that was announced lacks sessions: it is coming back from the archive. */
 export const isTorn = (task: TaskState): boolean => task.announced && !allEnded(task);

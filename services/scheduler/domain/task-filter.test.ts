@@ -11,7 +11,7 @@ import { taskView } from './view.ts';
 function live(): TaskState {
   const state = new State();
   const spec = create(TaskSpecSchema, { taskId: 'Sum-1', numSamples: 2, harness: { name: 'pi' } });
-  const rest = { specRef: undefined, specSha256: 'x', requestId: 'r', createMs: 1_000 };
+  const rest = { filesRef: undefined, specSha256: 'x', requestId: 'r', createMs: 1_000 };
   state.apply(taskChange(taskRecord({ spec, sessionPrefix: 's', ...rest })));
   return state.tasks.get('Sum-1') as TaskState;
 }

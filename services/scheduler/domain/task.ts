@@ -26,23 +26,23 @@ function sorted(value: JsonValue): JsonValue {
 
 export interface TaskInit {
   readonly spec: TaskSpec;
-  /** Where the spec lies, if it is not in the record. */
-  readonly specRef: BlobRef | undefined;
+  /** Where the spec's files lie, if they are not in the record. */
+  readonly filesRef: BlobRef | undefined;
   readonly specSha256: string;
   readonly requestId: string;
   readonly sessionPrefix: string;
   readonly createMs: number;
 }
 
-export function taskRecord({ spec, specRef, createMs, ...init }: TaskInit): TaskRecord {
+export function taskRecord({ spec, filesRef, createMs, ...init }: TaskInit): TaskRecord {
   return create(TaskRecordSchema, {
     ...init,
     taskId: spec.taskId,
     createMs: BigInt(createMs),
     numSamples: spec.numSamples,
-    ...(specRef === undefined
+    ...(filesRef === undefined
       ? { spec: { case: 'inlineSpec', value: spec } }
-      : { spec: { case: 'specRef', value: specRef }, outline: outlineOf(spec) }),
+      : { spec: { case: 'filesRef', value: filesRef }, outline: outlineOf(spec) }),
   });
 }
 

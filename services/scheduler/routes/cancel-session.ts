@@ -2,16 +2,18 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { archivedSessionOf } from '../archive/lookup.ts';
+import { whole } from '../archive/whole.ts';
 import type { SchedulerContext } from '../context.ts';
 import { unixMs } from '../dispatch/clock.ts';
 import { cancelled, isEnded, sessionOf } from '../domain/session.ts';
 
-export function cancelSession({
-  archive,
-  board,
-}: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'cancelSession'> {
+export function cancelSession(
+  ctx: SchedulerContext,
+): Pick<ServiceImpl<typeof RolloutService>, 'cancelSession'> {
+  const { archive, board } = ctx;
   return {
     async cancelSession({ sessionId }) {
+      await whole(ctx, board.find(sessionId)?.task);
       const found = board.find(sessionId);
       if (found === undefined) return { session: await archivedSessionOf(archive, sessionId) };
       board.journal.admit();

@@ -6,6 +6,7 @@ import { PolarError } from '../../common/errors.ts';
 import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { TOMBSTONE_MS } from '../../common/limits.ts';
 import { archivedView } from '../archive/lookup.ts';
+import { whole } from '../archive/whole.ts';
 import type { SchedulerContext } from '../context.ts';
 import { unixMs } from '../dispatch/clock.ts';
 import { invalid } from '../domain/lookup.ts';
@@ -19,6 +20,7 @@ export function cancelTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof Rollo
   return {
     async cancelTask({ taskId, ahead }) {
       board.journal.admit();
+      await whole(ctx, board.state.tasks.get(taskId));
       const archived = board.state.tasks.has(taskId) ? undefined : await ctx.archive.task(taskId);
       if (archived !== undefined) return { task: archivedView(archived) };
       if (ahead && board.state.tasks.get(taskId) === undefined) await cancelAhead(ctx, taskId);

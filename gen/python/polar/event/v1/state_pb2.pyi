@@ -50,12 +50,13 @@ class EpochBegan(_message.Message):
     def __init__(self, holder: _Optional[str] = ...) -> None: ...
 
 class TaskRecord(_message.Message):
-    __slots__ = ("task_id", "request_id", "spec_sha256", "inline_spec", "spec_ref", "create_ms", "session_prefix", "num_samples", "outline")
+    __slots__ = ("task_id", "request_id", "spec_sha256", "inline_spec", "spec_ref", "files_ref", "create_ms", "session_prefix", "num_samples", "outline")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_SHA256_FIELD_NUMBER: _ClassVar[int]
     INLINE_SPEC_FIELD_NUMBER: _ClassVar[int]
     SPEC_REF_FIELD_NUMBER: _ClassVar[int]
+    FILES_REF_FIELD_NUMBER: _ClassVar[int]
     CREATE_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_PREFIX_FIELD_NUMBER: _ClassVar[int]
     NUM_SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -65,11 +66,12 @@ class TaskRecord(_message.Message):
     spec_sha256: str
     inline_spec: _task_pb2.TaskSpec
     spec_ref: _blob_pb2.BlobRef
+    files_ref: _blob_pb2.BlobRef
     create_ms: int
     session_prefix: str
     num_samples: int
     outline: _task_pb2.TaskSpec
-    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., spec_sha256: _Optional[str] = ..., inline_spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., spec_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., create_ms: _Optional[int] = ..., session_prefix: _Optional[str] = ..., num_samples: _Optional[int] = ..., outline: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
+    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., spec_sha256: _Optional[str] = ..., inline_spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., spec_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., files_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., create_ms: _Optional[int] = ..., session_prefix: _Optional[str] = ..., num_samples: _Optional[int] = ..., outline: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
 
 class SessionRecord(_message.Message):
     __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure", "attempt_base", "revision", "proxy_url")

@@ -207,12 +207,20 @@ export declare type TaskRecord = Message<"polar.event.v1.TaskRecord"> & {
     case: "inlineSpec";
   } | {
     /**
-     * Above: a TaskSpec of what has file contents, the runtime and the harness's skills; the rest is in `outline`.
+     * Above, as earlier versions wrote it: the whole TaskSpec.
      *
      * @generated from field: polar.common.v1.BlobRef spec_ref = 5;
      */
     value: BlobRef;
     case: "specRef";
+  } | {
+    /**
+     * Above: a TaskSpec of what has file contents, the runtime and the harness's skills; the rest is in `outline`.
+     *
+     * @generated from field: polar.common.v1.BlobRef files_ref = 10;
+     */
+    value: BlobRef;
+    case: "filesRef";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -237,7 +245,7 @@ export declare type TaskRecord = Message<"polar.event.v1.TaskRecord"> & {
   numSamples: number;
 
   /**
-   * The spec without file contents; set with spec_ref.
+   * The spec without file contents; set with spec_ref and files_ref.
    *
    * @generated from field: polar.common.v1.TaskSpec outline = 9;
    */
