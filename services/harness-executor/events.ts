@@ -31,6 +31,9 @@ export const runRedelivered = (log: Logger, ref: AttemptRef): void =>
 export const closeRetried = (log: Logger, ref: AttemptRef, error: PolarError): void =>
   log.warn({ ...of(ref), reason: error.reason }, 'closing the session is tried again');
 
+export const capabilityNotRevokedYet = (log: Logger, ref: AttemptRef, error: unknown): void =>
+  log.warn({ ...of(ref), err: error }, 'capability cannot be deleted yet');
+
 export const capabilityNotRevoked = (log: Logger, ref: AttemptRef, error: unknown): void =>
   log.warn({ ...of(ref), err: error }, 'capability left to its expiry');
 

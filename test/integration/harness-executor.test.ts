@@ -279,6 +279,31 @@ describe('harness executor', () => {
     expect(await stdout(ref.sessionId)).to.equal('once\n');
   });
 
+  it('ends the credential when the mesh can store that again', async () => {
+    await using _ = await proxy();
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    await node.work(ref, shellRun(runtimeId, 'until [ -e go ]; do sleep 0.05; done'));
+    const bucket = await node.bus.kv('capabilities');
+    const operation = async () => (await bucket.get(`${ref.sessionId}.1`))?.operation;
+    await eventually('it is granted', async () => (await operation()) === 'PUT');
+    const { config } = await node.bus.jsm.streams.info('KV_polar_capabilities');
+    const onlyNew = (discard_new_per_subject: boolean) =>
+      node.bus.jsm.streams.update(config.name, { ...config, discard_new_per_subject });
+    await onlyNew(true);
+    try {
+      const go = { target: '/polar/session/workspace/go', content: new Uint8Array() };
+      await node.runtimes.putFiles({ runtimeId, files: [go] });
+      expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+      await eventually('it is refused', () =>
+        node.log('harness-executor').includes('capability cannot be deleted yet'),
+      );
+    } finally {
+      await onlyNew(false);
+    }
+    await eventually('it is deleted', async () => (await operation()) === 'DEL');
+  });
+
   it('refuses a harness that it does not have, for good', async () => {
     const ref = newRef();
     await node.work(ref, { case: 'run', value: { runtimeId: 'rt-none', harness: { name: 'vim' } } });

@@ -83,5 +83,9 @@ describe('adapters of plug-ins', () => {
     const { outcome, failure } = readExit(facts);
     expect(outcome).to.equal(Outcome.HARNESS_ERROR);
     expect(failure).to.include({ reason: 'HARNESS_EXIT', message: 'code 3', infrastructure: false });
+    const short = await adapter(
+      "readExit: () => ({ outcome: 3, failure: { reason: 'OWN', infrastructure: true } })",
+    );
+    expect(short.readExit(facts).failure).to.include({ reason: 'OWN', message: '', infrastructure: false });
   });
 });

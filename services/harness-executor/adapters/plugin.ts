@@ -60,7 +60,7 @@ const commandShape = z.object({
 const exitShape = z.object({
   outcome: z.literal([Outcome.COMPLETED, Outcome.TIMEOUT, Outcome.HARNESS_ERROR]),
   failure: z
-    .object({ reason: z.string(), message: z.string() })
+    .object({ reason: z.string(), message: z.string().default('') })
     .transform(({ reason, message }) =>
       create(FailureSchema, {
         ...{ boundary: Boundary.HARNESS, reason, message: message.slice(0, FAILURE_MESSAGE_CHARS_MAX) },

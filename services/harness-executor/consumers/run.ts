@@ -2,8 +2,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type AttemptRef, type RunWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { Semaphore, sleep } from '../../common/clock.ts';
-import { asPolarError, failureOf, PolarError } from '../../common/errors.ts';
+import { Semaphore } from '../../common/clock.ts';
+import { failureOf, PolarError } from '../../common/errors.ts';
 import { STOP_GRACE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
@@ -13,11 +13,7 @@ import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
 import { type RunEnd, runHarness } from '../runs/run-harness.ts';
-
-/** All tries to tell how a run ended; its slot is not free meanwhile. Then its next delivery finds it lost. */
-const TELL_TOTAL_MS = 600_000;
-/** Pause between two of them. */
-const TELL_PAUSE_MS = 500;
+import { untilStored } from './until-stored.ts';
 
 /** Pull until the signal aborts; resolves when the runs have ended. */
 export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
@@ -63,14 +59,16 @@ async function run(
   // A stopping executor still says how its runs ended, so that nobody has to wait for it.
   const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
   // Goes out before the fact, in one write with it: the scheduler ends the credentials only of runs that did not end so.
-  const revoked = revokeCapability(ctx.bus, ref, saying).catch((error) =>
-    events.capabilityNotRevoked(ctx.log, ref, error),
-  );
+  const revoked = untilStored(
+    () => revokeCapability(ctx.bus, ref, saying),
+    (error) => events.capabilityNotRevokedYet(ctx.log, ref, error),
+    saying,
+  ).catch((error) => events.capabilityNotRevoked(ctx.log, ref, error));
   await tellEnd(ctx, ref, end, performance.now() - startedAt, saying);
   await revoked;
 }
 
-/** Tried until it is stored: a run cannot be done again, so that an end which is not told is a run that is lost. */
+/** A run cannot be done again: where its end is not told, its next delivery finds it lost. */
 async function tellEnd(
   { bus, blobs, log }: HarnessExecutorContext,
   ref: AttemptRef,
@@ -83,17 +81,11 @@ async function tellEnd(
     'ran' in end
       ? { case: 'ran', value: end.ran }
       : { case: 'failed', value: { failure: end.failed, stage: 'run' } };
-  const until = performance.now() + TELL_TOTAL_MS;
-  for (;;) {
-    try {
-      return await publishFact(bus, blobs, { ref, kind, durationMs, denied: end.denied, signal });
-    } catch (error) {
-      const { retryable } = asPolarError(error);
-      if (!retryable || signal.aborted || performance.now() > until) throw error;
-      events.endNotTold(log, ref, error);
-    }
-    await sleep(TELL_PAUSE_MS, signal);
-  }
+  await untilStored(
+    () => publishFact(bus, blobs, { ref, kind, durationMs, denied: end.denied, signal }),
+    (error) => events.endNotTold(log, ref, error),
+    signal,
+  );
 }
 
 function logEnd(log: Logger, ref: AttemptRef, end: RunEnd, duration_ms: number): void {

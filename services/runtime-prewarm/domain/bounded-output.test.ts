@@ -31,4 +31,18 @@ describe('bounded output', () => {
       expect(kept(TEXT, 7, pieceBytes)).to.eql(['abcd', 'xyz', 19]);
     });
   }
+
+  it('hands on nothing behind a gap of which nobody is told', () => {
+    const said = { stdout: '', stderr: '' };
+    const output = new BoundedOutput((stream, bytes) => {
+      said[stream] += Buffer.from(bytes).toString();
+    }, 10);
+    output.take('stdout', Buffer.from(TEXT));
+    output.take('stderr', Buffer.from(TEXT.slice(0, 10)));
+    output.endUntold();
+    expect(said).to.eql({ stdout: 'abcde', stderr: 'abcdefghij' });
+    output.end();
+    output.endUntold();
+    expect(said).to.eql({ stdout: 'abcdevwxyz', stderr: 'abcdefghij' });
+  });
 });

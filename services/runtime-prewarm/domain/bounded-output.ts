@@ -1,6 +1,8 @@
 // Output up to a limit for each stream, its first half and its last; what lies between is counted.
 import type { OutputSink, OutputStream } from './command.ts';
 
+const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
+
 export class BoundedOutput {
   readonly #sink: OutputSink;
   readonly #left: Record<OutputStream, number>;
@@ -25,11 +27,18 @@ export class BoundedOutput {
     if (kept.byteLength < bytes.byteLength) this.#tails[stream].add(bytes.subarray(kept.byteLength));
   }
 
-  /** Hand on the last half, where there is one. Call it once, at the end. */
+  /** Hand on the last half of each stream, where there is one; the caller tells `droppedBytes`. */
   end(): void {
-    for (const stream of ['stdout', 'stderr'] as const) {
-      for (const piece of this.#tails[stream].pieces()) this.#sink(stream, piece);
-    }
+    for (const stream of STREAMS) this.#handOn(stream);
+  }
+
+  /** The same where nobody is told of `droppedBytes`: only what has no gap before it. Nothing behind `end`. */
+  endUntold(): void {
+    for (const stream of STREAMS) if (this.#tails[stream].droppedBytes === 0) this.#handOn(stream);
+  }
+
+  #handOn(stream: OutputStream): void {
+    for (const piece of this.#tails[stream].take()) this.#sink(stream, piece);
   }
 }
 
@@ -58,11 +67,13 @@ class Tail {
     this.#added += bytes.byteLength;
   }
 
-  /** In their order, none of them empty. */
-  pieces(): Uint8Array[] {
-    if (this.#ring === undefined) return [];
+  /** In their order, none of them empty; once. */
+  take(): Uint8Array[] {
+    const ring = this.#ring;
+    if (ring === undefined) return [];
+    this.#ring = undefined;
     const begin = this.#added > this.#size ? this.#added % this.#size : 0;
     const end = Math.min(this.#added, this.#size);
-    return [this.#ring.subarray(begin, end), this.#ring.subarray(0, begin)].filter((one) => one.length > 0);
+    return [ring.subarray(begin, end), ring.subarray(0, begin)].filter((one) => one.length > 0);
   }
 }

@@ -52,11 +52,21 @@ export class Output {
     await settledWithin(Promise.all(open.map((socket) => once(socket, 'close'))), SANDBOX_END_MS);
   }
 
-  /** Hands on what is held for the end. */
-  [Symbol.dispose](): void {
-    for (const socket of this.#sockets) socket.destroy();
+  /** Reads no more, and hands on what is held for the end: of a command that has a result, which tells `droppedBytes`. */
+  end(): void {
+    this.#stop();
     this.#bounded?.end();
+  }
+
+  /** Without `end` only what nothing was dropped before is handed on. */
+  [Symbol.dispose](): void {
+    this.#stop();
+    this.#bounded?.endUntold();
     if (this.#sockets.length === 0) for (const pipe of this.#pipes) pipe.close();
+  }
+
+  #stop(): void {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   #readOne(socket: Socket, name: OutputStream, bounded: BoundedOutput): void {

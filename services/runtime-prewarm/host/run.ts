@@ -69,6 +69,7 @@ async function runInCell(
     const empty = await cell.end();
     await Promise.all([closed, output.closed()]);
     signal.throwIfAborted();
+    output.end();
     const { timedOut } = watch;
     const { complaint, droppedBytes: droppedOutputBytes } = output;
     const wallMs = performance.now() - begin;

@@ -49,7 +49,7 @@ export class LayerStore implements Disposable {
       remove: (key) => this.#delete(key),
     });
     const torn = readdirSync(folder).filter((name) => !this.#read(name));
-    void this.#clear(torn.map((name) => this.#setAside(name)));
+    void this.#clear(torn.flatMap((name) => this.#trySetAside(name) ?? []));
   }
 
   [Symbol.dispose](): void {
@@ -64,14 +64,13 @@ export class LayerStore implements Disposable {
   take(key: string): Layer | undefined {
     const release = this.#shelf.hold(key, Date.now());
     if (release === undefined) return undefined;
-    try {
-      utimesSync(join(this.#folder, key, ABOUT), new Date(), new Date());
-      if (statSync(join(this.#folder, key, ROOT)).isDirectory()) return { path: join(key, ROOT), release };
-    } catch {
-      // Somebody has deleted it, or a part of it.
+    if (isFolder(join(this.#folder, key, ROOT))) {
+      this.#touch(key);
+      return { path: join(key, ROOT), release };
     }
     this.#shelf.drop(key);
-    void this.#delete(key).catch(() => {});
+    // Not deleted before the next start: others may lie on what is left of it.
+    this.#trySetAside(key);
     return undefined;
   }
 
@@ -117,6 +116,33 @@ export class LayerStore implements Disposable {
     const going = newId('.going');
     renameSync(join(this.#folder, name), join(this.#folder, going));
     return going;
+  }
+
+  /** Undefined: it stays as it is. */
+  #trySetAside(name: string): string | undefined {
+    try {
+      return this.#setAside(name);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** For the next start, which may do without. */
+  #touch(key: string): void {
+    try {
+      utimesSync(join(this.#folder, key, ABOUT), new Date(), new Date());
+    } catch {
+      // Its disk is full, or read-only.
+    }
+  }
+}
+
+/** False where it is gone; what cannot be looked at may be there. */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch {
+    return true;
   }
 }
 

@@ -56,6 +56,7 @@ export async function execInContainer(
     if (!empty) empty = await container.end();
     const code = await running.exitCode(watch.timedOut || usage.oomKills > 0);
     all.throwIfAborted();
+    running.end();
     const { peakMemoryBytes, cpuMs } = usage;
     return {
       ...{
@@ -158,10 +159,16 @@ class RunningExec {
     return own;
   }
 
-  /** Hands on what is held for the end. */
-  close(): void {
+  /** Reads no more, and hands on what is held for the end: of a command that has a result, which tells `droppedBytes`. */
+  end(): void {
     this.#socket?.destroy();
     this.#output.end();
+  }
+
+  /** Without `end` only what nothing was dropped before is handed on. */
+  close(): void {
+    this.#socket?.destroy();
+    this.#output.endUntold();
   }
 
   #take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
