@@ -14,8 +14,8 @@ export const environment = {
   rolloutUrl: variable('POLAR_ROLLOUT_URL'),
   trajectoryUrl: variable('POLAR_TRAJECTORY_URL'),
   natsUrl: variable('POLAR_NATS_URL'),
-  /** Access token, sent with every call. */
-  token: variable('POLAR_TOKEN'),
+  /** Access token, sent with every call; white space around it, as of a file's last line, is left out. */
+  token: variable('POLAR_TOKEN')?.trim() || undefined,
   /** For meshes with TLS: authorities that are trusted, and what is shown of this side. */
   certificates: {
     ca_file: variable('POLAR_CA_FILE'),

@@ -59,8 +59,8 @@ def calculator(task_id: str) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rollout-url", default=os.environ.get("POLAR_ROLLOUT_URL", "http://127.0.0.1:8080"))
-    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL", "http://127.0.0.1:8070"))
+    parser.add_argument("--rollout-url", default=os.environ.get("POLAR_ROLLOUT_URL") or "http://127.0.0.1:8080")
+    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL") or "http://127.0.0.1:8070")
     parser.add_argument("--task-id", default="calculator-python")
     options = parser.parse_args()
     with Client(options.rollout_url, options.trajectory_url) as client:

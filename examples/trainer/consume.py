@@ -58,8 +58,8 @@ def consume(client: Client, consumer: str, task_id: str | None, max_batches: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rollout-url", default=os.environ.get("POLAR_ROLLOUT_URL", "http://127.0.0.1:8080"))
-    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL", "http://127.0.0.1:8070"))
+    parser.add_argument("--rollout-url", default=os.environ.get("POLAR_ROLLOUT_URL") or "http://127.0.0.1:8080")
+    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL") or "http://127.0.0.1:8070")
     parser.add_argument("--consumer", default="trainer", help="name of the durable cursor (default: trainer)")
     parser.add_argument("--task-id", help="only batches of this task; fixed at the consumer's first use")
     parser.add_argument("--max-batches", type=int, help="end after this many")

@@ -41,7 +41,7 @@ def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL", "http://127.0.0.1:8070"))
+    parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL") or "http://127.0.0.1:8070")
     parser.add_argument("--consumer", default="trainer", help="name of the durable cursor (default: trainer)")
     parser.add_argument("--journal", required=True, help="file with one line for each step that counts")
     parser.add_argument("--batches-a-step", type=int, default=1)

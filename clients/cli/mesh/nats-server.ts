@@ -58,8 +58,8 @@ export function awaitEarlier(dataDir: string): void {
 /** Of a nats-server that shares its machine with a mesh; what the operator's environment says comes first. */
 export const natsEnvironment = (): Record<string, string> => ({
   PATH: inherited['PATH'] ?? '',
-  GOMEMLIMIT: inherited['GOMEMLIMIT'] ?? GOMEMLIMIT,
-  GOMAXPROCS: inherited['GOMAXPROCS'] ?? GOMAXPROCS,
+  GOMEMLIMIT: inherited['GOMEMLIMIT'] || GOMEMLIMIT,
+  GOMAXPROCS: inherited['GOMAXPROCS'] || GOMAXPROCS,
 });
 
 /** Of its store. */

@@ -271,6 +271,20 @@ def test_a_consumer_is_acknowledged_when_its_groups_are_in_a_part(mesh, tmp_path
     assert (again.groups_added, again.rows, service.acked) == (0, result.rows, set(range(1, 7)))
 
 
+def test_what_a_consumer_gave_before_an_outage_is_in_a_part(mesh, tmp_path):
+    service, client = mesh
+
+    def replace(told):
+        service.streams += told.groups == 4
+
+    with pytest.raises(errors.Aborted):
+        export(client, tmp_path, consumer="export", idle_s=5, on_progress=replace)
+    assert service.acked == set()
+    again = export(client, tmp_path, consumer="export", idle_s=0.5)
+    assert (again.groups, service.acked) == (6, set(range(1, 7)))
+    assert again.groups_added <= 2
+
+
 def test_another_export_in_the_same_folder_is_refused(mesh, tmp_path):
     _, client = mesh
     export(client, tmp_path, tasks=["t0"])

@@ -48,6 +48,13 @@ def test_numbers_of_numpy_are_numbers():
     assert json_format.MessageToDict(spec.metadata) == {"row": 7.0, "scores": [0.5, 1.0], "tags": ["a", True]}
 
 
+def test_free_form_values_of_another_task_are_taken_as_they_are():
+    metadata = {"tags": ["a", ["b"]], "of": {"scores": [1.0]}}
+    other = polar_mesh.task_spec({"metadata": metadata}).metadata
+    for given in (other, {"tags": other["tags"], "of": other["of"]}):
+        assert json_format.MessageToDict(polar_mesh.task_spec({"metadata": given}).metadata) == metadata
+
+
 @pytest.mark.parametrize("task", [None, "task.yaml", [{}]])
 def test_what_is_no_task_is_named(task):
     with pytest.raises(errors.InvalidArgument, match="task: must be a mapping"):

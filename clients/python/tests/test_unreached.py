@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+import grpc
 import pytest
-from support import Server, Trajectories, batch, free_port
+from google.rpc.error_details_pb2 import RetryInfo
+from support import Server, Trajectories, abort, batch, free_port
 
 from polar_mesh import Client, aio, errors, retry, waits
 from polar_mesh.export import cli, export
@@ -72,6 +74,28 @@ def test_the_time_for_reconnecting_begins_anew_when_something_has_come(waited, s
     assert isinstance(error, errors.DeadlineExceeded)
     assert error.__cause__ is None
     assert error.message == "no batch came in the time given"
+
+
+class Busy(Trajectories):
+    """Its first stream is to come later."""
+
+    def StreamTrajectories(self, request, context):
+        if self.streams == 0:
+            self.streams = 1
+            later = RetryInfo()
+            later.retry_delay.FromMilliseconds(400)
+            abort(context, grpc.StatusCode.UNAVAILABLE, "busy", "NATS_UNAVAILABLE", later)
+        yield from super().StreamTrajectories(request, context)
+
+
+def test_who_asks_again_and_again_comes_no_sooner_than_the_server_asked_for(waited, stack):
+    service = Busy([batch(1)])
+    server = Server(service.register)
+    stack.callback(server.stop)
+    came = waited(server.url, *[0.02] * 10, 10)
+    assert [type(one) for one in came[:-2:2]] == [errors.DeadlineExceeded] * 10
+    assert (came[-2].batch_id, service.streams) == (1, 2)
+    assert sum(came[1::2]) > 0.38
 
 
 def test_a_trainer_that_waits_for_nobody_is_told_in_the_log(waited, nobody, monkeypatch, caplog):

@@ -17,7 +17,6 @@ import functools
 import json
 import ssl
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,7 +42,7 @@ from .leader import AioLeader
 from .ledger import Delivery
 from .reader import Ended
 from .retry import Backoff, Tries
-from .trajectory_calls import stream_request
+from .trajectory_calls import Streams, stream_request
 from .wire import grpc_stream_method
 from .words import value_of
 
@@ -173,7 +172,7 @@ class Client(_Connected):
     ) -> None:
         super().__init__(timeout_s)
         self._reconnect_s = reconnect_s
-        self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
+        self._streams: Streams[TrajectoryStream] = Streams()
         urls = blocking.rollout_urls(rollout_url)
         credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_aio_channel(url, credentials, token) for url in (trajectory_url, *urls)]
@@ -289,7 +288,7 @@ class Client(_Connected):
 
     async def aclose(self) -> None:
         """End all streams and connections; calls in flight raise Cancelled."""
-        for stream in list(self._streams):
+        for stream in self._streams:
             await stream.aclose()
         await super().aclose()
 

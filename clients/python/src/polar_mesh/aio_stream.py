@@ -235,14 +235,18 @@ class TrajectoryStream(AsyncIterator[Batch]):
 
     async def _receive(self, end: float) -> StreamTrajectoriesResponse:
         while not self._closed.is_set():
+            if await pause(self._closed, min(self._backoff.not_before, end) - time.monotonic()):
+                break
+            if end < self._backoff.not_before:
+                raise self._waits.too_long()
             if self._reader is None:
                 self._reader = AioReader(self._open_call(self._request), self._silence_s)
             try:
                 message = await self._reader.get(end - time.monotonic())
             except PolarError as error:
-                await self._lost(error, end)
+                self._lost(error)
             except Ended:
-                await self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True), end)
+                self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
             else:
                 if message is not None:
                     self._waits.heard()
@@ -251,14 +255,13 @@ class TrajectoryStream(AsyncIterator[Batch]):
                 raise self._waits.too_long()
         raise Ended
 
-    async def _lost(self, error: PolarError, end: float) -> None:
-        """Drop the broken call and wait before the next, not beyond ``end``; raises when there is to be none."""
+    def _lost(self, error: PolarError) -> None:
+        """Drop the broken call, and say when the next may be; raises when there is to be none."""
         self._cut()
         self._intake.broken(error)
         self._waits.broken(error)
         if not self._closed.is_set():
-            delay_s = self._backoff.delay(error)
-            await pause(self._closed, max(0.0, min(delay_s, end - time.monotonic())))
+            self._backoff.delay(error)
 
     def _cut(self) -> None:
         reader, self._reader = self._reader, None
@@ -268,6 +271,8 @@ class TrajectoryStream(AsyncIterator[Batch]):
 
 async def pause(stopped: asyncio.Event, delay_s: float) -> bool:
     """Wait; true when it was stopped."""
+    if delay_s <= 0:
+        return stopped.is_set()
     try:
         await asyncio.wait_for(stopped.wait(), delay_s)
     except asyncio.TimeoutError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
@@ -26,7 +25,7 @@ from .reader import Ended, Reader
 from .retry import Backoff, call
 from .specs import task_spec, task_specs
 from .stream import TrajectoryStream
-from .trajectory_calls import TrajectoryCalls
+from .trajectory_calls import Streams, TrajectoryCalls
 from .wire import grpc_stream_method
 from .words import value_of
 
@@ -72,7 +71,7 @@ class Client(TrajectoryCalls):
         self._timeout_s = timeout_s
         self._reconnect_s = reconnect_s
         self._closed = threading.Event()
-        self._streams: weakref.WeakSet[TrajectoryStream] = weakref.WeakSet()
+        self._streams: Streams[TrajectoryStream] = Streams()
         urls = rollout_urls(rollout_url)
         credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
         self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
@@ -230,7 +229,7 @@ class Client(TrajectoryCalls):
     def close(self) -> None:
         """End all streams and connections; calls in flight raise Cancelled."""
         self._closed.set()
-        for stream in list(self._streams):
+        for stream in self._streams:
             stream.close()
         for channel in self._channels:
             channel.close()

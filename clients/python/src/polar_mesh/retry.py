@@ -29,6 +29,8 @@ class Backoff:
         """A try succeeded: pauses and time start again."""
         self._tries = 0
         self._left_s = self._limit_s
+        #: ``time.monotonic()`` before which the next try is too early.
+        self.not_before = -math.inf
         self.go_on()
 
     def hold(self) -> None:
@@ -53,11 +55,13 @@ class Backoff:
             raise error
         pause_s = min(RETRY_PAUSE_S * 2**self._tries, RETRY_PAUSE_MAX_S) * random.uniform(0.5, 1.0)
         self._tries = min(self._tries + 1, 16)
-        return min(max(pause_s, error.retry_after_s), self.left_s)
+        delay_s = min(max(pause_s, error.retry_after_s), self.left_s)
+        self.not_before = time.monotonic() + delay_s
+        return delay_s
 
-    def pause(self, error: PolarError, most_s: float = math.inf) -> None:
+    def pause(self, error: PolarError) -> None:
         """Wait before the next try; raises ``error`` when it is final, the time is over, or the client is closed."""
-        if self._stopped.wait(max(0.0, min(self.delay(error), most_s))):
+        if self._stopped.wait(self.delay(error)):
             raise error
 
 

@@ -144,12 +144,12 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The same with numpy's numbers and arrays as Python's own, at any depth."""
+    """The same with numpy's numbers and arrays, and protobuf's free-form values, as Python's own, at any depth."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview)):
         return [_plain(one) for one in value]
     return value
 

@@ -61,7 +61,7 @@ class TrajectoryStream(Iterator[Batch]):
         self._silence_s = silence_s
         self._closed = threading.Event()
         self._process = os.getpid()
-        self._backoff = Backoff(reconnect_s, self._closed)
+        self._backoff = Backoff(reconnect_s)
         self._waits = Waits(self._books, request, self._backoff)
         self._reader: Reader[StreamTrajectoriesResponse] | None = None
         self._lock = threading.Lock()
@@ -164,12 +164,16 @@ class TrajectoryStream(Iterator[Batch]):
 
     def _receive(self, end: float) -> StreamTrajectoriesResponse:
         while not self._closed.is_set():
+            if self._closed.wait(max(0.0, min(self._backoff.not_before, end) - time.monotonic())):
+                break
+            if end < self._backoff.not_before:
+                raise self._waits.too_long()
             try:
                 message = self._open().get(end - time.monotonic())
             except PolarError as error:
-                self._lost(error, end)
+                self._lost(error)
             except Ended:
-                self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True), end)
+                self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
             else:
                 if message is not None:
                     self._waits.heard()
@@ -186,16 +190,13 @@ class TrajectoryStream(Iterator[Batch]):
                 self._reader = Reader(self._open_call(self._request), self._silence_s)
             return self._reader
 
-    def _lost(self, error: PolarError, end: float) -> None:
-        """Drop the broken call and wait before the next, not beyond ``end``; raises when there is to be none."""
+    def _lost(self, error: PolarError) -> None:
+        """Drop the broken call, and say when the next may be; raises when there is to be none."""
         with self._lock:
             reader, self._reader = self._reader, None
         if reader is not None:
             reader.cut()
         self._intake.broken(error)
         self._waits.broken(error)
-        try:
-            self._backoff.pause(error, end - time.monotonic())
-        except PolarError:
-            if not self._closed.is_set():
-                raise
+        if not self._closed.is_set():
+            self._backoff.delay(error)

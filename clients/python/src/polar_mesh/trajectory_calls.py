@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from . import limits
 from .batches import Batch, Trajectory, read_trajectory
@@ -71,12 +72,28 @@ def seek_request(
     return request
 
 
+class Streams(Generic[T]):
+    """Those of a client that somebody has. Thread-safe: a set takes nothing while another thread goes through it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: weakref.WeakSet[T] = weakref.WeakSet()
+
+    def add(self, stream: T) -> None:
+        with self._lock:
+            self._known.add(stream)
+
+    def __iter__(self) -> Iterator[T]:
+        with self._lock:
+            return iter(list(self._known))
+
+
 class TrajectoryCalls:
     """The part of ``Client`` that asks the reconstructor."""
 
     _trajectories: TrajectoryServiceStub
     _open_stream: Callable[[trajectories.StreamTrajectoriesRequest], Any]
-    _streams: weakref.WeakSet[TrajectoryStream]
+    _streams: Streams[TrajectoryStream]
     _reconnect_s: float
 
     def stream(
@@ -133,11 +150,12 @@ class TrajectoryCalls:
             NotFound: no such consumer.
             InvalidArgument: it was never sent one of them; then none is acknowledged.
         """
-        floor = self._ack(consumer, batch_ids, None, timeout_s).floor
-        for stream in list(self._streams):
-            if stream._request.consumer == consumer:
-                stream._books.acked(batch_ids, floor)
-        return floor
+        answer = self._ack(consumer, batch_ids, None, timeout_s)
+        for stream in self._streams:
+            # What came after a later seek is to be acknowledged again.
+            if stream._request.consumer == consumer and (stream._books.seeks or 0) <= answer.seeks:
+                stream._books.acked(batch_ids, answer.floor)
+        return answer.floor
 
     def nack(
         self,

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--idle", type=float, default=5.0, metavar="S", help="a consumer has no more after this time")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="one call with all its retries")
     for name, default in (("rollout", "http://127.0.0.1:8080"), ("trajectory", "http://127.0.0.1:8070")):
-        url = os.environ.get(f"POLAR_{name.upper()}_URL", default)
+        url = os.environ.get(f"POLAR_{name.upper()}_URL") or default
         parser.add_argument(f"--{name}-url", default=url, metavar="URL", help=f"default {url}")
     return parser
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..batches import Trajectory
-from ..errors import FailedPrecondition
+from ..errors import FailedPrecondition, PolarError
 from .rows import ROWS, Row
 from .rule import Rule
 from .schema import COLUMNS
@@ -178,7 +178,17 @@ def _fill(
     before = len(done)
     part = _Part()
     count = 0
-    for group in source.groups():
+    groups = source.groups()
+    while True:
+        try:
+            group = next(groups, None)
+        except PolarError:
+            # What a consumer gave is kept; it is acknowledged where it comes again, since nobody may be there now.
+            if part.groups:
+                store.add(part.rows, part.groups, part.dropped)
+            raise
+        if group is None:
+            break
         count += 1
         if group.key in done:
             source.written([group.batch_id])

@@ -103,13 +103,15 @@ class Rollouts:
 
     def _play(self, groups: Sequence[tuple[Prompt, int]]) -> list[Batch]:
         """Batches of prompts with so many samples each, in their order."""
-        task_ids = [f"{self._run}-{next(self._numbers)}" for _ in groups]
+        task_ids: list[str] = []
         try:
-            for task_id, (prompt, count) in zip(task_ids, groups, strict=True):
-                self._client.submit({**self._task(prompt), "task_id": task_id, "num_samples": count})
+            for prompt, count in groups:
+                spec = {**self._task(prompt), "task_id": f"{self._run}-{next(self._numbers)}", "num_samples": count}
+                # First, since a submit that failed may have been taken.
+                task_ids.append(spec["task_id"])
+                self._client.submit(spec)
             return self._gather(task_ids)
         except BaseException:
-            # Also one whose submit failed, since it may have been taken.
             cancel(self._client, task_ids)
             raise
 

@@ -9,7 +9,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ import numpy as np
 from ... import rewards
 from ...batches import Batch
 from ...client import Client
-from ...errors import DeadlineExceeded, PolarError
+from ...errors import DeadlineExceeded, PolarError, Unavailable
 from ...policy import PolicyClient
 
 #: Waiting for a batch, or for room in the queue, before looking whether the worker is to stop.
 POLL_S = 0.2
-#: For each task that is cancelled at the end.
+#: For each task that is cancelled at the end; the first one for which that is not enough is the last.
 CANCEL_S = 5.0
 #: TRL does not tell which samples a step trained. One that was taken from the queue waits in an open micro-batch and in
 #: a prefetched one at most; each sync of weights comes after a step, which trains at least one micro-batch.
@@ -177,10 +176,14 @@ class RolloutWorker:
 
 
 def cancel(client: Client, task_ids: Iterable[str]) -> None:
-    """What still runs. One that cannot be cancelled ends by its own budgets, and keeps no other from it."""
+    """What still runs. One that is refused keeps no other from it; where nobody answers, all end by their budgets."""
     for task_id in task_ids:
-        with suppress(PolarError):
+        try:
             client.cancel(task_id, timeout_s=CANCEL_S)
+        except (Unavailable, DeadlineExceeded):
+            return
+        except PolarError:
+            continue
 
 
 def _numbered(tasks: Iterator[Mapping[str, Any]], run: str) -> Iterator[dict[str, Any]]:
