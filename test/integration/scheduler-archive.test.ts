@@ -255,7 +255,7 @@ describe('scheduler archive', () => {
     await scheduler.leading;
     const { sessionIds } = await scheduler.client.retrySessions({ taskId: 'torn', only: RetryOnly.FAILED });
     expect(sessionIds).to.deep.equal([]);
-    await until('it is archived again', async () => (await archivedInLog(bus)).length === 2);
+    await until('it is archived again', async () => (await archivedInLog(bus)).length >= 2);
     const sessions = await sessionsOf(scheduler.client, 'torn');
     expect(sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal(Array(4).fill('CANCELLED'));
     expect(node.taken).to.deep.equal([]);
@@ -281,7 +281,7 @@ describe('scheduler archive', () => {
     const [{ task }, { session }] = await cancels;
     expect(task?.sessionsByState).to.deep.equal({ ended: 4 });
     expect(session).to.deep.equal(before[3]);
-    await until('it is archived again', async () => (await archivedInLog(bus)).length === 2);
+    await until('it is archived again', async () => (await archivedInLog(bus)).length >= 2);
     expect(await sessionsOf(client, 'torn')).to.deep.equal(before);
   });
 
