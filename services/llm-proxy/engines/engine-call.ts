@@ -60,8 +60,7 @@ export class TextCall implements EngineCall {
   /** The harness is shown the logprobs. */
   readonly showsLogprobs: boolean;
   readonly #source: BodySource | undefined;
-  /** What the task says of the sampling: without it the reply would not be the one that it asks for. */
-  readonly #ordered: ReadonlySet<string>;
+  readonly #sampling: Sampling | undefined;
   #sent: JsonObject;
 
   constructor(engine: Engine, model: string, { chat, sampling, source }: CallOrder) {
@@ -70,9 +69,7 @@ export class TextCall implements EngineCall {
     this.showsLogprobs = chat.showsLogprobs === true;
     this.#source = source;
     const body = engineBody(chat, model, engine.adapter.fields(chat.stream), sampling);
-    const ordered: JsonObject = {};
-    overrideSampling(ordered, sampling);
-    this.#ordered = new Set(Object.keys(ordered));
+    this.#sampling = sampling;
     const fields = unknownTo.get(engine)?.get(model);
     this.#sent = fields === undefined ? body : withoutFields(body, this.#spared(fields));
   }
@@ -119,9 +116,11 @@ export class TextCall implements EngineCall {
     return true;
   }
 
-  /** A limit has another name. */
+  /** Not what the task says of the sampling: the reply would not be the one that it asks for. A limit has another name. */
   #spared(fields: ReadonlySet<string>): ReadonlySet<string> {
-    return new Set([...fields].filter((field) => field === 'max_tokens' || !this.#ordered.has(field)));
+    const ordered: JsonObject = {};
+    overrideSampling(ordered, this.#sampling);
+    return new Set([...fields].filter((field) => field === 'max_tokens' || !Object.hasOwn(ordered, field)));
   }
 
   #body(): Buffer[] {
