@@ -66,6 +66,8 @@ describe('evaluations that are prepared ahead', function () {
     const sessions = await waitForEnd(rollout, 'ahead', 60_000);
     expect(sessions.map(({ reward }) => reward)).to.deep.equal([1, 1, 1, 1]);
     await leavesNothing(mesh.nodeFolder, []);
+    // A line is written a moment after the sandbox went.
+    await eventually('lines of all', () => of('runtime removed', sessions).length >= 4);
     expect(of('runtime prepared', sessions)).to.have.length(4);
     expect(of('runtime removed', sessions).map(({ cause }) => cause)).to.deep.equal(
       Array(4).fill('released'),

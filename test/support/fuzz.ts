@@ -1,6 +1,4 @@
 // Bodies that are nearly requests: real ones with a few things changed by chance, the same for a seed at each run.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { PolarError } from '../../services/common/errors.ts';
 import type { Asked, Dialect } from '../../services/llm-proxy/dialects/dialect.ts';
@@ -10,6 +8,7 @@ import type { JsonObject, JsonValue } from '../../services/llm-proxy/domain/json
 import { digestMessage } from '../../services/llm-proxy/domain/messages.ts';
 import type { GenerateTarget } from '../../services/llm-proxy/domain/paths.ts';
 import { chance, pick } from './generated.ts';
+import { heldBytes } from './held-bytes.ts';
 
 /** Changes made to one body. */
 const CHANGES_MAX = 4;
@@ -128,14 +127,14 @@ export function fuzzReader(
   { seed = 1, count = 10_000 } = {},
 ): FuzzCounts {
   const counts = { read: 0, refused: 0 };
-  const before = heapBytes();
+  const before = heldBytes();
   for (const body of mutants(seed, bodies, count)) {
     const asked = readOrRefuse(dialect, target, body);
     if (asked === undefined) counts.refused++;
     else counts.read++;
     if (asked !== undefined) checkAsked(asked);
   }
-  expect(heapBytes() - before, 'bytes left behind').to.be.below(GROWTH_BYTES_MAX);
+  expect(heldBytes() - before, 'bytes left behind').to.be.below(GROWTH_BYTES_MAX);
   expect(Object.getOwnPropertyNames(Object.prototype)).to.not.include('polluted');
   return counts;
 }
@@ -178,13 +177,6 @@ const shown = (body: JsonObject): string => {
     return 'a body that is too deep to be shown';
   }
 };
-
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 /** Some bodies over HTTP: answered with 200 or refused with 4xx in JSON, and a real one is answered after them. */
 export async function fuzzHttp(

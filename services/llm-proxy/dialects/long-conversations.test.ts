@@ -1,5 +1,5 @@
-import process from 'node:process';
 import { expect } from 'chai';
+import { heldBytes } from '../../../test/support/held-bytes.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { dialectOf, MESSAGES_MAX, readRequest } from './dialects.ts';
 
@@ -34,9 +34,10 @@ describe('a long conversation', () => {
 
     it(`keeps what it is read with once, and not for each of its turns: ${name}`, () => {
       const messages = Array.from({ length: TURNS }, (_, i) => turn(i)).flat();
-      const before = process.memoryUsage().heapUsed;
-      expect(read(messages).messages).to.have.length(TURNS * 2);
-      expect(process.memoryUsage().heapUsed - before).to.be.below(HEAP_BYTES_MAX);
+      const before = heldBytes();
+      const kept = read(messages);
+      expect(heldBytes() - before).to.be.below(HEAP_BYTES_MAX);
+      expect(kept.messages).to.have.length(TURNS * 2);
     });
 
     it(`has calls of its own where it goes on from another one's middle: ${name}`, () => {
