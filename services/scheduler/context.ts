@@ -17,6 +17,7 @@ import type { Surroundings } from './domain/waiting.ts';
 import * as events from './events.ts';
 import { openStateLog, type StateLog } from './journal/state-log.ts';
 import type { Lease } from './lease/lease.ts';
+import type { SweepTimes } from './sweep/blob-sweep.ts';
 import { Watchers } from './watch/watchers.ts';
 
 export interface SchedulerContext extends Dispatch {
@@ -28,6 +29,7 @@ export interface SchedulerContext extends Dispatch {
   readonly stateLog: StateLog;
   readonly admission: Admission;
   readonly watchers: Watchers;
+  readonly sweepTimes: SweepTimes;
   /** What sessions wait for, at this moment. */
   readonly surroundings: () => Surroundings;
   /** Aborts when the service stops, and before anything fails because the state log is closed. */
@@ -45,6 +47,8 @@ export interface ContextOverrides {
   readonly stageGraceMs?: number;
   /** Pause after the first failed try of a callback. */
   readonly callbackPauseMs?: number;
+  /** Of the sweep of blobs. */
+  readonly sweepTimes?: SweepTimes;
 }
 
 export interface ContextOptions {
@@ -98,6 +102,7 @@ export async function createContext(
     lease,
     stateLog,
     watchers,
+    sweepTimes: overrides.sweepTimes ?? {},
     surroundings: () => surroundingsOf(dispatch, isHeld()),
     admission: new Admission({ ...dispatch, bus, signal }),
     failed: failed.promise,

@@ -112,3 +112,9 @@ export const snapshotFailed = (log: Logger, error: PolarError): void =>
 
 export const stateLogWaits = (log: Logger, error: unknown): void =>
   log.warn({ err: error }, 'state log does not answer');
+
+export const blobsSwept = (log: Logger, blobs: number): void =>
+  log.info({ blobs }, 'removed blobs that nothing names');
+
+export const sweepFailed = (log: Logger, error: PolarError): void =>
+  log.warn({ reason: error.reason, err: error }, 'sweep of blobs failed, will be tried again');

@@ -14,13 +14,15 @@ import {
 } from '../limits.ts';
 import type { Bus } from './bus.ts';
 import { whyNotStored } from './full-store.ts';
-import { withRetry } from './publish.ts';
+import { HEADER_BEHIND, jetstreamCode, WRONG_LAST_SEQUENCE, withRetry } from './publish.ts';
 import type { Place } from './reads.ts';
 import { STREAMS } from './streams.ts';
 import { subjects } from './subjects.ts';
 
 /** Written as records are: SMALL_BLOBS_IN_FLIGHT_MAX of these are stored well within PUBLISH_ACK_MS. */
 const SMALL_PUT_BYTES_MAX = 64 * 1024;
+/** Tries to renew a manifest that others renew, too; then the blob is written as if it was not there. */
+const RENEWALS_MAX = 5;
 /** Asked for at once of blobs that are wanted together; the rest when these are there. */
 const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
@@ -69,8 +71,7 @@ export function createBlobStore(bus: Bus): BlobStore {
   const putChunks = async (digest: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> => {
     const manifest = subjects.blobManifest(digest);
     const size = Buffer.from(String(bytes.byteLength));
-    const lacking = await fill([{ subject: manifest, into: Buffer.alloc(size.byteLength) }], signal);
-    if (lacking.length === 0) return;
+    if (await withRetry('write blob', signal, () => renewed(bus, manifest, size))) return;
     for (let i = 0; i * BLOB_CHUNK_BYTES < bytes.byteLength; i++) {
       const chunk = bytes.subarray(i * BLOB_CHUNK_BYTES, (i + 1) * BLOB_CHUNK_BYTES);
       await withRetry('write blob', signal, () => write(subjects.blobChunk(digest, i), chunk));
@@ -114,10 +115,44 @@ export function createBlobStore(bus: Bus): BlobStore {
   };
 }
 
+/**
+ * Whether a blob is there; then its manifest is written anew: what is put again is as young as what is put first, and no
+ * sweep of old blobs takes it. One that has taken the manifest meanwhile takes the chunks, too, so it does not count then.
+ */
+async function renewed(bus: Bus, manifest: string, size: Uint8Array): Promise<boolean> {
+  for (let tries = 0; tries < RENEWALS_MAX; tries++) {
+    const query = { last_by_subj: manifest };
+    const last = await bus.direct.getMessage(STREAMS.blobs.name, query).catch(orNone);
+    if (last === undefined) return false;
+    try {
+      await bus.acks.store(manifest, size, { [HEADER_BEHIND]: String(last.seq) });
+      return true;
+    } catch (error) {
+      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+    }
+  }
+  return false;
+}
+
 /** It must be nobody else's, as equal bytes are stored once. */
 export async function removeBlob(bus: Bus, sha256: string, signal?: AbortSignal): Promise<void> {
   const filter = subjects.blobParts(sha256);
   await withRetry('remove blob', signal, () => bus.jsm.streams.purge(STREAMS.blobs.name, { filter }));
+}
+
+/**
+ * The same of one that was put last before the sequence `seq` of POLAR_BLOBS, and else of nothing. The manifest goes first:
+ * who puts it again from there on writes all of it. Returns whether it is gone.
+ */
+export async function removeOldBlob(bus: Bus, sha256: string, seq: number, signal: AbortSignal) {
+  const { name } = STREAMS.blobs;
+  const manifest = subjects.blobManifest(sha256);
+  const purge = (filter: string) =>
+    withRetry('remove blob', signal, () => bus.jsm.streams.purge(name, { filter, seq }));
+  const { purged } = await purge(manifest);
+  const put = () => bus.jsm.streams.getMessage(name, { last_by_subj: manifest }).catch(orNone);
+  if (purged === 0 && (await withRetry('remove blob', signal, put)) !== undefined) return false;
+  return (await purge(subjects.blobParts(sha256))).purged > 0;
 }
 
 /** Where a blob is to lie. */

@@ -9,7 +9,7 @@ import type { Bus } from './bus.ts';
 import { type BUCKETS, subjectOfKey } from './streams.ts';
 
 /** JetStream's code for a failed expectation. */
-const WRONG_LAST_SEQUENCE = 10071;
+export const WRONG_LAST_SEQUENCE = 10071;
 const HEADER_SHA256 = 'Polar-Blob-Sha256';
 const HEADER_SIZE = 'Polar-Blob-Size';
 /** JetStream's: an equal id is stored once; store only behind this sequence of the subject. */

@@ -13,6 +13,7 @@ import {
 } from '../context.ts';
 import { resendWork, restore } from '../dispatch/recovery.ts';
 import { rolloutService } from '../routes/index.ts';
+import { sweepBlobs } from '../sweep/blob-sweep.ts';
 
 export class Leader implements AsyncDisposable {
   readonly handlers: ServiceImpl<typeof RolloutService>;
@@ -33,6 +34,7 @@ export class Leader implements AsyncDisposable {
       context.dispatcher.run(context.signal),
       context.stateLog.run(),
       resendWork(context),
+      sweepBlobs(context),
     ]);
   }
 
