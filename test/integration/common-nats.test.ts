@@ -9,7 +9,12 @@ import { PolarError } from '../../services/common/errors.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { BLOB_CHUNK_BYTES, INLINE_BYTES_MAX, PUBLISH_ACK_MS } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
-import { type BlobStore, createBlobStore, removeBlob } from '../../services/common/nats/blobs.ts';
+import {
+  type BlobStore,
+  createBlobStore,
+  removeBlob,
+  removeOldBlob,
+} from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { consume, type Delivery } from '../../services/common/nats/consume.ts';
 import { checkOut, publish } from '../../services/common/nats/publish.ts';
@@ -105,6 +110,39 @@ describe('nats', () => {
       expect((await bus.jsm.streams.info(STREAMS.blobs.name)).state.messages).to.equal(state.messages);
       expect(await stored(ref.sha256), `${size} bytes`).to.equal(messages);
       expect(body.equals(await blobs.get(ref))).to.equal(true);
+    }
+  });
+
+  it('removes a blob that was put long ago, and nothing of one that was put again since', async () => {
+    const { signal } = new AbortController();
+    const next = async () => (await bus.jsm.streams.info(STREAMS.blobs.name)).state.last_seq + 1;
+    for (const size of [1_000, 3 * BLOB_CHUNK_BYTES]) {
+      const body = randomBytes(size);
+      const { sha256: digest, sizeBytes } = await blobs.put(body);
+      const old = await next();
+      await blobs.put(body);
+      expect(await removeOldBlob(bus, digest, old, signal), `${size} put again`).to.equal(false);
+      expect(body.equals(await blobs.get({ sha256: digest, sizeBytes }))).to.equal(true);
+      expect(await removeOldBlob(bus, digest, await next(), signal), `${size}`).to.equal(true);
+      const filter = { subjects_filter: subjects.blobParts(digest) };
+      expect((await bus.jsm.streams.info(STREAMS.blobs.name, filter)).state.subjects).to.equal(undefined);
+      // What a kill left of it is written anew, whole.
+      await blobs.put(body);
+      await bus.jsm.streams.purge(STREAMS.blobs.name, { filter: subjects.blobManifest(digest) });
+      await blobs.put(body);
+      expect(await removeOldBlob(bus, digest, old, signal)).to.equal(false);
+      expect(body.equals(await blobs.get({ sha256: digest, sizeBytes }))).to.equal(true);
+    }
+  });
+
+  it('loses no blob that is put while old ones are removed', async () => {
+    const { signal } = new AbortController();
+    const body = randomBytes(2 * BLOB_CHUNK_BYTES + 1);
+    for (let i = 0; i < 30; i++) {
+      const { sha256: digest } = await blobs.put(body);
+      const old = (await bus.jsm.streams.info(STREAMS.blobs.name)).state.last_seq + 1;
+      const [ref] = await Promise.all([blobs.put(body), removeOldBlob(bus, digest, old, signal)]);
+      expect(body.equals(await blobs.get(ref)), `round ${i}`).to.equal(true);
     }
   });
 

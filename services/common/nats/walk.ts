@@ -1,0 +1,80 @@
+// Goes through what a stream holds, in order and without a gap: for those who conclude something from what is not there.
+import { AckPolicy, DeliverPolicy, type JsMsg, nanos, type StoredMsg } from 'nats';
+import { PolarError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../limits.ts';
+import type { Bus } from './bus.ts';
+import { withRetry } from './publish.ts';
+
+/** Messages asked for at once without their bodies; RECORDS_FETCH_MAX with them. */
+const HEADERS_AT_ONCE = 1_000;
+/** What a consumer outlives its walker by. */
+const CONSUMER_MS = 60_000;
+
+export interface Walk {
+  readonly stream: string;
+  /** Default: all of them. */
+  readonly filter?: string;
+  /** First sequence; default 1. */
+  readonly from?: number;
+  /** Without bodies. */
+  readonly headersOnly?: boolean;
+}
+
+/** What the stream holds when it begins; throws NATS_UNAVAILABLE where a message did not come. Not of a work queue. */
+export async function* walk(bus: Bus, what: Walk, signal: AbortSignal): AsyncGenerator<JsMsg, void> {
+  const { stream, filter, from = 1, headersOnly = false } = what;
+  const name = newId('walk');
+  const config = {
+    ...{ name, ack_policy: AckPolicy.None, mem_storage: true, headers_only: headersOnly },
+    ...{ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from },
+    ...(filter !== undefined && { filter_subject: filter }),
+    inactive_threshold: nanos(CONSUMER_MS),
+  };
+  try {
+    const info = await withRetry(`look at ${stream}`, signal, () => bus.jsm.consumers.add(stream, config));
+    const consumer = await bus.js.consumers.get(stream, name);
+    const atOnce = headersOnly ? HEADERS_AT_ONCE : RECORDS_FETCH_MAX;
+    for (let left = info.num_pending, seen = 0; left > 0; ) {
+      signal.throwIfAborted();
+      const before = seen;
+      const batch = { max_messages: Math.min(left, atOnce), expires: RECORDS_FETCH_MS };
+      for await (const message of await consumer.fetch(batch)) {
+        if (message.info.deliverySequence !== ++seen) throw lost(stream);
+        left = Math.min(left - 1, message.info.pending);
+        yield message;
+      }
+      if (seen > before) continue;
+      // The rest may have been removed meanwhile.
+      if ((await consumer.info()).num_pending === 0) return;
+      throw lost(stream);
+    }
+  } finally {
+    await bus.jsm.consumers.delete(stream, name).catch(() => {});
+  }
+}
+
+/** The same of a work queue, whose messages no second consumer can read: one by one, from its leader. */
+export async function* walkQueue(
+  bus: Bus,
+  stream: string,
+  signal: AbortSignal,
+): AsyncGenerator<StoredMsg, void> {
+  const { state } = await withRetry(`look at ${stream}`, signal, () => bus.jsm.streams.info(stream));
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const query = { seq, next_by_subj: '>' };
+    const message = await withRetry(`look at ${stream}`, signal, () =>
+      bus.jsm.streams.getMessage(stream, query).catch(orNone),
+    );
+    if (message === undefined) return;
+    yield message;
+    seq = message.seq;
+  }
+}
+
+const lost = (stream: string): PolarError =>
+  new PolarError('NATS_UNAVAILABLE', `messages of ${stream} did not come`);
+
+function orNone(error: Error): undefined {
+  if (!/no message|message not found|404/i.test(error.message)) throw error;
+}
