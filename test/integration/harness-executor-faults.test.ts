@@ -1,8 +1,14 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { type AttemptRef, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { type AttemptRef, RunWorkSchema, WorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../services/common/clock.ts';
+import { sha256 } from '../../services/common/ids.ts';
+import { INLINE_BYTES_MAX } from '../../services/common/limits.ts';
+import { createBlobStore, removeBlob } from '../../services/common/nats/blobs.ts';
+import { publish } from '../../services/common/nats/publish.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
+import { subjects } from '../../services/common/nats/subjects.ts';
 import { eventually } from '../support/eventually.ts';
 import { newRef, startNode, type TestNode, type WorkCase } from '../support/node.ts';
 import { startStandInProxy } from '../support/stand-in-proxy.ts';
@@ -81,5 +87,34 @@ describe('harness executor that is killed', () => {
     const { kind } = await node.fact(ref);
     expect(kind.case === 'ran' && kind.value.outcome).to.equal(Outcome.COMPLETED);
     expect(started()).to.equal(1);
+  });
+
+  it('says of work whose blob is lost that it is, and does not wait for the end of the budget', async () => {
+    const { bus } = node;
+    await node.end('harness-executor', 'SIGKILL');
+    const ref = newRef();
+    const skills = [{ target: 'a/SKILL.md', content: new Uint8Array(INLINE_BYTES_MAX) }];
+    const value = create(RunWorkSchema, { runtimeId: 'any', timeoutMs: 3_600_000n, harness: { skills } });
+    const work = toBinary(WorkSchema, create(WorkSchema, { ref, kind: { case: 'run', value } }));
+    const outline = toBinary(WorkSchema, create(WorkSchema, { ref }));
+    await publish(bus, createBlobStore(bus), subjects.work('run', ref.nodeId), work, { outline });
+    await removeBlob(bus, sha256(work));
+    await node.start('harness-executor');
+    const { kind } = await node.fact(ref);
+    expect(kind.case === 'failed' && kind.value).to.deep.include({ stage: 'run' });
+    expect(await failureOf(ref)).to.include({ reason: 'BLOB_MISSING', infrastructure: true });
+  });
+});
+
+describe('work that cannot be read', () => {
+  it('is a dead letter of each kind, and comes to nobody again', async () => {
+    await using node = await startNode(['runtime-prewarm', 'harness-executor', 'evaluator']);
+    const { bus } = node;
+    for (const kind of ['prepare', 'run', 'evaluate'] as const) {
+      await publish(bus, createBlobStore(bus), subjects.work(kind, 'node-1'), new Uint8Array([1, 2, 3]));
+    }
+    const left = async (): Promise<number> => (await bus.jsm.streams.info(STREAMS.work.name)).state.messages;
+    await eventually('none is left', async () => (await left()) === 0);
+    expect((await bus.jsm.streams.info(STREAMS.dead.name)).state.messages).to.be.greaterThanOrEqual(2);
   });
 });

@@ -1,6 +1,11 @@
-// Facts on their way to the scheduler.
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { type AttemptRef, type Fact, FactSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+// Facts on their way to the scheduler, and whom they are about.
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  type AttemptRef,
+  type Fact,
+  FactSchema,
+  WorkSchema,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../errors.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
@@ -15,6 +20,15 @@ export interface FactOptions {
   /** What commands of the stage were not let connect to. */
   readonly denied?: { readonly count: number; readonly targets: readonly string[] } | undefined;
   readonly signal?: AbortSignal;
+}
+
+/** The attempt that work is for; undefined where the message names none, or cannot be read: nobody waits for its fact. */
+export function attemptOf(work: Uint8Array): AttemptRef | undefined {
+  try {
+    return fromBinary(WorkSchema, work).ref;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Publish a fact; stored when it returns, once for each attempt and kind (`failed`: and stage). */

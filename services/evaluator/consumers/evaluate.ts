@@ -5,7 +5,7 @@ import { Deadline, Semaphore } from '../../common/clock.ts';
 import { asPolarError, failureOf, PolarError, type Reason } from '../../common/errors.ts';
 import { EVALUATE_GRACE_MS } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { publishFact } from '../../common/nats/facts.ts';
+import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { EvaluatorContext } from '../context.ts';
 import type { Verdict } from '../evaluators/evaluator.ts';
@@ -36,7 +36,7 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
       await done.run(key, () => slots.run(() => evaluate(ctx, ref, work, signal)));
     },
     onDead: async ({ bytes }, error) => {
-      const { ref } = fromBinary(WorkSchema, bytes);
+      const ref = attemptOf(bytes);
       if (ref !== undefined) await publishFailed(ctx, ref, error, 0, signal);
     },
   });

@@ -7,7 +7,7 @@ import { failureOf, PolarError } from '../../common/errors.ts';
 import { STOP_GRACE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
+import { attemptOf, type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
@@ -33,6 +33,12 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
       const { ref, work } = runWorkOf(delivery);
       if (delivery.deliveryCount > 1) events.runRedelivered(log, ref);
       await runs.run(keyOf(ref), () => slots.run(() => run(ctx, ref, work, signal)));
+    },
+    onDead: async ({ bytes }, error) => {
+      const ref = attemptOf(bytes);
+      if (ref === undefined) return;
+      // Not of a run that is told, or will be.
+      await runs.run(keyOf(ref), () => tellEnd(ctx, ref, { failed: failureOf(error) }, 0, signal));
     },
   });
 }

@@ -13,7 +13,7 @@ import { Deadline } from '../../common/clock.ts';
 import { failureOf, PolarError } from '../../common/errors.ts';
 import { BUILDS_AT_ONCE_MAX } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { publishFact } from '../../common/nats/facts.ts';
+import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { ReconstructorContext } from '../context.ts';
 import type { Build } from '../domain/build.ts';
@@ -98,20 +98,11 @@ async function giveUp(
   error: PolarError,
   signal: AbortSignal,
 ): Promise<void> {
-  const ref = refOf(delivery.bytes);
-  // Nobody waits for a message that names no attempt.
+  const ref = attemptOf(delivery.bytes);
   if (ref === undefined) return;
   buildFailed(ctx.log, ref, error);
   const value = create(FailedSchema, { failure: failureOf(error), stage: 'build' });
   await publishFact(ctx.bus, ctx.blobs, { ref, kind: { case: 'failed', value }, durationMs: 0, signal });
-}
-
-function refOf(bytes: Uint8Array): AttemptRef | undefined {
-  try {
-    return fromBinary(WorkSchema, bytes).ref;
-  } catch {
-    return undefined;
-  }
 }
 
 function workOf(bytes: Uint8Array): { readonly ref: AttemptRef; readonly work: BuildWork } {

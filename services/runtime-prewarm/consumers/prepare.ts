@@ -9,7 +9,7 @@ import {
 import { asPolarError, failureOf, type PolarError } from '../../common/errors.ts';
 import { LEASE_MAX_MS, LEASE_MIN_MS, PREPARE_DEFAULT_MS } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
+import { attemptOf, type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import { Once } from '../../common/once.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
@@ -30,7 +30,7 @@ export async function consumePrepareWork(ctx: RuntimePrewarmContext, signal: Abo
     signal,
     handle: (delivery) => handle(ctx, once, delivery, signal),
     onDead: async ({ bytes }, error) => {
-      const { ref } = fromBinary(WorkSchema, bytes);
+      const ref = attemptOf(bytes);
       if (ref !== undefined) await publishFailed(ctx, ref, error, 0, signal);
     },
   });
