@@ -87,6 +87,27 @@ export const evaluatorConfigs = {
   rubric: rubricConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
+interface Graded {
+  readonly strategy: string;
+  readonly config?: object | undefined;
+}
+
+/** Commands of one grading that `apply_timeout` is for: the base, the changes, these without the agent, the patch. */
+const APPLY_COMMANDS = 4;
+
+/** Seconds that an evaluator's commands and its judge may take by what their configuration grants; 0 where it is faulty. */
+export function grantedSeconds({ strategy, config }: Graded): number {
+  if (strategy === 'test_on_output') {
+    const { data } = testOnOutputConfig.safeParse(config);
+    if (data === undefined) return 0;
+    const rewards = data.rewards_command === undefined ? 0 : data.rewards_timeout;
+    return APPLY_COMMANDS * data.apply_timeout + data.test_timeout + rewards;
+  }
+  const rubric = strategy === 'rubric' ? rubricConfig.safeParse(config).data : undefined;
+  if (rubric === undefined) return 0;
+  return grantedSeconds(rubric.outcome) + (1 + rubric.judge_max_retries) * rubric.judge_timeout;
+}
+
 const maskOr = z.enum(['mask', 'train']);
 const MAX_INT32 = 2 ** 31 - 1;
 const REASONING_END_IDS_MAX = 32;

@@ -1,7 +1,7 @@
-import { clone, create } from '@bufbuild/protobuf';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { clone, create, type JsonObject } from '@bufbuild/protobuf';
+import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
-import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { BudgetsSchema, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
   codex,
   command,
@@ -66,6 +66,43 @@ describe('task spec', () => {
     expect(given).to.deep.equal(copy);
     expect(completed).to.include({ numSamples: 4, maxAttempts: 5 });
     expect(completed.budgets?.run).to.deep.equal(durationFromMs(1_000));
+  });
+
+  it('gives grading by default what the evaluator is granted, and its sandbox', () => {
+    const seconds = (strategy: string, config: object, given: object = {}): number => {
+      const spec = completeTaskSpec(
+        create(TaskSpecSchema, {
+          taskId: 't',
+          evaluator: { strategy, config: config as JsonObject },
+          ...given,
+        }),
+      );
+      return durationMs(spec.budgets!.evaluate!) / 1000;
+    };
+    const tests = { test_command: 'true', expected_output_json: { a: 'PASSED' } };
+    expect(seconds('session_completed', {})).to.equal(300);
+    expect(seconds('test_on_output', tests)).to.equal(300 + 4 * 60 + 1200);
+    expect(seconds('test_on_output', { ...tests, test_timeout: 60, apply_timeout: 10 })).to.equal(400);
+    expect(seconds('test_on_output', { ...tests, rewards_command: 'true', rewards_timeout: 7 })).to.equal(
+      1747,
+    );
+    expect(seconds('test_on_output', tests, { budgets: { prepare: durationFromMs(10_000) } })).to.equal(1450);
+    expect(seconds('test_on_output', tests, { budgets: { evaluate: durationFromMs(10_000) } })).to.equal(10);
+    expect(seconds('test_on_output', { ...tests, test_timeout: 86_400 })).to.equal(86_400);
+    expect(seconds('test_on_output', { test_timeout: 'long' }), 'faulty').to.equal(300);
+    const rubric = { rubric: 'good', judge: 'j', outcome: { strategy: 'test_on_output', config: tests } };
+    expect(seconds('rubric', rubric)).to.equal(1740 + 3 * 60);
+  });
+
+  it('refuses tests that are given more time than grading', () => {
+    const spec = good();
+    spec.evaluator!.config = { ...spec.evaluator!.config, test_timeout: 400 };
+    expect(checkTaskSpec(completeTaskSpec(spec))).to.deep.equal([]);
+    spec.budgets = create(BudgetsSchema, { evaluate: durationFromMs(300_000) });
+    const [fault, ...others] = checkTaskSpec(completeTaskSpec(spec));
+    expect(others).to.deep.equal([]);
+    expect(fault?.field).to.equal('evaluator.config.test_timeout');
+    expect(fault?.description).to.match(/400 s .* budgets.evaluate, which is 300 s/);
   });
 
   it('has an outline without file contents', () => {

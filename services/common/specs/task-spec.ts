@@ -19,7 +19,7 @@ import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
-import { builderConfigs, evaluatorConfigs, PLUGIN_PATH, pluginConfig } from './strategies.ts';
+import { builderConfigs, evaluatorConfigs, grantedSeconds, PLUGIN_PATH, pluginConfig } from './strategies.ts';
 
 const BUDGETS_MS = {
   prepare: 300_000,
@@ -42,9 +42,11 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   if (spec.numSamples === 0) spec.numSamples = 1;
   if (spec.maxAttempts === 0) spec.maxAttempts = ATTEMPTS_DEFAULT;
   spec.budgets ??= create(BudgetsSchema);
+  const { evaluate } = spec.budgets;
   for (const [stage, ms] of Object.entries(BUDGETS_MS) as [Stage, number][]) {
     spec.budgets[stage] ??= durationFromMs(ms);
   }
+  spec.budgets.evaluate = evaluate ?? durationFromMs(evaluateMs(spec));
   if (spec.queue === '') spec.queue = DEFAULT_QUEUE;
   spec.runtime ??= create(RuntimeSpecSchema);
   completeRuntime(spec.runtime);
@@ -53,6 +55,14 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   spec.builder ??= create(StrategySpecSchema);
   if (spec.builder.strategy === '') spec.builder.strategy = 'per_request';
   return spec;
+}
+
+/** What the evaluator's own limits add up to, and preparing its sandbox: tests that have 1,200 s are not cut at 300. */
+function evaluateMs({ evaluator, budgets }: TaskSpec): number {
+  const grantedMs = evaluator === undefined ? 0 : grantedSeconds(evaluator) * 1000;
+  if (grantedMs === 0 || budgets?.prepare === undefined) return BUDGETS_MS.evaluate;
+  const neededMs = Math.ceil(durationMs(budgets.prepare) + grantedMs);
+  return Math.min(BUDGET_MS_MAX, Math.max(BUDGETS_MS.evaluate, neededMs));
 }
 
 /** The spec without file contents: files and skills keep path and mode, folders lose their list. */
@@ -91,6 +101,7 @@ export function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   checkHarness(spec.harness, faults);
   checkBuilder(spec.builder, faults);
   if (spec.evaluator !== undefined) checkEvaluator(spec.evaluator, faults);
+  checkTestTimeout(spec, faults);
   if (spec.sampling !== undefined) checkSampling(spec.sampling, spec.numSamples, faults);
   checkSize(spec, faults);
   return faults.found;
@@ -159,6 +170,19 @@ function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults
     faults.config(evaluatorConfigs[strategy as keyof typeof evaluatorConfigs], config, 'evaluator.config');
   }
   faults.environment(env, 'evaluator.env');
+}
+
+/** Who sets both means both: tests that are cut by the stage's budget would count as tests that do not end. */
+function checkTestTimeout({ evaluator, budgets }: TaskSpec, faults: Faults): void {
+  const testTimeout = evaluator?.config?.['test_timeout'];
+  if (evaluator?.strategy !== 'test_on_output' || typeof testTimeout !== 'number') return;
+  const seconds = budgets?.evaluate === undefined ? 0 : durationMs(budgets.evaluate) / 1000;
+  if (seconds < 0.001 || testTimeout > BUDGET_MS_MAX / 1000) return;
+  faults.require(
+    testTimeout <= seconds,
+    'evaluator.config.test_timeout',
+    `${testTimeout} s do not fit into budgets.evaluate, which is ${seconds} s: raise that, or leave it out`,
+  );
 }
 
 function checkSampling(sampling: Sampling, numSamples: number, faults: Faults): void {

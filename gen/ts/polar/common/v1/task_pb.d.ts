@@ -196,7 +196,9 @@ export declare type Budgets = Message<"polar.common.v1.Budgets"> & {
   build?: Duration | undefined;
 
   /**
-   * Grading; default 300 s.
+   * Grading, with the preparation of its sandbox. Default: `prepare` and what the evaluator's configuration grants its
+   * commands and its judge (1740 s for test_on_output as it is); 300 s where that grants nothing. At least test_timeout where
+   * the task sets both.
    *
    * @generated from field: google.protobuf.Duration evaluate = 4;
    */
