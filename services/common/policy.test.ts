@@ -12,4 +12,11 @@ describe('time in which calls were held', () => {
     expect(heldMs(policy, 600, 700)).to.equal(100);
     expect(heldMs({ pauses: [] }, 0, 9)).to.equal(0);
   });
+
+  it('is as long as the clock says that is given', () => {
+    // 40 of it were slept.
+    const passedMs = (from: number, to: number): number => to - from - (from < 310 && to >= 350 ? 40 : 0);
+    expect(heldMs(policy, 0, 400, passedMs)).to.equal(100 + 10);
+    expect(heldMs(policy, 320, 400, passedMs)).to.equal(30);
+  });
 });

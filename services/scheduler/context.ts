@@ -90,7 +90,8 @@ export async function createContext(
   // Pauses stand in the policy by wall clocks: while ours is away from that one, rather too many count than too few.
   const held: HeldMs = (fromMs, toMs) => {
     const apartMs = Date.now() - unixMs();
-    return heldMs(policies.policy, fromMs + Math.min(0, apartMs), toMs + Math.max(0, apartMs));
+    const [from, to] = [fromMs + Math.min(0, apartMs), toMs + Math.max(0, apartMs)];
+    return heldMs(policies.policy, from, to, (start, end) => clock.passedMs(start, end));
   };
   const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldMs: held });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>

@@ -13,7 +13,8 @@ export interface PolicySource {
 export class RunClock implements ExecClock {
   readonly #source: PolicySource;
   readonly #budgetMs: number;
-  readonly #startMs = Date.now();
+  readonly #startMs = performance.now();
+  readonly #startUnixMs = Date.now();
 
   constructor(source: PolicySource, budgetMs: number) {
     this.#source = source;
@@ -21,15 +22,19 @@ export class RunClock implements ExecClock {
   }
 
   follow(renew: (leftMs: number) => void): Disposable {
-    const tell = (): void => renew(this.#leftMs(Date.now()));
+    const tell = (): void => renew(this.#leftMs(performance.now() - this.#startMs, Date.now()));
     if (this.#source.policy.pauseExpireMs > 0n) tell();
     return this.#source.onChange(tell);
   }
 
-  /** While calls are held, what is left lasts until the pause would end by itself and some more. */
-  #leftMs(nowMs: number): number {
+  /**
+   * While calls are held, what is left lasts until the pause would end by itself and some more. Pauses stand in the policy by
+   * wall clocks, and only they: one that is set, or a machine that sleeps, takes nothing of the run's time.
+   */
+  #leftMs(ranMs: number, nowMs: number): number {
     const { policy } = this.#source;
-    const left = Math.max(1, this.#budgetMs - (nowMs - this.#startMs) + heldMs(policy, this.#startMs, nowMs));
+    const held = heldMs(policy, Math.min(this.#startUnixMs, nowMs - ranMs), nowMs);
+    const left = Math.max(1, this.#budgetMs - ranMs + Math.min(ranMs, held));
     const pause = policy.pauseExpireMs === 0n ? 0 : Number(policy.pauseExpireMs) - nowMs + PAUSE_END_GRACE_MS;
     return Math.min(left + Math.max(0, pause), EXEC_TIMEOUT_MAX_MS);
   }

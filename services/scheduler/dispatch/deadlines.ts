@@ -2,7 +2,7 @@
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { failure } from '../../common/errors.ts';
 import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
-import { budgetMs, type Clock, clocksOf, overdrawnMs } from '../domain/budgets.ts';
+import { budgetMs, type Clock, clocksOf } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { sessionsOn } from '../domain/nodes.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../domain/session.ts';
 import { allEnded, type TaskState } from '../domain/state.ts';
 import type { Board, Found } from './board.ts';
-import { unixMs } from './clock.ts';
+import { clock as time, unixMs } from './clock.ts';
 
 /** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
 export type HeldMs = (fromMs: number, toMs: number) => number;
@@ -28,8 +28,8 @@ export class Deadlines {
   readonly #startMs = unixMs();
   /** Tasks whose sessions may wait for so long only. */
   readonly #limited = new Set<TaskState>();
-  /** Tasks that have enough usable sessions, and when the others are stopped. */
-  readonly #stops = new Map<TaskState, number>();
+  /** Tasks that have enough usable sessions: what the others had left, and when. */
+  readonly #stops = new Map<TaskState, { readonly leftMs: number; readonly sinceMs: number }>();
   /** Sessions that the evaluators of their node can be grading, and since when. Others wait, and that costs no budget. */
   #grading: ReadonlyMap<string, number> = new Map();
   /** The same of those that a reconstructor can be building. */
@@ -52,19 +52,23 @@ export class Deadlines {
     }
     if (task.spec.budgets?.queue !== undefined) this.#limited.add(task);
     // Once there are enough, later ends do not change when there were.
-    const stopMs = this.#stops.get(task) ?? stopAtMs(task);
-    if (stopMs !== undefined) this.#stops.set(task, stopMs);
+    if (this.#stops.has(task)) return;
+    const sinceMs = unixMs();
+    const stopMs = stopAtMs(task);
+    if (stopMs !== undefined) this.#stops.set(task, { leftMs: stopMs - sinceMs, sinceMs });
   }
 
   /** To be called at every tick. */
   check(nowMs: number): void {
-    for (const [task, stopMs] of this.#stops) if (nowMs >= stopMs) this.#stopEarly(task, nowMs);
-    if (nowMs - this.#queueCheckMs >= QUEUE_CHECK_MS) {
+    for (const [task, { leftMs, sinceMs }] of this.#stops) {
+      if (time.passedMs(sinceMs, nowMs) >= leftMs) this.#stopEarly(task, nowMs);
+    }
+    if (time.passedMs(this.#queueCheckMs, nowMs) >= QUEUE_CHECK_MS) {
       this.#queueCheckMs = nowMs;
       for (const task of this.#limited) this.#checkQueued(task, nowMs);
     }
     // Facts of the time before the start may still come.
-    if (nowMs - this.#graceMs < this.#startMs) return;
+    if (time.passedMs(this.#startMs, nowMs) < this.#graceMs) return;
     this.#grading = this.#gradingNow(nowMs);
     this.#building = this.#buildingNow(nowMs);
     for (const node of this.#board.nodes.all) {
@@ -76,9 +80,8 @@ export class Deadlines {
     if (found === undefined) return;
     const { record, task } = found;
     const late = clocksOf(record, task.spec).find((clock) => {
-      const stoodMs = this.#heldIn(record, clock, nowMs) + this.#waitedIn(record, clock);
-      const spentMs = overdrawnMs(record, task.spec, clock, nowMs) - stoodMs;
-      return spentMs > this.#allowedMs(clock);
+      const spentMs = time.passedMs(this.#begunMs(record, clock), nowMs) - this.#heldIn(record, clock, nowMs);
+      return spentMs > budgetMs(task.spec, clock) + this.#allowedMs(clock);
     });
     if (late === undefined) return;
     const ms = budgetMs(task.spec, late) + this.#allowedMs(late);
@@ -96,11 +99,11 @@ export class Deadlines {
     return clock === 'run' || clock === 'ready' ? this.#heldMs(Number(stateMs), nowMs) : 0;
   }
 
-  #waitedIn(record: SessionRecord, clock: Clock): number {
-    if (clock !== 'evaluate' && clock !== 'build') return 0;
+  /** Infinite where it has not begun: its session waits for a place. */
+  #begunMs(record: SessionRecord, clock: Clock): number {
+    if (clock !== 'evaluate' && clock !== 'build') return Number(record.stateMs);
     const atWork = clock === 'evaluate' ? this.#grading : this.#building;
-    const sinceMs = atWork.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
-    return sinceMs - Number(record.stateMs);
+    return atWork.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Evaluators take sessions in the order in which these have run. */
@@ -133,12 +136,13 @@ export class Deadlines {
 
   #checkQueued(task: TaskState, nowMs: number): void {
     // None has waited for longer than the task is there: of most, no session is looked at.
-    if (nowMs - Number(task.record.createMs) <= budgetMs(task.spec, 'queue')) return;
+    const budget = budgetMs(task.spec, 'queue');
+    if (time.passedMs(Number(task.record.createMs), nowMs) <= budget) return;
     for (const found of this.#sessionsOf(task)) {
       const { record } = found;
       if (sessionOf(record).state !== SessionState.QUEUED) continue;
-      if (overdrawnMs(record, task.spec, 'queue', nowMs) <= 0) continue;
-      const why = failure('QUEUE_TIMEOUT', `no node took it within ${budgetMs(task.spec, 'queue')} ms`);
+      if (time.passedMs(Number(record.stateMs), nowMs) <= budget) continue;
+      const why = failure('QUEUE_TIMEOUT', `no node took it within ${budget} ms`);
       this.#board.decide(found, ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why));
     }
   }

@@ -50,10 +50,6 @@ export function clocksOf(record: SessionRecord, spec: TaskSpec): Clock[] {
   return stagesOf(record, spec);
 }
 
-/** Milliseconds by which the budget of a record's clock is overdrawn; negative while some is left. */
-export const overdrawnMs = (record: SessionRecord, spec: TaskSpec, clock: Clock, nowMs: number): number =>
-  nowMs - Number(record.stateMs) - budgetMs(spec, clock);
-
 /** Stages that the later record is in and the earlier one is not. */
 export function newStages(before: SessionRecord, after: SessionRecord, spec: TaskSpec): Stage[] {
   const sameAttempt = sessionOf(before).attempt === sessionOf(after).attempt;

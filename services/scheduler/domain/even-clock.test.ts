@@ -66,6 +66,44 @@ describe("the scheduler's clock", () => {
     expect(clock.now()).to.equal(wallMs);
   });
 
+  it('knows what passed between two moments, whatever it was put right by', () => {
+    const clock = made();
+    pass(HOUR_MS);
+    const before = clock.now();
+    pass(HOUR_MS);
+    expect(clock.passedMs(before, clock.now())).to.equal(HOUR_MS);
+    // Asleep; then set to another hour, which it comes to slowly; then set by a day.
+    for (const byMs of [8 * HOUR_MS, HOUR_MS, 24 * HOUR_MS]) {
+      const then = clock.now();
+      wallMs += byMs;
+      for (let i = 0; i < 600; i++) {
+        pass(1_000);
+        expect(clock.passedMs(then, clock.now())).to.be.within(
+          (i + 1) * 1_000 - 5_001,
+          (i + 1) * 1_000 + 5_001,
+        );
+      }
+    }
+    pass(20 * HOUR_MS);
+    const passed = clock.passedMs(before, clock.now());
+    expect(passed).to.be.within(21.5 * HOUR_MS - 5_001, 21.5 * HOUR_MS + 5_001);
+  });
+
+  it('knows it, too, where it was put back behind the first of them', () => {
+    const clock = made();
+    const before = clock.now();
+    pass(60_000);
+    clock.now();
+    wallMs -= 24 * HOUR_MS;
+    pass(60_000);
+    const now = clock.now();
+    expect(now).to.be.below(before);
+    expect(clock.passedMs(before, now)).to.equal(120_000);
+    pass(60_000);
+    expect(clock.passedMs(before, clock.now())).to.equal(180_000);
+    expect(clock.passedMs(now, clock.now())).to.equal(60_000);
+  });
+
   it('is not behind what is stored, unless that is further ahead than a clock is set', () => {
     const clock = made();
     clock.notBefore(wallMs + HOUR_MS);

@@ -1,0 +1,57 @@
+// The wall clock of a scheduler that is set, or goes on without it while the machine sleeps: no stage ends by that, and none
+// is held up by it.
+import { create } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { sleep } from '../../services/common/clock.ts';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { groupOf, sessionsOf, startScheduler, taskSpec, until } from '../support/scheduler.ts';
+
+const HOUR_MS = 3_600_000;
+const { now } = Date;
+
+describe('scheduler: a wall clock that is set', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  let setByMs = 0;
+  beforeEach(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+    setByMs = 0;
+    Date.now = () => now() + setByMs;
+  });
+  afterEach(async () => {
+    Date.now = now;
+    await bus.close();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  for (const byMs of [9 * HOUR_MS, -9 * HOUR_MS]) {
+    it(`by ${byMs / HOUR_MS} hours ends no stage that has time, and every one that has none`, async () => {
+      await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+      await using scheduler = await startScheduler(nats.url, { stageGraceMs: 200 });
+      const { client } = scheduler;
+      const budgets = (runMs: number) => ({
+        budgets: create(BudgetsSchema, { run: durationFromMs(runMs), queue: durationFromMs(60_000) }),
+      });
+      await client.submitTask({ spec: taskSpec('long', budgets(60_000)) });
+      await client.submitTask({ spec: taskSpec('short', { ...budgets(3_000), maxAttempts: 1 }) });
+      const runs = (): number => node.taken.filter(({ kind }) => kind.case === 'run').length;
+      await until('both run', () => runs() === 2);
+      setByMs = byMs;
+      await client.submitTask({ spec: taskSpec('late', { ...budgets(1_000), maxAttempts: 1 }) });
+      for (const taskId of ['short', 'late']) {
+        const { outcome, failure } = (await groupOf(bus, taskId)).sessions[0] ?? {};
+        expect(outcome).to.equal(Outcome.INFRASTRUCTURE_ERROR);
+        expect(failure?.reason, taskId).to.equal('STAGE_TIMEOUT');
+      }
+      await sleep(500);
+      const [session] = await sessionsOf(client, 'long');
+      expect(session).to.deep.include({ state: SessionState.RUNNING, attempt: 1 });
+    });
+  }
+});
