@@ -1,13 +1,14 @@
 // What nothing names any more leaves the blob store, whoever left it there; what anything names stays.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { BLOB_CHUNK_BYTES } from '../../services/common/limits.ts';
 import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
-import { failed, startFakeNode } from '../support/fake-node.ts';
+import { failed, ran, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { groupOf, startScheduler, taskSpec, until } from '../support/scheduler.ts';
 
@@ -40,7 +41,7 @@ describe('scheduler: blobs that nothing names', () => {
   const purge = (stream: string, filter: string) => bus.jsm.streams.purge(stream, { filter });
   const withFiles = (taskId: string, content: Uint8Array) => {
     const step = { case: 'uploadFile' as const, value: { target: '/data/big', content } };
-    return taskSpec(taskId, { runtime: { prepare: [{ step }] } });
+    return taskSpec(taskId, { maxAttempts: 1, runtime: { prepare: [{ step }] } });
   };
 
   it('are trajectories of attempts that were replaced; the one that counts stays', async () => {
@@ -75,13 +76,15 @@ describe('scheduler: blobs that nothing names', () => {
     await using scheduler = await startScheduler(nats.url, SWEPT);
     const { client } = scheduler;
     const content = randomBytes(1_200_000);
+    node.on.run = () => failed('run', 'RUNTIME_LOST');
     await client.submitTask({ spec: withFiles('one', content) });
     await groupOf(bus, 'one');
+    node.on.run = ran;
     const info = () => bus.jsm.streams.info(STREAMS.archivedTasks.name);
     await until('it is archived', async () => (await info()).state.messages === 1);
     await swept();
     // It may go again, with its files.
-    await client.retrySessions({ taskId: 'one', only: 0 });
+    await client.retrySessions({ taskId: 'one', only: RetryOnly.INFRASTRUCTURE });
     await groupOf(bus, 'one', undefined, 'g1');
     node.on.run = () => undefined;
     await client.submitTask({ spec: withFiles('two', content) });

@@ -1,5 +1,5 @@
 // Takes what every consumer has acknowledged out of the store, some days later: the records first, then the group, then the
-// blobs that only it names. A sweep that is cut leaves such blobs at most.
+// blobs that only it names. A sweep that is cut leaves such blobs at most, to the scheduler's (ADR 34).
 import type { Cursor, GroupReady } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
