@@ -167,6 +167,25 @@ describe('scheduler', () => {
       ).to.be.at.least(500);
     });
 
+    it('goes again where what is told of it would fit no message of the log, and holds nobody up', async () => {
+      await using node = await startFakeNode(nats.url);
+      const build = node.on.build;
+      const maskedTokens: Record<string, bigint> = {};
+      for (let i = 0; i < 30_000; i++) maskedTokens[`a_reason_of_its_own_${i}`] = 1n;
+      node.on.build = (work) =>
+        work.ref?.attempt === 1 ? { case: 'built', value: { stats: { maskedTokens } } } : build(work);
+      await scheduler.client.submitTask({ spec: taskSpec('chatty') });
+      await scheduler.client.submitTask({ spec: taskSpec('quiet', { numSamples: 3 }) });
+      for (const taskId of ['chatty', 'quiet']) {
+        const { sessions } = await groupOf(bus, taskId);
+        expect(sessions.map(({ outcome, attempt }) => [outcome, attempt])).to.deep.equal(
+          sessions.map(() => [Outcome.COMPLETED, 2]),
+        );
+      }
+      const [session] = await sessionsOf(scheduler.client, 'chatty');
+      expect(session?.attempts[0]?.failure?.message).to.match(/SESSION_BYTES_MAX/);
+    });
+
     it('ends without a reward and without a trajectory after the last attempt', async () => {
       await using node = await startFakeNode(nats.url);
       node.on.evaluate = () => failed('evaluate', 'SANDBOX_FAILED');

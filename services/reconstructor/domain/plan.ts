@@ -98,6 +98,9 @@ export function carryOut(
     if (call === undefined) throw breach(`there is no call ${id.slice(0, 64)}`);
     return call;
   };
+  const reasons = new Set(plan.masks?.map(({ reason }) => reason)).size;
+  if (reasons > REASONS_MAX)
+    throw breach(`there are ${reasons} reasons, at most REASONS_MAX (${REASONS_MAX})`);
   for (const mask of plan.masks ?? []) byId.set(mask.call, maskedBy(known(mask.call), mask));
   const placed = new Set<string>();
   const branches = plan.traces.flatMap(({ calls: ids }, i) => {
@@ -123,6 +126,8 @@ export function carryOut(
   };
 }
 
+/** Reasons of one plan: each is counted in what is told of the session. */
+const REASONS_MAX = 256;
 const REASON = /^[a-z][a-z0-9_]{0,31}$/;
 
 function maskedBy(call: MaskedCall, { reason, start = 0, end }: PlannedMask): MaskedCall {

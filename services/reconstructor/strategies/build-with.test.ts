@@ -134,6 +134,11 @@ describe('builder plug-ins', () => {
       '{ traces: [], masks: [{ call: calls[0].callId, reason: "No!" }] }',
       /reason must be/,
     );
+    await plan(
+      'chatters.mjs',
+      '{ traces: [], masks: Array.from({ length: 257 }, (_, i) => ({ call: calls[0].callId, reason: "r" + i })) }',
+      /257 reasons, at most REASONS_MAX/,
+    );
     await plan('extra.mjs', '{ traces: [], ids: [1] }', /ids: unknown key/);
   });
 

@@ -1,6 +1,6 @@
 // The life of one session as pure transitions: each takes the present record and returns the next one, or undefined where
 // it does not apply. Records are never changed in place: a commit that is on its way holds on to them.
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import type { DeniedConnections } from '../../../gen/ts/polar/common/v1/network_pb.js';
@@ -249,6 +249,12 @@ const isScored = (outcome: Outcome): boolean =>
 
 const sinceState = (record: SessionRecord, nowMs: number): bigint =>
   BigInt(Math.max(0, nowMs - Number(record.stateMs)));
+
+/** Of a session's record: a commit of it alone is one message of NATS, of at most 1 MiB. */
+export const SESSION_BYTES_MAX = 768 * 1024;
+
+export const sessionBytes = (record: SessionRecord): number =>
+  toBinary(SessionRecordSchema, record).byteLength;
 
 /** A failure whose message cannot make a record large. */
 export const bounded = (why: Failure): Failure =>
