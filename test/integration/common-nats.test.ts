@@ -289,6 +289,27 @@ describe('nats', () => {
     expect(dead.sort()).to.deep.equal(['whose a: BLOB_MISSING', 'whose b: BLOB_MISSING']);
   });
 
+  it('is done with work that is dead where no dead letter can be stored', async () => {
+    await using other = await startNats();
+    const full = await openBus({ url: other.url, name: 'test' });
+    await full.jsm.streams.update(STREAMS.dead.name, { max_bytes: 10 });
+    const stop = new AbortController();
+    let deaths = 0;
+    const consuming = consume({
+      ...{ bus: full, blobs: createBlobStore(full), log, concurrency: 1, signal: stop.signal },
+      ...{ stream: STREAMS.work.name, consumer: { ...CONSUMERS.work('run', 'n4', 1), ack_wait: nanos(300) } },
+      handle: () => Promise.reject(new PolarError('INVALID_REQUEST', 'none')),
+      onDead: async () => void deaths++,
+    });
+    await publish(full, createBlobStore(full), subjects.work('run', 'n4'), bytes('broken'));
+    const left = async () => (await full.jsm.streams.info(STREAMS.work.name)).state.messages;
+    await eventually('it is gone', async () => (await left()) === 0);
+    stop.abort();
+    await consuming;
+    await full.close();
+    expect(deaths).to.equal(1);
+  });
+
   it('goes on with work after a kill of the server, and when the consumer was deleted', async () => {
     const stop = new AbortController();
     // An acknowledgement that a kill or a deletion overtakes is lost, and its message comes again.

@@ -161,6 +161,12 @@ async function failed(
   }
   log.error({ stream, reason: error.reason, err: error }, 'work dead-lettered');
   await options.onDead?.(delivery, error);
-  await publish(bus, blobs, subjects.dead(stream), delivery.bytes, { signal });
+  try {
+    await publish(bus, blobs, subjects.dead(stream), delivery.bytes, { signal });
+  } catch (thrown) {
+    // Without room for it, it would come again and again; what follows from it is done.
+    if (asPolarError(thrown).reason !== 'NATS_STORE_FULL') throw thrown;
+    log.error({ stream, err: thrown }, 'there is no room for a dead letter');
+  }
   message.term();
 }

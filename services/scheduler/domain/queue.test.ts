@@ -56,6 +56,12 @@ describe('dispatch queue', () => {
     expect(queue.take(100, any)?.sessionId).to.equal('backing-off');
   });
 
+  it('holds none back for hours, whose clock was ahead', () => {
+    const queue = new DispatchQueue();
+    queue.push(item('of-then', { notBeforeMs: 9 * 3_600_000 }));
+    expect(queue.take(0, any)?.sessionId).to.equal('of-then');
+  });
+
   it('passes over what no node can take', () => {
     const queue = new DispatchQueue();
     queue.push(item('rare', { rank: -9, need: 'bubblewrap/rare' }));

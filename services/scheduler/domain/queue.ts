@@ -27,6 +27,9 @@ interface Entry extends QueueItem {
   gone: boolean;
 }
 
+/** No session is kept back for longer: what seems to be was kept back before the clock was put back. */
+const KEPT_BACK_MS_MAX = 60_000;
+
 /** Entries that are gone and still in a heap, before the heaps are made anew. */
 const GONE_MAX = 1_024;
 
@@ -213,7 +216,7 @@ export class DispatchQueue {
         this.#discard(this.#later);
         continue;
       }
-      if (next.notBeforeMs > nowMs) return;
+      if (next.notBeforeMs > nowMs && next.notBeforeMs <= nowMs + KEPT_BACK_MS_MAX) return;
       this.#later.pop();
       this.#heap(next).push(next);
     }
