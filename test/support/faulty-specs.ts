@@ -134,6 +134,13 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['runtime.cpus', runtime({ cpus: Number.NaN })],
   ['runtime.prepare[0]', step(none()), /exec, upload_file, upload_dir/],
   ['runtime.prepare[1].exec.command', step(exec(), exec({ command: '' }))],
+  ['runtime.prepare[0].exec.command', step(exec({ command: 'x'.repeat(131_072) })), /131072 bytes, at most/],
+  ['runtime.prepare[0].exec.env.A', step(exec({ env: { A: 'ä'.repeat(65_535) } })), /131072 bytes, at most/],
+  [
+    'evaluator.config.test_command',
+    evaluator({ config: { test_command: 'x'.repeat(131_072), expected_output_json: RESULTS } }),
+    /at most 131071 bytes/,
+  ],
   ['runtime.prepare[0].exec.cwd', step(exec({ cwd: 'a' }))],
   ['runtime.prepare[0].exec.env.1', step(exec({ env: { 1: '' } }))],
   ['runtime.prepare[0].exec.max_attempts', step(exec({ maxAttempts: 11 }))],

@@ -4,6 +4,8 @@ import type { ZodType } from 'zod';
 import { checkStrict } from '../config/faults.ts';
 import { type FieldFault, PolarError } from '../errors.ts';
 
+/** Of one argument or variable of a process: Linux takes no longer one, and runs nothing then. */
+export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export class Faults {
@@ -44,6 +46,7 @@ export class Faults {
         'must be a variable name: [A-Za-z_][A-Za-z0-9_]*',
       );
       this.require(!value.includes('\0'), `${field}.${name}`, 'must not hold a NUL character');
+      this.argument(`${name}=${value}`, `${field}.${name}`);
     }
   }
 
@@ -51,6 +54,13 @@ export class Faults {
   text(value: string, field: string): void {
     if (!this.require(value.trim() !== '', field, 'must not be empty')) return;
     this.require(!value.includes('\0'), field, 'must not hold a NUL character');
+  }
+
+  /** One that is given to a process as it is. */
+  argument(value: string, field: string): void {
+    const bytes = Buffer.byteLength(value);
+    const what = `is ${bytes} bytes, at most ${ARGUMENT_BYTES_MAX} on Linux: upload a file`;
+    this.require(bytes <= ARGUMENT_BYTES_MAX, field, what);
   }
 
   /** A configuration by its schema; unset is the empty one. */

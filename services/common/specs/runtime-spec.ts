@@ -85,6 +85,7 @@ function checkSteps(steps: readonly PrepareStep[], field: string, faults: Faults
     switch (step.case) {
       case 'exec':
         checkExec(step.value, `${at}.exec`, faults);
+        faults.argument(step.value.command, `${at}.exec.command`);
         break;
       case 'uploadFile':
         faults.absolutePath(step.value.target, `${at}.upload_file.target`);

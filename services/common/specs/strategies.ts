@@ -2,8 +2,15 @@
 import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { BuilderName, EvaluatorName } from './catalogue.ts';
+import { ARGUMENT_BYTES_MAX } from './faults-of.ts';
 
 const seconds = z.number().positive().max(86_400);
+const command = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES_MAX, {
+    error: `must be at most ${ARGUMENT_BYTES_MAX} bytes: upload a file`,
+  });
 
 /** With other results, or none, no session could ever be right. */
 const expectedResults = z
@@ -17,7 +24,7 @@ const expectedResults = z
 
 /** Tests run on the patch in a fresh sandbox. Names and defaults of the reference system. */
 export const testOnOutputConfig = z.strictObject({
-  test_command: z.string().min(1),
+  test_command: command,
   /** Test name to result; an object, or its JSON text. */
   expected_output_json: z.preprocess(
     (given) => (typeof given === 'string' ? jsonOf(given) : given),
@@ -25,13 +32,13 @@ export const testOnOutputConfig = z.strictObject({
   ),
   repo_dir: z.string().startsWith('/').default('/testbed'),
   /** Default: all changes of repo_dir, new files too, since its commit at the end of `prepare`. */
-  patch_command: z.string().min(1).optional(),
+  patch_command: command.optional(),
   apply_timeout: seconds.default(60),
   test_timeout: seconds.default(1200),
   /** Globs of files that do not count. */
   exclude_patterns: z.array(z.string()).default([]),
   /** Prints rewards of single traces, after the tests. Absent: every trace has the session's. */
-  rewards_command: z.string().min(1).optional(),
+  rewards_command: command.optional(),
   rewards_timeout: seconds.default(60),
 });
 export type TestOnOutputConfig = z.output<typeof testOnOutputConfig>;
