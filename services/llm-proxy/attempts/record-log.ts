@@ -1,5 +1,5 @@
 // The records of attempts in POLAR_COMPLETIONS: one subject each, each record behind the one before it.
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { fromBinary } from '@bufbuild/protobuf';
 import { AckPolicy, type Consumer, DeliverPolicy, nanos } from 'nats';
 import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
@@ -11,6 +11,7 @@ import { checkOut, publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { AttemptState } from '../domain/attempt-state.ts';
+import { recordBytes } from '../domain/record-bytes.ts';
 
 export interface AttemptKey {
   readonly sessionId: string;
@@ -37,7 +38,7 @@ export class RecordLog {
   async append(key: AttemptKey, record: Completion, lastSeq: number): Promise<number | undefined> {
     const subject = subjects.completion(key.sessionId, key.attempt);
     const msgId = `${key.sessionId}:${key.attempt}:${record.callId}`;
-    const bytes = toBinary(CompletionSchema, record);
+    const bytes = recordBytes(record);
     try {
       return await publish(this.#bus, this.#blobs, subject, bytes, {
         msgId,

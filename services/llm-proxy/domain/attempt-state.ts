@@ -174,7 +174,8 @@ export class AttemptState {
 
   /** Each body is stored once, with the first record that names it. */
   #newBodies(said: readonly (Digested | undefined)[]): Record<string, string> {
-    const bodies: Record<string, string> = {};
+    // Without a prototype: of an object with one, V8 makes a hidden class for each new name.
+    const bodies: Record<string, string> = Object.create(null);
     for (const one of said) {
       if (one !== undefined && !this.#bodies.has(one.digest))
         bodies[one.digest] ??= JSON.stringify(one.value);

@@ -2,10 +2,12 @@
 // which is slow to read and to write and takes as much memory as all else of a small call; this is an object of one form.
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import {
-  CallTimesSchema,
+  type CallTimes,
+  type CallTimesSchema,
   type Completion,
   PolicySpanSchema,
-  UsageSchema,
+  type Usage,
+  type UsageSchema,
 } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 
 type Within = 'usage' | 'times' | 'policySpans';
@@ -19,57 +21,65 @@ export interface CompletionFields extends Partial<Omit<Completion, '$typeName' |
 
 const NO_BYTES = new Uint8Array();
 
-/** Every field, so that all records have one hidden class. */
-const NOTHING: Required<Omit<Completion, '$unknown'>> = {
-  $typeName: 'polar.event.v1.Completion',
-  callId: '',
-  index: 0,
-  choiceIndex: 0,
-  startSeq: 0n,
-  endSeq: 0n,
-  baseIndex: 0,
-  baseLength: 0,
-  promptSuffixIds: NO_BYTES,
-  promptLength: 0,
-  sampledIds: NO_BYTES,
-  logprobs: undefined,
-  finishReason: '',
-  model: '',
-  engine: '',
-  engineUrl: '',
-  engineTries: 0,
-  logprobMode: '',
-  noTokenIds: false,
-  routedExperts: undefined,
-  routedExpertsFault: '',
-  policyVersion: 0n,
-  weightVersion: '',
-  policySpans: [],
-  trainable: false,
-  role: '',
-  roleRule: '',
-  baseMessageCount: 0,
-  messageDigests: [],
-  replyDigest: '',
-  toolsDigest: '',
-  messageBodies: {},
-  sampling: undefined,
-  usage: undefined,
-  times: undefined,
-  errorReason: '',
-  dialect: '',
-  mode: '',
-  drift: '',
-  normalisedBy: [],
-};
-
-/** A record that says this. */
+/** A record that says this. Every field stands in it, so that all records have one hidden class. */
 export function completionOf(fields: CompletionFields): Completion {
-  const { usage, times, policySpans = [], ...said } = fields;
-  const within = {
-    usage: usage && create(UsageSchema, usage),
-    times: times && create(CallTimesSchema, times),
-    policySpans: policySpans.map((span) => create(PolicySpanSchema, span)),
+  const { usage, times } = fields;
+  return {
+    $typeName: 'polar.event.v1.Completion',
+    callId: fields.callId ?? '',
+    index: fields.index ?? 0,
+    choiceIndex: fields.choiceIndex ?? 0,
+    startSeq: fields.startSeq ?? 0n,
+    endSeq: fields.endSeq ?? 0n,
+    baseIndex: fields.baseIndex ?? 0,
+    baseLength: fields.baseLength ?? 0,
+    promptSuffixIds: fields.promptSuffixIds ?? NO_BYTES,
+    promptLength: fields.promptLength ?? 0,
+    sampledIds: fields.sampledIds ?? NO_BYTES,
+    logprobs: fields.logprobs,
+    finishReason: fields.finishReason ?? '',
+    model: fields.model ?? '',
+    engine: fields.engine ?? '',
+    engineUrl: fields.engineUrl ?? '',
+    engineTries: fields.engineTries ?? 0,
+    logprobMode: fields.logprobMode ?? '',
+    noTokenIds: fields.noTokenIds ?? false,
+    routedExperts: fields.routedExperts,
+    routedExpertsFault: fields.routedExpertsFault ?? '',
+    policyVersion: fields.policyVersion ?? 0n,
+    weightVersion: fields.weightVersion ?? '',
+    policySpans: fields.policySpans?.map((span) => create(PolicySpanSchema, span)) ?? [],
+    trainable: fields.trainable ?? false,
+    role: fields.role ?? '',
+    roleRule: fields.roleRule ?? '',
+    baseMessageCount: fields.baseMessageCount ?? 0,
+    messageDigests: fields.messageDigests ?? [],
+    replyDigest: fields.replyDigest ?? '',
+    toolsDigest: fields.toolsDigest ?? '',
+    messageBodies: fields.messageBodies ?? {},
+    sampling: fields.sampling,
+    usage: usage && usageOf(usage),
+    times: times && timesOf(times),
+    errorReason: fields.errorReason ?? '',
+    dialect: fields.dialect ?? '',
+    mode: fields.mode ?? '',
+    drift: fields.drift ?? '',
+    normalisedBy: fields.normalisedBy ?? [],
   };
-  return { ...NOTHING, ...said, ...within };
 }
+
+const usageOf = (said: MessageInitShape<typeof UsageSchema>): Usage => ({
+  $typeName: 'polar.event.v1.Usage',
+  promptTokens: said.promptTokens ?? 0,
+  completionTokens: said.completionTokens ?? 0,
+  cachedTokens: said.cachedTokens ?? 0,
+});
+
+const timesOf = (said: MessageInitShape<typeof CallTimesSchema>): CallTimes => ({
+  $typeName: 'polar.event.v1.CallTimes',
+  startMs: said.startMs ?? 0n,
+  firstTokenMs: said.firstTokenMs ?? 0,
+  totalMs: said.totalMs ?? 0,
+  queueMs: said.queueMs ?? 0,
+  decodeMs: said.decodeMs ?? 0,
+});
