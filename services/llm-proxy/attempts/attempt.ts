@@ -22,9 +22,14 @@ import { TimeLimit } from './time-limit.ts';
 export interface Call {
   readonly id: string;
   readonly startSeq: bigint;
-  /** Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over; the reason is a PolarError. */
+  /**
+   * Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over, and when its try is given up: then
+   * it is another one for the next try. The reason is a PolarError.
+   */
   readonly signal: AbortSignal;
   abort(reason: PolarError): void;
+  /** Its try is over, and another one may follow. */
+  giveUp(why: PolarError): void;
   /** Its time limit does not count what passes until this is disposed of. */
   hold(): Disposable;
   /** Exactly once, when everything of the call is done; with the error where it failed. */
@@ -83,23 +88,11 @@ export class Attempt {
   }
 
   #begin(): Call {
-    const controller = new AbortController();
-    const limit = new TimeLimit(ENGINE_CALL_MS, () => {
-      controller.abort(new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`));
+    const call = new CallInFlight(this.order(), (error) => {
+      this.#inFlight.delete(call);
+      this.#settle(error);
+      if (this.#inFlight.size === 0) this.#idle?.resolve();
     });
-    const call: Call = {
-      id: newId('call'),
-      startSeq: this.order(),
-      signal: controller.signal,
-      abort: (reason) => controller.abort(reason),
-      hold: () => limit.hold(),
-      end: (error) => {
-        limit[Symbol.dispose]();
-        this.#inFlight.delete(call);
-        this.#settle(error);
-        if (this.#inFlight.size === 0) this.#idle?.resolve();
-      },
-    };
     this.#inFlight.add(call);
     return call;
   }
@@ -179,5 +172,45 @@ export class Attempt {
     return { calls, firstSeq, lastSeq, lastFailure: this.#lastFailure };
   }
 }
+
+class CallInFlight implements Call {
+  readonly id = newId('call');
+  readonly startSeq: bigint;
+  readonly #onEnd: (error: unknown) => void;
+  #controller = new AbortController();
+  readonly #limit = new TimeLimit(ENGINE_CALL_MS, () => this.abort(lateReply()));
+
+  constructor(startSeq: bigint, onEnd: (error: unknown) => void) {
+    this.startSeq = startSeq;
+    this.#onEnd = onEnd;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: PolarError): void {
+    this.#controller.abort(reason);
+  }
+
+  giveUp(why: PolarError): void {
+    const tried = this.#controller;
+    // One that is over for good stays so.
+    if (!tried.signal.aborted) this.#controller = new AbortController();
+    tried.abort(why);
+  }
+
+  hold(): Disposable {
+    return this.#limit.hold();
+  }
+
+  end(error?: unknown): void {
+    this.#limit[Symbol.dispose]();
+    this.#onEnd(error);
+  }
+}
+
+const lateReply = (): PolarError =>
+  new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`);
 
 const sessionClosed = (): PolarError => new PolarError('SESSION_CLOSED', 'the session is closed');

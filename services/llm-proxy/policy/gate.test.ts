@@ -14,8 +14,12 @@ const pausedIn = (mode: PauseMode): Policy =>
 /** A call that may take LIMIT_MS in all. */
 class LimitedCall implements Holdable, Disposable {
   readonly #controller = new AbortController();
-  readonly #limit = new TimeLimit(LIMIT_MS, () => this.#controller.abort(new Error('late')));
+  readonly #limit = new TimeLimit(LIMIT_MS, () => this.giveUp(new Error('late')));
   readonly signal = this.#controller.signal;
+
+  giveUp(why: Error): void {
+    this.#controller.abort(why);
+  }
 
   hold(): Disposable {
     return this.#limit.hold();

@@ -16,13 +16,15 @@ export interface Passage extends Disposable {
 
 /** A call, as far as it can be held. */
 export interface Holdable {
+  /** Of its try now: another one once that was given up. */
   readonly signal: AbortSignal;
+  /** The try now is over, for this reason; the call itself is not. */
+  giveUp(why: PolarError): void;
   /** Its clock stands still until this is disposed of. */
   hold(): Disposable;
 }
 
 interface InFlight {
-  readonly controller: AbortController;
   readonly call: Holdable;
   /** Set while the engine keeps it across a pause. */
   held: Disposable | undefined;
@@ -73,7 +75,7 @@ export class Gate {
         retryAfterMs: 1_000,
       },
     );
-    for (const { controller } of [...this.#inFlight]) controller.abort(why);
+    for (const { call } of [...this.#inFlight]) call.giveUp(why);
   }
 
   /** Resolves when calls are not held. Throws CALLS_IN_FLIGHT_LIMIT, the signal's reason. */
@@ -98,18 +100,13 @@ export class Gate {
   }
 
   #pass(call: Holdable): Passage {
-    const { signal } = call;
-    const controller = new AbortController();
-    const abort = (): void => controller.abort(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    const inFlight: InFlight = { controller, call, held: undefined };
+    const inFlight: InFlight = { call, held: undefined };
     this.#inFlight.add(inFlight);
     const { policyVersion = 0n, weightVersion = '' } = this.#state?.policy ?? {};
     return {
-      signal: controller.signal,
+      signal: call.signal,
       version: { policyVersion, weightVersion },
       [Symbol.dispose]: () => {
-        signal.removeEventListener('abort', abort);
         release(inFlight);
         this.#inFlight.delete(inFlight);
         if (this.#inFlight.size === 0 && this.#closed !== undefined) this.#onIdle();
