@@ -7,7 +7,7 @@ import type { Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { CompletionFields as Fields } from '../domain/completion.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
-import { type Digested, digestMessage, digestTools } from '../domain/messages.ts';
+import { type Digested, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import type { ToldExperts } from '../domain/routed-experts.ts';
 import { samplingOf } from '../domain/sampling.ts';
@@ -189,7 +189,7 @@ export class Exchange implements Disposable {
       sampledIds: idColumn(sampled),
       experts: expertsOf(tried, sampled),
       ...this.prepare(),
-      reply: cancelled || choice.reply === undefined ? undefined : digestMessage(choice.reply),
+      reply: cancelled || choice.reply === undefined ? undefined : digestReply(choice.reply),
       fields: {
         ...shared,
         callId: choice.index === 0 ? call.id : `${call.id}-${choice.index}`,

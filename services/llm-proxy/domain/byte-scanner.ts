@@ -1,6 +1,8 @@
 // Reads what is expected from bytes of JSON, one step after another. A pattern wants them as a string first, which for a
 // whole reply is as much memory again as the reply.
 
+import { roomForInts } from './column-room.ts';
+
 /** Text that is compared four bytes at a time. */
 export interface Literal {
   readonly sizeBytes: number;
@@ -160,7 +162,9 @@ export class ByteScanner {
       if (bytes[at] === COMMA) continue;
       if (at >= end || bytes[at] !== ARRAY_END) return undefined;
       this.at = at + 1;
-      return room.slice(0, count);
+      const ids = roomForInts(count);
+      ids.set(room.subarray(0, count));
+      return ids;
     }
     return undefined;
   }

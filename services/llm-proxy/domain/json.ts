@@ -37,9 +37,18 @@ export function idsOf(value: unknown): Int32Array | undefined {
 /** JSON with sorted keys and without white space: one text for one value. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`);
-  return `{${members.join(',')}}`;
+  let text = '';
+  let mark = '';
+  if (Array.isArray(value)) {
+    for (const one of value) {
+      text += mark + canonicalJson(one);
+      mark = ',';
+    }
+    return `[${text}]`;
+  }
+  for (const key of Object.keys(value).sort()) {
+    text += `${mark}${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`;
+    mark = ',';
+  }
+  return `{${text}}`;
 }

@@ -31,6 +31,12 @@ const digestOf = (content: JsonValue): string => sha256Half(canonicalJson(conten
 /** The message must not be changed afterwards. */
 export const digestMessage = (message: JsonValue): Digested => digested(message, contentOf);
 
+/** A message that no request has brought: it will not come again as the same object. */
+export const digestReply = (message: JsonValue): Digested => ({
+  digest: digestOf(contentOf(message)),
+  value: message,
+});
+
 /** The tools must not be changed afterwards. */
 export const digestTools = (tools: readonly JsonValue[]): Digested =>
   digested(tools as JsonValue[], (value) => value);

@@ -2,6 +2,7 @@
 // prompt and reply. They are read from the bytes into columns, and only what is left is parsed as JSON.
 import { parseLenient } from '../../common/lenient-json.ts';
 import { ByteScanner, literal } from './byte-scanner.ts';
+import { roomForFloats } from './column-room.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import { logprobOf } from './logprob.ts';
 import { entriesUnread, numbersOnly } from './reply-logprobs.ts';
@@ -90,7 +91,7 @@ function grown(before: Float64Array): Float64Array<ArrayBuffer> {
 }
 
 function logprobsIn(numbers: Float64Array, count: number): Float32Array {
-  const logprobs = new Float32Array(count);
+  const logprobs = roomForFloats(count);
   for (let i = 0; i < count; i++) logprobs[i] = logprobOf(numbers[i]);
   return logprobs;
 }
