@@ -12,6 +12,7 @@ const keyFields = ({ sessionId, attempt }: AttemptKey): object => ({ session_id:
 
 /** Not told by default: the record says all of it, and a busy proxy has thousands a second. */
 export function callRecorded(log: Logger, key: AttemptKey, record: Completion): void {
+  if (!log.isLevelEnabled('debug')) return;
   log.debug(
     {
       ...keyFields(key),

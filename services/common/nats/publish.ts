@@ -39,11 +39,9 @@ export async function publish(
   const small = bytes.byteLength <= INLINE_BYTES_MAX;
   const [body, claim] = small ? [bytes, {}] : await checkIn(blobs, bytes, options);
   const behind = options.createOnce ? 0 : options.behind;
-  const fields = {
-    ...claim,
-    ...(options.msgId !== undefined && { [HEADER_MSG_ID]: options.msgId }),
-    ...(behind !== undefined && { [HEADER_BEHIND]: String(behind) }),
-  };
+  const fields: Record<string, string> = { ...claim };
+  if (options.msgId !== undefined) fields[HEADER_MSG_ID] = options.msgId;
+  if (behind !== undefined) fields[HEADER_BEHIND] = String(behind);
   return await withRetry(subject, options.signal, async () => {
     try {
       return (await bus.acks.store(subject, body, fields)).seq;

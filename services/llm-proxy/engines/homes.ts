@@ -14,8 +14,9 @@ export class Homes {
     this.forget(session);
     this.#members.set(session, member);
     member.sessions++;
+    if (this.#members.size <= STICKY_SESSIONS_MAX) return;
     const [oldest] = this.#members.keys();
-    if (this.#members.size > STICKY_SESSIONS_MAX && oldest !== undefined) this.forget(oldest);
+    if (oldest !== undefined) this.forget(oldest);
   }
 
   forget(session: string): void {

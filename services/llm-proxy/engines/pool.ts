@@ -108,6 +108,7 @@ export class Pool implements Disposable {
   /** The order as the engine is to get it. */
   #ordered(order: CallOrder, { madeStream }: Place): CallOrder {
     const { chat } = order;
+    if (this.#programs === undefined && !(chat.stream && madeStream)) return order;
     const program = this.#programs?.begin(sessionOf(order));
     const fields = program === undefined ? chat.fields : { ...chat.fields, program_id: program };
     return { ...order, chat: { ...chat, fields, stream: chat.stream && !madeStream } };

@@ -10,6 +10,8 @@ export class Roster implements Disposable {
   readonly #spec: PoolSpec;
   readonly #onChange: () => void;
   readonly #members = new Map<string, Member>();
+  /** The same: each call asks for them. */
+  #list: readonly Member[] = [];
   /** No longer in the router's list, with calls in flight. */
   readonly #gone = new Set<Member>();
   readonly #workers: Workers | undefined;
@@ -24,6 +26,7 @@ export class Roster implements Disposable {
     const [url = ''] = spec.urls;
     if (spec.scheduler === 'sglang_router') this.#workers = new Workers(url, spec);
     else for (const one of spec.urls) this.#members.set(one, new Member(one, spec));
+    this.#list = [...this.#members.values()];
     // One engine alone is asked whether it failed or not.
     if (this.#workers === undefined && spec.urls.length === 1) return;
     this.#timer = setInterval(() => void this.#look(), ENGINE_LOOK_MS).unref();
@@ -37,7 +40,7 @@ export class Roster implements Disposable {
   }
 
   get members(): readonly Member[] {
-    return [...this.#members.values()];
+    return this.#list;
   }
 
   /** All engines that there are now. Throws ENGINE_UNAVAILABLE where a router does not tell them. */
@@ -80,6 +83,7 @@ export class Roster implements Disposable {
       if (member.load === 0) member[Symbol.dispose]();
       else this.#gone.add(member);
     }
+    this.#list = [...this.#members.values()];
     this.#onChange();
   }
 

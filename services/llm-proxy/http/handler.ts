@@ -26,14 +26,16 @@ export function harnessHandler(
   };
 }
 
+const nothing = (): void => {};
+
 async function answer(
   ctx: LlmProxyContext,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   // A connection that breaks is seen as its close; the error itself says nothing more.
-  request.on('error', () => {});
-  response.on('error', () => {});
+  request.on('error', nothing);
+  response.on('error', nothing);
   const { target, capabilities } = readPath(request.url ?? '', request.headers);
   const dialect = errorDialectOf(target.dialect);
   try {
