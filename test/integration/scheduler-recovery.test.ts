@@ -316,6 +316,41 @@ describe('scheduler recovery', () => {
     });
   });
 
+  it('reads a snapshot of many parts back as it was, and removes those of the one before', async () => {
+    const blobs = createBlobStore(bus);
+    const { signal } = new AbortController();
+    const options = { bus, blobs, log, signal, holder: 'test', onCommitted: () => {}, onFailed: () => {} };
+    const { state, journal } = await openStateLog(options);
+    const spec = completeTaskSpec(taskSpec('one'));
+    const records = Array.from({ length: 2_000 }, (_, i) => ({
+      ...taskRecord({
+        ...{ spec, filesRef: undefined, specSha256: '', createMs: 1 },
+        ...{ requestId: `r-${i}`, sessionPrefix: `s-${i}` },
+      }),
+      taskId: `t-${i}`,
+    }));
+    await journal.propose(...records.map((value) => create(ChangeSchema, { kind: { case: 'task', value } })));
+    const stored = async (): Promise<number> => {
+      const { state: blobState } = await bus.jsm.streams.info(STREAMS.blobs.name);
+      return blobState.messages;
+    };
+    const parts = async (): Promise<number> => {
+      const query = { last_by_subj: subjects.snapshot };
+      const { data } = await bus.jsm.streams.getMessage(STREAMS.snapshot.name, query);
+      return fromBinary(SnapshotManifestSchema, data).parts.length;
+    };
+    const before = await stored();
+    const size = await writeSnapshot(bus, blobs, journal.appliedSeq, [...state.changes()], signal, 100_000);
+    expect(size).to.be.greaterThan(400_000);
+    expect(await parts()).to.be.greaterThan(3);
+    expect((await stored()) - before).to.equal(await parts());
+    const again = await openStateLog(options);
+    expect([...again.state.tasks.keys()]).to.deep.equal(records.map(({ taskId }) => taskId));
+    await writeSnapshot(bus, blobs, again.journal.appliedSeq, [...again.state.changes()].slice(0, 9), signal);
+    expect(await parts()).to.equal(0);
+    expect((await stored()) - before).to.equal(1);
+  });
+
   it('never puts an older snapshot over a newer one', async () => {
     const blobs = createBlobStore(bus);
     const { signal } = new AbortController();

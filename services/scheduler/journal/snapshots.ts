@@ -1,6 +1,7 @@
-// Snapshots of the state: the state as one blob, then the manifest that makes it count, then the log below it goes.
+// Snapshots of the state: the state as blobs, then the manifest that makes them count, then the log below it goes.
 import { setImmediate as turn } from 'node:timers/promises';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, equals, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
 import {
   type Change,
   CommitSchema,
@@ -17,6 +18,8 @@ import { isMissing } from './chain.ts';
 
 /** Changes encoded between two turns of the event loop. */
 const SLICE = 256;
+/** A part of the state is stored once it is so large: no more of it is held at once, and no blob is too large for the store. */
+const PART_BYTES = 32 * 1024 * 1024;
 
 export interface StoredManifest {
   readonly manifest: SnapshotManifest;
@@ -39,14 +42,19 @@ export async function readManifest(bus: Bus, signal: AbortSignal): Promise<Store
   });
 }
 
-/** The changes of a snapshot. Throws BLOB_MISSING, also when a newer snapshot has replaced it meanwhile. */
-export async function readSnapshot(
+/** The blobs of a snapshot, in order. */
+export const partsOf = ({ state, parts }: SnapshotManifest): BlobRef[] =>
+  state === undefined ? parts : [state];
+
+/** The changes of a snapshot, in parts. Throws BLOB_MISSING, also when a newer snapshot has replaced it meanwhile. */
+export async function* readSnapshot(
   blobs: BlobStore,
-  { state }: SnapshotManifest,
+  manifest: SnapshotManifest,
   signal: AbortSignal,
-): Promise<Change[]> {
-  if (state === undefined) throw new PolarError('BLOB_MISSING', 'the snapshot manifest names no state');
-  return fromBinary(CommitSchema, await blobs.get(state, signal)).changes;
+): AsyncGenerator<Change[], void> {
+  const parts = partsOf(manifest);
+  if (parts.length === 0) throw new PolarError('BLOB_MISSING', 'the snapshot manifest names no state');
+  for (const part of parts) yield fromBinary(CommitSchema, await blobs.get(part, signal)).changes;
 }
 
 /**
@@ -59,21 +67,43 @@ export async function writeSnapshot(
   seq: number,
   changes: readonly Change[],
   signal: AbortSignal,
+  partBytes = PART_BYTES,
 ): Promise<number> {
-  const slices: Uint8Array[] = [];
-  for (let i = 0; i < changes.length; i += SLICE) {
-    const slice = create(CommitSchema, { changes: changes.slice(i, i + SLICE) });
-    slices.push(toBinary(CommitSchema, slice));
-    await turn();
-  }
-  const bytes = Buffer.concat(slices);
-  const state = await blobs.put(bytes, signal);
-  const manifest = create(SnapshotManifestSchema, { seq: BigInt(seq), state });
+  const parts = await putParts(blobs, changes, signal, partBytes);
+  const [state] = parts;
+  const named = parts.length === 1 && state !== undefined ? { state } : { parts };
+  const manifest = create(SnapshotManifestSchema, { seq: BigInt(seq), ...named });
   const old = await replaceManifest(bus, blobs, manifest, signal);
   await withRetry('purge state log', signal, () => bus.jsm.streams.purge(STREAMS.state.name, { seq }));
-  const oldDigest = old?.state?.sha256 ?? state.sha256;
-  if (oldDigest !== state.sha256) await removeBlob(bus, oldDigest, signal);
-  return bytes.byteLength;
+  // A part in which nothing has changed is the same blob.
+  const kept = new Set(parts.map(({ sha256 }) => sha256));
+  for (const { sha256 } of old === undefined ? [] : partsOf(old)) {
+    if (!kept.has(sha256)) await removeBlob(bus, sha256, signal);
+  }
+  return parts.reduce((sum, { sizeBytes }) => sum + Number(sizeBytes), 0);
+}
+
+async function putParts(
+  blobs: BlobStore,
+  changes: readonly Change[],
+  signal: AbortSignal,
+  partBytes: number,
+): Promise<BlobRef[]> {
+  const parts: BlobRef[] = [];
+  let slices: Uint8Array[] = [];
+  let size = 0;
+  for (let i = 0; i < changes.length; i += SLICE) {
+    const slice = toBinary(CommitSchema, create(CommitSchema, { changes: changes.slice(i, i + SLICE) }));
+    slices.push(slice);
+    size += slice.byteLength;
+    if (size >= partBytes) {
+      parts.push(await blobs.put(Buffer.concat(slices), signal));
+      [slices, size] = [[], 0];
+    }
+    await turn();
+  }
+  if (size > 0) parts.push(await blobs.put(Buffer.concat(slices), signal));
+  return parts;
 }
 
 /** A scheduler that was stopped for long must not put an older manifest over a newer one: the log between is gone. */
@@ -85,8 +115,7 @@ async function replaceManifest(
 ): Promise<SnapshotManifest | undefined> {
   for (;;) {
     const old = await readManifest(bus, signal);
-    const same = old?.manifest.state?.sha256 === manifest.state?.sha256;
-    if (old !== undefined && same && old.manifest.seq === manifest.seq) return undefined;
+    if (old !== undefined && equals(SnapshotManifestSchema, old.manifest, manifest)) return undefined;
     if (old !== undefined && old.manifest.seq >= manifest.seq) {
       throw new PolarError('STATE_FENCED', `a snapshot of commit ${old.manifest.seq} is there already`);
     }

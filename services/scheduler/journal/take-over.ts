@@ -68,7 +68,9 @@ async function rebuild(
   const state = new State();
   const stored = await readManifest(bus, signal);
   if (stored !== undefined) {
-    for (const change of await readSnapshot(blobs, stored.manifest, signal)) state.apply(change);
+    for await (const changes of readSnapshot(blobs, stored.manifest, signal)) {
+      for (const change of changes) state.apply(change);
+    }
   }
   const from = stored === undefined ? 1 : Number(stored.manifest.seq) + 1;
   for (let at = from; at < epoch; at += COMMITS_READ_AT_ONCE_MAX) {

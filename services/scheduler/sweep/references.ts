@@ -6,11 +6,13 @@ import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { checkOut, claimOf } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
+import { subjects } from '../../common/nats/subjects.ts';
 import { walk, walkQueue } from '../../common/nats/walk.ts';
 import { digestsIn } from '../domain/blob-refs.ts';
 import type { State } from '../domain/state.ts';
+import { isMissing } from '../journal/chain.ts';
 import type { Journal } from '../journal/journal.ts';
-import { readManifest } from '../journal/snapshots.ts';
+import { partsOf, readManifest } from '../journal/snapshots.ts';
 
 /** Kept messages that name blobs. */
 const NAMING = [STREAMS.archivedTasks.name, STREAMS.trajectories.name];
@@ -31,6 +33,7 @@ export class References {
   /** Of completion records, which are many: the blobs that stand for them, by sequence, as far as they were looked at. */
   readonly #records = new Map<string, number>();
   #recordsTo = 0;
+  #connection = '';
 
   constructor(options: ReferencesOptions) {
     this.#options = options;
@@ -45,8 +48,8 @@ export class References {
     for await (const { header } of walkQueue(bus, STREAMS.work.name, signal)) {
       digests.delete(claimOf(header) ?? '');
     }
-    const { state: snapshot } = (await readManifest(bus, signal))?.manifest ?? {};
-    if (snapshot !== undefined) digests.delete(snapshot.sha256);
+    const snapshot = await readManifest(bus, signal);
+    for (const { sha256 } of snapshot === undefined ? [] : partsOf(snapshot.manifest)) digests.delete(sha256);
     await journal.settled();
     this.#keepOfState(digests);
     for (const stream of NAMING) {
@@ -64,14 +67,23 @@ export class References {
   }
 
   async #keep(digests: Set<string>, message: Message, signal: AbortSignal): Promise<void> {
-    digests.delete(claimOf(message.headers) ?? '');
+    const claim = claimOf(message.headers) ?? '';
+    digests.delete(claim);
     try {
       const bytes = await checkOut(this.#options.blobs, message, signal);
       for (const digest of digestsIn(bytes)) digests.delete(digest);
     } catch (error) {
-      // What it names is not known any more to anybody.
-      if (asPolarError(error).reason !== 'BLOB_MISSING') throw error;
+      // What it names is known to nobody any more, unless it was a replica that is behind that said so.
+      if (asPolarError(error).reason !== 'BLOB_MISSING' || (await this.#isStored(claim))) throw error;
     }
+  }
+
+  async #isStored(digest: string): Promise<boolean> {
+    const query = { last_by_subj: subjects.blobChunk(digest, 0) };
+    return await this.#options.bus.jsm.streams.getMessage(STREAMS.blobs.name, query).then(
+      () => true,
+      (error) => !isMissing(error),
+    );
   }
 
   #keepOfState(digests: Set<string>): void {
@@ -86,6 +98,7 @@ export class References {
   async #keepOfRecords(digests: Set<string>, signal: AbortSignal): Promise<void> {
     const { bus } = this.#options;
     const stream = STREAMS.completions.name;
+    this.#forgetWhenReconnected();
     for await (const message of walk(bus, { stream, from: this.#recordsTo + 1, headersOnly: true }, signal)) {
       const digest = claimOf(message.headers);
       if (digest !== undefined) this.#records.set(digest, message.seq);
@@ -96,5 +109,15 @@ export class References {
       if (seq < first) this.#records.delete(digest);
       else digests.delete(digest);
     }
+  }
+
+  /** A server that comes back may have lost its last messages, and give their sequences to others. */
+  #forgetWhenReconnected(): void {
+    const { server_id: server, client_id: client } = this.#options.bus.nc.info ?? {};
+    const connection = `${server} ${client}`;
+    if (connection === this.#connection) return;
+    this.#connection = connection;
+    this.#records.clear();
+    this.#recordsTo = 0;
   }
 }

@@ -136,12 +136,14 @@ class GroupAnnounced(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ...) -> None: ...
 
 class SnapshotManifest(_message.Message):
-    __slots__ = ("seq", "state")
+    __slots__ = ("seq", "state", "parts")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
     seq: int
     state: _blob_pb2.BlobRef
-    def __init__(self, seq: _Optional[int] = ..., state: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
+    parts: _containers.RepeatedCompositeFieldContainer[_blob_pb2.BlobRef]
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., parts: _Optional[_Iterable[_Union[_blob_pb2.BlobRef, _Mapping]]] = ...) -> None: ...
 
 class TaskArchived(_message.Message):
     __slots__ = ("task_id", "group_id")

@@ -471,7 +471,7 @@ export declare type GroupAnnounced = Message<"polar.event.v1.GroupAnnounced"> & 
 export declare const GroupAnnouncedSchema: GenMessage<GroupAnnounced>;
 
 /**
- * SnapshotManifest is the head of a snapshot. Its chunks lie in the blob store as one blob of a Commit.
+ * SnapshotManifest is the head of a snapshot, which lies in the blob store as one Commit, or in parts that are one each.
  *
  * @generated from message polar.event.v1.SnapshotManifest
  */
@@ -484,11 +484,18 @@ export declare type SnapshotManifest = Message<"polar.event.v1.SnapshotManifest"
   seq: bigint;
 
   /**
-   * The state.
+   * The state, where it is one part.
    *
    * @generated from field: polar.common.v1.BlobRef state = 2;
    */
   state?: BlobRef | undefined;
+
+  /**
+   * Its parts, in order, where they are several.
+   *
+   * @generated from field: repeated polar.common.v1.BlobRef parts = 3;
+   */
+  parts: BlobRef[];
 };
 
 /**
