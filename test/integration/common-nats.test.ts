@@ -58,19 +58,35 @@ describe('nats', () => {
     expect(error.message).to.match(/POLAR_DEAD.*max_bytes/);
   });
 
-  it('refuses a server that is too old, and names its version', async () => {
-    const info = { server_id: 'old', version: '2.10.27', proto: 1, headers: true, max_payload: 1 << 20 };
-    const old = createServer((socket) => {
-      socket.on('error', () => {}).write(`INFO ${JSON.stringify(info)}\r\n`);
-      socket.on('data', (said) => said.includes('PING') && socket.write('PONG\r\n'));
-    }).listen(0, '127.0.0.1');
-    await once(old, 'listening');
-    const url = `nats://127.0.0.1:${(old.address() as AddressInfo).port}`;
-    const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
-    expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
-    expect(error.message).to.contain(`NATS at ${url} is version 2.10.27, and 2.11 or later is needed`);
-    old.close();
-  });
+  for (const [what, told, fault] of [
+    ['is too old', { version: '2.10.27' }, /is version 2\.10\.27, and 2\.11 or later is needed/],
+    [
+      'takes small messages only',
+      { max_payload: 65_536 },
+      /takes messages of 65536 bytes, .* raise max_payload/,
+    ],
+  ] as const) {
+    it(`refuses a server that ${what}, and says so`, async () => {
+      const info = {
+        server_id: 'x',
+        version: '2.12.0',
+        proto: 1,
+        headers: true,
+        max_payload: 1 << 20,
+        ...told,
+      };
+      const other = createServer((socket) => {
+        socket.on('error', () => {}).write(`INFO ${JSON.stringify(info)}\r\n`);
+        socket.on('data', (said) => said.includes('PING') && socket.write('PONG\r\n'));
+      }).listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const url = `nats://127.0.0.1:${(other.address() as AddressInfo).port}`;
+      const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
+      expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
+      expect(error.message).to.contain(`NATS at ${url} `).and.to.match(fault);
+      other.close();
+    });
+  }
 
   it('stores a create-once subject once', async () => {
     const subject = subjects.trajectory('once', 'g0');

@@ -22,7 +22,7 @@ import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
-import { checkVersion } from './version.ts';
+import { checkServer } from './version.ts';
 
 /** How long streams are declared for; a try is given up after 5 s. */
 const DECLARE_MS = 20_000;
@@ -78,7 +78,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const nc = await connectWithin({ ...options, ...address, credentials, authenticator });
   const refusals = new Refusals(nc);
   try {
-    checkVersion(nc.info, address.shown);
+    checkServer(nc.info, address.shown);
     const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
     const ask = (): Promise<JetStreamManager> => nc.jetstreamManager({ timeout: 5_000 });
     const jsm = await patiently(ask, performance.now() + DECLARE_MS, options.signal);
