@@ -113,14 +113,17 @@ describe('evaluator', () => {
   describe('test_on_output', () => {
     const solve = "printf 'a = 1\\n' > a.py; echo new > new.txt";
 
+    it('takes all that git can add, and tells what it cannot: repositories inside the one', async () => {
+      const inside = `git init -q empty; git init -q own; (cd own; echo 1 > one; git add one; ${COMMIT} one)`;
+      const { reward, evaluation } = await evaluated({ agent: `${inside}; ${solve}` });
+      expect({ reward, ...evaluation }).to.deep.include({ reward: 1, left_out_files: ['empty/', 'own'] });
+    });
+
     it('gives 1 for changes that pass, new files too', async () => {
       const { reward, evaluation } = await evaluated({ agent: solve });
-      expect(reward).to.equal(1);
-      expect(evaluation).to.deep.include({
-        resolved: true,
-        empty_generation: false,
-        failed_apply_patch: false,
-        test_timeout: false,
+      expect({ reward, ...evaluation }).to.deep.include({
+        reward: 1,
+        ...{ resolved: true, empty_generation: false, failed_apply_patch: false, test_timeout: false },
         applied_by: 'git',
         patch_files: ['a.py', 'new.txt'],
         test_exit_code: 0,
@@ -164,10 +167,8 @@ describe('evaluator', () => {
 
     it('leaves excluded files as they were', async () => {
       const config = { exclude_patterns: ['a.py'] };
-      expect((await evaluated({ agent: solve, config })).evaluation?.['results']).to.deep.equal({
-        test_a: 'FAILED',
-        'T.test_new': 'PASSED',
-      });
+      const { evaluation: left } = await evaluated({ agent: solve, config });
+      expect(left?.['results']).to.deep.equal({ test_a: 'FAILED', 'T.test_new': 'PASSED' });
       const unread = { ...config, patch_command: 'diff -c keep.txt a.py; true' };
       const { reward, evaluation } = await evaluated({ agent: solve, config: unread });
       expect([reward, evaluation?.['failed_apply_patch']]).to.deep.equal([0, true]);

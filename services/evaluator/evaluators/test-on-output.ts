@@ -6,7 +6,7 @@ import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
 import { bounded, tailOf } from '../domain/evaluation.ts';
 import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
-import { baseTrees, execIn, extractChanges, inTime } from '../sandboxes/repository.ts';
+import { baseTrees, execIn, extractChanges, inTime, leftOutOf } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
 import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
@@ -54,10 +54,13 @@ async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox): Pr
     ended(await extractChanges(sandbox, repo_dir, trees, limitMs(job, apply_timeout)));
   const extracted = await run(live);
   const patch = readPatch(job, extracted);
-  if (!('reward' in patch)) return await gradePatch(job, fresh, patch);
   if (hasFailed(extracted)) checkWorks('repo_dir: reading its changes', await run(fresh));
-  return patch;
+  const grade = 'reward' in patch ? patch : await gradePatch(job, fresh, patch);
+  return hasFailed(extracted) ? grade : withLeftOut(grade, leftOutOf(extracted));
 }
+
+const withLeftOut = (grade: Grade, paths: readonly string[]): Grade =>
+  paths.length === 0 ? grade : { ...grade, told: { ...grade.told, left_out_files: [...paths] } };
 
 /** What the task's own command prints; a fresh sandbox is made only where there is something to apply. */
 async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFresh: InFresh): Promise<Grade> {

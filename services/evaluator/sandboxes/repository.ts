@@ -29,9 +29,15 @@ export async function baseTrees(fresh: Sandbox, repoDir: string, timeoutMs: numb
   );
 }
 
+/** `git add` with --ignore-errors: it did what it could. */
+const ADDED_IN_PART = 1;
+/** Paths of `left out` that are told. */
+const LEFT_OUT_TOLD_MAX = 100;
+
 /**
  * All changes since the newest of `trees` that the repository knows, committed or not, new files too. Where it knows none
- * of them, since its last commit. The agent's own index is not used: it may say anything.
+ * of them, since its last commit. The agent's own index is not used: it may say anything. Standard error lists what git
+ * cannot add: repositories inside this one, and what it cannot read.
  */
 const EXTRACT = [
   'cd -- "$1" || exit',
@@ -43,8 +49,21 @@ const EXTRACT = [
   'temp=$(mktemp -d) || exit',
   'trap \'rm -rf "$temp"\' EXIT',
   'export GIT_INDEX_FILE="$temp/index"',
-  `${GIT} read-tree "$base" && ${GIT} add -A >&2 && ${GIT} diff-index --cached -p ${DIFF} "$base"`,
+  `${GIT} read-tree "$base" || exit`,
+  `${GIT} add -A --ignore-errors >"$temp/said" 2>&1 || [ $? -eq ${ADDED_IN_PART} ] || { cat "$temp/said" >&2; exit 1; }`,
+  // Of a repository with a commit git adds the name of the commit.
+  `repositories=':[0-7]* 160000 '`,
+  `{ ${GIT} ls-files --others --modified --exclude-standard`,
+  `${GIT} diff-index --cached --diff-filter=d "$base" | grep "^$repositories" | cut -f2`,
+  `} | head -n ${LEFT_OUT_TOLD_MAX} >&2`,
+  `${GIT} diff-index --cached -p ${DIFF} "$base"`,
 ].join('\n');
+
+/** Paths that `extractChanges` could not take. */
+export const leftOutOf = ({ stderr }: ExecOutput): string[] =>
+  text(stderr)
+    .split('\n')
+    .filter((line) => line !== '');
 
 export const extractChanges = (
   live: Sandbox,
