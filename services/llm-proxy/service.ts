@@ -1,10 +1,10 @@
 // The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { openGuards } from '../common/access/open.ts';
 import { settledWithin } from '../common/clock.ts';
+import { makeFolders } from '../common/folders.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { STOP_GRACE_MS } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
@@ -62,6 +62,6 @@ export class LlmProxyService implements RunningService {
 
 /** In a folder that is the node's own. */
 function openSocketPath(path: string): string {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolders(dirname(path));
   return shortSocketPath(path);
 }

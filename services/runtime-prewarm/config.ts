@@ -1,5 +1,5 @@
 // Configuration of runtime-prewarm: the topology file and the environment, nothing else.
-import { mkdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { type RuntimeSpec, RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
@@ -12,6 +12,7 @@ import {
 import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
+import { makeFolders } from '../common/folders.ts';
 import { nodeFolder } from '../common/node-folder.ts';
 import { proxySocketOf } from '../common/proxy-socket.ts';
 import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
@@ -49,7 +50,7 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
 
 /** The rule: installed harnesses (cache), and the Node.js of harnesses (node). Nothing else of the host. */
 function mountRootsOf(node: NodeTopology): MountRoot[] {
-  mkdirSync(node.cache_dir, { recursive: true });
+  makeFolders(node.cache_dir);
   return [
     { name: 'cache', path: realpathSync(node.cache_dir) },
     { name: 'node', path: nodeFolder() },

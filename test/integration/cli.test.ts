@@ -101,6 +101,11 @@ describe('polar', function () {
       ['up', '--data-dir', '/dev/null/x'],
       /data_dir: \/dev\/null\/x cannot be used/,
     ],
+    [
+      'a folder that the kernel makes none in',
+      ['up', '--data-dir', '/proc/polar/x'],
+      /data_dir: \/proc\/polar\/x cannot be used: ENOENT/,
+    ],
     ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
     ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
   ];

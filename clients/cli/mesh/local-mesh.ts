@@ -1,11 +1,11 @@
 // A whole mesh on this machine: nats-server, the embedded engine, six services.
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { sleep } from '../../../services/common/clock.ts';
 import { openCertificates } from '../../../services/common/config/environment.ts';
 import { faulty } from '../../../services/common/config/faults.ts';
 import { PolarError } from '../../../services/common/errors.ts';
+import { makeFolders } from '../../../services/common/folders.ts';
 import type { CertificateStore } from '../../../services/common/tls/certificates.ts';
 import { environment, inherited } from '../config.ts';
 import { addressOf, mainOf, NODE_SERVICES, nodeFlagsOf, SERVICES, type ServiceName } from '../services.ts';
@@ -80,7 +80,7 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
 /** Its folders, and the lock, which what is returned gives back. Throws INVALID_CONFIG. */
 function openDataDir({ topology: { data_dir: dataDir }, named }: Wanted, logs: string): () => void {
   try {
-    for (const folder of [logs, join(dataDir, 'run')]) mkdirSync(folder, { recursive: true });
+    for (const folder of [logs, join(dataDir, 'run')]) makeFolders(folder);
     return lockDataDir(dataDir);
   } catch (error) {
     if (error instanceof PolarError) throw error;

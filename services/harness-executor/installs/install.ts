@@ -1,19 +1,9 @@
 // Harness programs in the node's cache, installed once each: into a temporary folder, then renamed to its place.
-import {
-  access,
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { access, chmod, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
+import { makeFolders } from '../../common/folders.ts';
 import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
 import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
 import type { CommandEnd } from './command.ts';
@@ -91,7 +81,7 @@ async function installAt(
 ): Promise<void> {
   using deadline = new Deadline(HARNESS_INSTALL_MS, signal);
   try {
-    await mkdir(join(folder, '..'), { recursive: true });
+    makeFolders(join(folder, '..'));
     await withLock(`${folder}.lock`, deadline.signal, async () => {
       if (await isWhole(folder, install)) return;
       const startedAt = performance.now();

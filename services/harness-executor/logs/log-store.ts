@@ -1,6 +1,6 @@
 // What harnesses wrote, one file an attempt, the newest kept. Nothing here is waited for by a session's result.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
@@ -8,6 +8,7 @@ import {
   GetSessionLogsResponseSchema,
 } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
+import { makeFolders } from '../../common/folders.ts';
 import {
   HARNESS_LOG_EDGE_BYTES,
   HARNESS_LOGS_BYTES_MAX,
@@ -38,7 +39,7 @@ export class LogStore {
 
   static async open(folder: string): Promise<LogStore> {
     const store = new LogStore(folder);
-    await mkdir(folder, { recursive: true });
+    makeFolders(folder);
     const found: { name: string; size: number; mtimeMs: number }[] = [];
     for (const name of await readdir(folder)) {
       if (!name.endsWith(SUFFIX)) await rm(join(folder, name), { force: true, recursive: true });

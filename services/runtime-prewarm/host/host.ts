@@ -1,9 +1,10 @@
 // What this machine allows, found out once: who we are, how processes are held together, how launchers start.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { PolarError } from '../../common/errors.ts';
+import { makeFolders } from '../../common/folders.ts';
 import { sha256 } from '../../common/ids.ts';
 import { cgroupContainment } from '../containment/cgroups.ts';
 import type { Containment } from '../containment/containment.ts';
@@ -71,14 +72,14 @@ export async function openHost(options: HostOptions): Promise<Host> {
     throw new PolarError('SANDBOX_FAILED', 'no python3 on PATH: sandboxes need Python 3.9 or newer');
   }
   const isRoot = process.getuid?.() === 0;
-  mkdirSync(dataDir, { recursive: true });
-  mkdirSync(imagesDir, { recursive: true });
+  makeFolders(dataDir);
+  makeFolders(imagesDir);
   const instance = instanceOf(dataDir);
   const stage = isRoot && canMount() ? `/run/${instance}` : undefined;
   const containment = cgroupContainment(instance) ?? supervisorContainment(python);
   const boxes = join(realpathSync(dataDir), 'boxes');
   const layers = join(realpathSync(dataDir), 'layers');
-  mkdirSync(layers, { recursive: true, mode: 0o711 });
+  makeFolders(layers, 0o711);
   const guardian = await startGuardian({
     lock: join(dataDir, 'runtime-prewarm.lock'),
     boxes,

@@ -1,0 +1,21 @@
+// Folders made with all that they lie in.
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * As Node's own `recursive`, which never returns where a folder is there and nothing can be made in it, as below /proc: it
+ * takes the answer for a missing parent. Throws what the file system says.
+ */
+export function makeFolders(path: string, mode?: number): void {
+  if (isFolder(path)) return;
+  const above = dirname(path);
+  if (above !== path) makeFolders(above);
+  try {
+    mkdirSync(path, mode);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!isFolder(path)) throw error;
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
