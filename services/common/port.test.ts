@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createPort } from './port.ts';
 
@@ -19,5 +21,54 @@ describe('a port', () => {
     for (const socket of silent) socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(timers()).to.equal(before);
+  });
+
+  describe('whose callers do not end what they send', () => {
+    const requestMs = 100;
+    let port: ReturnType<typeof createPort>;
+    let listening: number;
+    let bodies: Promise<string>[];
+    before(async () => {
+      bodies = [];
+      port = createPort(
+        (request, response) => {
+          if (request.url === '/unread') {
+            // Longer than the limit: of an answer there is none.
+            setTimeout(() => response.end('late'), 3 * requestMs);
+            return;
+          }
+          bodies.push(
+            text(request).then(
+              () => 'whole',
+              () => 'cut',
+            ),
+          );
+        },
+        { requestMs },
+      );
+      listening = await port.listen(0);
+    });
+    after(() => port.close(0));
+
+    it('ends a request of HTTP/1 at its limit', async () => {
+      const socket = connect(listening, '127.0.0.1');
+      socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1');
+      expect(await text(socket)).to.match(/^HTTP\/1\.1 408 |^$/);
+      expect(await bodies.at(-1)).to.equal('cut');
+    });
+
+    it('ends one of HTTP/2 at the same limit, and others on its connection go on', async () => {
+      const session = connectHttp2(`http://127.0.0.1:${listening}`);
+      const endless = session.request({ ':method': 'POST', ':path': '/' });
+      endless.on('error', () => {});
+      const drip = setInterval(() => endless.write('1'), requestMs / 5);
+      const whole = session.request({ ':method': 'POST', ':path': '/unread' });
+      whole.end('all of it');
+      await once(endless, 'close');
+      clearInterval(drip);
+      expect(await bodies.at(-1)).to.equal('cut');
+      expect(await text(whole)).to.equal('late');
+      session.destroy();
+    });
   });
 });

@@ -5,6 +5,7 @@ import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
+import { withBodyLimit } from './body-limit.ts';
 import { readGreeting } from './greeting.ts';
 import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS, HTTP_SILENT_MS, STOP_GRACE_MS } from './limits.ts';
 import type { CertificateStore } from './tls/certificates.ts';
@@ -27,17 +28,23 @@ export interface Port {
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
+/** How often Node looks at the limits of requests. */
+const CHECK_MS = 30_000;
+
 /** Every time limit that Node sets by itself; what an answer takes is the handler's matter, be it an hour. */
-const TIMES = {
-  requestTimeout: HTTP_REQUEST_MS,
-  headersTimeout: HTTP_HEAD_MS,
+const timesOf = (requestMs: number) => ({
+  requestTimeout: requestMs,
+  headersTimeout: Math.min(HTTP_HEAD_MS, requestMs),
   keepAliveTimeout: HTTP_IDLE_MS,
-};
+  connectionsCheckingInterval: Math.min(CHECK_MS, requestMs),
+});
 
 export interface PortOptions {
   readonly tls?: PortTls | undefined;
   /** Each connection begins with a line that says where it comes from, see greeting.ts. Not with TLS. */
   readonly greeted?: boolean;
+  /** A request from its first byte to its last; then it is cut. Default HTTP_REQUEST_MS. */
+  readonly requestMs?: number;
 }
 
 export interface PortTls {
@@ -47,10 +54,12 @@ export interface PortTls {
 }
 
 /** Serve on one port: by the first bytes without TLS, by ALPN with it. */
-export function createPort(handler: Handler, { tls, greeted = false }: PortOptions = {}): Port {
-  const h1 = http.createServer(TIMES, tls?.plain ?? handler);
-  const h2 = http2.createServer(tls?.plain ?? handler);
-  const secure = tls && secureServer(handler, tls.store);
+export function createPort(handler: Handler, options: PortOptions = {}): Port {
+  const { tls, greeted = false, requestMs = HTTP_REQUEST_MS } = options;
+  const times = timesOf(requestMs);
+  const h1 = http.createServer(times, tls?.plain ?? handler);
+  const h2 = http2.createServer(withBodyLimit(tls?.plain ?? handler, requestMs));
+  const secure = tls && secureServer(withBodyLimit(handler, requestMs), tls.store, times);
   // A server of HTTP/1 listens: one that does not has no idle tracking and no header timeout.
   const listener: Server = secure?.server ?? h1;
   const sockets = new Set<Socket>();
@@ -118,9 +127,9 @@ export function createPort(handler: Handler, { tls, greeted = false }: PortOptio
 type Serve = (this: Server, socket: Socket) => void;
 
 /** It takes new certificates with the first connection after they have changed. */
-function secureServer(handler: Handler, store: CertificateStore) {
+function secureServer(handler: Handler, store: CertificateStore, times: ReturnType<typeof timesOf>) {
   const options = {
-    ...TIMES,
+    ...times,
     ...tlsServerOptions(store),
     handshakeTimeout: HTTP_SILENT_MS,
     allowHTTP1: true,
