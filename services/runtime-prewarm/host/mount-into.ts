@@ -21,6 +21,8 @@ export async function mountInto(
       env: { PATH: SYSTEM_PATH },
       cwd: '/',
       timeout: SANDBOX_START_MS,
+      // One that stands still ends by no other.
+      killSignal: 'SIGKILL',
     });
   } catch (error) {
     const said = String((error as { stderr?: string }).stderr ?? '').trim();

@@ -8,7 +8,12 @@ import { SYSTEM_PATH } from './tools.ts';
 
 const SCRIPT = join(import.meta.dirname, 'netns_broker.py');
 
+/** For one listener; then its helper is ended, which stands still, and what comes next has another: SANDBOX_FAILED. */
+const NETNS_LISTENER_MS = 10_000;
+
 interface Waiting {
+  readonly child: ChildProcess;
+  readonly timer: NodeJS.Timeout;
   readonly resolve: (server: Server) => void;
   readonly reject: (error: Error) => void;
 }
@@ -18,13 +23,15 @@ export class NetnsBroker implements AsyncDisposable {
   readonly #python: string;
   /** Enter the owning user namespace first: this process is not host root. */
   readonly #userns: boolean;
+  readonly #limitMs: number;
   readonly #waiting = new Map<number, Waiting>();
   #child: ChildProcess | undefined;
   #lastId = 0;
 
-  constructor(python: string, userns: boolean) {
+  constructor(python: string, userns: boolean, limitMs = NETNS_LISTENER_MS) {
     this.#python = python;
     this.#userns = userns;
+    this.#limitMs = limitMs;
   }
 
   /** A server that listens on 127.0.0.1:port inside the namespace of `pid`; add a `connection` listener. Throws SANDBOX_FAILED. */
@@ -32,7 +39,11 @@ export class NetnsBroker implements AsyncDisposable {
     const child = this.#running();
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Server>();
-    this.#waiting.set(id, { resolve, reject });
+    const timer = setTimeout(() => {
+      this.#fail(id, `no answer in ${this.#limitMs} ms`);
+      this.#giveUp(child);
+    }, this.#limitMs);
+    this.#waiting.set(id, { child, timer, resolve, reject });
     child.send({ id, pid, port, userns: this.#userns }, (error) => {
       if (error !== null) this.#fail(id, error.message);
     });
@@ -60,8 +71,9 @@ export class NetnsBroker implements AsyncDisposable {
       this.#answered(message as { id: number; error?: string }, handle),
     );
     const ended = (): void => {
-      if (this.#child === child) this.#child = undefined;
-      for (const id of [...this.#waiting.keys()]) this.#fail(id, 'the helper process ended');
+      this.#giveUp(child);
+      for (const [id, one] of [...this.#waiting])
+        if (one.child === child) this.#fail(id, 'the helper process ended');
     };
     child.once('error', ended);
     child.once('exit', ended);
@@ -75,15 +87,24 @@ export class NetnsBroker implements AsyncDisposable {
       return;
     }
     const server = handle as Server;
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
+    const waiting = this.#taken(id);
     if (waiting === undefined) server.close();
     else waiting.resolve(server);
   }
 
   #fail(id: number, why: string): void {
+    this.#taken(id)?.reject(new PolarError('SANDBOX_FAILED', `no listener in the sandbox's network: ${why}`));
+  }
+
+  #taken(id: number): Waiting | undefined {
     const waiting = this.#waiting.get(id);
+    clearTimeout(waiting?.timer);
     this.#waiting.delete(id);
-    waiting?.reject(new PolarError('SANDBOX_FAILED', `no listener in the sandbox's network: ${why}`));
+    return waiting;
+  }
+
+  #giveUp(child: ChildProcess): void {
+    if (this.#child === child) this.#child = undefined;
+    child.kill('SIGKILL');
   }
 }
