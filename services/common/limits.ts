@@ -157,7 +157,7 @@ export const PROXY_BODY_BYTES_MAX = 32 * 1024 * 1024;
 export const KNOWN_BODIES_BYTES_MAX = 128 * 1024 * 1024;
 /** Of them in one attempt: its main conversation, and some of sub-agents beside it. */
 export const KNOWN_BODIES_PER_ATTEMPT_MAX = 4;
-/** An HTTP/1 request from its first byte to its last; then its connection is cut. Answers have no such limit. */
+/** A request from its first byte to its last; then it is cut, of HTTP/1 its connection. Answers have no such limit. */
 export const HTTP_REQUEST_MS = 300_000;
 /** A new connection, until its first bytes tell HTTP/1 from HTTP/2; then it is cut. */
 export const HTTP_SILENT_MS = 10_000;
@@ -347,7 +347,7 @@ export const EGRESS_CONNECTIONS_MAX = 256;
 export const EGRESS_BYTES_MAX = 16 * 1024 ** 3;
 /** A connection of the egress proxy on which nothing has moved for this long is cut. */
 export const EGRESS_IDLE_MS = 300_000;
-/** Looking up a name and connecting to it; then EGRESS_UNREACHABLE. */
+/** Looking up a name and connecting to one of its addresses, with equal shares of what is left; then EGRESS_UNREACHABLE. */
 export const EGRESS_CONNECT_MS = 10_000;
 /** Addresses of one name that are tried. */
 export const EGRESS_ADDRESSES_TRIED_MAX = 4;
