@@ -61,6 +61,7 @@ export const REASONS = {
   STREAM_LAPSED: { ...caller(Boundary.MESH, Code.Aborted), retryable: true },
   CONSUMERS_LIMIT: caller(Boundary.MESH, Code.ResourceExhausted),
   STREAMS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
+  EXPORTS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
   NACKS_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
   SEEK_OUT_OF_RANGE: caller(Boundary.MESH, Code.OutOfRange),
 

@@ -1,6 +1,6 @@
 // Single sessions: GetTrajectory and ExportSession, against a scheduler that knows a few sessions.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -14,6 +14,10 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
+import {
+  EXPORT_BUILDS_AT_ONCE_MAX,
+  EXPORT_BUILDS_WAITING_MAX,
+} from '../../services/reconstructor/routes/export-session.ts';
 import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -39,6 +43,7 @@ const known: Record<
   unread: { taskId: 'unread', attempt: 1, state: ENDED, stats: { calls: 2 } },
   gone: { taskId: 'gone', attempt: 1, state: ENDED, stats: { calls: 2 } },
   shown: { taskId: 'partly', attempt: 1, state: RUNNING },
+  planned: { taskId: 'planned', attempt: 1, state: RUNNING },
 };
 
 /** The part of the scheduler that is asked here. */
@@ -54,7 +59,10 @@ const startScheduler = (): Promise<RunningServer> =>
           if (session === undefined) throw new PolarError('NOT_FOUND', `no session ${sessionId}`);
           return { session: { ...session, sessionId, groupId: 'g0' } };
         },
-        getTask: ({ taskId }) => ({ task: { spec: { taskId, builder: { strategy: 'prefix_merging' } } } }),
+        getTask: ({ taskId }) => {
+          const strategy = taskId === 'planned' ? 'plan.mjs' : 'prefix_merging';
+          return { task: { spec: { taskId, builder: { strategy } } } };
+        },
       }),
   });
 
@@ -64,11 +72,16 @@ describe('reconstructor: sessions', () => {
   let mesh: Mesh;
   let scheduler: RunningServer;
   let reconstructor: TestReconstructor;
+  let plugins: string;
   before(async () => {
+    plugins = mkdtempSync(join(tmpdir(), 'polar-test-plugins-'));
     nats = await startNats();
     mesh = await Mesh.open(nats.url);
     scheduler = await startScheduler();
-    reconstructor = await startReconstructor(nats.url, { schedulerPort: scheduler.port });
+    reconstructor = await startReconstructor(nats.url, {
+      schedulerPort: scheduler.port,
+      pluginsDir: plugins,
+    });
     await mesh.record('ended', 1, recordsOf(recorded.slice(0, 1)));
     const records = recordsOf(recorded);
     await mesh.askForBuild('ended', 2, 'prefix_merging', (await mesh.record('ended', 2, records)) as never);
@@ -96,6 +109,7 @@ describe('reconstructor: sessions', () => {
     await scheduler.close();
     await mesh.close();
     await nats[Symbol.asyncDispose]();
+    rmSync(plugins, { recursive: true });
   });
 
   const lines = async (sessionId: string, kind: ExportKind, attempt = 0): Promise<string[]> => {
@@ -176,6 +190,45 @@ describe('reconstructor: sessions', () => {
     expect(laws(earlier, await lines('ended', ExportKind.TRACES, 1))).to.contain('1 calls');
     expect(await lines('queued', ExportKind.CALLS)).to.deep.equal([]);
     expect(await lines('queued', ExportKind.TRACES)).to.deep.equal([]);
+  });
+
+  it('builds for a few exports at once, however many ask, and refuses those that are too many', async () => {
+    const log = join(plugins, 'log');
+    writeFileSync(
+      join(plugins, 'plan.mjs'),
+      `import { appendFileSync } from 'node:fs';
+      import { setTimeout as sleep } from 'node:timers/promises';
+      export const builder = { async build(calls) {
+        appendFileSync(${JSON.stringify(log)}, '+');
+        await sleep(100);
+        appendFileSync(${JSON.stringify(log)}, '-');
+        return { traces: calls.map((call) => ({ calls: [call.callId] })) };
+      } };`,
+    );
+    await mesh.record('planned', 1, recordsOf(recorded.slice(0, 2)));
+    const exports = Array.from({ length: 6 }, () => lines('planned', ExportKind.TRACES));
+    for (const traces of await Promise.all(exports)) expect(traces).to.have.length(2);
+    let running = 0;
+    for (const mark of readFileSync(log, 'utf8')) {
+      running += mark === '+' ? 1 : -1;
+      expect(running).to.be.at.most(EXPORT_BUILDS_AT_ONCE_MAX);
+    }
+    const leave = new AbortController();
+    const many = Array.from({ length: EXPORT_BUILDS_AT_ONCE_MAX + EXPORT_BUILDS_WAITING_MAX + 1 }, () =>
+      reasonOf(
+        Array.fromAsync(
+          reconstructor.client.exportSession(
+            { sessionId: 'planned', kind: ExportKind.TRACES },
+            { signal: leave.signal },
+          ),
+        ),
+      ),
+    );
+    expect(await Promise.race(many)).to.include({ reason: 'EXPORTS_LIMIT' });
+    leave.abort();
+    await Promise.all(many);
+    // Who has left holds no place.
+    expect(await lines('planned', ExportKind.TRACES)).to.have.length(2);
   });
 
   it('says so where retention has taken the records', async () => {

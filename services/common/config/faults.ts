@@ -1,7 +1,7 @@
 // Reading strict YAML or JSON: all faults at once, each with its path in the file.
 import { readFileSync } from 'node:fs';
 import { type Document, LineCounter, parse, parseDocument } from 'yaml';
-import type { ZodType, z } from 'zod';
+import { type ZodType, z } from 'zod';
 import { type FieldFault, PolarError, type Reason } from '../errors.ts';
 import { nearKey } from './near-keys.ts';
 
@@ -53,11 +53,37 @@ export function checkStrict<T extends ZodType>(
 ): z.output<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw faulty(
-    reason,
-    what,
-    result.error.issues.flatMap((issue) => faultsOf(issue, schema)),
-  );
+  const { issues } = result.error;
+  const told = issues.slice(0, FAULTS_TOLD_MAX).flatMap((issue) => faultsOf(issue, schema));
+  throw faulty(reason, what, told, issues.length - FAULTS_TOLD_MAX);
+}
+
+/**
+ * The same of a list that may be long, a part at a time: where each of a million has a fault, to look for all of them takes
+ * seconds. Tells those of the first part that has any. `field`: what the list is called.
+ */
+export function checkEach(
+  schema: ZodType,
+  list: readonly unknown[],
+  field: string,
+  what: string,
+  reason: Reason,
+): void {
+  const part = z.array(schema);
+  const whole = z.object({ [field]: part });
+  for (let at = 0; at < list.length; at += FAULTS_TOLD_MAX) {
+    const result = part.safeParse(list.slice(at, at + FAULTS_TOLD_MAX));
+    if (result.success) continue;
+    const issues = result.error.issues.map((issue) => {
+      const [i, ...below] = issue.path;
+      return { ...issue, path: [field, at + Number(i), ...below] };
+    });
+    throw faulty(
+      reason,
+      what,
+      issues.flatMap((issue) => faultsOf(issue, whole)),
+    );
+  }
 }
 
 /** The text of a file, or an error that names it. */
@@ -84,12 +110,13 @@ export function textOf(bytes: Uint8Array): string {
 /** Faults that an error lists; it counts the others. */
 const FAULTS_TOLD_MAX = 100;
 
-/** One error that lists the faults. */
-export function faulty(reason: Reason, what: string, fields: readonly FieldFault[]): PolarError {
+/** One error that lists the faults. `more`: how many there are beside them. */
+export function faulty(reason: Reason, what: string, fields: readonly FieldFault[], more = 0): PolarError {
   const told = fields.slice(0, FAULTS_TOLD_MAX);
+  const count = fields.length + Math.max(0, more);
   const list = told.map(({ field, description }) => `  ${field}: ${description}`);
-  if (fields.length > told.length) list.push(`  and ${fields.length - told.length} more`);
-  return new PolarError(reason, `${what} has ${fields.length} fault(s):\n${list.join('\n')}`, {
+  if (count > told.length) list.push(`  and ${count - told.length} more`);
+  return new PolarError(reason, `${what} has ${count} fault(s):\n${list.join('\n')}`, {
     fields: told,
   });
 }
@@ -99,8 +126,8 @@ type Issue = z.core.$ZodIssue;
 function faultsOf(issue: Issue, schema: ZodType): FieldFault[] {
   const path = pathOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => {
-      const near = nearKey(schema, issue.path, key);
+    return issue.keys.map((key, i) => {
+      const near = i < FAULTS_TOLD_MAX ? nearKey(schema, issue.path, key) : undefined;
       const description = near === undefined ? 'unknown key' : `unknown key; did you mean ${near}?`;
       return { field: pathOf([...issue.path, key]), description };
     });

@@ -36,16 +36,32 @@ export function maskOf(
 }
 
 /** The same with the ids from `from` to before `to` masked as well; those that are already keep their reason. */
-export function maskedMore(given: Masking, reason: string, from = 0, to = given.mask.length): Masking {
+export const maskedMore = (given: Masking, reason: string, from = 0, to = given.mask.length): Masking =>
+  maskedInParts(given, [{ reason, from, to }]);
+
+export interface MaskedPart {
+  readonly reason: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The same with many parts masked: the mask is copied once. */
+export function maskedInParts(given: Masking, parts: readonly MaskedPart[]): Masking {
   const mask = given.mask.slice();
-  let count = 0;
-  for (let i = from; i < to; i++) {
-    count += mask[i] as number;
-    mask[i] = 0;
+  const masked = new Map(given.masked);
+  let { trainedTokens } = given;
+  for (const { reason, from, to } of parts) {
+    // Nothing is left to mask.
+    if (trainedTokens === 0) break;
+    let count = 0;
+    for (let i = from; i < to; i++) {
+      count += mask[i] as number;
+      mask[i] = 0;
+    }
+    if (count > 0) masked.set(reason, (masked.get(reason) ?? 0) + count);
+    trainedTokens -= count;
   }
-  if (count === 0) return given;
-  const masked = new Map(given.masked).set(reason, (given.masked.get(reason) ?? 0) + count);
-  return { mask, trainedTokens: given.trainedTokens - count, masked };
+  return trainedTokens === given.trainedTokens ? given : { mask, trainedTokens, masked };
 }
 
 const maskedWhole = (empty: Uint8Array, reason: string): Masking => ({

@@ -3,7 +3,7 @@
 import { PolarError } from '../../common/errors.ts';
 import { byStart, type MaskedCall } from './call.ts';
 import { attach, type Branch } from './forest.ts';
-import { maskedMore } from './masking.ts';
+import { type MaskedPart, maskedInParts } from './masking.ts';
 import { idsOf, isPrefix } from './token-tree.ts';
 
 /** A call as `build` of a plug-in gets it. */
@@ -101,7 +101,9 @@ export function carryOut(
   const reasons = new Set(plan.masks?.map(({ reason }) => reason)).size;
   if (reasons > REASONS_MAX)
     throw breach(`there are ${reasons} reasons, at most REASONS_MAX (${REASONS_MAX})`);
-  for (const mask of plan.masks ?? []) byId.set(mask.call, maskedBy(known(mask.call), mask));
+  for (const [id, masks] of Map.groupBy(plan.masks ?? [], ({ call }) => call)) {
+    byId.set(id, maskedBy(known(id), masks));
+  }
   const placed = new Set<string>();
   const branches = plan.traces.flatMap(({ calls: ids }, i) => {
     const branch = ids.map((id) => {
@@ -130,13 +132,21 @@ export function carryOut(
 const REASONS_MAX = 256;
 const REASON = /^[a-z][a-z0-9_]{0,31}$/;
 
-function maskedBy(call: MaskedCall, { reason, start = 0, end }: PlannedMask): MaskedCall {
+const maskedBy = (call: MaskedCall, masks: readonly PlannedMask[]): MaskedCall => ({
+  ...call,
+  ...maskedInParts(
+    call,
+    masks.map((mask) => partOf(call, mask)),
+  ),
+});
+
+function partOf(call: MaskedCall, { reason, start = 0, end }: PlannedMask): MaskedPart {
   const to = end ?? call.mask.length;
   if (!REASON.test(reason)) throw breach(`a reason must be 1 to 32 of [a-z0-9_], not ${reason.slice(0, 64)}`);
   if (!(Number.isInteger(start) && Number.isInteger(to) && start >= 0 && to <= call.mask.length)) {
     throw breach(`ids ${start} to ${to} of call ${call.callId} are masked, which has ${call.mask.length}`);
   }
-  return { ...call, ...maskedMore(call, reason, start, to) };
+  return { reason, from: start, to };
 }
 
 /** What precedes each call in the trace is what was served for it. */

@@ -7,6 +7,7 @@ import {
   type TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { abortable, Semaphore } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import type { ReconstructorContext } from '../context.ts';
 import type { Call } from '../domain/call.ts';
@@ -20,12 +21,20 @@ import { builderOf } from '../strategies/build-with.ts';
 /** Of the message of a group: lost with a disk, or unreadable. */
 const GONE: readonly string[] = ['BLOB_MISSING', 'RECORDS_INVALID'];
 
+/** Attempts whose traces are built for exports at once, beside the builds of the mesh; more wait. */
+export const EXPORT_BUILDS_AT_ONCE_MAX = 2;
+/** Those that wait; above: EXPORTS_LIMIT. */
+export const EXPORT_BUILDS_WAITING_MAX = 64;
+
+const builds = new Semaphore(EXPORT_BUILDS_AT_ONCE_MAX);
+let asked = 0;
+
 export const exportSession = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'exportSession'> => ({
-  async *exportSession({ sessionId, kind, attempt: asked }, { signal }) {
+  async *exportSession({ sessionId, kind, attempt: given }, { signal }) {
     const session = await ctx.sessions.get(sessionId, signal);
-    const attempt = asked === 0 ? session.attempt : asked;
+    const attempt = given === 0 ? session.attempt : given;
     if (attempt > session.attempt) {
       throw new PolarError('NOT_FOUND', `session ${sessionId} has no attempt ${attempt}`);
     }
@@ -130,7 +139,24 @@ async function tracesOf(
   }
   const { strategy, config } = (await ctx.sessions.builder(session, signal)) ?? {};
   const builder = await builderOf(strategy, config, ctx.config.topology.reconstructor);
-  const records = await recordsOf(ctx, session, attempt, signal);
-  checkKept(session, attempt, records);
-  return (await builder.build(expand(records), signal)).traces;
+  return await inTurn(async () => {
+    const records = await recordsOf(ctx, session, attempt, signal);
+    checkKept(session, attempt, records);
+    return (await builder.build(expand(records), signal)).traces;
+  }, signal);
+}
+
+/** A build holds all records of an attempt, and may have a process of its own: of callers there may be many. */
+async function inTurn<T>(build: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  if (asked >= EXPORT_BUILDS_AT_ONCE_MAX + EXPORT_BUILDS_WAITING_MAX) {
+    throw new PolarError('EXPORTS_LIMIT', `${asked} exports build traces, or wait to; ask again`);
+  }
+  asked++;
+  const done = builds.run(async () => {
+    signal.throwIfAborted();
+    return await build();
+  });
+  const leave = (): void => void asked--;
+  done.then(leave, leave);
+  return await abortable(done, signal);
 }

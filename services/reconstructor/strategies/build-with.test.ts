@@ -139,6 +139,17 @@ describe('builder plug-ins', () => {
       '{ traces: [], masks: Array.from({ length: 257 }, (_, i) => ({ call: calls[0].callId, reason: "r" + i })) }',
       /257 reasons, at most REASONS_MAX/,
     );
+    await plan(
+      'no-mask.mjs',
+      '{ traces: [], masks: [{ call: "x", raeson: 1 }] }',
+      /masks\[0\]\.raeson.*reason/,
+    );
+    await plan('no-call.mjs', '{ traces: [{ calls: [1] }] }', /traces\[0\]\.calls\[0\]: .*string/);
+    await plan(
+      'many.mjs',
+      '{ traces: [], masks: Array.from({ length: 100_000 }, () => ({ call: 1 })) }',
+      /has \d{1,3} fault\(s\):\n {2}masks\[0\]\.call/,
+    );
     await plan('extra.mjs', '{ traces: [], ids: [1] }', /ids: unknown key/);
   });
 

@@ -6,7 +6,7 @@ import process from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { sleep } from '../../common/clock.ts';
-import { checkStrict } from '../../common/config/faults.ts';
+import { checkEach, checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import type { Plan, PlannedCall } from '../domain/plan.ts';
 import type { PluginAnswer, PluginWork } from './plugin-process.ts';
@@ -21,18 +21,13 @@ const CPU_SECONDS_MORE = 5;
 /** Of what it says as it fails; the rest is cut. */
 const MESSAGE_CHARS_MAX = 1_000;
 
-const planShape = z.strictObject({
-  traces: z.array(z.strictObject({ calls: z.array(z.string()).min(1) })),
-  masks: z
-    .array(
-      z.strictObject({
-        call: z.string(),
-        reason: z.string(),
-        start: z.number().optional(),
-        end: z.number().optional(),
-      }),
-    )
-    .optional(),
+const planShape = z.strictObject({ traces: z.array(z.unknown()), masks: z.array(z.unknown()).optional() });
+const traceShape = z.strictObject({ calls: z.array(z.unknown()).min(1) });
+const maskShape = z.strictObject({
+  call: z.string(),
+  reason: z.string(),
+  start: z.number().optional(),
+  end: z.number().optional(),
 });
 
 /** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID; links may not lead out of the folder. */
@@ -66,7 +61,20 @@ export async function planOf(
     const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
     throw answer.fault === 'invalid' ? invalid(name, message) : failed(name, message);
   }
-  return checkStrict(planShape, answer.plan, `the plan of builder ${name}`, 'BUILDER_PLUGIN_FAILED') as Plan;
+  return checkPlan(answer.plan, `the plan of builder ${name}`);
+}
+
+/** List by list: one may be long, and this process has others to serve. */
+function checkPlan(given: unknown, what: string): Plan {
+  const reason = 'BUILDER_PLUGIN_FAILED';
+  const plan = checkStrict(planShape, given, what, reason);
+  checkEach(traceShape, plan.traces, 'traces', what, reason);
+  const { traces, masks = [] } = plan as Plan;
+  for (const [i, { calls }] of traces.entries()) {
+    checkEach(z.string(), calls, `traces[${i}].calls`, what, reason);
+  }
+  checkEach(maskShape, masks, 'masks', what, reason);
+  return { traces, masks };
 }
 
 async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal): Promise<PluginAnswer> {
@@ -116,7 +124,12 @@ function said(child: ChildProcess, work: PluginWork): Promise<PluginAnswer> {
   const failure = (message: string): void => resolve({ fault: 'failed', message });
   child.once('message', (answer) => resolve(answer as PluginAnswer));
   child.once('error', (error) => failure(error.message));
-  child.once('exit', (code, signal) => failure(`its process ended with ${signal ?? `exit code ${code}`}`));
+  child.once('exit', (code, signal) => {
+    const ended = (): void => failure(`its process ended with ${signal ?? `exit code ${code}`}`);
+    // What it said last may still be on its way.
+    if (child.connected) child.once('disconnect', ended);
+    else ended();
+  });
   // That it ended before it read this is told by its exit.
   child.send(work, () => {});
   return promise;
