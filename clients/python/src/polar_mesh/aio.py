@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import math
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -133,7 +134,7 @@ class _Connected:
             self._check_open()
             try:
                 return await method(request, timeout=tries.left_s)
-            except grpc.RpcError as raised:
+            except (grpc.RpcError, PolarError) as raised:
                 error = tries.failed(raised)
             except asyncio.CancelledError:
                 # Closing the channel cancels its calls, and not the task that awaits them.
@@ -210,7 +211,8 @@ class Client(_Connected):
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         async def lines(request: object, timeout: float | None) -> list[str]:
-            return [one.line async for one in self._trajectories.ExportSession(request, timeout=timeout)]
+            reader = AioReader(self._trajectories.ExportSession(request, timeout=timeout), math.inf)
+            return [one.line for one in await reader.all(limits.STREAM_SILENCE_S)]
 
         return [json.loads(line) for line in await self._call(lines, request, timeout_s)]
 

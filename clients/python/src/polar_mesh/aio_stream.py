@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
@@ -44,7 +45,8 @@ class AioReader(Generic[M]):
     async def get(self, timeout_s: float) -> M | None:
         """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
         silent_at = self._heard + self._silence_s
-        wait_s = max(min(timeout_s, silent_at - time.monotonic()), 0.0)
+        left_s = min(timeout_s, silent_at - time.monotonic())
+        wait_s = None if left_s == math.inf else max(left_s, 0.0)
         # What is coming goes on coming, also where the caller is cancelled.
         done, _ = await asyncio.wait({self._coming}, timeout=wait_s)
         if not done:
@@ -67,6 +69,20 @@ class AioReader(Generic[M]):
             raise message
         self._coming = self._read()
         return message
+
+    async def all(self, silence_s: float) -> list[M]:
+        """As ``Reader.all``."""
+        messages: list[M] = []
+        try:
+            while True:
+                message = await self.get(math.inf)
+                self._silence_s = silence_s
+                if message is not None:
+                    messages.append(message)
+        except Ended:
+            return messages
+        finally:
+            self.cut()
 
     def _read(self) -> asyncio.Future[M]:
         coming = asyncio.ensure_future(self._call.read())

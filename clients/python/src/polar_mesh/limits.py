@@ -6,7 +6,8 @@ CALL_S = 30.0
 CONNECT_S = 10.0
 #: Trying to reach the server again after a stream broke; then Unavailable.
 RECONNECT_S = 600.0
-#: Silence on a stream, three of the server's progress messages; then it is taken as broken and opened again.
+#: Silence on a stream, three of the server's progress messages, or of an export behind its first line; then it is taken as
+#: broken and opened again.
 STREAM_SILENCE_S = 35.0
 #: Pause before the first retry; doubles with each one up to the next limit, with a random part.
 RETRY_PAUSE_S = 0.1

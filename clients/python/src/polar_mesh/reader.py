@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any, Generic, TypeVar
@@ -35,7 +36,7 @@ class Reader(Generic[M]):
     def get(self, timeout_s: float) -> M | None:
         """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
         silent_at = self._heard + self._silence_s
-        wait_s = max(min(timeout_s, silent_at - time.monotonic()), 0.0)
+        wait_s = max(min(timeout_s, silent_at - time.monotonic(), threading.TIMEOUT_MAX), 0.0)
         with self._changed:
             self._changed.wait_for(lambda: self._item is not None or self._cut, wait_s)
             if self._cut:
@@ -51,6 +52,21 @@ class Reader(Generic[M]):
         if isinstance(item, Exception):
             raise item
         return item
+
+    def all(self, silence_s: float) -> list[M]:
+        """What is left of a stream without progress messages: of its first one its call has the limit alone, as it may
+        still be made; from then on the next one comes in ``silence_s`` seconds. Raises PolarError."""
+        messages: list[M] = []
+        try:
+            while True:
+                message = self.get(math.inf)
+                self._silence_s = silence_s
+                if message is not None:
+                    messages.append(message)
+        except Ended:
+            return messages
+        finally:
+            self.cut()
 
     def cut(self) -> None:
         """End the call; the thread ends with it."""

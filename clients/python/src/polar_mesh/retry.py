@@ -80,9 +80,9 @@ class Tries:
         """Seconds for the next try."""
         return max(self.backoff.left_s, 0.001)
 
-    def failed(self, raised: grpc.RpcError) -> PolarError:
+    def failed(self, raised: grpc.RpcError | PolarError) -> PolarError:
         """The typed form of a failure, which a pause may follow; raises what was found out before it, if that says more."""
-        error = from_rpc_error(raised)
+        error = raised if isinstance(raised, PolarError) else from_rpc_error(raised)
         if isinstance(error, DeadlineExceeded) and self._unreached is not None:
             raise self._unreached from raised
         if isinstance(error, Unavailable):
@@ -96,5 +96,5 @@ def call(attempt: Callable[[float], T], timeout_s: float, stopped: threading.Eve
     while True:
         try:
             return attempt(tries.left_s)
-        except grpc.RpcError as raised:
+        except (grpc.RpcError, PolarError) as raised:
             tries.backoff.pause(tries.failed(raised))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from .filters import Filter
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .ledger import Delivery
+from .reader import Reader
 from .stream import TrajectoryStream
 from .words import value_of
 
@@ -229,7 +231,8 @@ class TrajectoryCalls:
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         def lines(request: object, timeout: float | None) -> list[str]:
-            return [one.line for one in self._trajectories.ExportSession(request, timeout=timeout)]
+            reader = Reader(self._trajectories.ExportSession(request, timeout=timeout), math.inf)
+            return [one.line for one in reader.all(limits.STREAM_SILENCE_S)]
 
         return [json.loads(line) for line in self._call(lines, request, timeout_s)]
 
