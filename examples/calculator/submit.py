@@ -50,7 +50,7 @@ def calculator(task_id: str) -> dict[str, object]:
                 "test_command": "python3 test_calculator.py",
                 "test_timeout": 60,
                 "exclude_patterns": ["test_calculator.py"],
-                "expected_output_json": {name: "PASSED" for name in [*VALUES, *ERRORS]},
+                "expected_output_json": dict.fromkeys([*VALUES, *ERRORS], "PASSED"),
             },
         },
         "sampling": {"seed_base": 0},

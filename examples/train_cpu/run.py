@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "clients/python/src"))
 # Of this process and the engine: nothing is looked for elsewhere.
 os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 
-import curves  # noqa: E402
-import report  # noqa: E402
-import torch  # noqa: E402
-from base import base_model  # noqa: E402
-from curves import Row  # noqa: E402
-from mesh import site  # noqa: E402
-from train import Options, train  # noqa: E402
+import curves
+import report
+import torch
+from base import base_model
+from curves import Row
+from mesh import site
+from train import Options, train
 
 MINUTES = 5.0
 

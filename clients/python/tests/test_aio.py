@@ -253,7 +253,7 @@ def test_how_a_stream_broke_is_not_reported_where_it_is_dropped_before_it_asks(s
         stream = client.stream("trainer")
         await stream.next(timeout_s=10)
         server.stop()
-        await until(lambda: stream._reader._coming.done(), "the stream goes on")
+        await until(lambda: stream._reader._coming.done(), "the stream goes on")  # noqa: F821
         del stream
         gc.collect()
         readers = (thread for thread in threading.enumerate() if thread.name == "polar-reader")

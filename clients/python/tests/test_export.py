@@ -359,7 +359,8 @@ def test_a_full_disk_is_one_error_and_leaves_no_torn_file(mesh, tmp_path):
     # A file system of 16 KiB: the first part does not fit.
     run_it = " ".join(command(service.url, str(disk), *(f"--task={one}" for one in TASKS)))
     done = subprocess.run(
-        ["bwrap", "--unshare-user", "--dev-bind", "/", "/", "--size", "16384", "--tmpfs", str(disk), "--", "sh", "-c", f"{run_it}; echo code $?; ls {disk}"],
+        ["bwrap", "--unshare-user", "--dev-bind", "/", "/", "--size", "16384", "--tmpfs", str(disk), "--",
+         "sh", "-c", f"{run_it}; echo code $?; ls {disk}"],
         capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(SOURCE)}, check=False,
     )  # fmt: skip
     assert done.stderr == f"polar-export: no space left for {disk}: make room and run the same export again, it goes on\n"

@@ -102,7 +102,7 @@ def _awaited(
                 call = needed.call
             state.answers.append(await self._call(*call))
 
-    return run
+    return run  # type: ignore[return-value]
 
 
 class _Connected:
@@ -211,7 +211,9 @@ class Client(_Connected):
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         async def lines(request: object, timeout: float | None) -> list[str]:
-            reader = AioReader(self._trajectories.ExportSession(request, timeout=timeout), math.inf)
+            reader: AioReader[trajectories.ExportSessionResponse] = AioReader(
+                self._trajectories.ExportSession(request, timeout=timeout), math.inf
+            )
             return [one.line for one in await reader.all(limits.STREAM_SILENCE_S)]
 
         return [json.loads(line) for line in await self._call(lines, request, timeout_s)]
@@ -261,7 +263,9 @@ class Client(_Connected):
         while True:
             self._check_open()
             request = rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)
-            reader = AioReader(self._rollout.stub.WatchTask(request), limits.STREAM_SILENCE_S)
+            reader: AioReader[rollout.WatchTaskResponse] = AioReader(
+                self._rollout.stub.WatchTask(request), limits.STREAM_SILENCE_S
+            )
             try:
                 while (left_s := end - time.monotonic()) > 0:
                     change = await reader.get(left_s)

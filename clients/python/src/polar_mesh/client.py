@@ -259,8 +259,9 @@ class Client(TrajectoryCalls):
         cursor = ""
         while True:
             self._check_open()
-            reader = Reader(
-                self._rollout.WatchTask(rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)), limits.STREAM_SILENCE_S
+            request = rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)
+            reader: Reader[rollout.WatchTaskResponse] = Reader(
+                self._rollout.WatchTask(request), limits.STREAM_SILENCE_S
             )
             try:
                 while (left_s := end - time.monotonic()) > 0:

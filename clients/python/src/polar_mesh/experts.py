@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .gen.polar.reconstructor.v1 import trajectory_pb2
 
-_DTYPES = {1: np.dtype("u1"), 2: np.dtype("<u2")}
+_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("<u2")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

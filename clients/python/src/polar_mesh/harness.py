@@ -13,7 +13,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def run(agent: Callable[[Session], object]) -> int:
     return returned if isinstance(returned, int) and not isinstance(returned, bool) else 0
 
 
-async def _awaited(value):
+async def _awaited(value: Awaitable[object]) -> object:
     return await value
 
 

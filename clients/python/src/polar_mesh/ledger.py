@@ -23,7 +23,7 @@ class Delivery(NamedTuple):
 
     batch_id: int
     #: From 1; 0: whichever.
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 def delivery_of(batch: Batch | TrajectoryBatch) -> Delivery:

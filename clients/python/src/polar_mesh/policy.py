@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import grpc
 
@@ -21,6 +21,8 @@ from .gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
 from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
 from .retry import call
 from .words import value_of
+
+T = TypeVar("T")
 
 Mode = Literal["drain", "abort_and_retry", "keep"]
 
@@ -148,7 +150,7 @@ class PolicyClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _call(self, method, request, timeout_s: float | None = None):
+    def _call(self, method: Callable[..., T], request: object, timeout_s: float | None = None) -> T:
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
         limit_s = self._timeout_s if timeout_s is None else timeout_s

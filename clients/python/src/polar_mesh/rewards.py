@@ -170,7 +170,7 @@ def samples(
             if advantages.size and not np.isnan(advantages).any()
         ]
     total = sum(tokens for *_, tokens in sessions)
-    divisors = {
+    divisors: dict[str, Callable[[int], int]] = {
         "session": lambda tokens: len(sessions) * tokens,
         "token": lambda _: total,
         "constant": lambda _: len(sessions) * tokens_max,

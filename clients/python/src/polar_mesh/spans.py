@@ -66,7 +66,7 @@ class Spans(Sequence[CallSpan]):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    def __reduce__(self) -> tuple[type[tuple], tuple[tuple[CallSpan, ...]]]:
+    def __reduce__(self) -> tuple[type[tuple[CallSpan, ...]], tuple[tuple[CallSpan, ...]]]:
         return tuple, (tuple(self),)
 
     __hash__ = None  # type: ignore[assignment]

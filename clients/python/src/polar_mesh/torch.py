@@ -17,9 +17,10 @@ import warnings
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from .batches import Trace
@@ -142,7 +143,7 @@ def pack(samples: Sequence[Sample], *, pad_id: int = 0) -> MicroBatch:
 def _filled(
     samples: Sequence[Sample], shape: tuple[int, int], places: Sequence[tuple[int, int]], pad_id: int
 ) -> MicroBatch:
-    whole = {name: np.full(shape, empty, dtype) for name, (dtype, empty) in _COLUMNS.items()}
+    whole: dict[str, npt.NDArray[Any]] = {name: np.full(shape, empty, dtype) for name, (dtype, empty) in _COLUMNS.items()}
     whole["input_ids"][:] = pad_id
     for index, (sample, (row, start)) in enumerate(zip(samples, places, strict=True)):
         ids = slice(start, start + _length(sample))

@@ -231,7 +231,9 @@ class TrajectoryCalls:
         request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
 
         def lines(request: object, timeout: float | None) -> list[str]:
-            reader = Reader(self._trajectories.ExportSession(request, timeout=timeout), math.inf)
+            reader: Reader[trajectories.ExportSessionResponse] = Reader(
+                self._trajectories.ExportSession(request, timeout=timeout), math.inf
+            )
             return [one.line for one in reader.all(limits.STREAM_SILENCE_S)]
 
         return [json.loads(line) for line in self._call(lines, request, timeout_s)]

@@ -79,7 +79,7 @@ class Cut(Generic[M]):
     def __getattr__(self, name: str) -> Any:
         return getattr(self.head, name)
 
-    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+    def HasField(self, name: str) -> bool:
         return self.head.HasField(name)
 
 
@@ -93,7 +93,7 @@ class StreamMessage(Cut[StreamTrajectoriesResponse]):
         self.batch = batches[0] if batches else None
         self.more = batches[1:]
 
-    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+    def HasField(self, name: str) -> bool:
         return self.batch is not None if name == "batch" else super().HasField(name)
 
 
@@ -142,7 +142,7 @@ class WireTrace(Cut[Trace]):
         self.loss_mask = columns.get("loss_mask", b"")
         self.logprobs = columns.get("logprobs", b"")
 
-    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
+    def HasField(self, name: str) -> bool:
         return super().HasField(name) or (name == "routed_experts" and self._experts is not None)
 
     @property

@@ -54,7 +54,7 @@ def line(name, ids, mask, logprobs, start, end):
         "prompt_ids": ids[:start],
         "response_ids": ids[start:end],
         "loss_mask": mask[start:end],
-        "logprobs": [logprob * trained for logprob, trained in zip(logprobs[start:end], mask[start:end])],
+        "logprobs": [logprob * trained for logprob, trained in zip(logprobs[start:end], mask[start:end], strict=True)],
     }
 
 

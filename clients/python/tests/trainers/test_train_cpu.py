@@ -69,8 +69,8 @@ def rescored(model, prompt, ids):
 
 def test_prompts_of_different_lengths_are_sampled_together_as_each_alone(sampler):
     prompts = [sampler.tokenizer.encode("The key fits door 5." * count) for count in (1, 3, 2)]
-    replies = sampler.sample([Request(prompt, max_tokens) for prompt, max_tokens in zip(prompts, (8, 1, 5))])
-    for prompt, reply, most in zip(prompts, replies, (8, 1, 5)):
+    replies = sampler.sample([Request(prompt, max_tokens) for prompt, max_tokens in zip(prompts, (8, 1, 5), strict=True)])
+    for prompt, reply, most in zip(prompts, replies, (8, 1, 5), strict=True):
         assert len(reply.ids) == len(reply.logprobs)
         ended = reply.ids[-1] == sampler.tokenizer.eos_token_id
         assert reply.finish_reason == ("stop" if ended else "length")
@@ -183,7 +183,7 @@ def group_of(sampler, rewards):
         )
         for reply in replies
     ]
-    return [trajectory(reward, [trace]) for reward, trace in zip(rewards, traces)]
+    return [trajectory(reward, [trace]) for reward, trace in zip(rewards, traces, strict=True)]
 
 
 def test_a_step_makes_what_was_rewarded_more_likely(folder):
@@ -204,7 +204,7 @@ def test_groups_of_equal_rewards_change_nothing(folder):
     optimizer = torch.optim.AdamW(own.model.parameters(), lr=1e-3)
     before = [parameter.clone() for parameter in own.model.parameters()]
     assert grpo.step(own.model, optimizer, [group_of(own, [1.0, 1.0, 1.0])]) is None
-    assert all(torch.equal(*pair) for pair in zip(before, own.model.parameters()))
+    assert all(torch.equal(*pair) for pair in zip(before, own.model.parameters(), strict=True))
 
 
 def test_a_curve_tells_when_its_reward_was_twice_its_start():

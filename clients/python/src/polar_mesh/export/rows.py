@@ -46,14 +46,14 @@ def preference_rows(
     trajectories: Sequence[Trajectory], rule: Rule, messages: Messages, dropped: Counter[str]
 ) -> Iterator[Row]:
     """At most one row a group: its best session, which the rule must accept, against its worst one."""
-    graded = [one for one in trajectories if one.traces and one.reward is not None]
-    accepted = [one for one in graded if rule.refuses(one) is None]
+    graded = [(one.reward, one) for one in trajectories if one.traces and one.reward is not None]
+    accepted = [(reward, one) for reward, one in graded if rule.refuses(one) is None]
     if not accepted:
         dropped["no_chosen"] += 1
         return
-    chosen = max(accepted, key=lambda one: (one.reward, -one.sample_index))
-    rejected = min(graded, key=lambda one: (one.reward, one.sample_index))
-    if rejected.reward >= chosen.reward:
+    best, chosen = max(accepted, key=lambda pair: (pair[0], -pair[1].sample_index))
+    worst, rejected = min(graded, key=lambda pair: (pair[0], pair[1].sample_index))
+    if worst >= best:
         dropped["same_reward"] += 1
         return
     ends: list[Conversation] = []

@@ -78,7 +78,7 @@ class Store:
             torn.unlink(missing_ok=True)
         if not state.exists() and any(self.folder.iterdir()):
             raise ExportError(f"{self.folder} holds other things than an export: take a folder of its own")
-        found = _read(state) if state.exists() else {**self._head, "parts": []}
+        found: dict[str, Any] = _read(state) if state.exists() else {**self._head, "parts": []}
         differs = [key for key, value in self._head.items() if found.get(key) != value]
         if differs:
             told = ", ".join(f"{key} {found.get(key)!r}, not {self._head[key]!r}" for key in differs)
@@ -99,7 +99,7 @@ class Store:
     def _name(self, number: int) -> str:
         return f"part-{number:05d}.{FORMATS[self._format]}"
 
-    def _bytes(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[bytes]:
+    def _bytes(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[bytes | memoryview]:
         if self._format == "jsonl":
             return (f"{json_line(self._columns, row)}\n".encode() for row in rows)
         import pyarrow as pa
@@ -115,7 +115,7 @@ class Store:
         self._write(self.folder / STATE, [text.encode()])
         self.parts = parts
 
-    def _write(self, path: Path, pieces: Iterable[bytes]) -> str:
+    def _write(self, path: Path, pieces: Iterable[bytes | memoryview]) -> str:
         """Whole or not at all; returns the SHA-256 of it."""
         torn = path.with_name(f"{path.name}.tmp")
         digest = hashlib.sha256()

@@ -78,7 +78,7 @@ class Rollouts:
         self._held = self._play(groups)
         empty_id = trainer.eos_token_ids[0]
         counts = [count for _, count in groups]
-        return _columns([row for held in zip(self._held, counts) for row in self._rows(*held, empty_id)])
+        return _columns([row for held in zip(self._held, counts, strict=True) for row in self._rows(*held, empty_id)])
 
     def acknowledge(self) -> None:
         """Acknowledge what the last call gave; after a training this is left to do."""
