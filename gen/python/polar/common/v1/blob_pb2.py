@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/common/v1/blob.proto\x12\x0fpolar.common.v1\"@\n\x07\x42lobRef\x12\x16\n\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x1d\n\nsize_bytes\x18\x02 \x01(\x04R\tsizeBytesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/common/v1/blob.proto\x12\x0fpolar.common.v1\"V\n\x07\x42lobRef\x12\x16\n\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x1d\n\nsize_bytes\x18\x02 \x01(\x04R\tsizeBytes\x12\x14\n\x05\x63rc32\x18\x03 \x01(\x07R\x05\x63rc32b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'polar.common.v1.blob_pb2', 
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BLOBREF']._serialized_start=47
-  _globals['_BLOBREF']._serialized_end=111
+  _globals['_BLOBREF']._serialized_end=133
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file polar/common/v1/blob.proto.
  */
 export const file_polar_common_v1_blob = /*@__PURE__*/
-  fileDesc("Chpwb2xhci9jb21tb24vdjEvYmxvYi5wcm90bxIPcG9sYXIuY29tbW9uLnYxIi0KB0Jsb2JSZWYSDgoGc2hhMjU2GAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKARiBnByb3RvMw");
+  fileDesc("Chpwb2xhci9jb21tb24vdjEvYmxvYi5wcm90bxIPcG9sYXIuY29tbW9uLnYxIjwKB0Jsb2JSZWYSDgoGc2hhMjU2GAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAQSDQoFY3JjMzIYAyABKAdiBnByb3RvMw");
 
 /**
  * Describes the message polar.common.v1.BlobRef.
