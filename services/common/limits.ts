@@ -107,7 +107,7 @@ export const CALLBACK_SESSIONS_MAX = 1_000;
 /** A point of dispatch_priority goes before what was submitted this much earlier; so nothing waits for ever behind it. */
 export const PRIORITY_AGE_STEP_MS = 600_000;
 /** Time between two looks at stage deadlines and lost nodes, and at attempts that may go again. */
-export const SCHEDULER_TICK_MS = 100;
+export const SCHEDULER_TICK_MS = 250;
 /** A node without heartbeats for this long is forgotten. */
 export const NODE_FORGET_MS = 3_600_000;
 /** Sessions of one task; above: INVALID_TASK. */

@@ -145,10 +145,8 @@ class DockerWatch {
       images: () => [...this.#imageNames],
       fetches: this.#options.pull,
       ...(dialect.layers && layers.maxBytes > 0 && { layers: this.#layersOf(parts) }),
-      create: async (spec, signal) => {
-        await this.#answered(signal);
-        return await this.#create(parts, spec, await this.#images.find(spec.image, signal), signal);
-      },
+      create: async (spec, signal) =>
+        await this.#create(parts, spec, await this.#imageId(spec.image, signal), signal),
     };
   }
 
@@ -159,12 +157,9 @@ class DockerWatch {
       keepsFirst: true,
       areFree: false,
       has: (key) => layers.has(key),
-      identityOf: async (image, signal) => {
-        await this.#answered(signal);
-        return await this.#images.find(image, signal);
-      },
+      identityOf: (image, signal) => this.#imageId(image, signal),
       clone: async (key, spec, signal) => {
-        await this.#answered(signal);
+        await this.#answer(() => this.#engine.text('GET', '/_ping', { signal }), signal);
         const layer = layers.take(key);
         if (layer === undefined) return undefined;
         try {
@@ -200,15 +195,20 @@ class DockerWatch {
     }
   }
 
-  /** An engine that restarts is away for a moment. Throws SANDBOX_FAILED with the reason where it stays away. */
-  async #answered(signal: AbortSignal): Promise<void> {
+  /** The digest that what is made of the image is made of. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED. */
+  #imageId(image: string, signal: AbortSignal): Promise<string> {
+    return this.#answer(() => this.#images.find(image, signal), signal);
+  }
+
+  /** What it says. An engine that restarts is away for a moment. Throws SANDBOX_FAILED with the reason where it stays away. */
+  async #answer<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const until = performance.now() + DOCKER_RETURN_MS;
     for (;;) {
       try {
-        await this.#engine.text('GET', '/_ping', { signal });
-        return;
+        return await ask();
       } catch (error) {
         signal.throwIfAborted();
+        if (error instanceof PolarError) throw error;
         const { message } = this.#unavailable(this.#why(error));
         if (performance.now() > until) throw new PolarError('SANDBOX_FAILED', message, { cause: error });
       }

@@ -1,12 +1,12 @@
 // Images of an engine: found by name, pulled where that is allowed.
-import { asPolarError, PolarError } from '../../../common/errors.ts';
+import { PolarError } from '../../../common/errors.ts';
 import { LABELS } from '../../domain/container-config.ts';
 import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
 import { Pulls } from './pulls.ts';
 
 export interface DockerImages {
-  /** Their digest. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED. */
+  /** Their digest. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED, and what node:http throws where no engine answers. */
   find(name: string, signal: AbortSignal): Promise<string>;
   /** All that are here now, prepared layers too. */
   list(): Promise<ListedImage[]>;
@@ -36,12 +36,12 @@ export function dockerImages(engine: Engine, dialect: Dialect, pull: boolean): D
     async find(name, signal) {
       if (name === '')
         throw new PolarError('IMAGE_NOT_FOUND', `${dialect.name} has no image of its own: set runtime.image`);
-      const here = await digestOf(engine, name);
+      const here = await digestOf(engine, name, signal);
       if (here !== undefined) return here;
       if (!pull)
         throw missing(name, `and gateway.nodes[].${dialect.name}.pull is never: pull or import it there`);
       await pulls.fetch(name, signal);
-      const pulled = await digestOf(engine, name);
+      const pulled = await digestOf(engine, name, signal);
       if (pulled === undefined) throw missing(name, 'also after pulling it');
       return pulled;
     },
@@ -56,17 +56,19 @@ export function dockerImages(engine: Engine, dialect: Dialect, pull: boolean): D
   };
 }
 
-async function digestOf(engine: Engine, name: string): Promise<string | undefined> {
+async function digestOf(engine: Engine, name: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const path = `/images/${encodeURIComponent(name)}/json`;
     const { Id, Config } = await engine.call<{ Id: string; Config: Pick<ListedImage, 'Labels'> | null }>(
       'GET',
       path,
+      { signal },
     );
     return isLayer(Config ?? { Labels: null }) ? undefined : Id;
   } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return undefined;
-    throw new PolarError('SANDBOX_FAILED', `the engine does not answer: ${asPolarError(error).message}`, {
+    if (!(error instanceof EngineError)) throw error;
+    if (error.status === 404) return undefined;
+    throw new PolarError('SANDBOX_FAILED', `the engine does not tell of the image: ${error.message}`, {
       cause: error,
     });
   }
