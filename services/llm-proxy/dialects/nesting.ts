@@ -1,5 +1,4 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
-import { EachOnce } from '../domain/each-once.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { invalid } from './faults.ts';
 
@@ -8,14 +7,14 @@ export const NESTING_MAX = 100;
 /** Deeper arguments of a tool call are taken for no JSON: they come back some levels down in the next request. */
 const ARGUMENTS_NESTING_MAX = NESTING_MAX - 10;
 
-/** Two above an element: its list and the body. */
-const isShallow = (element: JsonValue): boolean => within(element, NESTING_MAX - 2);
-const shallow = new EachOnce(isShallow);
+/** Objects found shallow enough. The messages of earlier turns come as the very same objects. */
+const shallow = new WeakSet<object>();
 
 /** Throws DIALECT_INVALID with the member that is nested too deep. */
 export function refuseDeep(body: JsonObject): void {
   for (const [field, value] of Object.entries(body)) {
-    if (Array.isArray(value) ? !shallow.of(value).includes(false) : isShallow(value)) continue;
+    const elements = Array.isArray(value) ? value : [value];
+    if (elements.every((element) => isShallow(element))) continue;
     throw invalid([{ field, description: `must not be nested deeper than ${NESTING_MAX}` }]);
   }
 }
@@ -28,6 +27,14 @@ export function parseArguments(text: string): JsonValue | undefined {
   } catch {
     return undefined;
   }
+}
+
+function isShallow(value: JsonValue): boolean {
+  if (typeof value !== 'object' || value === null || shallow.has(value)) return true;
+  // Two above it: the member and the body.
+  if (!within(value, NESTING_MAX - 2)) return false;
+  shallow.add(value);
+  return true;
 }
 
 function within(value: JsonValue, most: number): boolean {
