@@ -42,7 +42,8 @@ export function readFields(
   faults: Faults,
 ): JsonObject {
   const carried: JsonObject = {};
-  for (const [key, value] of Object.entries(body)) {
+  for (const key in body) {
+    const value = body[key] ?? null;
     // Null stands for absent.
     if (value === null) continue;
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;

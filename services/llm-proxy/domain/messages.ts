@@ -47,9 +47,12 @@ export const digestTools = (tools: readonly JsonValue[]): Digested =>
  */
 function contentOf(message: JsonValue): JsonValue {
   if (!isObject(message)) return message;
-  const { reasoning, reasoning_content, content, tool_calls, ...rest } = message;
+  const { reasoning, reasoning_content, content, tool_calls } = message;
   const said: JsonObject = {};
-  for (const [key, value] of Object.entries(rest)) if (!isEmpty(value)) said[key] = value;
+  for (const key in message) {
+    const value = message[key];
+    if (value !== undefined && !TOLD_APART.has(key) && !isEmpty(value)) said[key] = value;
+  }
   const thought = isEmpty(reasoning_content) ? reasoning : reasoning_content;
   if (!isEmpty(thought)) said['reasoning'] = thought ?? null;
   const text = textPart(content);
@@ -57,6 +60,8 @@ function contentOf(message: JsonValue): JsonValue {
   if (!isEmpty(tool_calls)) said['tool_calls'] = arrayOf(tool_calls).map(toolCall);
   return said;
 }
+
+const TOLD_APART: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'content', 'tool_calls']);
 
 const isEmpty = (value: JsonValue | undefined): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);

@@ -59,7 +59,8 @@ function told({ role, content, refusal, ...rest }: JsonObject): JsonObject {
     content: content === '' ? null : (content ?? null),
     refusal: refusal ?? null,
   };
-  for (const [key, value] of Object.entries(rest)) {
+  for (const key in rest) {
+    const value = rest[key] ?? null;
     const silent = Array.isArray(value) && value.length === 0;
     if (value !== null && !silent) message[nameOf(key)] ??= value;
   }
