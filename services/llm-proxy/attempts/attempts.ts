@@ -32,13 +32,13 @@ export class Attempts {
   }
 
   /** The attempt, its tree rebuilt where this process has not seen it. Throws SESSION_CLOSED, NATS_UNAVAILABLE. */
-  async open(key: AttemptKey): Promise<Attempt> {
-    if (this.#closed.has(nameOf(key))) throw new PolarError('SESSION_CLOSED', 'the session is closed');
-    return await this.#opened(key, () => this.#log.open(key));
+  open(key: AttemptKey): Promise<Attempt> {
+    const name = nameOf(key);
+    if (this.#closed.has(name)) throw new PolarError('SESSION_CLOSED', 'the session is closed');
+    return this.#opened(name, key, () => this.#log.open(key));
   }
 
-  #opened(key: AttemptKey, read: () => Promise<AttemptState>): Promise<Attempt> {
-    const name = nameOf(key);
+  #opened(name: string, key: AttemptKey, read: () => Promise<AttemptState>): Promise<Attempt> {
     let opened = this.#open.get(name);
     if (opened === undefined) {
       opened = read().then((state) => new Attempt(key, this.#log, state));
@@ -85,7 +85,7 @@ export class Attempts {
     let closed = this.#closed.get(name);
     if (closed === undefined) {
       // One that is not open has made no calls, or was closed long ago: its records tell.
-      closed = this.#opened(key, () => this.#log.load(key)).then((attempt) => this.#end(attempt));
+      closed = this.#opened(name, key, () => this.#log.load(key)).then((attempt) => this.#end(attempt));
       this.#keep(name, closed);
     }
     return await abortable(closed, signal);

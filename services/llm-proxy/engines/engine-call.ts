@@ -82,8 +82,9 @@ export class TextCall implements EngineCall {
     const { engine, tokens } = this;
     const reply = await this.#asked(() => engine.whole(this.#body(), signal, this.showsLogprobs));
     engine.adapter.readReply(reply, tokens);
-    const ask = (path: string, body: JsonObject): Promise<JsonObject> => engine.ask(path, body, signal);
-    await engine.adapter.completeReply?.(reply, tokens, ask);
+    const { completeReply } = engine.adapter;
+    if (completeReply === undefined) return reply;
+    await completeReply(reply, tokens, (path, body) => engine.ask(path, body, signal));
     return reply;
   }
 

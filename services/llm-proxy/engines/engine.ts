@@ -167,11 +167,13 @@ export class Engine implements Disposable {
     const onHead = (answer: Answer): void => {
       if (answer.status === 200) used = use(answer);
     };
-    const sent = this.#connection.request(method, path, piecesOf(body), signal, onHead);
-    const answer = await sent.catch((error) => {
+    let answer: Answer;
+    try {
+      answer = await this.#connection.request(method, path, piecesOf(body), signal, onHead);
+    } catch (error) {
       if (!signal.aborted) this.health.failed();
       throw error;
-    });
+    }
     if (used !== undefined) return await used;
     // The model may have gone with another start of the engine.
     if (answer.status === 404) this.#modelFound = undefined;

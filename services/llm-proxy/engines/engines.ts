@@ -49,8 +49,8 @@ export class Engines implements Disposable {
    * A try of the call at one engine; not at one that has failed the same order, if there is another. To be run at once.
    * Throws ENGINE_UNAVAILABLE, ENGINE_BUSY, POOL_SESSIONS_LIMIT, NOT_FOUND, the signal's reason.
    */
-  async begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
-    return await this.pool(order.pool).begin(order, signal);
+  begin(order: CallOrder, signal: AbortSignal): Promise<PlacedCall> {
+    return this.pool(order.pool).begin(order, signal);
   }
 
   /** No call of the attempt will follow: leases end, schedulers are told. Throws ENGINE_UNAVAILABLE where one cannot be. */

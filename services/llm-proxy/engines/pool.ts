@@ -45,8 +45,8 @@ export class Pool implements Disposable {
   }
 
   /** All engines that there are now. Throws ENGINE_UNAVAILABLE where a router does not tell them. */
-  async found(signal: AbortSignal): Promise<readonly Member[]> {
-    return await this.#roster.found(signal);
+  found(signal: AbortSignal): Promise<readonly Member[]> {
+    return this.#roster.found(signal);
   }
 
   /** The model that calls name. */

@@ -18,7 +18,9 @@ const decoders = {
 
 /** The body, unpacked, until it is parsed. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
 export async function readBody(request: IncomingMessage): Promise<Bytes> {
-  return await decoded(await readBytes(request), request.headers['content-encoding']);
+  const came = await readBytes(request);
+  const encoding = request.headers['content-encoding'];
+  return encoding === undefined ? came : await decoded(came, encoding);
 }
 
 /** What `came` is gone. Throws DIALECT_INVALID. */
@@ -114,7 +116,7 @@ function readBytes(request: IncomingMessage): Promise<Bytes> {
 /** Codings that one body may have had, one on the other. */
 const CODINGS_MAX = 2;
 
-async function decoded(came: Bytes, encoding: string | undefined): Promise<Bytes> {
+async function decoded(came: Bytes, encoding: string): Promise<Bytes> {
   const codings = codingsIn(encoding);
   if (codings.length > CODINGS_MAX) throw invalid(`must have at most ${CODINGS_MAX} content codings`);
   let bytes = came;
@@ -123,8 +125,7 @@ async function decoded(came: Bytes, encoding: string | undefined): Promise<Bytes
 }
 
 /** The last one that was put on first. */
-function codingsIn(encoding = 'identity'): string[] {
-  if (encoding === 'identity') return [];
+function codingsIn(encoding: string): string[] {
   const words = encoding.toLowerCase().split(',');
   const codings = words.map((word) => word.trim().replace(/^x-/, ''));
   return codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
