@@ -76,6 +76,8 @@ export class Supervisor {
       await sleep(RESTART_PAUSE_MS * recent);
       if (this.#stopping) return;
       child = await start();
+      // Nobody else knows of it yet.
+      if (this.#stopping) return await child.stop();
       this.#running.set(name, child);
     }
   }

@@ -19,6 +19,9 @@ def solve(session):
 def count(session):
     return 7
 
+def many(session):
+    return 256
+
 def fail(session):
     raise ValueError("no idea")
 
@@ -70,7 +73,7 @@ def test_runs_as_a_module_too(run):
     assert (done.returncode, done.stdout) == (0, "late\n"), done.stderr
 
 
-@pytest.mark.parametrize(("name", "code"), [("count", 7), ("wait", 3), ("fail", 1)])
+@pytest.mark.parametrize(("name", "code"), [("count", 7), ("wait", 3), ("fail", 1), ("many", 1)])
 def test_ends_as_the_function_does(run, name, code):
     done = run(f"my_agent:{name}")
     assert done.returncode == code

@@ -31,7 +31,8 @@ async function taken(file: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const since = await stat(file).then(
-    ({ mtimeMs }) => Date.now() - mtimeMs,
+    // Its owner would have touched it since: a time to come is of a clock that was set back.
+    ({ mtimeMs }) => Math.abs(Date.now() - mtimeMs),
     () => 0,
   );
   if (since > INSTALL_LOCK_STALE_MS) await rm(file, { force: true });

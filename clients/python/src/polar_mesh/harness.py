@@ -56,7 +56,10 @@ def run(agent: Callable[[Session], object]) -> int:
     returned = agent(session)
     if inspect.isawaitable(returned):
         returned = asyncio.run(_awaited(returned))
-    return returned if isinstance(returned, int) and not isinstance(returned, bool) else 0
+    if not isinstance(returned, int) or isinstance(returned, bool):
+        return 0
+    # Of another number the system would keep the last byte, and 256 would be success.
+    return returned if 0 <= returned <= 255 else 1
 
 
 async def _awaited(value: Awaitable[object]) -> object:

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect } from 'chai';
+import { eventually } from '../../../test/support/eventually.ts';
+import { type Child, startChild } from './child.ts';
+import { Supervisor } from './supervisor.ts';
+
+describe('a supervisor', () => {
+  it('leaves nothing running that was being started again as it stopped', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-supervisor-'));
+    const logFile = join(folder, 'log');
+    const started: Child[] = [];
+    const late = Promise.withResolvers<void>();
+    let asked = 0;
+    const start = async (): Promise<Child> => {
+      if (++asked > 1) await late.promise;
+      const child = startChild({
+        command: 'sleep',
+        args: ['600'],
+        env: process.env,
+        output: { file: logFile },
+      });
+      started.push(child);
+      return child;
+    };
+    const supervisor = new Supervisor();
+    try {
+      await supervisor.add({ name: 'sleeper', logFile, start });
+      supervisor.settled();
+      await started[0]?.stop();
+      await eventually('it is started again', async () => asked === 2);
+      await supervisor.stop();
+      late.resolve();
+      await eventually('the second one is there', async () => started.length === 2);
+      let ended = false;
+      void started[1]?.ended.then(() => {
+        ended = true;
+      });
+      await eventually('the second one has ended', async () => ended);
+      expect(supervisor.pids).to.not.include({ sleeper: started[1]?.pid });
+    } finally {
+      for (const child of started) await child.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
