@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
 	"os"
 	"strconv"
 
@@ -41,8 +40,12 @@ func main() {
 }
 
 func read(ctx context.Context, url, consumer string, batches int) error {
+	http2, err := overHTTP2()
+	if err != nil {
+		return err
+	}
 	client := reconstructorv1connect.NewTrajectoryServiceClient(
-		plainHTTP2(), url, connect.WithGRPC(), connect.WithReadMaxBytes(messageBytesMax))
+		http2, url, connect.WithGRPC(), connect.WithReadMaxBytes(messageBytesMax))
 	ctx, call := connect.NewClientContext(ctx)
 	if token := os.Getenv("POLAR_TOKEN"); token != "" {
 		call.RequestHeader().Set("authorization", "Bearer "+token)
@@ -82,12 +85,4 @@ func describe(batch *pb.TrajectoryBatch) string {
 	}
 	return fmt.Sprintf("batch %d: task %s, group %s, %d sessions, %d traces, %d ids, %d trained, redelivered %t",
 		batch.BatchId, batch.TaskId, batch.GroupId, len(batch.Trajectories), traces, ids, trained, batch.Redelivered)
-}
-
-// plainHTTP2 speaks gRPC without TLS; wide windows keep large messages moving.
-func plainHTTP2() *http.Client {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	windows := &http.HTTP2Config{MaxReceiveBufferPerStream: 4 << 20, MaxReceiveBufferPerConnection: 16 << 20}
-	return &http.Client{Transport: &http.Transport{Protocols: protocols, HTTP2: windows}}
 }

@@ -1,9 +1,12 @@
 // The readers in Go and Rust, built and run against a real reconstructor: `npm run test:readers`.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { startServer } from '../../services/common/server.ts';
+import { CertificateStore } from '../../services/common/tls/certificates.ts';
+import { Authority } from '../support/certificates.ts';
 import { startNats } from '../support/nats.ts';
 import type { ReadBatch } from '../support/read-batch.ts';
 import { readWithGrpcJs } from '../support/readers.ts';
@@ -78,6 +81,41 @@ for (const { language, tool, source, build } of READERS) {
         await server.close();
       }
       expect(seen).to.deep.equal(['Bearer secret', 'Bearer secret']);
+    });
+
+    it('speaks TLS, and shows a certificate of its own', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'polar-test-readers-'));
+      const ours = new Authority(folder, 'ours');
+      const mesh = ours.sign('mesh', ['IP:127.0.0.1']);
+      const trainer = ours.sign('trainer', ['DNS:trainer']);
+      const files = { cert_file: mesh.cert, key_file: mesh.key, client_ca_file: ours.file };
+      const server = await startServer({
+        ...{ host: '127.0.0.1', port: 0, services: [TrajectoryService.typeName] },
+        tls: new CertificateStore(files, (key) => key),
+        routes: (router) =>
+          router.service(TrajectoryService, {
+            async *streamTrajectories() {
+              yield { batch: { batchId: 7n } };
+            },
+            ackTrajectories: () => ({}),
+          }),
+      });
+      const args = [`https://127.0.0.1:${server.port}`, 'mine', '1'];
+      const known = { POLAR_CA_FILE: ours.file };
+      const shown = { ...known, POLAR_CERT_FILE: trainer.cert, POLAR_KEY_FILE: trainer.key };
+      const refused = (more: Record<string, string>) =>
+        readWith(program, args, more).then(
+          () => expect.fail('it was let in'),
+          (error: { readonly code: number }) => error.code,
+        );
+      try {
+        expect((await readWith(program, args, shown))[0]).to.match(/^batch 7: /);
+        expect(await refused(known)).to.equal(1);
+        expect(await refused({})).to.equal(1);
+      } finally {
+        await server.close();
+        rmSync(folder, { recursive: true });
+      }
     });
 
     it('ends with what is wrong where nobody listens', async () => {

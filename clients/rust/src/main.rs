@@ -9,6 +9,8 @@ use polar::reconstructor::v1::trajectory_service_client::TrajectoryServiceClient
 use polar::reconstructor::v1::{AckTrajectoriesRequest, StreamTrajectoriesRequest, TrajectoryBatch};
 use tonic::{transport::Endpoint, Request, Status};
 
+mod tls;
+
 /// The generated modules, nested as the packages are: the code of one names another by its place.
 #[allow(dead_code, clippy::all)]
 mod polar {
@@ -42,7 +44,8 @@ async fn read(url: String, consumer: String, batches: usize) -> Result<(), Box<d
     let endpoint = Endpoint::from_shared(url)?
         .initial_stream_window_size(4 << 20)
         .initial_connection_window_size(16 << 20);
-    let mut client = TrajectoryServiceClient::with_interceptor(endpoint.connect().await?, with_token)
+    let channel = tls::secured(endpoint)?.connect().await?;
+    let mut client = TrajectoryServiceClient::with_interceptor(channel, with_token)
         .max_decoding_message_size(MESSAGE_BYTES_MAX);
     let request = StreamTrajectoriesRequest { consumer: consumer.clone(), ..Default::default() };
     let mut stream = client.stream_trajectories(request).await?.into_inner();
