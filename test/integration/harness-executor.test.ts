@@ -10,7 +10,7 @@ import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_e
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
-import { LEASE_MARGIN_MS } from '../../services/common/limits.ts';
+import { LEASE_MARGIN_MS, PAUSE_TTL_MAX_MS } from '../../services/common/limits.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { HARNESSES } from '../../services/common/specs/catalogue.ts';
@@ -106,10 +106,10 @@ describe('harness executor', () => {
     const started = (sessionId: string) => async () =>
       (await stdout(sessionId).catch(() => '')).includes('begun');
     const ref = newRef();
-    const work = shellRun(await node.acquire(ref), 'echo begun; sleep 4', 2_500);
-    await node.work(ref, work);
+    const runtimeId = await node.acquire(ref);
+    await node.work(ref, shellRun(runtimeId, 'echo begun; sleep 4', 2_500));
     await eventually('it runs', started(ref.sessionId));
-    const pause = { id: 'p', mode: PauseMode.KEEP, nowMs: Date.now(), ttlMs: 60_000 };
+    const pause = { id: 'p', mode: PauseMode.KEEP, nowMs: Date.now(), ttlMs: PAUSE_TTL_MAX_MS };
     await policy.update((now) => pausing(now, pause), stop.signal);
     await sleep(2_500);
     await policy.update((now) => resumed(now, 'p', Date.now()), stop.signal);
@@ -141,7 +141,7 @@ describe('harness executor', () => {
     expect(capability?.ref).to.deep.equal(ref);
     expect(capability).to.include({ modelName: 'some-model' });
     expect(capability?.sampling?.seedBase).to.equal(7);
-    expect(Number(capability?.expireMs)).to.be.greaterThan(Date.now());
+    expect(Number(capability?.expireMs)).to.be.greaterThan(Date.now() + PAUSE_TTL_MAX_MS);
     const bucket = await node.bus.kv('capabilities');
     const capabilityIsDeleted = async (): Promise<boolean> =>
       (await bucket.get(`${ref.sessionId}.1`))?.operation === 'DEL';

@@ -8,7 +8,7 @@ import {
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
-import { LEASE_MARGIN_MS } from '../../common/limits.ts';
+import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { deleteKey, HEADER_BEHIND, jetstreamCode, withRetry } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
@@ -51,8 +51,9 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
   return create(CapabilitySchema, {
     ref,
     digest,
-    // With room for pauses, in which the run's clock stops; it is deleted when the run ends.
-    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(LEASE_MARGIN_MS),
+    // With room for pauses, in which the run's clock stops, and for nights that the machine sleeps: it goes by the time of
+    // day. It is deleted when the run ends.
+    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(LEASE_MAX_MS),
     modelName: work.harness?.modelName ?? '',
     modelPools: work.harness?.modelPools ?? [],
     ...(work.sampling && { sampling: work.sampling }),

@@ -22,7 +22,9 @@ export class RunClock implements ExecClock {
   }
 
   follow(renew: (leftMs: number) => void): Disposable {
-    const tell = (): void => renew(this.#leftMs(performance.now() - this.#startMs, Date.now()));
+    // In whole milliseconds: a duration takes no others.
+    const ranMs = (): number => Math.round(performance.now() - this.#startMs);
+    const tell = (): void => renew(this.#leftMs(ranMs(), Date.now()));
     if (this.#source.policy.pauseExpireMs > 0n) tell();
     return this.#source.onChange(tell);
   }
