@@ -104,11 +104,7 @@ export function createBlobStore(bus: Bus): BlobStore {
         const digest = sha256(bytes);
         const put = bytes.byteLength <= BLOB_CHUNK_BYTES ? putOnly : putChunks;
         await put(digest, bytes, signal);
-        return create(BlobRefSchema, {
-          sha256: digest,
-          sizeBytes: BigInt(bytes.byteLength),
-          crc32: crc32(bytes),
-        });
+        return refOf(digest, bytes);
       }),
 
     getAll,
@@ -119,6 +115,9 @@ export function createBlobStore(bus: Bus): BlobStore {
     },
   };
 }
+
+const refOf = (digest: string, bytes: Uint8Array): BlobRef =>
+  create(BlobRefSchema, { sha256: digest, sizeBytes: BigInt(bytes.byteLength), crc32: crc32(bytes) });
 
 /**
  * Whether a blob is there; then its manifest is written anew: what is put again is as young as what is put first, and no
