@@ -1,5 +1,5 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
-import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { isWithin, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { invalid } from './faults.ts';
 
 /** Above: 400. */
@@ -23,7 +23,7 @@ export function refuseDeep(body: JsonObject): void {
 export function parseArguments(text: string): JsonValue | undefined {
   try {
     const value = JSON.parse(text) as JsonValue;
-    return within(value, ARGUMENTS_NESTING_MAX) ? value : undefined;
+    return isWithin(value, ARGUMENTS_NESTING_MAX) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -32,14 +32,7 @@ export function parseArguments(text: string): JsonValue | undefined {
 function isShallow(value: JsonValue): boolean {
   if (typeof value !== 'object' || value === null || shallow.has(value)) return true;
   // Two above it: the member and the body.
-  if (!within(value, NESTING_MAX - 2)) return false;
+  if (!isWithin(value, NESTING_MAX - 2)) return false;
   shallow.add(value);
-  return true;
-}
-
-function within(value: JsonValue, most: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (most === 0) return false;
-  for (const inner of Object.values(value)) if (!within(inner, most - 1)) return false;
   return true;
 }

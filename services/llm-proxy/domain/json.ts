@@ -3,6 +3,14 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 
 export type { JsonObject, JsonValue };
 
+/** Whether a value has at most so many levels of objects and arrays. */
+export function isWithin(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  for (const inner of Object.values(value)) if (!isWithin(inner, levels - 1)) return false;
+  return true;
+}
+
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

@@ -1,6 +1,8 @@
-import { create } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { SamplingSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import type { JsonObject } from './json.ts';
 import { overrideSampling, samplingOf } from './sampling.ts';
 
 describe('sampling', () => {
@@ -21,5 +23,16 @@ describe('sampling', () => {
   it('is recorded without prompt, tools and engine fields', () => {
     const body = { model: 'm', messages: [], tools: [], logprobs: true, seed: 3, tool_choice: 'none' };
     expect(samplingOf(body)).to.deep.equal({ seed: 3, tool_choice: 'none' });
+  });
+
+  it('can be read back from a record, however deep it is', () => {
+    let deep: JsonObject = {};
+    for (let i = 0; i < 90; i++) deep = { a: deep };
+    const sampling = samplingOf({ response_format: deep, chat_template_kwargs: { a: [true] } });
+    const record = create(CompletionSchema, { sampling });
+    expect(fromBinary(CompletionSchema, toBinary(CompletionSchema, record)).sampling).to.deep.equal({
+      response_format: JSON.stringify(deep),
+      chat_template_kwargs: { a: [true] },
+    });
   });
 });

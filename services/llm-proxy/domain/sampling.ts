@@ -1,6 +1,6 @@
 // Sampling parameters: what the task sets wins over what the harness asks for.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import type { JsonObject } from './json.ts';
+import { isWithin, type JsonObject } from './json.ts';
 
 /** Request fields that decide what is sampled from a given prompt; they go on the record. */
 const RECORDED = [
@@ -26,6 +26,9 @@ const RECORDED = [
   'chat_template_kwargs',
 ] as const;
 
+/** Readers of protobuf stop at 100 messages in each other, and a level of JSON is two: what is deeper is recorded as text. */
+const RECORDED_NESTING_MAX = 40;
+
 /** Put the task's parameters in place of the harness's. */
 export function overrideSampling(body: JsonObject, set: Sampling | undefined): void {
   if (set === undefined) return;
@@ -43,7 +46,8 @@ export function samplingOf(body: JsonObject): JsonObject {
   const recorded: JsonObject = {};
   for (const key of RECORDED) {
     const value = body[key];
-    if (value !== undefined) recorded[key] = value;
+    if (value === undefined) continue;
+    recorded[key] = isWithin(value, RECORDED_NESTING_MAX) ? value : JSON.stringify(value);
   }
   return recorded;
 }

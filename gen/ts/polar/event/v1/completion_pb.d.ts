@@ -162,7 +162,7 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
   messageBodies: { [key: string]: string };
 
   /**
-   * Sampling parameters as sent to the engine.
+   * Sampling parameters as sent to the engine; one of more than 40 levels as the text of its JSON.
    *
    * @generated from field: google.protobuf.Struct sampling = 21;
    */
