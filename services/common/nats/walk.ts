@@ -8,6 +8,8 @@ import { withRetry } from './publish.ts';
 
 /** Messages asked for at once without their bodies; RECORDS_FETCH_MAX with them. */
 const HEADERS_AT_ONCE = 1_000;
+/** Messages that a walk reads above twice what the stream held at first. */
+const MORE_MAX = 5_000;
 /** What a consumer outlives its walker by. */
 const CONSUMER_MS = 60_000;
 
@@ -21,7 +23,10 @@ export interface Walk {
   readonly headersOnly?: boolean;
 }
 
-/** What the stream holds when it begins; throws NATS_UNAVAILABLE where a message did not come. Not of a work queue. */
+/**
+ * What the stream holds, up to where nothing is behind the last message: one that is stored again meanwhile moves there.
+ * Throws NATS_UNAVAILABLE where a message did not come, or where there is no end of new ones. Not of a work queue.
+ */
 export async function* walk(bus: Bus, what: Walk, signal: AbortSignal): AsyncGenerator<JsMsg, void> {
   const { stream, filter, from = 1, headersOnly = false } = what;
   const name = newId('walk');
@@ -35,18 +40,24 @@ export async function* walk(bus: Bus, what: Walk, signal: AbortSignal): AsyncGen
     const info = await withRetry(`look at ${stream}`, signal, () => bus.jsm.consumers.add(stream, config));
     const consumer = await bus.js.consumers.get(stream, name);
     const atOnce = headersOnly ? HEADERS_AT_ONCE : RECORDS_FETCH_MAX;
+    const most = 2 * info.num_pending + MORE_MAX;
     for (let left = info.num_pending, seen = 0; left > 0; ) {
       signal.throwIfAborted();
-      const before = seen;
-      const batch = { max_messages: Math.min(left, atOnce), expires: RECORDS_FETCH_MS };
-      for await (const message of await consumer.fetch(batch)) {
+      // All of them before one is looked at: that may take longer than a fetch.
+      const batch: JsMsg[] = [];
+      for await (const message of await consumer.fetch({ max_messages: atOnce, expires: RECORDS_FETCH_MS })) {
         if (message.info.deliverySequence !== ++seen) throw lost(stream);
-        left = Math.min(left - 1, message.info.pending);
-        yield message;
+        batch.push(message);
+        left = message.info.pending;
+        if (left === 0) break;
       }
-      if (seen > before) continue;
-      // The rest may have been removed meanwhile.
-      if ((await consumer.info()).num_pending === 0) return;
+      yield* batch;
+      if (left > 0 && seen > most)
+        throw new PolarError('NATS_UNAVAILABLE', `${stream} grows faster than it is read`);
+      if (batch.length > 0) continue;
+      // The rest may have been removed meanwhile; or it was sent, and lost on its way.
+      const { num_pending, delivered } = await consumer.info();
+      if (num_pending === 0 && delivered.consumer_seq === seen) return;
       throw lost(stream);
     }
   } finally {

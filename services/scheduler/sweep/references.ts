@@ -102,6 +102,7 @@ export class References {
     for await (const message of walk(bus, { stream, from: this.#recordsTo + 1, headersOnly: true }, signal)) {
       const digest = claimOf(message.headers);
       if (digest !== undefined) this.#records.set(digest, message.seq);
+      // Also where the walk fails later: up to here it had no gap.
       this.#recordsTo = message.seq;
     }
     const { first_seq: first } = (await bus.jsm.streams.info(stream)).state;
