@@ -76,6 +76,19 @@ export function outlineOf(spec: TaskSpec): TaskSpec {
   return outline;
 }
 
+/**
+ * The outline with time for grading as it was by default before evaluators had their own: what tells an equal replay is to
+ * be the same for tasks that were stored then.
+ */
+export function comparedOf(spec: TaskSpec): TaskSpec {
+  const outline = outlineOf(spec);
+  const { budgets } = outline;
+  if (budgets?.evaluate === undefined) return outline;
+  const isDefault = durationMs(budgets.evaluate) === evaluateMs(outline);
+  if (isDefault) budgets.evaluate = durationFromMs(BUDGETS_MS.evaluate);
+  return outline;
+}
+
 /** All faults of a completed spec; none: it can be submitted. Whether a node has its backend and image is not asked here. */
 export function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   const faults = new Faults();

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type Change, CommitSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { completeTaskSpec } from '../../common/specs/task-spec.ts';
 import { dispatched, ended, Outcome, queuedSession, SessionState, sessionOf } from './session.ts';
 import {
   allEnded,
@@ -207,5 +208,24 @@ describe('spec digest', () => {
     ];
     const digests = new Set([base(), ...others].map(specDigest));
     expect(digests.size).to.equal(6);
+  });
+
+  it('is that of tasks that were stored when all grading had 300 s by default', () => {
+    const config = { test_command: 'true', expected_output_json: { a: 'PASSED' } };
+    const digest = (over: object = {}): string => {
+      const evaluator = { strategy: 'test_on_output', config };
+      const given = { taskId: 't', harness: { name: 'shell' }, evaluator, ...over };
+      return specDigest(completeTaskSpec(create(TaskSpecSchema, given)));
+    };
+    const evaluate = (seconds: number) => ({ budgets: { evaluate: { seconds: BigInt(seconds) } } });
+    // As they were stored then.
+    expect(digest()).to.equal('8e4d79d8f93bc20332a14308f82bc51c3299ed99e6d5cfeb6aa2b1d0cad6bcae');
+    expect(digest(evaluate(1))).to.equal('0fbaee26bc3cd524c5ad5696e2550d099d80b63229f312e253cdecba1f2d5ac5');
+    expect(digest({ evaluator: undefined })).to.equal(
+      'a71bd1839b65a04a0221d1058191cb03ce11b83939fc954681d78cd4cdda7e06',
+    );
+    // A completed spec is the same task.
+    expect(digest(evaluate(1740))).to.equal(digest());
+    expect(digest(evaluate(1741))).not.to.equal(digest());
   });
 });

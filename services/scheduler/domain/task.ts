@@ -5,11 +5,11 @@ import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/t
 import { type TaskRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sha256 } from '../../common/ids.ts';
 import { filesOf, stepsOf } from '../../common/specs/runtime-spec.ts';
-import { outlineOf } from '../../common/specs/task-spec.ts';
+import { comparedOf, outlineOf } from '../../common/specs/task-spec.ts';
 
 /** Equal for equal completed specs, in whatever order their maps came. */
 export function specDigest(spec: TaskSpec): string {
-  const outline = sorted(toJson(TaskSpecSchema, outlineOf(spec)));
+  const outline = sorted(toJson(TaskSpecSchema, comparedOf(spec)));
   const files = (spec.runtime === undefined ? [] : stepsOf(spec.runtime)).map(filesOf);
   const uploads = [...files, spec.harness?.skills ?? []].map((list) =>
     list.map(({ target, mode, content }) => [target, mode, sha256(content)]),
