@@ -22,7 +22,7 @@ import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
 import { dispatched, ended, queuedSession, running } from '../../services/scheduler/domain/session.ts';
 import { specDigest, taskRecord } from '../../services/scheduler/domain/task.ts';
 import { Chain, lastSeqOf } from '../../services/scheduler/journal/chain.ts';
-import { writeSnapshot } from '../../services/scheduler/journal/snapshots.ts';
+import { readManifest, readSnapshot, writeSnapshot } from '../../services/scheduler/journal/snapshots.ts';
 import { openStateLog } from '../../services/scheduler/journal/state-log.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -349,6 +349,26 @@ describe('scheduler recovery', () => {
     await writeSnapshot(bus, blobs, again.journal.appliedSeq, [...again.state.changes()].slice(0, 9), signal);
     expect(await parts()).to.equal(0);
     expect((await stored()) - before).to.equal(1);
+  });
+
+  it('removes no part of a snapshot that another scheduler has put since', async () => {
+    const blobs = createBlobStore(bus);
+    const { signal } = new AbortController();
+    const change = (taskId: string) =>
+      create(ChangeSchema, { kind: { case: 'groupAnnounced', value: { taskId } } });
+    await writeSnapshot(bus, blobs, 1, [change('a')], signal);
+    // It stands still once its own counts; the other one comes to the first state again.
+    const streams = Object.create(bus.jsm.streams);
+    streams.purge = async (...args: Parameters<typeof bus.jsm.streams.purge>) => {
+      if (args[0] === STREAMS.state.name) await writeSnapshot(bus, blobs, 3, [change('a')], signal);
+      return await bus.jsm.streams.purge(...args);
+    };
+    const jsm = Object.assign(Object.create(bus.jsm), { streams });
+    await writeSnapshot({ ...bus, jsm }, blobs, 2, [change('b')], signal);
+    const { manifest } = (await readManifest(bus, signal)) ?? {};
+    expect(manifest?.seq).to.equal(3n);
+    const read = await Array.fromAsync(readSnapshot(blobs, manifest!, signal));
+    expect(read).to.deep.equal([[change('a')]]);
   });
 
   it('never puts an older snapshot over a newer one', async () => {

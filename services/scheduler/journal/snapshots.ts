@@ -9,7 +9,7 @@ import {
   SnapshotManifestSchema,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
-import { type BlobStore, removeBlob } from '../../common/nats/blobs.ts';
+import { type BlobStore, removeOldBlob } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
@@ -69,6 +69,10 @@ export async function writeSnapshot(
   signal: AbortSignal,
   partBytes = PART_BYTES,
 ): Promise<number> {
+  // What is put from here on may be of the snapshot of another that leads now.
+  const { state: before } = await withRetry('look at blobs', signal, () =>
+    bus.jsm.streams.info(STREAMS.blobs.name),
+  );
   const parts = await putParts(blobs, changes, signal, partBytes);
   const [state] = parts;
   const named = parts.length === 1 && state !== undefined ? { state } : { parts };
@@ -78,7 +82,7 @@ export async function writeSnapshot(
   // A part in which nothing has changed is the same blob.
   const kept = new Set(parts.map(({ sha256 }) => sha256));
   for (const { sha256 } of old === undefined ? [] : partsOf(old)) {
-    if (!kept.has(sha256)) await removeBlob(bus, sha256, signal);
+    if (!kept.has(sha256)) await removeOldBlob(bus, sha256, before.last_seq + 1, signal);
   }
   return parts.reduce((sum, { sizeBytes }) => sum + Number(sizeBytes), 0);
 }
