@@ -47,7 +47,9 @@ describe('connections to what an egress list opens', () => {
         resolve: async () => addresses.map((address) => ({ address, family: isIP(address) })),
       },
     );
-    return await text(socket);
+    const said = await text(socket);
+    socket.destroy();
+    return said;
   }
 
   it('are made to an address that answers, behind one that does not', async () => {
