@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from concurrent import futures
 
 import pytest
 from support import Server
 
 import polar_mesh
 import polar_mesh.aio
-from polar_mesh import limits
+from polar_mesh import errors, limits
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2_grpc as pb_grpc
 
@@ -24,6 +25,8 @@ class Stopping(pb_grpc.TrajectoryServiceServicer):
     def __init__(self, making_s: float) -> None:
         self.making_s = making_s
         self.calls = 0
+        #: Its first line is on its way, and no more comes.
+        self.is_silent = threading.Event()
 
     def ExportSession(self, request, context):
         self.calls += 1
@@ -34,6 +37,7 @@ class Stopping(pb_grpc.TrajectoryServiceServicer):
         for line in LINES:
             yield pb.ExportSessionResponse(line=json.dumps(line))
             if silent:
+                self.is_silent.set()
                 left.wait()
                 return
 
@@ -65,3 +69,34 @@ def test_is_asked_for_again_where_it_goes_silent(monkeypatch, export):
     finally:
         server.stop()
     assert stopping.calls == 2
+
+
+def closed_blocking(url: str, is_silent: threading.Event) -> list:
+    client = polar_mesh.Client(url, url)
+    with futures.ThreadPoolExecutor(1) as pool:
+        export = pool.submit(client.export_session, "s", "calls", timeout_s=20)
+        assert is_silent.wait(10)
+        client.close()
+        return export.result()
+
+
+def closed_by_coroutine(url: str, is_silent: threading.Event) -> list:
+    async def run() -> list:
+        client = polar_mesh.aio.Client(url, url)
+        export = asyncio.create_task(client.export_session("s", "calls", timeout_s=20))
+        assert await asyncio.to_thread(is_silent.wait, 10)
+        await client.aclose()
+        return await export
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("export", [closed_blocking, closed_by_coroutine])
+def test_a_client_that_is_closed_meanwhile_gives_no_part_for_the_whole(export):
+    stopping = Stopping(making_s=0)
+    server = Server(stopping.register)
+    try:
+        with pytest.raises(errors.Cancelled):
+            export(server.url, stopping.is_silent)
+    finally:
+        server.stop()

@@ -80,6 +80,9 @@ class AioReader(Generic[M]):
                 if message is not None:
                     messages.append(message)
         except Ended:
+            # A closed channel cancels its calls, which is no word of the server's.
+            if self._coming.cancelled():
+                raise asyncio.CancelledError from None
             return messages
         finally:
             self.cut()
