@@ -70,10 +70,10 @@ export function checkEach(
   reason: Reason,
 ): void {
   const part = z.array(schema);
-  const whole = z.object({ [field]: part });
   for (let at = 0; at < list.length; at += FAULTS_TOLD_MAX) {
     const result = part.safeParse(list.slice(at, at + FAULTS_TOLD_MAX));
     if (result.success) continue;
+    const whole = z.object({ [field]: part });
     const issues = result.error.issues.map((issue) => {
       const [i, ...below] = issue.path;
       return { ...issue, path: [field, at + Number(i), ...below] };

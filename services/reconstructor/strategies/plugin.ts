@@ -29,6 +29,7 @@ const maskShape = z.strictObject({
   start: z.number().optional(),
   end: z.number().optional(),
 });
+const callIdShape = z.string();
 
 /** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID; links may not lead out of the folder. */
 export async function pluginUrl(pluginsDir: string | undefined, path: string): Promise<string> {
@@ -61,17 +62,23 @@ export async function planOf(
     const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
     throw answer.fault === 'invalid' ? invalid(name, message) : failed(name, message);
   }
-  return checkPlan(answer.plan, `the plan of builder ${name}`);
+  return checkPlan(answer.plan, calls.length, `the plan of builder ${name}`);
 }
 
-/** List by list: one may be long, and this process has others to serve. */
-function checkPlan(given: unknown, what: string): Plan {
+/** List by list: one may be long, and this process has others to serve. `calls`: how many it is a plan for. */
+function checkPlan(given: unknown, calls: number, what: string): Plan {
   const reason = 'BUILDER_PLUGIN_FAILED';
   const plan = checkStrict(planShape, given, what, reason);
+  const { length } = plan.traces;
+  if (length > calls) {
+    throw new PolarError(reason, `${what} has ${length} traces, more than the ${calls} calls that there are`);
+  }
   checkEach(traceShape, plan.traces, 'traces', what, reason);
   const { traces, masks = [] } = plan as Plan;
-  for (const [i, { calls }] of traces.entries()) {
-    checkEach(z.string(), calls, `traces[${i}].calls`, what, reason);
+  for (const [i, { calls: ids }] of traces.entries()) {
+    // Most are short and good. Not by `every`, which leaves out what an array with holes lacks.
+    if (ids.findIndex((id) => typeof id !== 'string') < 0) continue;
+    checkEach(callIdShape, ids, `traces[${i}].calls`, what, reason);
   }
   checkEach(maskShape, masks, 'masks', what, reason);
   return { traces, masks };
