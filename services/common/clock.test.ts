@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect } from 'chai';
 import { eventually } from '../../test/support/eventually.ts';
-import { Deadline, settledWithin, sleep } from './clock.ts';
+import { Deadline, Semaphore, settledWithin, sleep } from './clock.ts';
 
 const FAR_MS = 60_000;
 
@@ -36,6 +36,28 @@ describe('a deadline', () => {
     }
     expect(getEventListeners(given.signal, 'abort')).to.have.length(0);
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout')).to.eql([]);
+  });
+});
+
+describe('a semaphore', () => {
+  it('lets those go that leave before their turn, and turns to the next', async () => {
+    const semaphore = new Semaphore(1);
+    await semaphore.acquire();
+    const leaves = new AbortController();
+    const left = semaphore.acquire(leaves.signal).catch((reason: unknown) => reason);
+    const stays = new AbortController();
+    const next = semaphore.acquire(stays.signal);
+    const reason = new Error('left');
+    leaves.abort(reason);
+    expect(await left).to.equal(reason);
+    semaphore.release();
+    // Its turn has come: it has the place, and must give it back.
+    stays.abort();
+    await next;
+    expect(semaphore.tryAcquire()).to.equal(false);
+    semaphore.release();
+    expect(semaphore.tryAcquire()).to.equal(true);
+    expect(getEventListeners(stays.signal, 'abort')).to.have.length(0);
   });
 });
 

@@ -85,8 +85,8 @@ export class Semaphore {
     this.#free = limit;
   }
 
-  async run<T>(task: () => Promise<T>): Promise<T> {
-    await this.acquire();
+  async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    await this.acquire(signal);
     try {
       return await task();
     } finally {
@@ -101,9 +101,24 @@ export class Semaphore {
     return true;
   }
 
-  async acquire(): Promise<void> {
+  /** Who leaves before its turn waits no more: rejects with the signal's reason. */
+  async acquire(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
     if (this.tryAcquire()) return;
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    const leave = (): void => {
+      const place = this.#waiting.indexOf(resolve);
+      if (place < 0) return;
+      this.#waiting.splice(place, 1);
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', leave, { once: true });
+    try {
+      await turn;
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
   }
 
   release(): void {

@@ -1,12 +1,13 @@
 // Single sessions: GetTrajectory and ExportSession, against a scheduler that knows a few sessions.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { ExportKind } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { settledWithin } from '../../services/common/clock.ts';
 import { PolarError } from '../../services/common/errors.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { INLINE_BYTES_MAX } from '../../services/common/limits.ts';
@@ -86,6 +87,7 @@ describe('reconstructor: sessions', () => {
     const records = recordsOf(recorded);
     await mesh.askForBuild('ended', 2, 'prefix_merging', (await mesh.record('ended', 2, records)) as never);
     await mesh.record('running', 1, records.slice(0, 12));
+    await mesh.record('planned', 1, records.slice(0, 2));
     const { kind } = await mesh.fact('ended');
     if (kind.case !== 'built') throw new Error(kind.case);
     const { trajectory, stats } = kind.value;
@@ -205,7 +207,6 @@ describe('reconstructor: sessions', () => {
         return { traces: calls.map((call) => ({ calls: [call.callId] })) };
       } };`,
     );
-    await mesh.record('planned', 1, recordsOf(recorded.slice(0, 2)));
     const exports = Array.from({ length: 6 }, () => lines('planned', ExportKind.TRACES));
     for (const traces of await Promise.all(exports)) expect(traces).to.have.length(2);
     let running = 0;
@@ -213,8 +214,27 @@ describe('reconstructor: sessions', () => {
       running += mark === '+' ? 1 : -1;
       expect(running).to.be.at.most(EXPORT_BUILDS_AT_ONCE_MAX);
     }
+  });
+
+  it('counts an export no more that leaves before its turn', async () => {
+    const [begun, end] = [join(plugins, 'begun'), join(plugins, 'end')];
+    writeFileSync(
+      join(plugins, 'plan.mjs'),
+      `import { appendFileSync, existsSync } from 'node:fs';
+      import { setTimeout as sleep } from 'node:timers/promises';
+      export const builder = { async build(calls) {
+        appendFileSync(${JSON.stringify(begun)}, '+');
+        while (!existsSync(${JSON.stringify(end)})) await sleep(20);
+        return { traces: calls.map((call) => ({ calls: [call.callId] })) };
+      } };`,
+    );
+    const slow = Array.from({ length: EXPORT_BUILDS_AT_ONCE_MAX }, () => lines('planned', ExportKind.TRACES));
+    await eventually(
+      'all that may build do',
+      () => existsSync(begun) && readFileSync(begun).length === slow.length,
+    );
     const leave = new AbortController();
-    const many = Array.from({ length: EXPORT_BUILDS_AT_ONCE_MAX + EXPORT_BUILDS_WAITING_MAX + 1 }, () =>
+    const many = Array.from({ length: EXPORT_BUILDS_WAITING_MAX + 1 }, () =>
       reasonOf(
         Array.fromAsync(
           reconstructor.client.exportSession(
@@ -227,8 +247,11 @@ describe('reconstructor: sessions', () => {
     expect(await Promise.race(many)).to.include({ reason: 'EXPORTS_LIMIT' });
     leave.abort();
     await Promise.all(many);
-    // Who has left holds no place.
-    expect(await lines('planned', ExportKind.TRACES)).to.have.length(2);
+    const late = lines('planned', ExportKind.TRACES);
+    // A refusal would come at once, while the others build.
+    await settledWithin(late, 500);
+    writeFileSync(end, '');
+    for (const traces of await Promise.all([...slow, late])) expect(traces).to.have.length(2);
   });
 
   it('says so where retention has taken the records', async () => {

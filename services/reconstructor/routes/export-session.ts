@@ -146,16 +146,16 @@ async function tracesOf(
   }, signal);
 }
 
-/** A build holds all records of an attempt, and may have a process of its own: of callers there may be many. */
+/**
+ * A build holds all records of an attempt, and may have a process of its own: of callers there may be many. One that
+ * leaves while it waits is counted no more; a build that began is, until it ends.
+ */
 async function inTurn<T>(build: () => Promise<T>, signal: AbortSignal): Promise<T> {
   if (asked >= EXPORT_BUILDS_AT_ONCE_MAX + EXPORT_BUILDS_WAITING_MAX) {
     throw new PolarError('EXPORTS_LIMIT', `${asked} exports build traces, or wait to; ask again`);
   }
   asked++;
-  const done = builds.run(async () => {
-    signal.throwIfAborted();
-    return await build();
-  });
+  const done = builds.run(build, signal);
   const leave = (): void => void asked--;
   done.then(leave, leave);
   return await abortable(done, signal);
