@@ -31,13 +31,23 @@ export async function baseTrees(fresh: Sandbox, repoDir: string, timeoutMs: numb
 
 /** `git add` with --ignore-errors: it did what it could. */
 const ADDED_IN_PART = 1;
+/** What it says of files that cannot be added; of what it could not write it says something else. */
+const NOT_ADDED = [
+  String.raw`open\(.*\): Permission denied`,
+  `unable to index file '.*'`,
+  `'.*' does not have a commit checked out`,
+  `invalid path '.*'`,
+  `unable to add '.*' to index`,
+].join('|');
 /** Paths of `left out` that are told. */
 const LEFT_OUT_TOLD_MAX = 100;
+/** Before each of them: git's own warnings go to standard error, too. */
+const LEFT_OUT = 'left-out:';
 
 /**
  * All changes since the newest of `trees` that the repository knows, committed or not, new files too. Where it knows none
  * of them, since its last commit. The agent's own index is not used: it may say anything. Standard error lists what git
- * cannot add: repositories inside this one, and what it cannot read.
+ * cannot add, marked: repositories inside this one, and what it cannot read. Where it cannot write, it is a failure.
  */
 const EXTRACT = [
   'cd -- "$1" || exit',
@@ -49,13 +59,18 @@ const EXTRACT = [
   'temp=$(mktemp -d) || exit',
   'trap \'rm -rf "$temp"\' EXIT',
   'export GIT_INDEX_FILE="$temp/index"',
+  // What git says is read, and a path is bytes.
+  'export LC_ALL=C',
   `${GIT} read-tree "$base" || exit`,
-  `${GIT} add -A --ignore-errors >"$temp/said" 2>&1 || [ $? -eq ${ADDED_IN_PART} ] || { cat "$temp/said" >&2; exit 1; }`,
+  `not_added="^error: (${NOT_ADDED})$"`,
+  `only_files() { [ "$1" -eq ${ADDED_IN_PART} ] && ! grep "^error:" "$temp/said" | grep -Evq "$not_added"; }`,
+  `${GIT} add -A --ignore-errors >"$temp/said" 2>&1 || only_files $? || { cat "$temp/said" >&2; exit 1; }`,
   // Of a repository with a commit git adds the name of the commit.
   `repositories=':[0-7]* 160000 '`,
   `{ ${GIT} ls-files --others --modified --exclude-standard`,
   `${GIT} diff-index --cached --diff-filter=d "$base" | grep "^$repositories" | cut -f2`,
-  `} | head -n ${LEFT_OUT_TOLD_MAX} >&2`,
+  `sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$temp/said"`,
+  `} 2>/dev/null | head -n ${LEFT_OUT_TOLD_MAX} | sed 's/^/${LEFT_OUT}/' >&2`,
   `${GIT} diff-index --cached -p ${DIFF} "$base"`,
 ].join('\n');
 
@@ -63,7 +78,8 @@ const EXTRACT = [
 export const leftOutOf = ({ stderr }: ExecOutput): string[] =>
   text(stderr)
     .split('\n')
-    .filter((line) => line !== '');
+    .filter((line) => line.startsWith(LEFT_OUT))
+    .map((line) => line.slice(LEFT_OUT.length));
 
 export const extractChanges = (
   live: Sandbox,
