@@ -1,8 +1,9 @@
 // A sandbox that breaks from outside: whatever its backend stumbles over is a failure of the sandbox, which is tried again. What
 // is asked for wrongly, or what an agent has made of it, is not.
 import { once } from 'node:events';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PolarError } from '../../services/common/errors.ts';
@@ -89,41 +90,59 @@ describe('runtime-prewarm: a sandbox that breaks', () => {
 });
 
 if (isHostRoot) {
-  describe('runtime-prewarm: an engine that cannot delete a container', () => {
-    it('is offered all the same', async () => {
-      await using nats = await startNats();
-      const deleted: string[] = [];
-      await using node = await startNode({ natsUrl: nats.url, start: false });
-      const socket = join(node.folder, 'engine.sock');
-      const engine = engineWith(deleted);
+  describe('runtime-prewarm: an engine', () => {
+    let nats: TestNats;
+    let node: TestNode;
+    let engine: Server;
+    let folder: string;
+    const asked: string[] = [];
+    before(async () => {
+      nats = await startNats();
+      folder = mkdtempSync(join(tmpdir(), 'polar-test-engine-'));
+      const socket = join(folder, 'engine.sock');
+      engine = engineWith(asked);
       await once(engine.listen(socket), 'listening');
-      const started = await startNode({ natsUrl: nats.url, node: { docker: { socket } } });
-      try {
-        const { backends } = await started.runtimes.listRuntimes({});
-        const { unavailable } = backends.find(({ name }) => name === 'docker') ?? {};
-        expect(unavailable?.message).to.equal(undefined);
-        expect(deleted).to.include('/containers/stuck');
-      } finally {
-        engine.closeAllConnections();
-        engine.close();
-        await started[Symbol.asyncDispose]();
-      }
+      node = await startNode({ natsUrl: nats.url, node: { docker: { socket } } });
+    });
+    after(async () => {
+      engine.closeAllConnections();
+      engine.close();
+      await node[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+      await nats[Symbol.asyncDispose]();
+    });
+
+    it('that cannot delete a container is offered all the same', async () => {
+      const { backends } = await node.runtimes.listRuntimes({});
+      const { unavailable } = backends.find(({ name }) => name === 'docker') ?? {};
+      expect(unavailable?.message).to.equal(undefined);
+      expect(asked).to.include('DELETE /containers/stuck');
+    });
+
+    it('that begins to work is asked for an image again', async () => {
+      const acquired = node.acquire({ spec: { backend: 'docker', image: 'early' } });
+      const { reason, message } = await acquired.catch((error) => error);
+      expect({ reason, message }).to.include({ reason: 'SANDBOX_FAILED' });
+      expect(asked.filter((one) => one === 'GET /images/early/json')).to.have.length(2);
+      expect(asked).to.include('POST /containers/create');
     });
   });
 }
 
-/** What Docker answers where a mount of a container is busy. */
-function engineWith(deleted: string[]): Server {
+/** What Docker answers where a mount of a container is busy, and just after its start. */
+function engineWith(asked: string[]): Server {
   const answers: Record<string, unknown> = {
     '/containers/json': [{ Id: 'stuck', Labels: {} }],
     '/images/json': [],
+    '/images/early/json': { Id: 'early', Config: null },
     '/info': { OSType: 'linux', PidsLimit: true, MemoryLimit: true, SecurityOptions: [] },
   };
   return createServer(({ method, url = '' }, response) => {
     const path = url.split('?')[0] ?? '';
-    if (method === 'DELETE') {
-      deleted.push(path);
-      response.writeHead(500).end('{"message": "device or resource busy"}');
-    } else response.end(JSON.stringify(answers[path] ?? {}));
+    const isEarly = path === '/images/early/json' && !asked.includes(`${method} ${path}`);
+    asked.push(`${method} ${path}`);
+    if (method === 'DELETE') response.writeHead(500).end('{"message": "device or resource busy"}');
+    else if (isEarly) response.writeHead(503).end('{"message": "starting"}');
+    else response.end(JSON.stringify(answers[path] ?? {}));
   });
 }

@@ -2,6 +2,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { withTimeout } from '../../../common/clock.ts';
 import { DOCKER_CALL_MS } from '../../../common/limits.ts';
 
 const CONNECTIONS_MAX = 64;
@@ -18,16 +19,20 @@ export class EngineError extends Error {
 
 export interface CallOptions {
   readonly body?: object;
-  /** Default: DOCKER_CALL_MS. */
+  /** Ends it sooner. */
   readonly signal?: AbortSignal;
+  /** Default: DOCKER_CALL_MS. */
+  readonly limitMs?: number;
 }
 
 export class Engine {
   readonly socketPath: string;
+  readonly #callMs: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
 
-  constructor(socketPath: string) {
+  constructor(socketPath: string, callMs = DOCKER_CALL_MS) {
     this.socketPath = socketPath;
+    this.#callMs = callMs;
   }
 
   /** The answer's JSON; undefined where it has none. Throws EngineError. */
@@ -36,9 +41,9 @@ export class Engine {
   }
 
   /** The whole answer. Throws EngineError. */
-  async text(method: string, path: string, { body, signal }: CallOptions = {}): Promise<string> {
+  async text(method: string, path: string, { body, signal, limitMs }: CallOptions = {}): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const limit = signal ?? AbortSignal.timeout(DOCKER_CALL_MS);
+    const limit = withTimeout(limitMs ?? this.#callMs, signal);
     const { socketPath } = this;
     const call = request({
       socketPath,
@@ -48,7 +53,7 @@ export class Engine {
       signal: limit,
       ...jsonHeaders(body),
     });
-    call.once('response', resolve).once('error', reject);
+    call.once('response', resolve).once('error', (error) => reject(limit.aborted ? limit.reason : error));
     send(call, body);
     const answer = await promise;
     const said = await text(answer);

@@ -6,7 +6,7 @@ import { type Engine, EngineError } from './engine.ts';
 import { Pulls } from './pulls.ts';
 
 export interface DockerImages {
-  /** Their digest. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED, and what node:http throws where no engine answers. */
+  /** Their digest. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED, and what an engine throws that is away or begins to work. */
   find(name: string, signal: AbortSignal): Promise<string>;
   /** All that are here now, prepared layers too. */
   list(): Promise<ListedImage[]>;
@@ -66,7 +66,7 @@ async function digestOf(engine: Engine, name: string, signal: AbortSignal): Prom
     );
     return isLayer(Config ?? { Labels: null }) ? undefined : Id;
   } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
+    if (!(error instanceof EngineError) || error.status >= 500) throw error;
     if (error.status === 404) return undefined;
     throw new PolarError('SANDBOX_FAILED', `the engine does not tell of the image: ${error.message}`, {
       cause: error,

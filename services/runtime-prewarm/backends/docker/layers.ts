@@ -100,6 +100,7 @@ export class DockerLayers implements Disposable {
       const { Id } = await this.#engine.call<{ Id: string }>('POST', path, {
         body: this.#about(key),
         signal: limit,
+        limitMs: COMMIT_MS,
       });
       this.#ids.set(key, wholeId(Id));
       this.#shelf.add(key, bytes, Date.now());
@@ -138,7 +139,10 @@ export class DockerLayers implements Disposable {
   /** Undefined: an image of it would not hold all. */
   async #sizeOf(container: string, signal: AbortSignal): Promise<number | undefined> {
     const path = `/containers/${container}/json?size=true`;
-    const { SizeRw, Mounts } = await this.#engine.call<Measured>('GET', path, { signal });
+    const { SizeRw, Mounts } = await this.#engine.call<Measured>('GET', path, {
+      signal,
+      limitMs: COMMIT_MS,
+    });
     return Mounts.some(({ Type }) => Type !== 'bind') ? undefined : Math.max(1, SizeRw ?? 1);
   }
 

@@ -35,7 +35,7 @@ export class Pulls {
     const whole = /[:@][^/]*$/.test(name) ? name : `${name}:latest`;
     const path = `/images/create?fromImage=${encodeURIComponent(whole)}`;
     try {
-      const said = await this.#engine.text('POST', path, { signal: AbortSignal.timeout(PULL_MS) });
+      const said = await this.#engine.text('POST', path, { limitMs: PULL_MS });
       const fault = /"error":"((?:[^"\\]|\\.)*)"/.exec(said)?.[1];
       if (fault !== undefined) throw new Error(fault);
     } catch (error) {
