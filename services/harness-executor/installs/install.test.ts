@@ -8,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,20 +62,6 @@ describe('harness installation', () => {
     expect(await isInstalled(cache, adapter)).to.equal(true);
     expect(readdirSync(parentOf(adapter))).to.deep.equal(['source']);
   });
-
-  for (const [when, seconds] of [
-    ['any more', 0],
-    ['any more, of before the clock was set back', Date.now() / 1000 + 86_400],
-  ] as const) {
-    it(`takes over a lock that nobody holds ${when}`, async () => {
-      const lock = `${installFolder(cache, adapter.name, adapter.version)}.lock`;
-      mkdirSync(parentOf(adapter), { recursive: true });
-      writeFileSync(lock, '');
-      utimesSync(lock, seconds, seconds);
-      await ensureInstalled(cache, adapter, events, signal);
-      expect(existsSync(lock)).to.equal(false);
-    });
-  }
 
   it('is not needed for a command of the task', async () => {
     const none = { ...adapter, install: undefined };
