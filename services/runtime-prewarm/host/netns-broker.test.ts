@@ -35,4 +35,17 @@ describe('listeners in the networks of sandboxes', () => {
     expect((await failureOf(broker.open(NOBODY, 1))).message).to.include('No such file');
     expect(helpers()).to.not.include(helper);
   });
+
+  it('are opened where it is this process that stood still', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    await using broker = new NetnsBroker(findPython(process.env['PATH'] ?? '') ?? 'python3', false, 1_000);
+    const open = async (): Promise<void> => void (await broker.open(process.pid, 0)).close();
+    await open();
+    const opening = [open(), open(), open()];
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+    const before = helpers();
+    await Promise.all(opening);
+    await open();
+    expect(helpers()).to.deep.equal(before);
+  });
 });

@@ -8,7 +8,7 @@ import { SYSTEM_PATH } from './tools.ts';
 
 const SCRIPT = join(import.meta.dirname, 'netns_broker.py');
 
-/** For one listener; then its helper is ended, which stands still, and what comes next has another: SANDBOX_FAILED. */
+/** A helper that says nothing for so long stands still: SANDBOX_FAILED. It is ended, and what comes next has another. */
 const NETNS_LISTENER_MS = 10_000;
 
 interface Waiting {
@@ -27,6 +27,8 @@ export class NetnsBroker implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiting>();
   #child: ChildProcess | undefined;
   #lastId = 0;
+  /** When a helper said something, by `performance.now()`. */
+  #answeredMs = 0;
 
   constructor(python: string, userns: boolean, limitMs = NETNS_LISTENER_MS) {
     this.#python = python;
@@ -39,10 +41,8 @@ export class NetnsBroker implements AsyncDisposable {
     const child = this.#running();
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Server>();
-    const timer = setTimeout(() => {
-      this.#fail(id, `no answer in ${this.#limitMs} ms`);
-      this.#giveUp(child);
-    }, this.#limitMs);
+    // It may be this process that stood still: what has come meanwhile is read first.
+    const timer = setTimeout(() => setImmediate(() => this.#late(id)), this.#limitMs);
     this.#waiting.set(id, { child, timer, resolve, reject });
     child.send({ id, pid, port, userns: this.#userns }, (error) => {
       if (error !== null) this.#fail(id, error.message);
@@ -81,7 +81,20 @@ export class NetnsBroker implements AsyncDisposable {
     return child;
   }
 
+  #late(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    // The helper sends one listener at a time, so others may be still to come.
+    if (performance.now() - this.#answeredMs < this.#limitMs) {
+      waiting.timer.refresh();
+      return;
+    }
+    this.#fail(id, `no answer in ${this.#limitMs} ms`);
+    this.#giveUp(waiting.child);
+  }
+
   #answered({ id, error }: { id: number; error?: string }, handle: unknown): void {
+    this.#answeredMs = performance.now();
     if (error !== undefined) {
       this.#fail(id, error);
       return;
