@@ -87,7 +87,7 @@ def tensors(trace: Trace) -> TraceTensors:
     )
 
 
-def shared(array: np.ndarray) -> torch.Tensor:
+def shared(array: npt.NDArray[Any]) -> torch.Tensor:
     """A tensor on the array's memory, read-only or not."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
@@ -173,7 +173,7 @@ _COLUMNS = {
     "sequences": (np.int64, -1),
 }
 
-_RESPONSE_COLUMNS: dict[str, Callable[[Sample], np.ndarray]] = {
+_RESPONSE_COLUMNS: dict[str, Callable[[Sample], npt.NDArray[Any]]] = {
     "input_ids": lambda sample: sample.trace.response_ids,
     "loss_mask": lambda sample: sample.trace.loss_mask,
     "logprobs": lambda sample: sample.trace.logprobs,
