@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -32,12 +33,16 @@ func certificates() (*tls.Config, error) {
 			return nil, fmt.Errorf("POLAR_CA_FILE: there is no certificate in %s", file)
 		}
 	}
-	if file := os.Getenv("POLAR_CERT_FILE"); file != "" {
-		own, err := tls.LoadX509KeyPair(file, os.Getenv("POLAR_KEY_FILE"))
-		if err != nil {
-			return nil, err
-		}
-		config.Certificates = []tls.Certificate{own}
+	certificate, key := os.Getenv("POLAR_CERT_FILE"), os.Getenv("POLAR_KEY_FILE")
+	switch {
+	case certificate == "" && key == "":
+		return config, nil
+	case key == "":
+		return nil, errors.New("POLAR_CERT_FILE is set, and POLAR_KEY_FILE is not")
+	case certificate == "":
+		return nil, errors.New("POLAR_KEY_FILE is set, and POLAR_CERT_FILE is not")
 	}
-	return config, nil
+	own, err := tls.LoadX509KeyPair(certificate, key)
+	config.Certificates = []tls.Certificate{own}
+	return config, err
 }

@@ -118,6 +118,19 @@ for (const { language, tool, source, build } of READERS) {
       }
     });
 
+    it('asks for the other where a certificate or its key is named alone', async () => {
+      const names = ['POLAR_CERT_FILE', 'POLAR_KEY_FILE'];
+      for (const [i, name] of names.entries()) {
+        const named = { [name]: import.meta.filename };
+        const failed = await readWith(program, ['https://127.0.0.1:9', 'mine', '1'], named).catch(
+          (error: { readonly stderr: string }) => error,
+        );
+        expect(failed)
+          .to.have.property('stderr')
+          .that.contains(`${names[1 - i]} is not`);
+      }
+    });
+
     it('ends with what is wrong where nobody listens', async () => {
       const failed = await readWith(program, ['http://127.0.0.1:9', 'mine', '1']).catch(
         (error: { readonly code: number; readonly stderr: string }) => error,

@@ -13,8 +13,11 @@ pub fn secured(endpoint: Endpoint) -> Result<Endpoint, Box<dyn Error>> {
         Some(authority) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority)),
         None => ClientTlsConfig::new().with_native_roots(),
     };
-    if let (Some(own), Some(key)) = (named("POLAR_CERT_FILE")?, named("POLAR_KEY_FILE")?) {
-        tls = tls.identity(Identity::from_pem(own, key));
+    match (named("POLAR_CERT_FILE")?, named("POLAR_KEY_FILE")?) {
+        (Some(own), Some(key)) => tls = tls.identity(Identity::from_pem(own, key)),
+        (Some(_), None) => return Err("POLAR_CERT_FILE is set, and POLAR_KEY_FILE is not".into()),
+        (None, Some(_)) => return Err("POLAR_KEY_FILE is set, and POLAR_CERT_FILE is not".into()),
+        (None, None) => {}
     }
     Ok(endpoint.tls_config(tls)?)
 }
