@@ -22,12 +22,17 @@ const WAIT_MS = 60_000;
 const { state, completions, facts, trajectories } = STREAMS;
 const LIMITED = [state, completions, facts, trajectories];
 
+/** What an attempt that begins when there is room again calls before it ends. */
+const CALLS_MAX = 100;
+
 /** Each session calls the model until it is refused, and then until it is answered. */
 function callingTask(taskId: string) {
   const call = `curl -sS --fail -o reply.json "$OPENAI_BASE_URL/chat/completions" \\
     -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' \\
     -d '{"model":"m","messages":[{"role":"user","content":"go on"}]}'`;
-  const command = `while ${call}; do sleep 0.3; done\nuntil ${call}; do sleep 0.3; done`;
+  const command = `n=0
+    while ${call} && [ $((n += 1)) -le ${CALLS_MAX} ]; do sleep 0.3; done
+    until ${call}; do sleep 0.3; done`;
   return curlTask(taskId, 2, 1, { harness: { name: 'shell', modelName: 'm', command: { command } } });
 }
 
@@ -93,9 +98,11 @@ describe('a full store of NATS', function () {
         const { addresses } = JSON.parse(up.stdout()) as { addresses: Record<string, string> };
         const schedulerUrl = addresses['tasks (RolloutService)'] as string;
         const reconstructorUrl = addresses['trajectories (TrajectoryService)'] as string;
-        await createServiceClient(RolloutService, schedulerUrl).submitTask({
-          spec: callingTask('calls'),
-        });
+        const rollout = createServiceClient(RolloutService, schedulerUrl);
+        await rollout.submitTask({ spec: callingTask('calls') });
+        const running = async () =>
+          (await rollout.getTask({ taskId: 'calls' })).task?.sessionsByState['running'];
+        await eventually('both run', async () => (await running()) === 2);
         const filler = join(store, 'filler');
         fill(filler);
         const error = await submitUntil(schedulerUrl, 'refused', 'NATS_STORE_FULL');
