@@ -25,6 +25,7 @@ export class Lines {
   #writing = false;
   #broken = false;
   #timer: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Immediate | undefined;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -39,13 +40,16 @@ export class Lines {
       return;
     }
     this.#waiting += line;
-    if (now || this.#waiting.length >= WAIT_CHARS) this.#flush();
+    // Not at once: a process that ends in the same turn writes all of it in order, and none of it is on its way.
+    if (now || this.#waiting.length >= WAIT_CHARS) this.#soon ??= setImmediate(() => this.#flush());
     else this.#timer ??= setTimeout(() => this.#flush(), WAIT_MS).unref();
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#soon);
     this.#timer = undefined;
+    this.#soon = undefined;
     if (this.#writing || this.#broken) return;
     if (this.#sent.length === 0) this.#take();
     if (this.#sent.length === 0) return;
@@ -77,7 +81,8 @@ export class Lines {
 
   /** What is left, for LOG_END_MS at most. */
   #end(): void {
-    // What is on its way arrives by itself.
+    // What is on its way arrives by itself, and first where its thread gets a moment.
+    if (this.#writing) pause();
     let rest = Buffer.concat([...(this.#writing ? [] : [this.#sent]), Buffer.from(this.#waiting)]);
     const until = performance.now() + LOG_END_MS;
     while (rest.length > 0 && !this.#broken && performance.now() < until) {
@@ -85,8 +90,11 @@ export class Lines {
         rest = rest.subarray(writeSync(this.#fd, rest));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);
+        pause();
       }
     }
   }
 }
+
+/** Of the whole process, whose loop has ended. */
+const pause = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, AGAIN_MS);

@@ -20,14 +20,13 @@ function start(statements: string) {
 
 const KILL = `process.kill(process.pid, 'SIGKILL')`;
 const pause = (ms: number): string => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
-/** Less than a pipe holds: a reader that is late loses none of them. */
-const many = 'for (let i = 0; i < 400; i++) log.info({ i }, "line");';
+const many = 'for (let i = 0; i < 1000; i++) log.info({ i }, "line");';
 
 describe('logger', () => {
   it('writes every line, in order, however the process ends by itself', async () => {
     for (const end of ['', 'process.exit(3)', 'throw new Error("x")']) {
       const lines = await written(`${many} ${end}`);
-      expect(lines.map(({ i }) => i)).to.deep.equal(Array.from({ length: 400 }, (_, i) => i));
+      expect(lines.map(({ i }) => i)).to.deep.equal(Array.from({ length: 1000 }, (_, i) => i));
     }
   });
 
