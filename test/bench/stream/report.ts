@@ -1,4 +1,5 @@
 // What `npm run bench:stream` says in docs/benchmarks.md.
+import { medianOf } from '../proxy/statistics.ts';
 import type { Consumed, Sample } from './consume.ts';
 import type { Shape } from './traces.ts';
 
@@ -6,10 +7,15 @@ import type { Shape } from './traces.ts';
 const RATE_GOALS: Readonly<Record<number, number>> = { 16384: 20, 1024: 5 };
 const RATIO_GOAL = 20;
 
-export interface Measured {
-  readonly shape: Shape;
+/** The stream and its peers, one after another. */
+export interface Round {
   readonly stream: Consumed;
   readonly peers: Readonly<Record<string, Consumed>>;
+}
+
+export interface Measured {
+  readonly shape: Shape;
+  readonly rounds: readonly Round[];
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
@@ -28,14 +34,18 @@ function costOf({ tokens, cpuMs }: Consumed, processes: readonly string[] = Obje
 const PAIR = ['reconstructor', 'consumer'];
 
 export function rateTable(all: readonly Measured[]): string {
-  const rows = all.map(({ shape, stream }) => {
+  const rows = all.map(({ shape, rounds }) => {
     const goal = RATE_GOALS[shape.tokens] ?? 0;
-    const share = (name: string): string => ((stream.cpuMs[name] ?? 0) / 1e3 / stream.seconds).toFixed(2);
+    const shareOf = ({ cpuMs, seconds }: Consumed, name: string): number =>
+      (cpuMs[name] ?? 0) / 1e3 / seconds;
+    const share = (name: string): string =>
+      medianOf(rounds.map(({ stream }) => shareOf(stream, name))).toFixed(2);
+    const rate = medianOf(rounds.map(({ stream }) => rateOf(stream)));
     return [
       `${shape.tokens}`,
       `${goal}`,
-      `**${rateOf(stream).toFixed(1)}**`,
-      verdict(rateOf(stream) >= goal),
+      `**${rate.toFixed(1)}**`,
+      verdict(rate >= goal),
       share('reconstructor'),
       share('nats'),
       share('consumer'),
@@ -55,17 +65,27 @@ export function rateTable(all: readonly Measured[]): string {
   );
 }
 
+/** Medians of the rounds, of ratios too: what else the machine does falls on both sides of one. */
 export function costTable(all: readonly Measured[]): string {
-  const rows = all.flatMap(({ shape, stream, peers }) => [
-    [`${shape.tokens}: the stream`, costOf(stream, PAIR).toFixed(0), '', ''],
-    [`${shape.tokens}: the same with nats-server`, costOf(stream).toFixed(0), '', ''],
-    ...Object.entries(peers).map(([name, peer]) => [
-      `${shape.tokens}: JSON from ${name}`,
-      costOf(peer).toFixed(0),
-      `**${(costOf(peer) / costOf(stream, PAIR)).toFixed(1)}**`,
-      (costOf(peer) / costOf(stream)).toFixed(1),
-    ]),
-  ]);
+  const rows = all.flatMap(({ shape, rounds }) => {
+    const of = (value: (round: Round) => number, digits = 0): string => {
+      const values = rounds.map(value).sort((one, other) => one - other);
+      const range =
+        values.length > 1 ? ` (${values[0]?.toFixed(digits)}–${values.at(-1)?.toFixed(digits)})` : '';
+      return `${medianOf(values).toFixed(digits)}${range}`;
+    };
+    const peer = (name: string, { peers }: Round): number => costOf(peers[name] as Consumed);
+    return [
+      [`${shape.tokens}: the stream`, of(({ stream }) => costOf(stream, PAIR)), '', ''],
+      [`${shape.tokens}: the same with nats-server`, of(({ stream }) => costOf(stream)), '', ''],
+      ...Object.keys(rounds[0]?.peers ?? {}).map((name) => [
+        `${shape.tokens}: JSON from ${name}`,
+        of((round) => peer(name, round)),
+        `**${of((round) => peer(name, round) / costOf(round.stream, PAIR), 1)}**`,
+        of((round) => peer(name, round) / costOf(round.stream), 1),
+      ]),
+    ];
+  });
   return table(
     [
       'tokens a trace: how',

@@ -12,7 +12,7 @@ import { aboutMachine, say } from '../scheduler/machine.ts';
 import { type Consumed, consume } from './consume.ts';
 import { startStreamMesh } from './mesh.ts';
 import { groupsAsJson, measurePeer, PEERS } from './peers.ts';
-import { costTable, type Measured, memoryTable, rateTable } from './report.ts';
+import { costTable, type Measured, memoryTable, type Round, rateTable } from './report.ts';
 import type { Shape } from './traces.ts';
 
 const { values: flags } = parseArgs({
@@ -28,6 +28,7 @@ const NODE_FLAGS = flags.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${
 /** A stream goes on for hours: what its first second costs the compiler is not what it costs. */
 const WARM_GROUPS = 1_000;
 const JSON_GROUPS_DISTINCT = 8;
+const ROUNDS = flags.quick ? 1 : 5;
 
 interface Plan {
   readonly shape: Shape;
@@ -49,19 +50,25 @@ async function stream(shape: Shape, groups: number): Promise<Consumed> {
   return await consume('consumer.py', [mesh.url, 'trainer', 'bench', WARM_GROUPS, groups], mesh.pids);
 }
 
-async function measure({ shape, groups, jsonGroups }: Plan): Promise<Measured> {
+async function measure(plan: Plan): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-bench-json-'));
   try {
     const file = join(folder, 'groups.json');
-    writeFileSync(file, groupsAsJson(shape, JSON_GROUPS_DISTINCT));
-    const peers: Record<string, Consumed> = {};
-    for (const name of Object.keys(PEERS) as (keyof typeof PEERS)[]) {
-      peers[name] = await measurePeer(name, file, jsonGroups);
-    }
-    return { shape, stream: await stream(shape, groups), peers };
+    writeFileSync(file, groupsAsJson(plan.shape, JSON_GROUPS_DISTINCT));
+    const rounds: Round[] = [];
+    while (rounds.length < ROUNDS) rounds.push(await round(plan, file));
+    return { shape: plan.shape, rounds };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function round({ shape, groups, jsonGroups }: Plan, file: string): Promise<Round> {
+  const peers: Record<string, Consumed> = {};
+  for (const name of Object.keys(PEERS) as (keyof typeof PEERS)[]) {
+    peers[name] = await measurePeer(name, file, jsonGroups);
+  }
+  return { stream: await stream(shape, groups), peers };
 }
 
 /** A part of the document is written when it was measured whole. */
