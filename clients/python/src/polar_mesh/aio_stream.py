@@ -23,7 +23,7 @@ from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
 from .ledger import Books, Delivery, Intake, OfStream, by_seeks, check_consumer, delivery_of, is_void
 from .limits import STREAM_SILENCE_S, VERSION_AGE_S
-from .reader import Ended
+from .reader import Ended, silent
 from .retry import Backoff
 from .waits import Waits
 
@@ -52,8 +52,7 @@ class AioReader(Generic[M]):
         if not done:
             if time.monotonic() < silent_at:
                 return None
-            silent = f"nothing came for {self._silence_s:g} s"
-            raise Unavailable(silent, code="UNAVAILABLE", retryable=True)
+            raise silent(self._silence_s)
         self._heard = time.monotonic()
         try:
             message = self._coming.result()

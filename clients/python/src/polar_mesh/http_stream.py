@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 from urllib.parse import SplitResult
 
 import grpc
+import numpy as np
 
 from .channel import authorization, split_url
 from .errors import TLS_FAILED, Internal, PolarError, Unavailable, from_connect_error, is_tls_failure
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
+from .http_body import HttpBody, Unbuffered
 from .limits import CONNECT_S
+from .reader import Ended
 from .wire import STREAM_PATH, StreamMessage
 
 #: How the stream comes: over HTTP/1.1, or over the gRPC channel of the other calls.
@@ -29,6 +35,8 @@ Transport = Literal["http", "grpc"]
 #: A message's flags and its length.
 _PREFIX = struct.Struct(">BI")
 _COMPRESSED, _LAST = 1, 2
+#: A look at what has come, where no time is left to wait for more.
+_LOOK_S = 0.001
 #: What an answer that is not the mesh's own means, as Connect has it, where asking again can help.
 _CODES = {
     401: "unauthenticated",
@@ -64,9 +72,9 @@ def http_stream_method(
 
 
 class HttpCall(Iterator[StreamMessage]):
-    """One call on a connection of its own, which is made by the first ``next``.
+    """One call on a connection of its own. One thread opens and reads it; any may cancel.
 
-    Raises PolarError for what the server or the connection ends with. One thread iterates; any may cancel.
+    Raises PolarError for what the server or the connection ends with.
     """
 
     def __init__(
@@ -82,24 +90,38 @@ class HttpCall(Iterator[StreamMessage]):
         self._request = request.SerializeToString()
         self._socket: socket.socket | None = None
         self._answer: http.client.HTTPResponse | None = None
+        self._body: HttpBody | None = None
         self._cancelled = False
+        #: When something came last, or the call was made, as ``time.monotonic`` has it.
+        self.heard = time.monotonic()
+        #: The flags of the message that comes; None: they are still to come, with its length.
+        self._flags: int | None = None
+        self._memory = memoryview(bytearray(_PREFIX.size))
+        self._filled = 0
+
+    def open(self) -> None:
+        """Connect, ask, and read the answer's head. Done by the first ``next`` where nobody has."""
+        with self._told():
+            self._ask()
+
+    def poll(self, until: float) -> StreamMessage | None:
+        """The next message; None where it has not come whole until then. Raises Ended where the server ended the stream."""
+        with self._told():
+            message = self._message(until)
+        return message
 
     def __next__(self) -> StreamMessage:
+        if self._body is None:
+            self.open()
         try:
-            message = self._message()
-        except PolarError:
-            self.cancel()
-            raise
-        except Exception as error:
-            self.cancel()
-            raise _failure(error) from error
-        if message is None:
-            self.cancel()
-            raise StopIteration
+            message = self.poll(math.inf)
+        except Ended:
+            raise StopIteration from None
+        assert message is not None
         return message
 
     def cancel(self) -> None:
-        """End the call; ``next`` raises, also one that waits for a message."""
+        """End the call; who waits for a message of it is told."""
         self._cancelled = True
         if self._socket is None:
             return
@@ -109,50 +131,79 @@ class HttpCall(Iterator[StreamMessage]):
         except OSError:
             pass
         self._socket.close()
+        if self._answer is not None:
+            self._answer.close()
 
-    def _message(self) -> StreamMessage | None:
-        """None: the server ended the stream, without an error."""
-        if self._cancelled:
-            # What has come already is not given out any more.
-            raise ConnectionAbortedError("the call was cancelled")
-        if self._answer is None:
-            self._answer = self._ask()
-        flags, size = _PREFIX.unpack(self._read(_PREFIX.size))
-        data = self._read(size)
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Whatever ends the call closes its connection."""
+        try:
+            if self._cancelled:
+                # What has come already is not given out any more.
+                raise ConnectionAbortedError("the call was cancelled")
+            yield
+        except (PolarError, Ended):
+            self.cancel()
+            raise
+        except Exception as error:
+            self.cancel()
+            raise _failure(error) from error
+
+    def _message(self, until: float) -> StreamMessage | None:
+        if self._flags is None:
+            if not self._fill(until):
+                return None
+            self._flags, size = _PREFIX.unpack(self._memory)
+            # Not zeroed: all of it is filled.
+            self._memory, self._filled = memoryview(np.empty(size, np.uint8)), 0  # type: ignore[arg-type]
+        if not self._fill(until):
+            return None
+        flags, data = self._flags, self._memory
+        self._flags, self._memory, self._filled = None, memoryview(bytearray(_PREFIX.size)), 0
         if flags & _COMPRESSED:
             raise Internal("a message is compressed, which nobody asked for", code="INTERNAL")
         if not flags & _LAST:
             return StreamMessage(data)
-        error = json.loads(data).get("error")
+        error = json.loads(bytes(data)).get("error")
         if error is None:
-            return None
+            raise Ended
         raise from_connect_error(error)
 
-    def _ask(self) -> http.client.HTTPResponse:
+    def _fill(self, until: float) -> bool:
+        """Whether the memory was filled in time."""
+        assert self._socket is not None and self._body is not None
+        while self._filled < len(self._memory):
+            left_s = until - time.monotonic()
+            self._socket.settimeout(None if left_s == math.inf else max(left_s, _LOOK_S))
+            try:
+                self._filled += self._body.read_into(self._memory[self._filled :])
+            except TimeoutError as error:
+                # The kernel's own, of a connection that is gone, has a number.
+                if error.errno is not None:
+                    raise
+                return False
+            self.heard = time.monotonic()
+        return True
+
+    def _ask(self) -> None:
         connection = _connected(self._url, self._tls)
         self._socket = connection.sock
-        # From here on nothing is waited for with a limit: who reads ends a call that is silent.
+        # Nothing is waited for with a limit: who reads ends a call that is silent.
         self._socket.settimeout(None)
         if self._cancelled:
             self.cancel()
         headers = {"content-type": _MEDIA_TYPE, "connect-protocol-version": "1", **self._headers}
         body = _PREFIX.pack(0, len(self._request)) + self._request
+        connection.response_class = Unbuffered
         connection.request("POST", STREAM_PATH, body, headers)
-        answer = connection.getresponse()
+        # It keeps the connection open, which its head may call closed.
+        self._answer = answer = connection.getresponse()
         kind = answer.headers.get_content_type()
         if answer.status != http.HTTPStatus.OK or kind != _MEDIA_TYPE:
             told = f"HTTP {answer.status} {answer.reason}, {kind}"
             raise from_connect_error({"code": _code(answer.status), "message": told})
-        return answer
-
-    def _read(self, size: int) -> bytes:
-        """So many bytes, in memory that was made for them."""
-        assert self._answer is not None
-        data = self._answer.read(size)
-        # A body without chunks may end anywhere.
-        if len(data) < size:
-            raise http.client.IncompleteRead(data, size - len(data))
-        return data
+        self.heard = time.monotonic()
+        self._body = HttpBody(self._socket, chunked=bool(answer.chunked))
 
 
 def _code(status: int) -> str:

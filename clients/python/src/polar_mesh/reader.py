@@ -18,6 +18,11 @@ class Ended(Exception):
     """The stream is over: the server ended it with OK, or ``cut`` was called."""
 
 
+def silent(silence_s: float) -> Unavailable:
+    """What a call that says nothing is taken for."""
+    return Unavailable(f"nothing came for {silence_s:g} s", code="UNAVAILABLE", retryable=True)
+
+
 class Reader(Generic[M]):
     """Reads one call, one message ahead; what is further is held back by the connection's flow control.
 
@@ -46,8 +51,7 @@ class Reader(Generic[M]):
         if item is None:
             if time.monotonic() < silent_at:
                 return None
-            silent = f"nothing came for {self._silence_s:g} s"
-            raise Unavailable(silent, code="UNAVAILABLE", retryable=True)
+            raise silent(self._silence_s)
         self._heard = time.monotonic()
         if isinstance(item, Exception):
             raise item

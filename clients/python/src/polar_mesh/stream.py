@@ -18,11 +18,14 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
+from .http_reader import HttpReader
+from .http_stream import HttpCall
 from .ledger import Intake, Ledger, Server, delivery_of
 from .limits import STREAM_SILENCE_S
 from .reader import Ended, Reader
 from .retry import Backoff
 from .waits import Waits
+from .wire import StreamMessage
 
 
 class TrajectoryStream(Iterator[Batch]):
@@ -63,7 +66,7 @@ class TrajectoryStream(Iterator[Batch]):
         self._process = os.getpid()
         self._backoff = Backoff(reconnect_s)
         self._waits = Waits(self._books, request, self._backoff)
-        self._reader: Reader[StreamTrajectoriesResponse] | None = None
+        self._reader: Reader[StreamMessage] | HttpReader | None = None
         self._lock = threading.Lock()
 
     def __next__(self) -> Batch:
@@ -177,17 +180,19 @@ class TrajectoryStream(Iterator[Batch]):
             else:
                 if message is not None:
                     self._waits.heard()
-                    return message
+                    return message  # type: ignore[return-value]
             if time.monotonic() >= end:
                 raise self._waits.too_long()
         raise StopIteration
 
-    def _open(self) -> Reader[StreamTrajectoriesResponse]:
+    def _open(self) -> Reader[StreamMessage] | HttpReader:
         with self._lock:
             if self._closed.is_set():
                 raise Ended
             if self._reader is None:
-                self._reader = Reader(self._open_call(self._request), self._silence_s)
+                call = self._open_call(self._request)
+                kind = HttpReader if isinstance(call, HttpCall) else Reader
+                self._reader = kind(call, self._silence_s)
             return self._reader
 
     def _lost(self, error: PolarError) -> None:

@@ -65,7 +65,7 @@ def grpc_stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:
 
 def _readable(data: bytes) -> StreamMessage | Internal:
     try:
-        return StreamMessage(data)
+        return StreamMessage(memoryview(data))
     except DecodeError as error:
         return Internal(f"the stream could not be read: {error!r}", code="INTERNAL")
 
@@ -86,7 +86,7 @@ class Cut(Generic[M]):
 class StreamMessage(Cut[StreamTrajectoriesResponse]):
     """A ``StreamTrajectoriesResponse``: ``batch`` or None, and ``more``."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: memoryview) -> None:
         head, parts = _split(data, 0, len(data), (_BATCH, _MORE))
         super().__init__(StreamTrajectoriesResponse.FromString(head))
         batches = [WireBatch(data, start, end) for _, start, end in parts]
@@ -100,11 +100,11 @@ class StreamMessage(Cut[StreamTrajectoriesResponse]):
 class WireBatch(Cut[TrajectoryBatch]):
     """A ``TrajectoryBatch``."""
 
-    def __init__(self, data: bytes, start: int, end: int) -> None:
+    def __init__(self, data: memoryview, start: int, end: int) -> None:
         head, parts = _split(data, start, end, (_TRAJECTORIES,))
         self.head = TrajectoryBatch.FromString(head)
         self.trajectories = [
-            Trajectory.FromString(data[begin:stop])
+            Trajectory.FromString(bytes(data[begin:stop]))
             if stop - begin < _SHORT_BYTES
             else WireTrajectory(data, begin, stop)
             for _, begin, stop in parts
@@ -114,7 +114,7 @@ class WireBatch(Cut[TrajectoryBatch]):
 class WireTrajectory(Cut[Trajectory]):
     """A ``Trajectory``."""
 
-    def __init__(self, data: bytes, start: int, end: int) -> None:
+    def __init__(self, data: memoryview, start: int, end: int) -> None:
         head, parts = _split(data, start, end, (_TRACES,))
         self.head = Trajectory.FromString(head)
         self.traces = [read_trace(data, begin, stop) for _, begin, stop in parts]
@@ -123,10 +123,10 @@ class WireTrajectory(Cut[Trajectory]):
 class WireExperts(Cut[TraceExperts]):
     """A ``TraceExperts``, whose columns are copies of their own."""
 
-    def __init__(self, data: bytes, start: int, end: int) -> None:
+    def __init__(self, data: memoryview, start: int, end: int) -> None:
         head, parts = _split(data, start, end, _EXPERT_COLUMNS)
         super().__init__(TraceExperts.FromString(head))
-        columns = {_EXPERT_COLUMNS[number]: data[begin:stop] for number, begin, stop in parts}
+        columns = {_EXPERT_COLUMNS[number]: bytes(data[begin:stop]) for number, begin, stop in parts}
         self.rows = columns.get("rows", b"")
         self.known = columns.get("known", b"")
 
@@ -150,24 +150,25 @@ class WireTrace(Cut[Trace]):
         return self.head.routed_experts if self._experts is None else self._experts
 
 
-def read_trace(data: bytes, start: int, end: int) -> Trace:
+def read_trace(data: memoryview, start: int, end: int) -> Trace:
     """A ``Trace``, whose columns come first in what the mesh writes; protobuf reads what others may write."""
     head, parts = _split(data, start, end, _COLUMNS, in_front=True)
     experts: WireExperts | None = None
     if len(head) >= _LARGE_BYTES:
-        more, found = _split(head, 0, len(head), (_EXPERTS,))
+        view = memoryview(head)
+        more, found = _split(view, 0, len(head), (_EXPERTS,))
         if len(found) == 1:
             _, begin, stop = found[0]
-            head, experts = more, WireExperts(head, begin, stop)
+            head, experts = more, WireExperts(view, begin, stop)
     rest = Trace.FromString(head)
     if rest.prompt_ids or rest.response_ids or rest.loss_mask or rest.logprobs:
-        return Trace.FromString(data[start:end])
-    columns = {_COLUMNS[number]: data[begin:stop] for number, begin, stop in parts}
+        return Trace.FromString(bytes(data[start:end]))
+    columns = {_COLUMNS[number]: bytes(data[begin:stop]) for number, begin, stop in parts}
     return WireTrace(rest, columns, experts)  # type: ignore[return-value]
 
 
 def _split(
-    data: bytes, pos: int, end: int, apart: Any, *, in_front: bool = False
+    data: memoryview, pos: int, end: int, apart: Any, *, in_front: bool = False
 ) -> tuple[bytes, list[Part]]:
     """The fields ``apart`` as parts, and all others as one message; ``in_front``: look for those before any other only.
 
@@ -179,8 +180,8 @@ def _split(
         raise DecodeError("a number that does not end") from None
 
 
-def _cut(data: bytes, pos: int, end: int, apart: Any, in_front: bool) -> tuple[bytes, list[Part]]:
-    head: list[bytes] = []
+def _cut(data: memoryview, pos: int, end: int, apart: Any, in_front: bool) -> tuple[bytes, list[Part]]:
+    head: list[memoryview] = []
     parts: list[Part] = []
     run = pos
     while pos < end:
@@ -220,7 +221,7 @@ def _cut(data: bytes, pos: int, end: int, apart: Any, in_front: bool) -> tuple[b
     return b"".join(head), parts
 
 
-def _varint(data: bytes, pos: int) -> tuple[int, int]:
+def _varint(data: memoryview, pos: int) -> tuple[int, int]:
     """The number at ``pos``, and the place behind it."""
     try:
         value = data[pos]
