@@ -1,8 +1,14 @@
 // Pull consumers: bounded handlers, `working()` while they run, an explicit dead letter at the delivery limit.
 import type { ConsumerConfig } from 'nats';
 import { Semaphore, sleep } from '../clock.ts';
-import { asPolarError, type PolarError } from '../errors.ts';
-import { PULL_MESSAGES_MAX, WORK_ACK_WAIT_MS, WORK_DELIVERIES_MAX, WORK_RETRY_PAUSE_MS } from '../limits.ts';
+import { asPolarError, PolarError } from '../errors.ts';
+import {
+  PULL_MESSAGES_MAX,
+  WORK_ACK_WAIT_MS,
+  WORK_DELIVERIES_MAX,
+  WORK_PULL_MS,
+  WORK_RETRY_PAUSE_MS,
+} from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import { type BlobStore, removeBlob } from './blobs.ts';
 import type { Bus } from './bus.ts';
@@ -44,13 +50,16 @@ export async function consume(options: ConsumeOptions): Promise<void> {
   const slots = new Semaphore(options.concurrency);
   const running = new Set<Promise<void>>();
   while (!signal.aborted) {
+    let pauseMs = WORK_RETRY_PAUSE_MS;
     try {
       using pulls = await open(options);
       while (!signal.aborted) await pull(pulls, options, slots, running);
     } catch (error) {
       if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
+      // Somebody has to change it: that is said now and then.
+      if (asPolarError(error).reason === 'STREAM_DIFFERS') pauseMs = WORK_PULL_MS;
     }
-    await sleep(WORK_RETRY_PAUSE_MS, signal);
+    await sleep(pauseMs, signal);
   }
   await Promise.allSettled(running);
 }
@@ -83,8 +92,29 @@ async function pull(
 
 async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Pulls> {
   const durable = consumer.durable_name as string;
-  await withRetry(`consumer ${durable}`, signal, () => bus.jsm.consumers.add(stream, consumer));
+  await withRetry(`consumer ${durable}`, signal, () => declare(bus, stream, consumer));
   return new Pulls(bus, stream, durable);
+}
+
+/** The client has the action; its published type does not say so. */
+interface Declare {
+  add(stream: string, consumer: Partial<ConsumerConfig>, action: '' | 'create' | 'update'): Promise<unknown>;
+}
+
+/** One that is there may be of a node with other slots, or of an older mesh: it is made what is asked for. */
+async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfig>): Promise<void> {
+  try {
+    // Create or update.
+    await (bus.jsm.consumers as Declare).add(stream, consumer, '');
+  } catch (error) {
+    const { message } = asPolarError(error);
+    if (!/can not be updated/.test(message)) throw error;
+    throw new PolarError(
+      'STREAM_DIFFERS',
+      `consumer ${consumer.durable_name} of stream ${stream} exists with other settings: ${message}. Delete it with the nats tool: it is made anew, and its messages stay`,
+      { cause: error },
+    );
+  }
 }
 
 async function settle(message: PulledMessage, options: ConsumeOptions): Promise<void> {
