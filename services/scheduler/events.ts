@@ -4,7 +4,7 @@ import type { Fact, Heartbeat } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Engine, Pressure } from './domain/engines.ts';
-import type { NodeNews } from './domain/nodes.ts';
+import type { NodeNews, NodeState } from './domain/nodes.ts';
 import { Outcome, SessionState, sessionOf } from './domain/session.ts';
 import type { SessionChange, TaskState } from './domain/state.ts';
 
@@ -70,6 +70,9 @@ export const nodeSeen = (log: Logger, { nodeId, bootId, runSlots }: Heartbeat, n
 
 export const nodeLost = (log: Logger, nodeId: string, attempts: number): void =>
   log.warn({ node_id: nodeId, attempts }, 'node lost');
+
+export const nodePaused = (log: Logger, { id, failures: { count, reason } }: NodeState): void =>
+  log.warn({ node_id: id, failures: count, reason }, 'node paused: it fails again and again');
 
 export const callbackDelivered = (log: Logger, id: string): void =>
   log.info({ callback: id }, 'callback delivered');

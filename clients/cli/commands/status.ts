@@ -102,7 +102,8 @@ async function showSession(url: string, sessionId: string, json: boolean): Promi
   return true;
 }
 
-function nodeState({ healthy, draining }: Node): string {
+function nodeState({ healthy, draining, failures }: Node): string {
   if (!healthy) return 'down';
-  return draining ? 'draining' : 'up';
+  if (draining) return 'draining';
+  return failures === undefined ? 'up' : `failing: ${failures.count} × ${failures.reason}`;
 }

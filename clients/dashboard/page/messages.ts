@@ -71,6 +71,7 @@ export interface Node {
   readonly nodeId: string;
   readonly healthy?: boolean;
   readonly draining?: boolean;
+  readonly failures?: { readonly count?: number; readonly reason?: string };
   readonly backends?: readonly string[];
   readonly prepareSlots?: number;
   readonly runSlots?: number;

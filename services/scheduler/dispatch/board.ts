@@ -4,6 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Nodes } from '../domain/nodes.ts';
+import { lostOn } from '../domain/placement.ts';
 import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
 import { attemptLost, isEnded, ranMs, SessionState, sessionOf } from '../domain/session.ts';
 import type { State, TaskState } from '../domain/state.ts';
@@ -93,6 +94,7 @@ export function itemOf({ record, spec, order }: TaskState, session: SessionRecor
     order,
     taskCap: spec.maxRunningSessions,
     need: needOf(spec),
+    lostOn: lostOn(session),
     notBeforeMs: Number(session.notBeforeMs),
   };
 }

@@ -6,7 +6,8 @@ import { failure } from '../../common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Engines } from '../domain/engines.ts';
-import { canPrepare, canRun, loadOf, type NodeState, offers, sessionsOn } from '../domain/nodes.ts';
+import { canPrepare, canRun, loadOf, type NodeState, sessionsOn } from '../domain/nodes.ts';
+import { mayTake } from '../domain/placement.ts';
 import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
 import { type Board, type Found, itemOf } from './board.ts';
@@ -26,6 +27,7 @@ export class Dispatcher {
     this.#deadlines = deadlines;
     this.#engines = engines;
     board.onMoved = () => this.#soon();
+    board.nodes.onPaused = (node) => events.nodePaused(log, node);
   }
 
   /** Looks at time until the signal aborts. */
@@ -35,6 +37,7 @@ export class Dispatcher {
       if (signal.aborted) return;
       for (const node of this.#board.nodes.overdue(performance.now())) this.#nodeLost(node);
       this.#deadlines.check(unixMs());
+      this.#board.nodes.resume(unixMs());
       this.#dispatch();
     }
   }
@@ -97,10 +100,11 @@ export class Dispatcher {
     const { nodes, queue, journal, state } = this.#board;
     const healthy = nodes.healthy;
     for (const node of healthy) while (this.#canRun(node)) if (!this.#startRun(node)) break;
-    let able = healthy.filter((node) => canPrepare(node) && !state.isDraining(node.id));
+    const open = healthy.filter((node) => !state.isDraining(node.id));
+    let able = open.filter(canPrepare);
     while (able.length > 0 && queue.size > 0 && !journal.full) {
       able.sort((a, b) => loadOf(a) - loadOf(b));
-      able = able.filter((node) => this.#startPrepare(node) && canPrepare(node));
+      able = able.filter((node) => this.#startPrepare(node, open) && canPrepare(node));
     }
   }
 
@@ -124,9 +128,9 @@ export class Dispatcher {
     return true;
   }
 
-  #startPrepare(node: NodeState): boolean {
+  #startPrepare(node: NodeState, open: readonly NodeState[]): boolean {
     const { queue } = this.#board;
-    const item = queue.take(unixMs(), (need) => offers(node, need));
+    const item = queue.take(unixMs(), (waiting) => mayTake(node, waiting, open));
     const bootId = node.heartbeat?.bootId;
     if (item === undefined || bootId === undefined) return false;
     const found = this.#board.find(item.sessionId);

@@ -4,6 +4,7 @@ import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Heartbeat, Offer } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { type Failures, failuresAfter, mayTry, NO_FAILURES, resumed } from './failing.ts';
 import { hasImage } from './images.ts';
 import { endingWithin, type Pace, paceAfter } from './pace.ts';
 import { SessionState, sessionOf } from './session.ts';
@@ -26,9 +27,12 @@ export interface NodeState {
   readonly running: Set<string>;
   readonly finishing: Set<string>;
   pace: Pace;
+  failures: Failures;
 }
 
 export class Nodes {
+  /** Called when a node has failed too often in a row. */
+  onPaused: (node: NodeState) => void = () => {};
   readonly #nodes = new Map<string, NodeState>();
 
   get all(): IterableIterator<NodeState> {
@@ -53,6 +57,7 @@ export class Nodes {
     node.seenUnixMs = unixMs;
     node.lost = false;
     node.doubted = false;
+    if (news === 'rebooted') node.failures = NO_FAILURES;
     return { node, news };
   }
 
@@ -70,14 +75,28 @@ export class Nodes {
     return lost;
   }
 
+  /** Ends the pauses that are over by the clock of the records. */
+  resume(nowMs: number): void {
+    for (const node of this.#nodes.values()) node.failures = resumed(node.failures, nowMs);
+  }
+
   /** A session went from one state to another. */
   move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
     const left = this.#nodes.get(sessionOf(before).nodeId);
     if (left !== undefined && hasLost(left, before, after)) left.doubted = true;
+    if (left !== undefined) this.#count(left, before, after);
     this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
     this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
     const node = this.#nodes.get(sessionOf(after).nodeId);
     if (node !== undefined) node.pace = paceAfter(node.pace, before, after);
+  }
+
+  /** A node that is lost has lost all that it had at once, and an older boot is over. */
+  #count(node: NodeState, before: SessionRecord, after: SessionRecord): void {
+    if (node.lost || before.bootId !== node.heartbeat?.bootId) return;
+    const { pausedUntilMs } = node.failures;
+    node.failures = failuresAfter(node.failures, before, after);
+    if (pausedUntilMs === 0 && node.failures.pausedUntilMs > 0) this.onPaused(node);
   }
 
   #slot(record: SessionRecord, nowMs: number): Set<string> | undefined {
@@ -111,6 +130,7 @@ export class Nodes {
         running: new Set(),
         finishing: new Set(),
         pace: {},
+        failures: NO_FAILURES,
       };
       this.#nodes.set(id, node);
     }
@@ -149,11 +169,12 @@ export const sessionsOn = (node: NodeState): string[] => [
 /**
  * Whether a node may prepare one more: a slot for preparing is free, the sandboxes to come can all run at once, wait within
  * the node's ready slots, or follow a run that ends while they are prepared; and what has run there is not piling up behind
- * the evaluators.
+ * the evaluators. One that fails is tried now and then only.
  */
 export function canPrepare(node: NodeState): boolean {
   const { heartbeat, preparing, ready, running, finishing } = node;
   if (heartbeat === undefined || node.lost || node.doubted) return false;
+  if (!mayTry(node.failures, preparing.size)) return false;
   const { prepareSlots, runSlots, readySlots, evaluateSlots } = heartbeat;
   const ending = readySlots === 0 ? 0 : Math.min(prepareSlots, endingWithin(node.pace, runSlots));
   return (

@@ -12,6 +12,7 @@ const item = (sessionId: string, over: Partial<QueueItem> = {}): QueueItem => ({
   order: 0,
   taskCap: 0,
   need: '/',
+  lostOn: [],
   notBeforeMs: 0,
   ...over,
 });
@@ -66,9 +67,26 @@ describe('dispatch queue', () => {
     const queue = new DispatchQueue();
     queue.push(item('rare', { rank: -9, need: 'bubblewrap/rare' }));
     queue.push(item('common'));
-    expect(queue.take(0, (need) => need === '/')?.sessionId).to.equal('common');
-    expect(queue.take(0, (need) => need === '/')).to.equal(undefined);
+    expect(queue.take(0, ({ need }) => need === '/')?.sessionId).to.equal('common');
+    expect(queue.take(0, ({ need }) => need === '/')).to.equal(undefined);
     expect(queue.take(0, any)?.sessionId).to.equal('rare');
+  });
+
+  it('passes over what a node may not take, and asks once for all of one kind', () => {
+    const queue = new DispatchQueue();
+    for (let i = 0; i < 5_000; i++) queue.push(item(`lost${i}`, { sampleIndex: i, lostOn: ['a'] }));
+    queue.push(item('new', { order: 1 }));
+    let asked = 0;
+    const on =
+      (node: string) =>
+      ({ lostOn }: QueueItem): boolean => {
+        asked++;
+        return !lostOn.includes(node);
+      };
+    expect(queue.take(0, on('a'))?.sessionId).to.equal('new');
+    expect(queue.take(0, on('a'))).to.equal(undefined);
+    expect(queue.take(0, on('b'))?.sessionId).to.equal('lost0');
+    expect(asked).to.be.at.most(4);
   });
 
   it('forgets dropped sessions, many of them too', () => {

@@ -1,6 +1,6 @@
 // Sessions that wait for a node. Whose turn it is between named queues is told by their shares; inside a queue it goes by
-// rank. Sessions that need different backends or images wait in heaps of their own, so that one which no node can take
-// holds up no other; those of a task that has as many as it may run wait aside.
+// rank. Sessions that need different backends or images, or lost attempts on different nodes, wait in heaps of their own, so
+// that one which no node can take holds up no other; those of a task that has as many as it may run wait aside.
 import { PRIORITY_AGE_STEP_MS } from '../../common/limits.ts';
 import { Heap } from './heap.ts';
 import { DEFAULT_QUEUE, isAtCap, Shares } from './shares.ts';
@@ -19,6 +19,8 @@ export interface QueueItem {
   readonly taskCap: number;
   /** Backend and image, see `needOf`. */
   readonly need: string;
+  /** Nodes that it goes to only where no other fits, see `lostOn` of placement.ts. */
+  readonly lostOn: readonly string[];
   /** Unix time in milliseconds. */
   readonly notBeforeMs: number;
 }
@@ -59,7 +61,11 @@ function firstBehind(lane: readonly QueueItem[], item: QueueItem): QueueItem | u
 
 const isDueBefore = (a: Entry, b: Entry): boolean => a.notBeforeMs < b.notBeforeMs;
 
-/** What may go now, of one queue, by need. */
+/** Sessions of one heap may go to the same nodes. */
+const heapOf = ({ need, lostOn }: QueueItem): string =>
+  lostOn.length === 0 ? need : [need, ...lostOn].join('\n');
+
+/** What may go now, of one queue, by `heapOf`. */
 type Lane = Map<string, Heap<Entry>>;
 
 export class DispatchQueue {
@@ -151,8 +157,8 @@ export class DispatchQueue {
     return counts;
   }
 
-  /** Takes the first session that may go now and whose need `fits`; undefined when there is none. */
-  take(nowMs: number, fits: (need: string) => boolean): QueueItem | undefined {
+  /** Takes the first session that may go now and that `fits`: asked once for all that wait in one heap. */
+  take(nowMs: number, fits: (item: QueueItem) => boolean): QueueItem | undefined {
     this.#release(nowMs);
     let best: { heap: Heap<Entry>; top: Entry; tag: number } | undefined;
     for (const [name, lane] of this.#lanes) {
@@ -170,12 +176,12 @@ export class DispatchQueue {
     return entry;
   }
 
-  #firstOf(name: string, lane: Lane, fits: (need: string) => boolean): Heap<Entry> | undefined {
+  #firstOf(name: string, lane: Lane, fits: (item: QueueItem) => boolean): Heap<Entry> | undefined {
     let best: Heap<Entry> | undefined;
-    for (const [need, heap] of lane) {
+    for (const [key, heap] of lane) {
       this.#clearTop(heap);
-      if (heap.top === undefined) lane.delete(need);
-      else if (fits(need) && (best?.top === undefined || goesBefore(heap.top, best.top))) best = heap;
+      if (heap.top === undefined) lane.delete(key);
+      else if (fits(heap.top) && (best?.top === undefined || goesBefore(heap.top, best.top))) best = heap;
     }
     if (lane.size === 0) this.#lanes.delete(name);
     return best;
@@ -222,15 +228,17 @@ export class DispatchQueue {
     }
   }
 
-  #heap({ queue, need }: Entry): Heap<Entry> {
+  #heap(entry: Entry): Heap<Entry> {
+    const { queue } = entry;
     let lane = this.#lanes.get(queue);
     if (lane === undefined) {
       lane = new Map();
       this.#lanes.set(queue, lane);
       this.shares.arrive(queue);
     }
-    const heap = lane.get(need) ?? new Heap<Entry>(goesBefore);
-    lane.set(need, heap);
+    const key = heapOf(entry);
+    const heap = lane.get(key) ?? new Heap<Entry>(goesBefore);
+    lane.set(key, heap);
     return heap;
   }
 

@@ -37,7 +37,7 @@ class Simulation {
     for (let i = 0; i < count; i++) {
       const order = this.#ids++;
       const sessionId = `${name}-${order}`;
-      const own = { sampleIndex: 0, taskCap: 0, need: '/', notBeforeMs: 0 };
+      const own = { sampleIndex: 0, taskCap: 0, need: '/', lostOn: [], notBeforeMs: 0 };
       this.queue.push({ sessionId, taskId: sessionId, queue: name, rank, order, ...own });
     }
   }
@@ -124,7 +124,7 @@ describe('fair share', () => {
     const queue = new DispatchQueue();
     let ids = 0;
     const arrive = (name: string): void => {
-      const own = { sampleIndex: 0, rank: 0, taskCap: 0, need: '/', notBeforeMs: 0 };
+      const own = { sampleIndex: 0, rank: 0, taskCap: 0, need: '/', lostOn: [], notBeforeMs: 0 };
       queue.push({ sessionId: `${name}-${ids}`, taskId: `${ids}`, queue: name, order: ids++, ...own });
     };
     const start = (): string => {

@@ -2,6 +2,10 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
+  type NodeFailures,
+  NodeFailuresSchema,
+} from '../../../gen/ts/polar/scheduler/v1/node_failures_pb.js';
+import {
   CallbackState,
   type Node,
   NodeSchema,
@@ -10,6 +14,7 @@ import {
   type Task,
   TaskSchema,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { type Failures, isFailing } from './failing.ts';
 import { isHealthy, type NodeState } from './nodes.ts';
 import { groupIdOf, harnessOf, Outcome, SessionState } from './session.ts';
 import type { Share } from './shares.ts';
@@ -74,5 +79,13 @@ export function nodeView(node: NodeState, draining: boolean): Node {
     ready: node.ready.size,
     running: node.running.size,
     finishing: node.finishing.size,
+    ...(isFailing(node.failures) && { failures: failuresView(node.failures) }),
   });
 }
+
+const failuresView = ({ count, reason, pausedUntilMs }: Failures): NodeFailures =>
+  create(NodeFailuresSchema, {
+    count,
+    reason,
+    ...(pausedUntilMs > 0 && { pausedUntilTime: timestampFromMs(pausedUntilMs) }),
+  });

@@ -46,7 +46,7 @@ function addNode({ nodes }: Surroundings): void {
 function push({ queue }: Surroundings, i: number, spec: TaskSpec, over: Partial<QueueItem> = {}): void {
   queue.push({
     ...{ sessionId: sessionIdOf('s', i), taskId: 't', sampleIndex: i, queue: 'default', rank: 0, order: 0 },
-    ...{ taskCap: 0, need: needOf(spec), notBeforeMs: 0, ...over },
+    ...{ taskCap: 0, need: needOf(spec), lostOn: [], notBeforeMs: 0, ...over },
   });
 }
 

@@ -9,7 +9,9 @@ import {
   WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import type { Engine, Engines } from './engines.ts';
+import { isFailing } from './failing.ts';
 import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
+import { placesFor } from './placement.ts';
 import type { DispatchQueue, QueueItem } from './queue.ts';
 import { SessionState, sessionOf } from './session.ts';
 import { isAtCap } from './shares.ts';
@@ -89,9 +91,7 @@ function waitingInQueue(item: QueueItem, spec: TaskSpec, around: Surroundings, a
       untilTime: timestampFromMs(item.notBeforeMs),
     });
   }
-  return (
-    waitingForNode(spec, around) ?? waitingForCap(item, around) ?? waitingForTurn(item, spec, around, ahead)
-  );
+  return waitingForNode(spec, around) ?? waitingForCap(item, around) ?? waitingForTurn(item, around, ahead);
 }
 
 /** No node will take it before something changes there. */
@@ -134,17 +134,34 @@ function waitingForCap(
 
 function waitingForTurn(
   item: QueueItem,
-  spec: TaskSpec,
   { nodes, isDraining, logFull }: Surroundings,
   aheadOf: Ahead,
 ): Waiting {
   if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
   const ahead = aheadOf(item);
   const before = `${count(ahead, 'session')} of queue ${item.queue} before it`;
-  const open = nodesFor(spec, nodes).filter(({ id }) => !isDraining(id));
-  if (open.some(canPrepare)) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
-  const full = `${count(open.length, 'node')} that fit are full`;
+  const open = nodes.healthy.filter(({ id }) => !isDraining(id));
+  const places = placesFor(item, open);
+  if (places.some(canPrepare)) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
+  if (places.every(({ failures }) => isFailing(failures))) return waitingForFailing(places);
+  const full = `${count(places.length, 'node')} that fit are full${asideOf(item, open, places)}`;
   return told(WaitReason.NODES_FULL, `${full}; ${before}`, ahead);
+}
+
+/** Those that fit, too, and on which it was lost. */
+function asideOf({ need }: QueueItem, open: readonly NodeState[], places: readonly NodeState[]): string {
+  const aside = open.filter((node) => offers(node, need) && !places.includes(node));
+  return aside.length === 0 ? '' : `, and it was lost on ${aside.map(({ id }) => id).join(', ')}`;
+}
+
+function waitingForFailing(places: readonly NodeState[]): Waiting {
+  const each = places.map(({ id, failures }) => `${id} (${failures.count} in a row, ${failures.reason})`);
+  const message = `every node that fits fails, and is tried with one session at a time: ${each.join(', ')}`;
+  const untilMs = Math.min(...places.map(({ failures }) => failures.pausedUntilMs));
+  return create(WaitingSchema, {
+    ...{ reason: WaitReason.NODES_FAILING, message },
+    ...(untilMs > 0 && { untilTime: timestampFromMs(untilMs) }),
+  });
 }
 
 function waitingToRun(nodeId: string, { nodes, engines, logFull }: Surroundings): Waiting {

@@ -88,8 +88,12 @@ function nodeTable(nodes, { actions, asked }) {
 }
 
 /** @param {Node} node */
-function nodeState({ healthy, draining }) {
+function nodeState({ healthy, draining, failures }) {
   if (!healthy) return h('span', { class: 'badge bad' }, 'lost');
+  if (failures && !draining) {
+    const last = `${failures.count ?? 0} in a row, ${failures.reason ?? ''}`;
+    return h('span', { class: 'badge bad', title: last }, 'failing');
+  }
   return draining ? h('span', { class: 'badge warn' }, 'draining') : h('span', { class: 'badge good' }, 'up');
 }
 

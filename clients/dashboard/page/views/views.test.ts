@@ -51,8 +51,12 @@ const shown = (session: Session): string =>
   html(sessionView({ session, calls: [], callsDone: true }, READ_ONLY));
 
 describe('dashboard views', () => {
-  it('of a mesh tell lost and draining nodes, slots, totals', () => {
-    const nodes = [{ nodeId: 'a' }, { nodeId: 'b', healthy: true, draining: true, running: 2, runSlots: 4 }];
+  it('of a mesh tell lost, draining and failing nodes, slots, totals', () => {
+    const nodes = [
+      { nodeId: 'a' },
+      { nodeId: 'b', healthy: true, draining: true, running: 2, runSlots: 4 },
+      { nodeId: 'c', healthy: true, failures: { count: 4, reason: 'SANDBOX_FAILED' } },
+    ];
     const mesh = {
       nodes,
       queues: [{ name: 'q', waiting: 7 }],
@@ -65,8 +69,9 @@ describe('dashboard views', () => {
     expect(page)
       .to.contain('>lost<')
       .and.to.contain('>draining<')
+      .and.to.contain('title="4 in a row, SANDBOX_FAILED">failing<')
       .and.to.contain('2 / 4')
-      .and.to.contain('1 of 2');
+      .and.to.contain('2 of 3');
     expect(page).to.contain('1 infrastructure error').and.to.contain('>2.50<').and.to.contain('role="alert"');
     expect(page).to.contain('<strong>turn</strong>: others first');
     expect(page).to.not.contain('<button');

@@ -2,6 +2,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.scheduler.v1 import node_failures_pb2 as _node_failures_pb2
 from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -34,6 +35,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_STATE_LOG: _ClassVar[WaitReason]
     WAIT_REASON_POLICY_PAUSED: _ClassVar[WaitReason]
     WAIT_REASON_ENGINE_PRESSURE: _ClassVar[WaitReason]
+    WAIT_REASON_NODES_FAILING: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -59,6 +61,7 @@ WAIT_REASON_ENGINE_CAP: WaitReason
 WAIT_REASON_STATE_LOG: WaitReason
 WAIT_REASON_POLICY_PAUSED: WaitReason
 WAIT_REASON_ENGINE_PRESSURE: WaitReason
+WAIT_REASON_NODES_FAILING: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly
@@ -270,7 +273,7 @@ class ListNodesResponse(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining")
+    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining", "failures")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     HEALTHY_FIELD_NUMBER: _ClassVar[int]
@@ -284,6 +287,7 @@ class Node(_message.Message):
     FINISHING_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_TIME_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     healthy: bool
@@ -297,7 +301,8 @@ class Node(_message.Message):
     finishing: int
     heartbeat_time: _timestamp_pb2.Timestamp
     draining: bool
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ...) -> None: ...
+    failures: _node_failures_pb2.NodeFailures
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ..., failures: _Optional[_Union[_node_failures_pb2.NodeFailures, _Mapping]] = ...) -> None: ...
 
 class CancelSessionRequest(_message.Message):
     __slots__ = ("session_id",)

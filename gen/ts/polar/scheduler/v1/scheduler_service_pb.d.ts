@@ -10,6 +10,7 @@ import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
+import type { NodeFailures } from "./node_failures_pb.js";
 
 /**
  * Describes the file polar/scheduler/v1/scheduler_service.proto.
@@ -397,7 +398,7 @@ export declare type Waiting = Message<"polar.scheduler.v1.Waiting"> & {
   ahead: number;
 
   /**
-   * When it is looked at again; set with RETRY_PAUSE.
+   * When it is looked at again; set with RETRY_PAUSE, and with NODES_FAILING while every node pauses.
    *
    * @generated from field: google.protobuf.Timestamp until_time = 4;
    */
@@ -738,6 +739,13 @@ export declare type Node = Message<"polar.scheduler.v1.Node"> & {
    * @generated from field: bool draining = 13;
    */
   draining: boolean;
+
+  /**
+   * Set once it has failed three times in a row, until something goes well there or it starts again.
+   *
+   * @generated from field: polar.scheduler.v1.NodeFailures failures = 14;
+   */
+  failures?: NodeFailures | undefined;
 };
 
 /**
@@ -1120,6 +1128,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_ENGINE_PRESSURE = 13;
    */
   ENGINE_PRESSURE = 13,
+
+  /**
+   * Every node that may take it has failed again and again: it is tried there with one session at a time, with pauses.
+   *
+   * @generated from enum value: WAIT_REASON_NODES_FAILING = 14;
+   */
+  NODES_FAILING = 14,
 }
 
 /**

@@ -1,0 +1,74 @@
+// Nodes that fail: one that has lost several attempts in a row to infrastructure is paused, ever longer, and between the
+// pauses tried with one session at a time, until one goes well. Otherwise the node that fails fastest, and so is the least
+// loaded, would take the whole queue. Kept in memory only.
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { Reason } from '../../common/errors.ts';
+import { Outcome, SessionState, sessionOf } from './session.ts';
+
+/** Attempts that a node loses in a row before it is paused. */
+export const NODE_FAILURES_MAX = 3;
+/** The first pause; doubles with each further failure. */
+export const NODE_PAUSE_MS = 1_000;
+/** The longest: a node that is mended takes sessions again after at most this. */
+export const NODE_PAUSE_MAX_MS = 30_000;
+
+/** Attempts in a row that a node has lost. */
+export interface Failures {
+  readonly count: number;
+  /** Of the last one. */
+  readonly reason: string;
+  /** By the clock of the records, in milliseconds; 0 while it is not paused. */
+  readonly pausedUntilMs: number;
+}
+
+export const NO_FAILURES: Failures = { count: 0, reason: '', pausedUntilMs: 0 };
+
+/** The task or the store may be to blame; and what ends by its budget eats no queue. */
+const NOT_OF_THE_NODE: readonly Reason[] = [
+  'PREPARE_TIMEOUT',
+  'STAGE_TIMEOUT',
+  'ENGINE_TIMEOUT',
+  'BLOB_MISSING',
+];
+
+/** After a session went from one state to another there. What began before a pause and fails in it does not make it longer. */
+export function failuresAfter(failures: Failures, before: SessionRecord, after: SessionRecord): Failures {
+  if (wentWell(before, after)) return NO_FAILURES;
+  if (failures.pausedUntilMs > 0 || !hasFailed(before, after)) return failures;
+  const count = failures.count + 1;
+  const pausedUntilMs = count < NODE_FAILURES_MAX ? 0 : Number(after.stateMs) + pauseMs(count);
+  return { count, reason: sessionOf(after).failure?.reason ?? '', pausedUntilMs };
+}
+
+/** After a pause that is over. */
+export const resumed = (failures: Failures, nowMs: number): Failures =>
+  failures.pausedUntilMs <= nowMs ? { ...failures, pausedUntilMs: 0 } : failures;
+
+export const isFailing = ({ count }: Failures): boolean => count >= NODE_FAILURES_MAX;
+
+/** Whether it gets one more session beside those that it prepares. */
+export const mayTry = (failures: Failures, preparing: number): boolean =>
+  !isFailing(failures) || (failures.pausedUntilMs === 0 && preparing === 0);
+
+const pauseMs = (count: number): number =>
+  Math.min(NODE_PAUSE_MAX_MS, NODE_PAUSE_MS * 2 ** (count - NODE_FAILURES_MAX));
+
+function wentWell(before: SessionRecord, after: SessionRecord): boolean {
+  const [from, to] = [sessionOf(before).state, sessionOf(after).state];
+  return (
+    (from === SessionState.PREPARING && to === SessionState.READY) ||
+    (from === SessionState.RUNNING && to === SessionState.FINISHING)
+  );
+}
+
+function hasFailed(before: SessionRecord, after: SessionRecord): boolean {
+  const { state, outcome, failure } = sessionOf(after);
+  const isLost = state === SessionState.QUEUED || outcome === Outcome.INFRASTRUCTURE_ERROR;
+  return isOnNode(before) && isLost && !NOT_OF_THE_NODE.some((reason) => reason === failure?.reason);
+}
+
+/** What comes after the run is not of the node alone. */
+function isOnNode(record: SessionRecord): boolean {
+  const { state } = sessionOf(record);
+  return state === SessionState.PREPARING || state === SessionState.READY || state === SessionState.RUNNING;
+}
