@@ -86,6 +86,16 @@ describe('llm-proxy before clients of any kind', () => {
     }
   });
 
+  it('refuses a large body of more JSON values than it may have, and counts none within strings', async () => {
+    const messages = (content: string) => JSON.stringify([{ role: 'user', content }]);
+    const many = `{"messages":${messages('x')},"metadata":[${'{"a":{}},'.repeat(300_000)}1]}`;
+    const refused = await post('/v1/chat/completions', many);
+    expect(refused.status).to.equal(413);
+    expect(refused.body.error.message).to.include('500000');
+    const text = '{"a\\":[1],'.repeat(300_000);
+    expect((await post('/v1/chat/completions', `{"messages":${messages(text)}}`)).status).to.equal(200);
+  });
+
   it('takes a body in chunks, one that waits for leave, and requests one behind another, faulty ones among them', async () => {
     const size = Buffer.byteLength(BODY).toString(16);
     const chunked = request('', LAST).replace('content-length: 0', 'transfer-encoding: chunked');

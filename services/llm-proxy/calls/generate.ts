@@ -56,12 +56,14 @@ async function begin(
 ): Promise<void> {
   const dialect = dialectOf(target.dialect);
   const member = CONVERSATION_IN[target.dialect];
-  const { bytes, body, source } = parseConversation(ctx.attempts.bodies, attempt, came, member);
-  const read = readRequest(dialect, body, target);
-  const { messages, by: normalisedBy } = normalised(read.messages, ctx.config.node.normalise, {
+  const { value, read } = parseConversation(ctx.attempts.bodies, attempt, came, member);
+  const { asked: wanted, values } = readRequest(dialect, value, target);
+  ctx.attempts.bodies.keep(attempt, read, values);
+  const { bytes, source } = read.body;
+  const { messages, by: normalisedBy } = normalised(wanted.messages, ctx.config.node.normalise, {
     restore: (message) => attempt.restore(message),
   });
-  const asked: Asked = { ...read, messages };
+  const asked: Asked = { ...wanted, messages };
   const pool = poolOf(ctx, capability, asked);
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
   const call = attempt.begin();

@@ -33,7 +33,8 @@ async function ofConversation(
   body: JsonObject,
 ): Promise<Tokenized> {
   const target = { kind: 'generate', dialect: 'openai-chat' } as const;
-  return await tokenized(ctx, capability, readRequest(dialectOf('openai-chat'), body, target));
+  const { asked } = readRequest(dialectOf('openai-chat'), body, target);
+  return await tokenized(ctx, capability, asked);
 }
 
 async function ofText(ctx: LlmProxyContext, capability: Capability, body: JsonObject): Promise<Tokenized> {

@@ -7,7 +7,7 @@ import { anthropicMessages } from './anthropic-messages/dialect.ts';
 import type { Asked, Dialect } from './dialect.ts';
 import { invalid } from './faults.ts';
 import { googleGenerate } from './google-generate/dialect.ts';
-import { refuseDeep } from './nesting.ts';
+import { countValues } from './nesting.ts';
 import { openaiChat } from './openai-chat/dialect.ts';
 import { openaiResponses } from './openai-responses/dialect.ts';
 
@@ -30,14 +30,21 @@ export function dialectOf(name: DialectName): Dialect {
 /** Messages, items or contents of one request; above: 400. */
 export const MESSAGES_MAX = 50_000;
 
+/** What a body asks for. */
+export interface ReadRequest {
+  readonly asked: Asked;
+  /** JSON values that the body is made of. */
+  readonly values: number;
+}
+
 /** Read a request of a dialect. Throws DIALECT_INVALID with every fault. */
-export function readRequest(dialect: Dialect, body: JsonObject, target: GenerateTarget): Asked {
+export function readRequest(dialect: Dialect, body: JsonObject, target: GenerateTarget): ReadRequest {
   const member = CONVERSATION_IN[dialect.name];
   if (arrayOf(body[member]).length > MESSAGES_MAX) {
     throw invalid([{ field: member, description: `must have at most ${MESSAGES_MAX} elements` }]);
   }
-  refuseDeep(body);
-  return dialect.read(body, target);
+  const values = countValues(body);
+  return { asked: dialect.read(body, target), values };
 }
 
 /** In whose form an error is told, whatever was asked for. */

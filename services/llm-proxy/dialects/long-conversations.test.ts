@@ -30,7 +30,7 @@ describe('a long conversation', () => {
   for (const [name, { member, turn }] of Object.entries(CONVERSATIONS)) {
     const dialect = dialectOf(name as keyof typeof CONVERSATIONS);
     const read = (messages: JsonObject[]) =>
-      readRequest(dialect, { [member]: messages }, { kind: 'generate', dialect: dialect.name });
+      readRequest(dialect, { [member]: messages }, { kind: 'generate', dialect: dialect.name }).asked;
 
     it(`keeps what it is read with once, and not for each of its turns: ${name}`, () => {
       const messages = Array.from({ length: TURNS }, (_, i) => turn(i)).flat();

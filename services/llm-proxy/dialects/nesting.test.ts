@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
-import { NESTING_MAX, refuseDeep } from './nesting.ts';
+import { countValues, NESTING_MAX } from './nesting.ts';
 
 function nested(depth: number): JsonValue {
   let value: JsonValue = 1;
@@ -12,13 +12,18 @@ describe('nesting of requests', () => {
   const body = (depth: number): JsonObject => ({ model: 'm', messages: [nested(depth - 2)] });
 
   it('is taken up to the limit, and refused above it with the member', () => {
-    expect(() => refuseDeep(body(NESTING_MAX))).to.not.throw();
-    expect(() => refuseDeep(body(NESTING_MAX + 1))).to.throw('messages');
+    expect(() => countValues(body(NESTING_MAX))).to.not.throw();
+    expect(() => countValues(body(NESTING_MAX + 1))).to.throw('messages');
+  });
+
+  it('is found while values are counted, those that are known already too', () => {
+    const message = { role: 'user', content: [{ type: 'text', text: 'x' }, 1] };
+    for (let i = 0; i < 2; i++) expect(countValues({ model: 'm', messages: [message, 2] })).to.equal(9);
   });
 
   it('is seen far below, and again', () => {
     const deep = body(100_000);
     for (let i = 0; i < 2; i++)
-      expect(() => refuseDeep(deep)).to.throw('messages: must not be nested deeper');
+      expect(() => countValues(deep)).to.throw('messages: must not be nested deeper');
   });
 });

@@ -1,5 +1,5 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
-import { isWithin, type JsonObject, type JsonValue } from '../domain/json.ts';
+import { isWithin, type JsonObject, type JsonValue, valuesIn } from '../domain/json.ts';
 import { invalid } from './faults.ts';
 
 /** Above: 400. */
@@ -7,16 +7,19 @@ export const NESTING_MAX = 100;
 /** Deeper arguments of a tool call are taken for no JSON: they come back some levels down in the next request. */
 const ARGUMENTS_NESTING_MAX = NESTING_MAX - 10;
 
-/** Objects found shallow enough. The messages of earlier turns come as the very same objects. */
-const shallow = new WeakSet<object>();
+/** Objects found shallow enough, and their values. The messages of earlier turns come as the very same objects. */
+const shallow = new WeakMap<object, number>();
 
-/** Throws DIALECT_INVALID with the member that is nested too deep. */
-export function refuseDeep(body: JsonObject): void {
+/** How many values a body is made of. Throws DIALECT_INVALID with the member that is nested too deep. */
+export function countValues(body: JsonObject): number {
+  let count = 0;
   for (const [field, value] of Object.entries(body)) {
     const elements = Array.isArray(value) ? value : [value];
-    if (elements.every((element) => isShallow(element))) continue;
+    for (const element of elements) count += countOf(element);
+    if (count < Number.POSITIVE_INFINITY) continue;
     throw invalid([{ field, description: `must not be nested deeper than ${NESTING_MAX}` }]);
   }
+  return count;
 }
 
 /** The arguments of a tool call as a model wrote them; undefined: they are no JSON, or nested too deep. */
@@ -29,10 +32,12 @@ export function parseArguments(text: string): JsonValue | undefined {
   }
 }
 
-function isShallow(value: JsonValue): boolean {
-  if (typeof value !== 'object' || value === null || shallow.has(value)) return true;
+function countOf(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  const known = shallow.get(value);
+  if (known !== undefined) return known;
   // Two above it: the member and the body.
-  if (!isWithin(value, NESTING_MAX - 2)) return false;
-  shallow.add(value);
-  return true;
+  const count = valuesIn(value, NESTING_MAX - 2);
+  if (count < Number.POSITIVE_INFINITY) shallow.set(value, count);
+  return count;
 }

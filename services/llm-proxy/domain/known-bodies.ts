@@ -1,12 +1,20 @@
 // The last bodies of each attempt, for the next ones to be read against: bounded, the longest unused goes first.
 import { KNOWN_BODIES_BYTES_MAX, KNOWN_BODIES_PER_ATTEMPT_MAX } from '../../common/limits.ts';
 import type { Bytes } from './bytes.ts';
-import { type KnownBody, readBody } from './known-body.ts';
+import { type KnownBody, type ReadBody, readBody } from './known-body.ts';
+
+/** Heap that one JSON value takes: an empty object and its place, as many small ones are what could take much of it. */
+const VALUE_BYTES = 64;
+
+interface Kept {
+  readonly body: KnownBody;
+  readonly sizeBytes: number;
+}
 
 export class KnownBodies {
   readonly #bytesMax: number;
   /** By attempt, those used last at the end; of each the newest first. */
-  readonly #known = new Map<object, readonly KnownBody[]>();
+  readonly #known = new Map<object, readonly Kept[]>();
   #sizeBytes = 0;
 
   constructor(bytesMax = KNOWN_BODIES_BYTES_MAX) {
@@ -18,14 +26,21 @@ export class KnownBodies {
   }
 
   /** Parse an attempt's next body; nothing of what `came` is held. What it returns must not be changed. Throws SyntaxError. */
-  read(attempt: object, came: Bytes, member: string): KnownBody {
+  read(attempt: object, came: Bytes, member: string): ReadBody {
     const earlier = this.#known.get(attempt) ?? [];
-    const { body, goesOn } = readBody(came, member, earlier);
-    if (body.source !== undefined) {
-      const others = earlier.filter((one) => one !== goesOn);
-      this.#set(attempt, [body, ...others].slice(0, KNOWN_BODIES_PER_ATTEMPT_MAX));
-    }
-    return body;
+    return readBody(
+      came,
+      member,
+      earlier.map(({ body }) => body),
+    );
+  }
+
+  /** Keep it for those to come, as nothing goes on from a body that is refused. `values`: JSON values that it is made of. */
+  keep(attempt: object, { body, goesOn }: ReadBody, values: number): void {
+    if (body.source === undefined) return;
+    const others = (this.#known.get(attempt) ?? []).filter((one) => one.body !== goesOn);
+    const kept = { body, sizeBytes: body.bytes.length + values * VALUE_BYTES };
+    this.#set(attempt, [kept, ...others].slice(0, KNOWN_BODIES_PER_ATTEMPT_MAX));
   }
 
   forget(attempt: object): void {
@@ -33,7 +48,7 @@ export class KnownBodies {
     this.#known.delete(attempt);
   }
 
-  #set(attempt: object, bodies: readonly KnownBody[]): void {
+  #set(attempt: object, bodies: readonly Kept[]): void {
     this.forget(attempt);
     this.#known.set(attempt, bodies);
     this.#sizeBytes += sizeOf(bodies);
@@ -44,5 +59,5 @@ export class KnownBodies {
   }
 }
 
-const sizeOf = (bodies: readonly KnownBody[] = []): number =>
-  bodies.reduce((sum, { bytes }) => sum + bytes.length, 0);
+const sizeOf = (bodies: readonly Kept[] = []): number =>
+  bodies.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);

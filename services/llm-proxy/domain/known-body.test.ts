@@ -131,11 +131,18 @@ describe('known bodies', () => {
 
 describe('bodies kept', () => {
   const [one, other] = [{}, {}];
+  /** What one JSON value counts for beside the bytes. */
+  const VALUE_BYTES = 64;
+  const keep = (bodies: KnownBodies, attempt: object, text: string, values = 0): KnownBody => {
+    const read = bodies.read(attempt, bytesOf(text), 'messages');
+    bodies.keep(attempt, read, values);
+    return read.body;
+  };
 
   it('hold what goes on once, and conversations beside each other', () => {
     const bodies = new KnownBodies();
     const texts = [bodyOf(2), bodyOf(3), '{"messages":[{"x":1}]}', bodyOf(4)];
-    const read = texts.map((text) => bodies.read(one, bytesOf(text), 'messages'));
+    const read = texts.map((text) => keep(bodies, one, text));
     expect(elementsOf(read[3] as KnownBody)[2]).to.equal(elementsOf(read[1] as KnownBody)[2]);
     expect(bodies.sizeBytes).to.equal(bytesOf(bodyOf(4)).length + bytesOf(texts[2] as string).length);
     bodies.forget(one);
@@ -145,12 +152,27 @@ describe('bodies kept', () => {
   it('are bounded: the longest unused goes first', () => {
     const bodies = new KnownBodies(60);
     const text = '{"messages":[{"role":"user"}]}';
-    const kept = bodies.read(one, bytesOf(text), 'messages');
-    bodies.read(other, bytesOf(text), 'messages');
-    bodies.read(one, bytesOf(text), 'messages');
-    bodies.read({}, bytesOf(text), 'messages');
+    const kept = keep(bodies, one, text);
+    for (const attempt of [other, one, {}]) keep(bodies, attempt, text);
     expect(bodies.sizeBytes).to.equal(60);
-    expect(elementsOf(bodies.read(one, bytesOf(text), 'messages'))[0]).to.equal(elementsOf(kept)[0]);
+    expect(elementsOf(keep(bodies, one, text))[0]).to.equal(elementsOf(kept)[0]);
+  });
+
+  it('are those that were taken, not all that were read', () => {
+    const bodies = new KnownBodies();
+    const refused = bodies.read(one, bytesOf(bodyOf(2)), 'messages').body;
+    expect(bodies.sizeBytes).to.equal(0);
+    expect(elementsOf(keep(bodies, one, bodyOf(2)))[0]).to.not.equal(elementsOf(refused)[0]);
+  });
+
+  it('count for the heap that their values take', () => {
+    const text = `{"messages":[{}],"metadata":[${'{"a":{}},'.repeat(10_000)}{}]}`;
+    const bodies = new KnownBodies(text.length * 10);
+    keep(bodies, one, bodyOf(2));
+    keep(bodies, other, text, 20_000);
+    expect(bodies.sizeBytes).to.equal(0);
+    keep(bodies, one, bodyOf(2), 5);
+    expect(bodies.sizeBytes).to.equal(bytesOf(bodyOf(2)).length + 5 * VALUE_BYTES);
   });
 });
 

@@ -6,8 +6,14 @@ import { PolarError } from '../../common/errors.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../common/limits.ts';
 import { Bytes } from '../domain/bytes.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
+import { hasMoreMarks } from '../domain/json-marks.ts';
 import type { KnownBodies } from '../domain/known-bodies.ts';
-import type { BodySource, KnownBody } from '../domain/known-body.ts';
+import type { ReadBody } from '../domain/known-body.ts';
+
+/** JSON values of a body, as its commas and opening brackets tell; above: 413. All of them take 50 MiB or so. */
+const PROXY_BODY_VALUES_MAX = 500_000;
+/** Bodies up to here are not looked through for them: they cannot have many more. */
+const VALUES_UNCOUNTED_BYTES_MAX = 2 * 1024 * 1024;
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -20,24 +26,26 @@ const decoders = {
 export async function readBody(request: IncomingMessage): Promise<Bytes> {
   const came = await readBytes(request);
   const encoding = request.headers['content-encoding'];
-  return encoding === undefined ? came : await decoded(came, encoding);
+  const bytes = encoding === undefined ? came : await decoded(came, encoding);
+  if (bytes.length > VALUES_UNCOUNTED_BYTES_MAX && hasMoreMarks(bytes, PROXY_BODY_VALUES_MAX)) {
+    throw tooLarge(`the request body has more than ${PROXY_BODY_VALUES_MAX} JSON values`);
+  }
+  return bytes;
 }
 
 /** What `came` is gone. Throws DIALECT_INVALID. */
 export function parseBody(came: Bytes): JsonObject {
   try {
-    return objectIn(() => JSON.parse(came.text()));
+    return asObject(parsed(() => JSON.parse(came.text())));
   } finally {
     giveBack(came);
   }
 }
 
 export interface ConversationBody {
-  readonly bytes: Bytes;
   /** Parts of it are those of earlier bodies: not to be changed. */
-  readonly body: JsonObject;
-  /** Where its conversation lies in the bytes. */
-  readonly source: BodySource | undefined;
+  readonly value: JsonObject;
+  readonly read: ReadBody;
 }
 
 /** An attempt's body with a conversation, read as what it adds to those before it. What `came` is gone. Throws DIALECT_INVALID. */
@@ -47,14 +55,9 @@ export function parseConversation(
   came: Bytes,
   member: string,
 ): ConversationBody {
-  let known: KnownBody | undefined;
   try {
-    const body = objectIn(() => {
-      known = bodies.read(attempt, came, member);
-      return known.value;
-    });
-    const { bytes, source } = known as KnownBody;
-    return { bytes, body, source };
+    const read = parsed(() => bodies.read(attempt, came, member));
+    return { value: asObject(read.body.value), read };
   } finally {
     giveBack(came);
   }
@@ -74,13 +77,12 @@ export function giveBack({ pieces }: Bytes): void {
   }
 }
 
-function objectIn(parse: () => unknown): JsonObject {
-  const body = parsed(parse);
-  if (!isObject(body)) throw invalid('must be a JSON object');
-  return body;
+function asObject(value: unknown): JsonObject {
+  if (!isObject(value)) throw invalid('must be a JSON object');
+  return value;
 }
 
-function parsed(parse: () => unknown): unknown {
+function parsed<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {
@@ -142,8 +144,8 @@ async function unpacked(came: Bytes, coding: string): Promise<Bytes> {
   }
 }
 
-const tooLarge = (): PolarError =>
-  new PolarError('BODY_TOO_LARGE', `the request body is above ${PROXY_BODY_BYTES_MAX} bytes`);
+const tooLarge = (message = `the request body is above ${PROXY_BODY_BYTES_MAX} bytes`): PolarError =>
+  new PolarError('BODY_TOO_LARGE', message);
 
 const invalid = (description: string, cause?: unknown): PolarError =>
   new PolarError('DIALECT_INVALID', `(body): ${description}`, {
