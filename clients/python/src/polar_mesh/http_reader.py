@@ -23,7 +23,7 @@ class HttpReader:
         self._opened = threading.Event()
         self._failure: PolarError | None = None
         self._cut = False
-        threading.Thread(target=self._open, name="polar-connect", daemon=True).start()
+        threading.Thread(target=self._open, name="polar-reader", daemon=True).start()
 
     def get(self, timeout_s: float) -> StreamMessage | None:
         """The next message, or None when it has not come whole in ``timeout_s`` seconds. Raises PolarError, Ended."""
