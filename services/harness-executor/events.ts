@@ -25,6 +25,9 @@ export const runFailed = (log: Logger, ref: AttemptRef, reason: string, message:
 export const endNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
   log.warn({ ...of(ref), err: error }, 'the end of a run cannot be told yet');
 
+export const installNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
+  log.warn({ ...of(ref), err: error }, 'that a run waits for its harness cannot be told yet');
+
 export const runRedelivered = (log: Logger, ref: AttemptRef): void =>
   log.warn(of(ref), 'run delivered again');
 

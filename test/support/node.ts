@@ -57,7 +57,7 @@ export interface TestNode extends AsyncDisposable {
   /** A leased sandbox for the run of an attempt. */
   acquire(ref: AttemptRef, spec?: RuntimeInit): Promise<string>;
   work(ref: AttemptRef, kind: WorkCase, msgId?: string): Promise<void>;
-  /** The first fact of an attempt. */
+  /** The first fact of an attempt that ends a stage. */
   fact(ref: AttemptRef): Promise<Fact>;
 }
 
@@ -246,7 +246,10 @@ async function readFacts(bus: Bus, facts: Fact[], signal: AbortSignal): Promise<
 async function firstFact(facts: readonly Fact[], { sessionId, attempt }: AttemptRef): Promise<Fact> {
   const until = performance.now() + FACT_MS;
   while (performance.now() < until) {
-    const found = facts.find(({ ref }) => ref?.sessionId === sessionId && ref.attempt === attempt);
+    const found = facts.find(
+      ({ ref, kind }) =>
+        ref?.sessionId === sessionId && ref.attempt === attempt && !/^install/.test(kind.case ?? ''),
+    );
     if (found !== undefined) return found;
     await sleep(10);
   }

@@ -2,7 +2,7 @@
 import { subjectToken } from '../ids.ts';
 
 export type WorkKind = 'prepare' | 'run' | 'build' | 'evaluate';
-export type FactKind = 'ready' | 'ran' | 'built' | 'evaluated' | 'failed';
+export type FactKind = 'ready' | 'installing' | 'installed' | 'ran' | 'built' | 'evaluated' | 'failed';
 
 const ROOT = 'polar.v1';
 

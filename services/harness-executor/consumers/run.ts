@@ -13,7 +13,7 @@ import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
 import { type RunEnd, runHarness } from '../runs/run-harness.ts';
-import { untilStored } from './until-stored.ts';
+import { untilStored } from '../runs/until-stored.ts';
 
 /** Pull until the signal aborts; resolves when the runs have ended. */
 export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
@@ -70,7 +70,7 @@ async function run(
     (error) => events.capabilityNotRevokedYet(ctx.log, ref, error),
     saying,
   ).catch((error) => events.capabilityNotRevoked(ctx.log, ref, error));
-  await tellEnd(ctx, ref, end, performance.now() - startedAt, saying);
+  await tellEnd(ctx, ref, end, performance.now() - startedAt - (end.installMs ?? 0), saying);
   await revoked;
 }
 

@@ -16,9 +16,9 @@ import { adapterFor } from '../adapters/index.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import { infrastructureCause } from '../domain/exit.ts';
 import * as events from '../events.ts';
-import { ensureInstalled } from '../installs/install.ts';
 import { grantCapability } from './capability.ts';
 import { closeSession } from './close-session.ts';
+import { installFirst } from './install-first.ts';
 import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
 import { execHarness, leaseRuntime } from './sandbox.ts';
@@ -26,6 +26,8 @@ import { execHarness, leaseRuntime } from './sandbox.ts';
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
   /** What the harness was not let connect to. */
   readonly denied?: DeniedConnections | undefined;
+  /** What the run waited for its harness. */
+  readonly installMs?: number;
 };
 
 /**
@@ -39,8 +41,10 @@ export async function runHarness(
   signal: AbortSignal,
 ): Promise<RunEnd> {
   const { config, log } = ctx;
+  const startedAt = performance.now();
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
-  const installed = await ensureInstalled(config.node.cache_dir, adapter, events.installEvents(log), signal);
+  const installed = await installFirst(ctx, ref, adapter, signal);
+  const installMs = performance.now() - startedAt;
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   // While a mesh is upgraded, a scheduler or runtime-prewarm of the version before may not tell where the proxy is.
   const runtime = work.proxyUrl === '' ? await leaseRuntime(ctx, work, signal) : undefined;
@@ -50,7 +54,7 @@ export async function runHarness(
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
   const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
   await keepArtifacts(ctx, ref, work, adapter, signal);
-  return { ...endOf(adapter, result, lastFailure, range), denied: result.denied };
+  return { ...endOf(adapter, result, lastFailure, range), denied: result.denied, installMs };
 }
 
 function endOf(

@@ -2,7 +2,7 @@
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { failure } from '../../common/errors.ts';
 import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
-import { budgetMs, type Clock, clocksOf } from '../domain/budgets.ts';
+import { budgetMs, type Clock, clocksOf, sinceMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { sessionsOn } from '../domain/nodes.ts';
 import {
@@ -95,13 +95,13 @@ export class Deadlines {
     return clock === 'ready' ? 0 : this.#graceMs;
   }
 
-  #heldIn({ stateMs }: SessionRecord, clock: Clock, nowMs: number): number {
-    return clock === 'run' || clock === 'ready' ? this.#heldMs(Number(stateMs), nowMs) : 0;
+  #heldIn(record: SessionRecord, clock: Clock, nowMs: number): number {
+    return clock === 'run' || clock === 'ready' ? this.#heldMs(sinceMs(record, clock), nowMs) : 0;
   }
 
   /** Infinite where it has not begun: its session waits for a place. */
   #begunMs(record: SessionRecord, clock: Clock): number {
-    if (clock !== 'evaluate' && clock !== 'build') return Number(record.stateMs);
+    if (clock !== 'evaluate' && clock !== 'build') return sinceMs(record, clock);
     const atWork = clock === 'evaluate' ? this.#grading : this.#building;
     return atWork.get(sessionOf(record).sessionId) ?? Number.POSITIVE_INFINITY;
   }

@@ -2,15 +2,16 @@
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
+import { HARNESS_INSTALL_MS, LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
 import { needsEvaluation, SessionState, sessionOf } from './session.ts';
 
 export type Stage = 'prepare' | 'run' | 'build' | 'evaluate';
-/** Stages, and waiting: for a node in `queue`, for a run slot in `ready`. */
-export type Clock = Stage | 'queue' | 'ready';
+/** Stages, and waiting: for a node in `queue`, for a run slot in `ready`, for the harness in `install`. */
+export type Clock = Stage | 'queue' | 'ready' | 'install';
 
-/** Budget of a stage; a completed spec has all but `queue`. */
+/** Budget of a stage; a completed spec has all but `queue`. That of `install` is its own limit. */
 export function budgetMs(spec: TaskSpec, stage: Clock): number {
+  if (stage === 'install') return HARNESS_INSTALL_MS;
   const budget = spec.budgets?.[stage];
   return budget === undefined ? 0 : Math.ceil(durationMs(budget));
 }
@@ -42,12 +43,23 @@ export function stagesOf(record: SessionRecord, spec: TaskSpec): Stage[] {
   }
 }
 
+/** Whether a run has its slot and waits for its harness. */
+export const isInstalling = (record: SessionRecord): boolean =>
+  sessionOf(record).state === SessionState.RUNNING && record.installMs > 0n && record.installedMs === 0n;
+
 /** The clocks that run for a session; waiting has one where the spec limits it. */
 export function clocksOf(record: SessionRecord, spec: TaskSpec): Clock[] {
   const { state } = sessionOf(record);
+  if (isInstalling(record)) return ['install'];
   if (state === SessionState.READY && spec.budgets?.ready !== undefined) return ['ready'];
   if (state === SessionState.QUEUED && spec.budgets?.queue !== undefined) return ['queue'];
   return stagesOf(record, spec);
+}
+
+/** Since when a clock runs that began with a change of the session; Unix time in milliseconds. */
+export function sinceMs({ stateMs, installMs, installedMs }: SessionRecord, clock: Clock): number {
+  if (clock === 'install') return Number(installMs);
+  return Number(clock === 'run' && installedMs > 0n ? installedMs : stateMs);
 }
 
 /** Stages that the later record is in and the earlier one is not. */

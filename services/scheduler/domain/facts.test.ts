@@ -5,7 +5,7 @@ import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/even
 import { FactSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure } from '../../common/errors.ts';
 import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
-import { stagesOf } from './budgets.ts';
+import { clocksOf, sinceMs, stagesOf } from './budgets.ts';
 import { applyFact } from './facts.ts';
 import { groupReady } from './group.ts';
 import {
@@ -108,6 +108,26 @@ describe('facts', () => {
       expect(announced(withFacts(finishing, ...order))).to.deep.equal([[1, [['c1', 0.5]]]]);
     }
     expect(announced(withFacts(finishing, graded, wrong('build')))).to.deep.equal([[undefined, []]]);
+  });
+
+  it('hold the clock of a run until its harness is installed, whatever comes again', () => {
+    const installing: Kind = { case: 'installing', value: {} };
+    const installed: Kind = { case: 'installed', value: {} };
+    const clockOf = (record: SessionRecord) =>
+      clocksOf(record, spec).map((one) => [one, sinceMs(record, one)]);
+    expect(clockOf(isRunning)).to.deep.equal([['run', 6_000]]);
+    const waits = apply(isRunning, installing, 7_000) as SessionRecord;
+    expect(clockOf(waits)).to.deep.equal([['install', 7_000]]);
+    expect(apply(waits, installing, 8_000)).to.equal(undefined);
+    for (const before of [waits, isRunning]) {
+      const goesOn = apply(before, installed, 9_000) as SessionRecord;
+      expect(clockOf(goesOn)).to.deep.equal([['run', 9_000]]);
+      expect(apply(goesOn, installing, 10_000)).to.equal(undefined);
+      expect(apply(goesOn, installed, 10_000)).to.equal(undefined);
+      expect(stateOf(apply(goesOn, ran))).to.equal('FINISHING');
+    }
+    const again = dispatched(apply(waits, lost('run')) as SessionRecord, place, 20_000);
+    expect(clockOf(running(withFacts(again, ready), 21_000))).to.deep.equal([['run', 21_000]]);
   });
 
   it('are stale in every state but their own', () => {

@@ -43,6 +43,13 @@ export function applyFact(
         runtimeId: kind.value.runtimeId,
         proxyUrl: kind.value.proxyUrl,
       };
+    case 'installing':
+      if (state !== SessionState.RUNNING || record.installMs > 0n || record.installedMs > 0n)
+        return undefined;
+      return { ...record, installMs: BigInt(nowMs) };
+    case 'installed':
+      if (state !== SessionState.RUNNING || record.installedMs > 0n) return undefined;
+      return { ...record, installedMs: BigInt(nowMs) };
     case 'ran':
       if (state !== SessionState.RUNNING) return undefined;
       return {

@@ -8,12 +8,13 @@ import {
   WaitingSchema,
   WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { isInstalling } from './budgets.ts';
 import type { Engine, Engines } from './engines.ts';
 import { isFailing } from './failing.ts';
 import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
 import { placesFor } from './placement.ts';
 import type { DispatchQueue, QueueItem } from './queue.ts';
-import { SessionState, sessionOf } from './session.ts';
+import { harnessOf, SessionState, sessionOf } from './session.ts';
 import { isAtCap } from './shares.ts';
 import { needOf, partsOfNeed } from './task.ts';
 
@@ -73,6 +74,7 @@ function waitingIn(
     case SessionState.READY:
       return waitingToRun(nodeId, around);
     case SessionState.RUNNING:
+      if (isInstalling(record)) return waitingForHarness(nodeId, spec);
       return around.paused
         ? told(WaitReason.POLICY_PAUSED, 'model calls are held by a pause of the policy')
         : undefined;
@@ -185,6 +187,9 @@ function waitingForEngine({ name, limit, maxSessions }: Engine): Waiting {
   const message = `the engine ${name} bears ${count(limit, 'session')} at the moment, of max_sessions ${maxSessions}`;
   return told(WaitReason.ENGINE_PRESSURE, message);
 }
+
+const waitingForHarness = (nodeId: string, spec: TaskSpec): Waiting =>
+  told(WaitReason.HARNESS_INSTALL, `its harness ${harnessOf(spec)} is being installed on node ${nodeId}`);
 
 const nodesFor = (spec: TaskSpec, nodes: Nodes): NodeState[] =>
   nodes.healthy.filter((node) => offers(node, needOf(spec)));

@@ -108,7 +108,7 @@ class CallRange(_message.Message):
     def __init__(self, calls: _Optional[int] = ..., first_seq: _Optional[int] = ..., last_seq: _Optional[int] = ...) -> None: ...
 
 class Fact(_message.Message):
-    __slots__ = ("ref", "duration_ms", "ready", "ran", "built", "evaluated", "failed", "denied")
+    __slots__ = ("ref", "duration_ms", "ready", "ran", "built", "evaluated", "failed", "installing", "installed", "denied")
     REF_FIELD_NUMBER: _ClassVar[int]
     DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +116,8 @@ class Fact(_message.Message):
     BUILT_FIELD_NUMBER: _ClassVar[int]
     EVALUATED_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
+    INSTALLING_FIELD_NUMBER: _ClassVar[int]
+    INSTALLED_FIELD_NUMBER: _ClassVar[int]
     DENIED_FIELD_NUMBER: _ClassVar[int]
     ref: AttemptRef
     duration_ms: int
@@ -124,8 +126,10 @@ class Fact(_message.Message):
     built: Built
     evaluated: Evaluated
     failed: Failed
+    installing: Installing
+    installed: Installed
     denied: _network_pb2.DeniedConnections
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., duration_ms: _Optional[int] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., ran: _Optional[_Union[Ran, _Mapping]] = ..., built: _Optional[_Union[Built, _Mapping]] = ..., evaluated: _Optional[_Union[Evaluated, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., duration_ms: _Optional[int] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., ran: _Optional[_Union[Ran, _Mapping]] = ..., built: _Optional[_Union[Built, _Mapping]] = ..., evaluated: _Optional[_Union[Evaluated, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., installing: _Optional[_Union[Installing, _Mapping]] = ..., installed: _Optional[_Union[Installed, _Mapping]] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ...) -> None: ...
 
 class Ready(_message.Message):
     __slots__ = ("runtime_id", "proxy_url")
@@ -134,6 +138,14 @@ class Ready(_message.Message):
     runtime_id: str
     proxy_url: str
     def __init__(self, runtime_id: _Optional[str] = ..., proxy_url: _Optional[str] = ...) -> None: ...
+
+class Installing(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Installed(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Ran(_message.Message):
     __slots__ = ("outcome", "failure", "exit_code", "calls")

@@ -36,6 +36,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_POLICY_PAUSED: _ClassVar[WaitReason]
     WAIT_REASON_ENGINE_PRESSURE: _ClassVar[WaitReason]
     WAIT_REASON_NODES_FAILING: _ClassVar[WaitReason]
+    WAIT_REASON_HARNESS_INSTALL: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -62,6 +63,7 @@ WAIT_REASON_STATE_LOG: WaitReason
 WAIT_REASON_POLICY_PAUSED: WaitReason
 WAIT_REASON_ENGINE_PRESSURE: WaitReason
 WAIT_REASON_NODES_FAILING: WaitReason
+WAIT_REASON_HARNESS_INSTALL: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly

@@ -347,6 +347,20 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
    * @generated from field: string proxy_url = 12;
    */
   proxyUrl: string;
+
+  /**
+   * Unix time in milliseconds since which its run waits, or has waited, for the harness to be installed; 0: it was there.
+   *
+   * @generated from field: uint64 install_ms = 13;
+   */
+  installMs: bigint;
+
+  /**
+   * Unix time in milliseconds at which that had ended and the run began; 0 before.
+   *
+   * @generated from field: uint64 installed_ms = 14;
+   */
+  installedMs: bigint;
 };
 
 /**

@@ -422,6 +422,22 @@ export declare type Fact = Message<"polar.event.v1.Fact"> & {
      */
     value: Failed;
     case: "failed";
+  } | {
+    /**
+     * The run has not begun: its harness is being installed.
+     *
+     * @generated from field: polar.event.v1.Installing installing = 9;
+     */
+    value: Installing;
+    case: "installing";
+  } | {
+    /**
+     * It begins now.
+     *
+     * @generated from field: polar.event.v1.Installed installed = 10;
+     */
+    value: Installed;
+    case: "installed";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -464,6 +480,34 @@ export declare type Ready = Message<"polar.event.v1.Ready"> & {
  * Use `create(ReadySchema)` to create a new message.
  */
 export declare const ReadySchema: GenMessage<Ready>;
+
+/**
+ * Installing: the harness of a run is not on its node yet. Its budget is not used meanwhile; the install has a limit of its own.
+ *
+ * @generated from message polar.event.v1.Installing
+ */
+export declare type Installing = Message<"polar.event.v1.Installing"> & {
+};
+
+/**
+ * Describes the message polar.event.v1.Installing.
+ * Use `create(InstallingSchema)` to create a new message.
+ */
+export declare const InstallingSchema: GenMessage<Installing>;
+
+/**
+ * Installed: the harness is there, after Installing. The budget of the run counts from here.
+ *
+ * @generated from message polar.event.v1.Installed
+ */
+export declare type Installed = Message<"polar.event.v1.Installed"> & {
+};
+
+/**
+ * Describes the message polar.event.v1.Installed.
+ * Use `create(InstalledSchema)` to create a new message.
+ */
+export declare const InstalledSchema: GenMessage<Installed>;
 
 /**
  * Ran: the harness ended, however.

@@ -1135,6 +1135,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_NODES_FAILING = 14;
    */
   NODES_FAILING = 14,
+
+  /**
+   * It has a run slot; its harness is being installed on the node, which is no part of its run budget.
+   *
+   * @generated from enum value: WAIT_REASON_HARNESS_INSTALL = 15;
+   */
+  HARNESS_INSTALL = 15,
 }
 
 /**

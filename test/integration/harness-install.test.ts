@@ -1,0 +1,132 @@
+// Runs whose harness is not on their node yet: the install is no part of their budget.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { type AttemptRef, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { sleep } from '../../services/common/clock.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { newRef, startNode, type TestNode } from '../support/node.ts';
+import { startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
+import { startStandInProxy } from '../support/stand-in-proxy.ts';
+
+const BUDGET_MS = 2_000;
+const GRACE_MS = 200;
+
+describe('a run that waits for its harness', () => {
+  let nats: TestNats;
+  let scheduler: TestScheduler;
+  beforeEach(async () => {
+    nats = await startNats();
+    scheduler = await startScheduler(nats.url, { stageGraceMs: GRACE_MS });
+  });
+  afterEach(async () => {
+    await scheduler[Symbol.asyncDispose]();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  /** One session, whose run is taken and of which nothing is told by itself. */
+  async function begin(node: Awaited<ReturnType<typeof startFakeNode>>): Promise<AttemptRef> {
+    const budgets = create(BudgetsSchema, { run: durationFromMs(BUDGET_MS) });
+    await scheduler.client.submitTask({ spec: taskSpec('new', { budgets, maxAttempts: 1 }) });
+    const taken = (): AttemptRef | undefined => node.taken.find(({ kind }) => kind.case === 'run')?.ref;
+    await until('it runs', () => taken() !== undefined);
+    const ref = taken() as AttemptRef;
+    await node.fact(ref, { case: 'installing', value: {} });
+    return ref;
+  }
+
+  it('has its budget from when that is installed, and says what it waits for', async () => {
+    await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+    const ref = await begin(node);
+    const { sessionId } = ref;
+    await until('it is told', async () => {
+      const { waiting } = await scheduler.client.getSession({ sessionId });
+      return waiting?.reason === WaitReason.HARNESS_INSTALL;
+    });
+    const { waiting } = await scheduler.client.getSession({ sessionId });
+    expect(waiting?.message).to.equal('its harness shell is being installed on node node-1');
+    await sleep(BUDGET_MS + 5 * GRACE_MS);
+    await node.fact(ref, { case: 'installed', value: {} });
+    await until('it waits no more', async () => {
+      const { session, waiting } = await scheduler.client.getSession({ sessionId });
+      expect(session?.state).to.equal(SessionState.RUNNING);
+      return waiting === undefined;
+    });
+    await node.fact(ref, { case: 'ran', value: { outcome: Outcome.TIMEOUT } });
+    await until('it has ended', async () => {
+      const { session } = await scheduler.client.getSession({ sessionId });
+      return session?.state === SessionState.ENDED;
+    });
+    const { session } = await scheduler.client.getSession({ sessionId });
+    expect(session).to.include({ outcome: Outcome.TIMEOUT, attempt: 1, reward: 0.5 });
+  });
+
+  it('is given up, too, when nothing is heard of it after that', async () => {
+    await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+    const ref = await begin(node);
+    await node.fact(ref, { case: 'installed', value: {} });
+    await until('it has ended', async () => {
+      const { session } = await scheduler.client.getSession({ sessionId: ref.sessionId });
+      return session?.failure?.reason === 'STAGE_TIMEOUT';
+    });
+  });
+});
+
+describe('harness executor without the harness of a run', () => {
+  const WHEEL = 'polar_test_harness-1.0.0-py3-none-any.whl';
+  const MAKE = `
+import sys, zipfile
+info = "polar_test_harness-1.0.0.dist-info/"
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    wheel.writestr("polar_test_harness/cli.py", "")
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: polar-test-harness\\nVersion: 1.0.0\\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "RECORD", "")
+`;
+  let folder: string;
+  let node: TestNode;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-installs-'));
+    const plugins = join(folder, 'plugins');
+    mkdirSync(plugins);
+    execFileSync('python3', ['-c', MAKE, join(folder, WHEEL)]);
+    const requirements = join(folder, 'list.txt');
+    writeFileSync(requirements, `${join(folder, WHEEL)}\n`);
+    const install = { name: 'polar-test-harness', version: '1.0.0', entry: 'polar_test_harness/cli.py' };
+    const adapter = JSON.stringify({ name: 'slow', version: '1.0.0', install: { ...install, requirements } });
+    writeFileSync(
+      join(plugins, 'slow.mjs'),
+      `export const adapter = { ...${adapter}, command: () => ({ argv: ['true'] }) };`,
+    );
+    const more = { plugins_dir: plugins, cache_dir: join(folder, 'cache') };
+    node = await startNode(['runtime-prewarm', 'harness-executor'], more);
+  });
+  after(async () => {
+    await node?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function factsOfRun(): Promise<(string | undefined)[]> {
+    await using _ = await startStandInProxy({ node });
+    const ref = newRef();
+    const runtimeId = await node.acquire(ref);
+    const harness = { importPath: 'slow.mjs' };
+    const value = create(RunWorkSchema, { runtimeId, timeoutMs: 20_000n, harness });
+    await node.work(ref, { case: 'run', value });
+    await node.fact(ref);
+    return node.facts.filter((fact) => fact.ref?.sessionId === ref.sessionId).map(({ kind }) => kind.case);
+  }
+
+  it('says when it installs it and when that has ended, and nothing once it is there', async () => {
+    expect(await factsOfRun()).to.deep.equal(['installing', 'installed', 'ran']);
+    expect(await factsOfRun()).to.deep.equal(['ran']);
+  });
+});
