@@ -135,6 +135,21 @@ if (bwrapIsThere) {
         await Promise.all(['a', 'b', 'c'].map(put));
         expect((await node.sh(two, 'cd /tmp; echo *')).out).to.equal('a b c\n');
       });
+
+      it('takes a root file system that was replaced as one of its own users', async () => {
+        const image = join(node.folder, 'data/images/replaced');
+        for (const version of ['first', 'second']) {
+          rmSync(image, { recursive: true, force: true });
+          await copyShell(image);
+          mkdirSync(join(image, 'srv'));
+          writeFileSync(join(image, 'srv/name'), `${version}\n`);
+          const id = await node.acquire({ spec: { image: 'replaced' } });
+          // Owned by nobody there, neither could be changed.
+          const script = 'read -r name < /srv/name; echo "$name"; echo changed > /srv/name && : > /srv/new';
+          const { out, err, exitCode } = await node.sh(id, script);
+          expect({ out, err, exitCode }).to.deep.equal({ out: `${version}\n`, err: '', exitCode: 0 });
+        }
+      });
     }
 
     it('refuses an image that is not there, by name', async () => {

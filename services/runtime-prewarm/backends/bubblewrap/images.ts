@@ -21,6 +21,7 @@ export interface Images {
 
 /** Images other than `host` need overlays, and so a manager that is host root. */
 export function imagesOf(host: Host): Images {
+  /** At work now: one that has ended may be replaced, and has to be looked at again. */
   const shifting = new Map<string, Promise<void>>();
   const names = (): string[] => [HOST_IMAGE, ...(host.stage === undefined ? [] : foldersOf(host.imagesDir))];
   return {
@@ -34,9 +35,8 @@ export function imagesOf(host: Host): Images {
       if (!names().includes(name)) throw missing(name, host);
       let shifted = shifting.get(name);
       if (shifted === undefined) {
-        shifted = shiftOwners(join(host.imagesDir, name));
+        shifted = shiftOwners(join(host.imagesDir, name)).finally(() => shifting.delete(name));
         shifting.set(name, shifted);
-        shifted.catch(() => shifting.delete(name));
       }
       await shifted;
     },
