@@ -68,6 +68,27 @@ describe('llm-proxy with two engine processes', () => {
     });
   });
 
+  it('asks the other engine what one that hangs has not begun to answer, streamed or not', async () => {
+    await withEngines(async (proxy, servers, [hanging]) => {
+      const ask = async (session: string): Promise<number> => {
+        const body = { messages, max_tokens: 1, stream: session.startsWith('streamed') };
+        const answer = await proxy.chat(await proxy.admit(session), body);
+        await answer.arrayBuffer();
+        return answer.status;
+      };
+      const sessions = ['whole-0', 'streamed-0', 'whole-1', 'streamed-1'];
+      // The names of the models are known then.
+      for (const session of sessions) expect(await ask(session)).to.equal(200);
+      hanging?.kill('SIGSTOP');
+      expect(await Promise.all(sessions.map(ask))).to.deep.equal([200, 200, 200, 200]);
+      const records = await Promise.all(sessions.map((session) => proxy.records(session)));
+      const [before, after] = [0, 1].map((i) => records.map((ofSession) => ofSession[i]!));
+      expect(new Set(before!.map(({ engineUrl }) => engineUrl))).to.deep.equal(new Set(servers));
+      expect(after!.map(({ engineUrl }) => engineUrl)).to.deep.equal(Array(4).fill(servers[1]));
+      expect(after!.filter(({ engineTries }) => engineTries > 1)).to.have.length(2);
+    });
+  });
+
   it('finds out that an engine hangs, and that it is back', async () => {
     await withEngines(async (proxy, servers, [hanging]) => {
       hanging?.kill('SIGSTOP');

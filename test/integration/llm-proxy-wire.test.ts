@@ -1,8 +1,10 @@
 // Connections to engines: kept, bounded, given up.
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { ENGINE_READ_AHEAD_BYTES_MAX } from '../../services/common/limits.ts';
+import { WIRE_LIMITS, type WireLimits } from '../../services/llm-proxy/engines/wire/connection.ts';
 import { Connections } from '../../services/llm-proxy/engines/wire/connections.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -26,9 +28,12 @@ class RawServer implements AsyncDisposable {
     return server;
   }
 
-  connections(): Connections {
-    const { port } = this.#server.address() as AddressInfo;
-    return new Connections({ host: '127.0.0.1', port, tls: false });
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  connections(limits: Partial<WireLimits> = {}, tls = false): Connections {
+    return new Connections({ host: '127.0.0.1', port: this.port, tls }, { ...WIRE_LIMITS, ...limits });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -44,6 +49,15 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 const never = (): AbortSignal => new AbortController().signal;
 const text = async (connections: Connections, signal = never()): Promise<string> =>
   (await connections.send(REQUEST, [], signal)).whole(1_000, (body) => body.toString());
+
+/** Whether the kernel has a timer for each connection to the port that is open, as one that is kept alive has. */
+function areKeptAlive(port: number): boolean {
+  const to = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  const fields = lines.map((line) => line.trim().split(/\s+/));
+  const open = fields.filter(([, , remote = '', state]) => remote.endsWith(to) && state === '01');
+  return open.length > 0 && open.every(([, , , , , timer = '']) => timer.startsWith('02:'));
+}
 
 describe('connections to an engine', () => {
   it('are used again, and by several calls at once only each for itself', async () => {
@@ -72,6 +86,32 @@ describe('connections to an engine', () => {
     const failed = await text(connections).catch((error: Error) => error);
     expect(failed).to.be.an('error');
     expect(server.sockets.length).to.equal(3);
+  });
+
+  it('are asked for a sign of life while nothing comes on them', async () => {
+    await using server = await RawServer.start((socket) => socket.on('data', () => socket.write(OK)));
+    using connections = server.connections();
+    expect(await text(connections)).to.equal('ok');
+    await eventually('they are kept alive', () => areKeptAlive(server.port));
+  });
+
+  it('are made anew where they were idle for long: what lies between may have forgotten them', async () => {
+    await using server = await RawServer.start((socket) => socket.on('data', () => socket.write(OK)));
+    using connections = server.connections({ idleMs: 20 });
+    await Promise.all([text(connections), text(connections)]);
+    expect(server.sockets.length).to.equal(2);
+    const closed = server.sockets.map((socket) => once(socket, 'close'));
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    expect(await text(connections)).to.equal('ok');
+    await Promise.all(closed);
+    expect(server.sockets.length).to.equal(3);
+  });
+
+  it('are given up where TLS is not agreed on in time', async () => {
+    await using server = await RawServer.start(() => {});
+    using connections = server.connections({ connectMs: 100 }, true);
+    const failed = await text(connections).catch((error: Error) => error.message);
+    expect(failed).to.include('no connection within 100 ms');
   });
 
   it('are closed where the answer says so, or its call is given up', async () => {

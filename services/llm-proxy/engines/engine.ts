@@ -17,7 +17,7 @@ import type { ApiKey } from './api-key.ts';
 import { EXPERTS_REPLY_BYTES_MAX } from './ask-experts.ts';
 import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
 import { Health } from './health.ts';
-import { type Answer, EngineConnection, readWhole, tooLarge, unavailable } from './http.ts';
+import { type Answer, EngineConnection, readWhole, Silence, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
 import type { Taker } from './taker.ts';
 
@@ -44,6 +44,8 @@ export interface Probe {
   readonly model: string;
   /** Empty: it answers. */
   readonly problem: string;
+  /** It says nothing at all. */
+  readonly silent: boolean;
 }
 
 export class Engine implements Disposable {
@@ -137,10 +139,16 @@ export class Engine implements Disposable {
   async probe(signal: AbortSignal): Promise<Probe> {
     try {
       const first = await this.#firstModel(signal);
-      return { model: this.#modelServed === '' ? first : this.#modelServed, problem: '' };
+      return { model: this.#modelServed === '' ? first : this.#modelServed, problem: '', silent: false };
     } catch (error) {
-      return { model: this.#modelServed, problem: (error as Error).message };
+      const { message, cause } = error as Error;
+      return { model: this.#modelServed, problem: message, silent: cause instanceof Silence };
     }
+  }
+
+  /** Give up the calls of which it has not begun to answer anything: ENGINE_UNAVAILABLE. */
+  giveUpSilent(): void {
+    this.#connection.giveUpSilent(new Silence('it does not answer its probes either'));
   }
 
   /** Its load as it tells it within ENGINE_PROBE_MS; undefined where it does not. That says nothing about its health. */
@@ -228,7 +236,7 @@ export class Engine implements Disposable {
 
   #silent(): PolarError {
     this.health.failed();
-    return unavailable(this.name, new Error(`no answer within ${ENGINE_PROBE_MS} ms`));
+    return unavailable(this.name, new Silence(`no answer within ${ENGINE_PROBE_MS} ms`));
   }
 
   async #events(answer: Answer, to: Taker<JsonObject>): Promise<void> {

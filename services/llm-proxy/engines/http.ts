@@ -3,10 +3,10 @@ import { PolarError } from '../../common/errors.ts';
 import { ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { ApiKey } from './api-key.ts';
 import type { Answer } from './wire/answer.ts';
-import type { OnHead } from './wire/connection.ts';
+import { type OnHead, Silence } from './wire/connection.ts';
 import { Connections } from './wire/connections.ts';
 
-export type { Answer };
+export { type Answer, Silence };
 
 export class EngineConnection implements Disposable {
   /** The engine in messages: its address without credentials. */
@@ -35,6 +35,11 @@ export class EngineConnection implements Disposable {
 
   [Symbol.dispose](): void {
     this.#connections[Symbol.dispose]();
+  }
+
+  /** Give up the requests of which no answer has begun: ENGINE_UNAVAILABLE. */
+  giveUpSilent(why: Silence): void {
+    this.#connections.giveUpSilent(why);
   }
 
   /** Resolves with the head of the answer. Throws ENGINE_UNAVAILABLE, or the signal's reason. */

@@ -92,11 +92,18 @@ export class Roster implements Disposable {
     const limit = this.#limit();
     const down = this.members.filter(({ up }) => !up);
     // What comes of it counts as an answer or a failure: so one that hangs is found, and one that is back.
-    const probes = this.members.map(({ engine }) => engine.probe(this.#closed.signal));
+    const probes = this.members.map((member) => this.#probe(member));
     // A router that does not answer leaves the engines as they were.
     const listed = this.#workers?.list(limit).then((urls) => this.#keep(urls));
     await Promise.all([...probes, listed?.catch(() => {})]);
     if (down.some(({ up }) => up)) this.#onChange();
+  }
+
+  /** Calls at an engine that has fallen silent would wait for all of their time, where another one could answer them. */
+  async #probe(member: Member): Promise<void> {
+    const { silent } = await member.engine.probe(this.#closed.signal);
+    const another = (): boolean => this.members.some(({ up, draining }) => up && !draining);
+    if (silent && !member.up && another()) member.engine.giveUpSilent();
   }
 
   /** For what it asks by itself. */

@@ -21,6 +21,8 @@ export class Answer {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfterMs: number | undefined;
+  /** Something of its body has come. */
+  begun = false;
   readonly #connection: Flow;
   /** Copies of what came while nobody took it. */
   #kept: Buffer[] = [];
@@ -88,6 +90,7 @@ export class Answer {
 
   /** For the connection. */
   add(piece: Buffer): void {
+    this.begun = true;
     if (this.#tail !== undefined) return;
     if (this.#reading !== undefined && !this.#waits) {
       this.#reading.to.take(piece);

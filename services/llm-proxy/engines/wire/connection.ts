@@ -13,6 +13,22 @@ export interface Address {
   readonly tls: boolean;
 }
 
+/** For how long things may take at a connection. */
+export interface WireLimits {
+  /** Until a request can be sent on it, TLS agreed on. */
+  readonly connectMs: number;
+  /** Between two requests; then a new one is made, as what lies between forgets flows and says nothing. */
+  readonly idleMs: number;
+}
+
+export const WIRE_LIMITS: WireLimits = { connectMs: ENGINE_CONNECT_MS, idleMs: 30_000 };
+
+/** Of silence, before the other side is asked for a sign of life; without one the connection breaks 10 s later. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** The engine answers nothing, not even what it could answer at once. */
+export class Silence extends Error {}
+
 /** What comes on any connection is read into it and taken before the next read: Node makes 64 KiB for each by itself. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -50,10 +66,13 @@ export class Connection {
   #error: Error | undefined;
   /** Requests that were sent on it. */
   requests = 0;
+  /** When the last one was done, by `performance.now()`. */
+  idleSince = 0;
 
   /** `onIdle`: another request may be sent. `onClose`: none may any more. */
   constructor(
     address: Address,
+    { connectMs }: Pick<WireLimits, 'connectMs'>,
     onIdle: (connection: Connection) => void,
     onClose: (connection: Connection) => void,
   ) {
@@ -69,14 +88,19 @@ export class Connection {
     this.#socket = address.tls
       ? connectTls({ ...to, servername: host, ALPNProtocols: ['http/1.1'] })
       : connectPlain(to);
+    this.#limit(this.#socket, connectMs, address.tls ? 'secureConnect' : 'connect');
     this.#listen(this.#socket);
   }
 
+  #limit(socket: Socket, connectMs: number, ready: string): void {
+    const late = new Error(`no connection within ${connectMs} ms`);
+    const timer = setTimeout(() => socket.destroy(late), connectMs);
+    for (const event of [ready, 'close']) socket.once(event, () => clearTimeout(timer));
+  }
+
   #listen(socket: Socket): void {
-    const late = new Error(`no connection within ${ENGINE_CONNECT_MS} ms`);
-    const timer = setTimeout(() => socket.destroy(late), ENGINE_CONNECT_MS);
-    for (const event of ['connect', 'close'] as const) socket.once(event, () => clearTimeout(timer));
     socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.once('end', () => this.#ended());
     socket.on('error', (error) => (this.#error ??= error));
     socket.once('close', () => {
@@ -101,6 +125,12 @@ export class Connection {
   destroy(error: Error): void {
     this.#error ??= error;
     this.#socket.destroy();
+  }
+
+  /** Give its call up if nothing of the answer's body has come. */
+  giveUpSilent(why: Silence): void {
+    const exchange = this.#exchange;
+    if (exchange !== undefined && exchange.answer?.begun !== true) this.destroy(why);
   }
 
   pause(): void {

@@ -1,16 +1,18 @@
 // The connections to one engine: as many as there are calls, kept for the calls to come.
 import { ENGINE_IDLE_CONNECTIONS_MAX } from '../../../common/limits.ts';
 import type { Answer } from './answer.ts';
-import { type Address, Connection, type OnHead } from './connection.ts';
+import { type Address, Connection, type OnHead, Silence, WIRE_LIMITS } from './connection.ts';
 
 export class Connections implements Disposable {
   readonly #address: Address;
+  readonly #limits: typeof WIRE_LIMITS;
   readonly #all = new Set<Connection>();
   /** The one used last at the end: it is the least likely to be closed by the engine. */
   readonly #idle: Connection[] = [];
 
-  constructor(address: Address) {
+  constructor(address: Address, limits = WIRE_LIMITS) {
     this.#address = address;
+    this.#limits = limits;
   }
 
   [Symbol.dispose](): void {
@@ -27,16 +29,29 @@ export class Connections implements Disposable {
       } catch (error) {
         signal.throwIfAborted();
         // The engine closed a kept connection while the request was on its way: no answer to this request.
-        if (connection.requests === 1) throw error;
+        if (connection.requests === 1 || error instanceof Silence) throw error;
       }
     }
   }
 
+  /** Give up the calls of which no answer has begun. */
+  giveUpSilent(why: Silence): void {
+    for (const connection of this.#all) connection.giveUpSilent(why);
+  }
+
   #take(): Connection {
     const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
+    if (idle === undefined) return this.#connect();
+    if (performance.now() - idle.idleSince <= this.#limits.idleMs) return idle;
+    // All others have been idle for longer.
+    for (const one of [idle, ...this.#idle.splice(0)]) one.destroy(new Error('it was idle for too long'));
+    return this.#connect();
+  }
+
+  #connect(): Connection {
     const connection = new Connection(
       this.#address,
+      this.#limits,
       (one) => this.#keep(one),
       (one) => this.#forget(one),
     );
@@ -49,6 +64,7 @@ export class Connections implements Disposable {
       connection.destroy(new Error('there are enough'));
       return;
     }
+    connection.idleSince = performance.now();
     this.#idle.push(connection);
   }
 
