@@ -6,6 +6,7 @@ import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
 import { proxySocketOf } from '../common/proxy-socket.ts';
+import type { Allowed } from './dialects/faults.ts';
 import type { ExpertShape } from './domain/routed-experts.ts';
 import { ApiKey } from './engines/api-key.ts';
 import type { PoolSpec } from './engines/spec.ts';
@@ -14,6 +15,8 @@ export interface LlmProxyConfig extends CommonConfig {
   readonly node: NodeTopology;
   /** The policy's engines, then those of frozen model pools. */
   readonly pools: readonly PoolSpec[];
+  /** Of what is asked. */
+  readonly allowed: Allowed;
   /** Where it takes what comes out of sandboxes. */
   readonly proxySocket: string;
 }
@@ -23,7 +26,8 @@ export function readConfig(env: Environment): LlmProxyConfig {
   const common = readCommonConfig(env);
   const node = nodeOf(common.topology, env);
   const proxySocket = proxySocketOf(common.topology.data_dir, node.id);
-  return { ...common, node, pools: poolsOf(node, env), proxySocket };
+  const allowed = { imageUrls: node.image_urls };
+  return { ...common, node, pools: poolsOf(node, env), allowed, proxySocket };
 }
 
 type Engines = NodeTopology['inference'] | NodeTopology['model_pool'][number];

@@ -17,7 +17,8 @@ const camelCase = (key: string): string =>
 
 for (const { name, bodies } of CASES) {
   const dialect = dialectOf(name);
-  const read = (body: JsonObject) => dialect.read(body, { kind: 'generate', dialect: name });
+  const read = (body: JsonObject) =>
+    dialect.read(body, { kind: 'generate', dialect: name }, { imageUrls: true });
   const rows = (dialect.features ?? []).filter((row) => row.part !== 'paths' && !row.name.includes(' '));
 
   describe(`rows of ${name}`, () => {

@@ -23,7 +23,11 @@ for (const { name, path, bodies } of CASES) {
 
     it('answers 300 of them over HTTP, with no 5xx', async () => {
       await using engine = await WireEngine.start('vllm');
-      await using proxy = await TestProxy.start({ engineUrl: engine.url, kind: 'vllm' });
+      await using proxy = await TestProxy.start({
+        engineUrl: engine.url,
+        kind: 'vllm',
+        node: { image_urls: true },
+      });
       await fuzzHttp(`${proxy.url}/s/${await proxy.admit(`fuzz-${name}`)}/${path}`, bodies);
     });
   });

@@ -43,7 +43,12 @@ describe('images', () => {
   before(async () => {
     engine = await startTestEngine({ dialect: 'sglang', script: SCRIPT });
     // In token mode, too, a request with images is asked in text mode.
-    proxy = await TestProxy.start({ engineUrl: engine.url, kind: 'sglang', inference: { mode: 'token' } });
+    proxy = await TestProxy.start({
+      engineUrl: engine.url,
+      kind: 'sglang',
+      inference: { mode: 'token' },
+      node: { image_urls: true },
+    });
   });
   after(async () => {
     await proxy[Symbol.asyncDispose]();
@@ -122,5 +127,64 @@ describe('images', () => {
     const records = await proxy.records('plain');
     expect(imagesOf(records)).to.deep.equal([[]]);
     expect([...imageLines(bodiesOf(records).values())]).to.deep.equal([]);
+  });
+});
+
+/** How each dialect names an image by its address: path, request, and the field that is refused. */
+const BY_ADDRESS: [string, object, string][] = [
+  [
+    '/v1/chat/completions',
+    { messages: [{ role: 'user', content: [shown(ADDRESS)] }] },
+    'messages[0].content[0].image_url.url',
+  ],
+  [
+    '/v1/responses',
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: ADDRESS }] }] },
+    'input[0].content[0].image_url',
+  ],
+  [
+    '/v1/messages',
+    {
+      max_tokens: 5,
+      messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: ADDRESS } }] }],
+    },
+    'messages[0].content[0].source.url',
+  ],
+  [
+    '/v1beta/models/m:generateContent',
+    { contents: [{ parts: [{ fileData: { fileUri: ADDRESS, mimeType: 'image/png' } }] }] },
+    'contents[0].parts[0].fileData.fileUri',
+  ],
+];
+
+describe('images by address', () => {
+  const statuses = async (
+    proxy: TestProxy,
+    read: (text: string, field: string) => void,
+  ): Promise<number[]> => {
+    const capability = await proxy.admit('s');
+    const found: number[] = [];
+    for (const [path, body, field] of BY_ADDRESS) {
+      const init = { method: 'POST', body: JSON.stringify(body) };
+      const answer = await fetch(`${proxy.url}/s/${capability}${path}`, init);
+      read(await answer.text(), field);
+      found.push(answer.status);
+    }
+    return found;
+  };
+
+  it('are fetched by no engine unless the node says so', async () => {
+    const engine = await startTestEngine({ dialect: 'vllm', script: SCRIPT });
+    try {
+      const setup = { engineUrl: engine.url, kind: 'vllm' } as const;
+      await using proxy = await TestProxy.start(setup);
+      const refused = await statuses(proxy, (text, field) => expect(text).to.include(field));
+      expect(refused).to.deep.equal([400, 400, 400, 400]);
+      expect(await proxy.records('s')).to.deep.equal([]);
+      await using open = await TestProxy.start({ ...setup, node: { image_urls: true } });
+      expect(await statuses(open, () => {})).to.deep.equal([200, 200, 200, 200]);
+    } finally {
+      await engine[Symbol.asyncDispose]();
+    }
   });
 });

@@ -141,7 +141,7 @@ export function fuzzReader(
 
 function readOrRefuse(dialect: Dialect, target: GenerateTarget, body: JsonObject): Asked | undefined {
   try {
-    return readRequest(dialect, body, target).asked;
+    return readRequest(dialect, body, target, { imageUrls: true }).asked;
   } catch (error) {
     const told = error instanceof PolarError && error.reason === 'DIALECT_INVALID' && error.fields.length > 0;
     if (!told) throw new Error(`neither read nor refused: ${shown(body)}`, { cause: error });

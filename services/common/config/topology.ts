@@ -187,6 +187,8 @@ const node = z
     normalise: z.array(z.enum(NORMALISE_RULES)).default([...NORMALISE_RULES]),
     /** [mesh] Equal requests in flight share one generation. */
     coalesce: z.boolean().default(true),
+    /** [mesh] Images may be at http and https addresses: the engine fetches them, from wherever it gets. */
+    image_urls: z.boolean().default(false),
     max_init_workers: count.default(4),
     max_run_workers: count.default(2),
     max_postrun_workers: count.default(4),

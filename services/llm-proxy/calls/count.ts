@@ -20,7 +20,7 @@ export async function count(
   const dialect = dialectOf(target.dialect);
   if (dialect.countBody === undefined) throw new PolarError('NOT_FOUND', `${dialect.name} counts no tokens`);
   const body = parseBody(await readBody(request));
-  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' });
+  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' }, ctx.config.allowed);
   const { ids } = await tokenized(ctx, capability, asked);
   sendJson(response, 200, dialect.countBody(ids.length));
 }

@@ -57,7 +57,7 @@ async function begin(
   const dialect = dialectOf(target.dialect);
   const member = CONVERSATION_IN[target.dialect];
   const { value, read } = parseConversation(ctx.attempts.bodies, attempt, came, member);
-  const { asked: wanted, values } = readRequest(dialect, value, target);
+  const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed);
   ctx.attempts.bodies.keep(attempt, read, values);
   const { bytes, source } = read.body;
   const { messages, by: normalisedBy } = normalised(wanted.messages, ctx.config.node.normalise, {

@@ -33,7 +33,7 @@ async function ofConversation(
   body: JsonObject,
 ): Promise<Tokenized> {
   const target = { kind: 'generate', dialect: 'openai-chat' } as const;
-  const { asked } = readRequest(dialectOf('openai-chat'), body, target);
+  const { asked } = readRequest(dialectOf('openai-chat'), body, target, ctx.config.allowed);
   return await tokenized(ctx, capability, asked);
 }
 

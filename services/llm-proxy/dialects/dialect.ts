@@ -3,6 +3,7 @@
 import type { PolarError } from '../../common/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
+import type { Allowed } from './faults.ts';
 import type { Feature } from './features.ts';
 
 /** A checked request in the words of openai-chat. */
@@ -52,7 +53,7 @@ export interface Dialect {
   /** What it does with each part of a request: docs/dialects.md. */
   readonly features: readonly Feature[];
   /** Throws DIALECT_INVALID with every fault. */
-  read(body: JsonObject, target: GenerateTarget): Asked;
+  read(body: JsonObject, target: GenerateTarget, allowed?: Allowed): Asked;
   /** Body of an answer with an error. */
   errorBody(error: PolarError, status: number): JsonObject;
   /** One model of the list. */

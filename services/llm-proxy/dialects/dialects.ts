@@ -5,7 +5,7 @@ import { CONVERSATION_IN } from '../domain/known-body.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
 import { anthropicMessages } from './anthropic-messages/dialect.ts';
 import type { Asked, Dialect } from './dialect.ts';
-import { invalid } from './faults.ts';
+import { type Allowed, invalid } from './faults.ts';
 import { googleGenerate } from './google-generate/dialect.ts';
 import { countValues } from './nesting.ts';
 import { openaiChat } from './openai-chat/dialect.ts';
@@ -38,13 +38,18 @@ export interface ReadRequest {
 }
 
 /** Read a request of a dialect. Throws DIALECT_INVALID with every fault. */
-export function readRequest(dialect: Dialect, body: JsonObject, target: GenerateTarget): ReadRequest {
+export function readRequest(
+  dialect: Dialect,
+  body: JsonObject,
+  target: GenerateTarget,
+  allowed: Allowed,
+): ReadRequest {
   const member = CONVERSATION_IN[dialect.name];
   if (arrayOf(body[member]).length > MESSAGES_MAX) {
     throw invalid([{ field: member, description: `must have at most ${MESSAGES_MAX} elements` }]);
   }
   const values = countValues(body);
-  return { asked: dialect.read(body, target), values };
+  return { asked: dialect.read(body, target, allowed), values };
 }
 
 /** In whose form an error is told, whatever was asked for. */

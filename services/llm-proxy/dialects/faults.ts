@@ -13,8 +13,21 @@ export interface Check {
   readonly says: string;
 }
 
+/** What the operator of a node lets requests have that is not safe everywhere. */
+export interface Allowed {
+  /** Images at http and https addresses, which the engine fetches. */
+  readonly imageUrls: boolean;
+}
+
+const NOTHING: Allowed = { imageUrls: false };
+
 export class Faults {
+  readonly allowed: Allowed;
   readonly #found: FieldFault[] = [];
+
+  constructor(allowed = NOTHING) {
+    this.allowed = allowed;
+  }
 
   add(field: string, description: string): void {
     if (this.#found.length >= FAULTS_MAX) return;

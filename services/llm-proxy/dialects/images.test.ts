@@ -12,7 +12,7 @@ describe('images', () => {
       `data:image/png;base64,${PNG}`,
       'data:image/svg+xml;base64,PHN2Zz4=',
     ];
-    for (const url of urls) expect(imageFault(url), url).to.equal(undefined);
+    for (const url of urls) expect(imageFault(url, { imageUrls: true }), url).to.equal(undefined);
   });
 
   it('are refused where they are none', () => {
@@ -28,6 +28,12 @@ describe('images', () => {
       'data:image/png;base64,AAAAAAAA',
       `data:image/jpeg;base64,${PNG}`,
     ];
-    for (const url of urls) expect(imageFault(url), url).to.be.a('string');
+    for (const url of urls) expect(imageFault(url, { imageUrls: true }), url).to.be.a('string');
+  });
+
+  it('are refused by address where that is not allowed', () => {
+    for (const url of ['https://example.test/a.png', 'HTTP://h/x', 'ftp://h/x'])
+      expect(imageFault(url, { imageUrls: false }), url).to.include('image_urls');
+    expect(imageFault(`data:image/png;base64,${PNG}`, { imageUrls: false })).to.equal(undefined);
   });
 });

@@ -3,6 +3,7 @@ import { heldBytes } from '../../../test/support/held-bytes.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { dialectOf, MESSAGES_MAX, readRequest } from './dialects.ts';
 
+const ALLOWED = { imageUrls: false };
 const TURNS = 5_000;
 const HEAP_BYTES_MAX = 100 * 1024 * 1024;
 /** Without a limit they take 30 s. */
@@ -30,7 +31,8 @@ describe('a long conversation', () => {
   for (const [name, { member, turn }] of Object.entries(CONVERSATIONS)) {
     const dialect = dialectOf(name as keyof typeof CONVERSATIONS);
     const read = (messages: JsonObject[]) =>
-      readRequest(dialect, { [member]: messages }, { kind: 'generate', dialect: dialect.name }).asked;
+      readRequest(dialect, { [member]: messages }, { kind: 'generate', dialect: dialect.name }, ALLOWED)
+        .asked;
 
     it(`keeps what it is read with once, and not for each of its turns: ${name}`, () => {
       const messages = Array.from({ length: TURNS }, (_, i) => turn(i)).flat();
@@ -67,7 +69,7 @@ describe('a long conversation', () => {
     ];
     const before = performance.now();
     const target = { kind: 'generate', dialect: 'google-generate' } as const;
-    expect(() => readRequest(dialectOf('google-generate'), { contents }, target)).to.throw(
+    expect(() => readRequest(dialectOf('google-generate'), { contents }, target, ALLOWED)).to.throw(
       'must be the name',
     );
     expect(performance.now() - before).to.be.below(READ_MS_MAX);

@@ -63,7 +63,7 @@ function textsOf(lines: readonly (JsonValue | undefined)[], field: string, fault
 function imageOf(source: JsonObject, field: string, faults: Faults): JsonObject[] {
   const { type, url, media_type: mediaType, data } = source;
   if (type === 'url') {
-    const fault = typeof url === 'string' ? imageFault(url) : 'must be a string';
+    const fault = typeof url === 'string' ? imageFault(url, faults.allowed) : 'must be a string';
     return faults.expect(fault === undefined, `${field}.url`, fault ?? '') ? [imagePart(String(url))] : [];
   }
   if (type !== 'base64') {

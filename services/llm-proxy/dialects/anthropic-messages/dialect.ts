@@ -8,7 +8,7 @@ import { features } from './rules.ts';
 export const anthropicMessages: Dialect = {
   name: 'anthropic-messages',
   features,
-  read: readMessagesRequest,
+  read: (body, _, allowed) => readMessagesRequest(body, allowed),
   errorBody,
   modelBody,
   modelsBody,

@@ -7,7 +7,7 @@ import { sealReasoning } from '../sealed-reasoning.ts';
 import { anthropicMessages } from './dialect.ts';
 
 const read = (body: JsonObject): Asked =>
-  anthropicMessages.read(body, { kind: 'generate', dialect: 'anthropic-messages' });
+  anthropicMessages.read(body, { kind: 'generate', dialect: 'anthropic-messages' }, { imageUrls: true });
 const hello = [{ role: 'user', content: 'hello' }];
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';

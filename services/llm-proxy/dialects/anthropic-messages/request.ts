@@ -1,7 +1,7 @@
 // The anthropic-messages dialect: what a harness asks.
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { Asked } from '../dialect.ts';
-import { Faults } from '../faults.ts';
+import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
 import { readConversation } from './conversation.ts';
 import { RULES } from './rules.ts';
@@ -9,8 +9,8 @@ import { choiceFields, toolsOf } from './tools.ts';
 import { messagesWriter } from './writer.ts';
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readMessagesRequest(body: JsonObject): Asked {
-  const faults = new Faults();
+export function readMessagesRequest(body: JsonObject, allowed?: Allowed): Asked {
+  const faults = new Faults(allowed);
   const fields = readFields(body, RULES, 'ignored', faults);
   const conversation = readConversation(body, faults);
   const given = toolsOf(body['tools'], faults);

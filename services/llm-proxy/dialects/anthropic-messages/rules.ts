@@ -81,7 +81,10 @@ export const TOOL_RULES: Rules = {
 /** Blocks of messages by their `type`. */
 export const BLOCK_RULES: Rules = {
   text: { support: 'mapped', how: 'to text; one alone is the same as a string' },
-  image: { support: 'mapped', how: 'to image_url, in tool results too; from `base64` or `url`' },
+  image: {
+    support: 'mapped',
+    how: 'to image_url, in tool results too; from `base64`, or `url` where the node has `image_urls`',
+  },
   document: { support: 'mapped', how: 'to text, from `text` or `content`; PDF and files are refused' },
   search_result: { support: 'mapped', how: 'to text: title, source and what was found' },
   thinking: {

@@ -1,7 +1,7 @@
 // The google-generate dialect: parts as those of an openai-chat message.
 import { arrayOf, isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
-import { dataFault, imageFault } from '../images.ts';
+import { addressFault, dataFault } from '../images.ts';
 import { camelCased } from './names.ts';
 import { PART_RULES } from './rules.ts';
 
@@ -44,8 +44,8 @@ function inlineImage({ mimeType, data }: JsonObject, field: string, faults: Faul
 
 function imageFile({ mimeType, fileUri }: JsonObject, field: string, faults: Faults): JsonObject[] {
   if (!isImage(textOf(mimeType) ?? 'image/*', field, faults)) return [];
-  const ok = typeof fileUri === 'string' && !fileUri.startsWith('data:') && imageFault(fileUri) === undefined;
-  if (!faults.expect(ok, `${field}.fileUri`, 'must be an http or https URL')) return [];
+  const fault = typeof fileUri === 'string' ? addressFault(fileUri, faults.allowed) : 'must be a string';
+  if (!faults.expect(fault === undefined, `${field}.fileUri`, fault ?? '')) return [];
   return [imagePart(String(fileUri))];
 }
 

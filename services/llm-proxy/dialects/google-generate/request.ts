@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
 import type { GenerateTarget } from '../../domain/paths.ts';
 import type { Asked } from '../dialect.ts';
-import { Faults } from '../faults.ts';
+import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
 import { readConversation } from './conversation.ts';
 import { camelCased } from './names.ts';
@@ -12,8 +12,8 @@ import { choiceOf, toolsOf } from './tools.ts';
 import { contentWriter } from './writer.ts';
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readGenerateRequest(given: JsonObject, target: GenerateTarget): Asked {
-  const faults = new Faults();
+export function readGenerateRequest(given: JsonObject, target: GenerateTarget, allowed?: Allowed): Asked {
+  const faults = new Faults(allowed);
   const body = bodyOf(given);
   readFields(body, RULES, 'ignored', faults);
   const messages = readConversation(body, faults);

@@ -102,7 +102,10 @@ export const PART_RULES: Rules = {
     how: 'to the reasoning_content that it holds, where the thought itself is left out',
   },
   inlineData: { support: 'mapped', how: 'images to image_url; others are refused' },
-  fileData: { support: 'mapped', how: 'images at http and https addresses to image_url; others are refused' },
+  fileData: {
+    support: 'mapped',
+    how: 'images at http and https addresses to image_url, where the node has `image_urls`; others are refused',
+  },
   functionCall: { support: 'mapped', how: 'to a tool call of the assistant message' },
   functionResponse: {
     support: 'mapped',

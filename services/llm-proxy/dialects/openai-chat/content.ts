@@ -13,7 +13,7 @@ const PARTS: Readonly<Record<string, PartRule>> = {
   text: { support: 'carried', how: '', read: readText },
   image_url: {
     support: 'carried',
-    how: 'http, https or base64; `detail` above `high` as `high`',
+    how: 'base64, or at an http or https address where the node has `image_urls`; `detail` above `high` as `high`',
     read: readImage,
   },
   refusal: { support: 'mapped', how: 'to text', read: readRefusal },
@@ -56,7 +56,7 @@ function readImage(part: JsonObject, at: string, faults: Faults): JsonObject {
     faults.add(`${at}.image_url.url`, 'must be a string');
     return part;
   }
-  const fault = imageFault(url);
+  const fault = imageFault(url, faults.allowed);
   if (fault !== undefined) faults.add(`${at}.image_url.url`, fault);
   if (!isObject(image)) return { ...part, image_url: { url } };
   const { detail: asked, ...rest } = image;

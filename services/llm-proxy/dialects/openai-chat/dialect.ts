@@ -19,7 +19,7 @@ export const openaiChat: Dialect = {
     ...contentFeatures,
     ...toolFeatures,
   ],
-  read: readChatRequest,
+  read: (body, _, allowed) => readChatRequest(body, allowed),
   errorBody: (error, status) => errorBody(error, status),
   modelBody,
   modelsBody,

@@ -15,7 +15,8 @@ const tool = (name = 'f'): JsonObject => ({ type: 'function', function: { name, 
 
 const MANY = 1_000;
 
-const read = (body: JsonObject): Asked => openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' });
+const read = (body: JsonObject): Asked =>
+  openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' }, { imageUrls: true });
 
 /** Names of the fields that are refused. */
 function faultsOf(body: JsonObject): string[] {

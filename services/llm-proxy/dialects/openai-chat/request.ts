@@ -1,7 +1,7 @@
 // The openai-chat dialect: what a harness asks.
 import { type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { Asked } from '../dialect.ts';
-import { Faults } from '../faults.ts';
+import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
 import { FIELDS } from './fields.ts';
 import { readMessages } from './messages.ts';
@@ -13,8 +13,8 @@ import { readToolChoice, readTools } from './tools.ts';
 const ENGINE_ONLY = /^return_/;
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readChatRequest(body: JsonObject): Asked {
-  const faults = new Faults();
+export function readChatRequest(body: JsonObject, allowed?: Allowed): Asked {
+  const faults = new Faults(allowed);
   const fields = readFields(body, FIELDS, 'carried', faults);
   for (const key of Object.keys(fields)) if (ENGINE_ONLY.test(key)) delete fields[key];
   const tools = readTools(body, faults);

@@ -19,7 +19,7 @@ export const openaiResponses: Dialect = {
     ...contentFeatures,
     ...toolFeatures,
   ],
-  read: readResponsesRequest,
+  read: (body, _, allowed) => readResponsesRequest(body, allowed),
   errorBody: (error, status) => errorBody(error, status, 'input'),
   modelBody,
   modelsBody,

@@ -18,7 +18,7 @@ const PARTS: Readonly<Record<string, PartRule>> = {
   refusal: { support: 'mapped', how: 'to text', read: textPart('refusal') },
   input_image: {
     support: 'mapped',
-    how: 'to image_url; http, https or base64; `detail` above `high` as `high`',
+    how: 'to image_url; base64, or at an http or https address where the node has `image_urls`; `detail` above `high` as `high`',
     read: readImage,
   },
   input_file: { support: 'refused', how: 'files are not offered: send their text' },
@@ -53,7 +53,7 @@ function readImage({ image_url: url, detail: asked }: JsonObject, at: string, fa
     faults.add(`${at}.image_url`, 'must be a string; files are not stored here');
     return {};
   }
-  const fault = imageFault(url);
+  const fault = imageFault(url, faults.allowed);
   if (fault !== undefined) faults.add(`${at}.image_url`, fault);
   const detail = detailOf(asked);
   return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };

@@ -6,7 +6,7 @@ import { sealReasoning } from '../sealed-reasoning.ts';
 import { openaiResponses } from './dialect.ts';
 
 const read = (body: JsonObject): Asked =>
-  openaiResponses.read(body, { kind: 'generate', dialect: 'openai-responses' });
+  openaiResponses.read(body, { kind: 'generate', dialect: 'openai-responses' }, { imageUrls: true });
 const messagesOf = (input: JsonValue): readonly JsonObject[] => read({ input }).messages;
 
 /** Names of the fields that are refused. */

@@ -1,7 +1,7 @@
 // The openai-responses dialect: what a harness asks.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import type { Asked } from '../dialect.ts';
-import { Faults } from '../faults.ts';
+import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
 import { readInput } from './conversation.ts';
 import { FIELDS } from './fields.ts';
@@ -9,8 +9,8 @@ import { responsesWriter } from './reply.ts';
 import { readToolChoice, readTools } from './tools.ts';
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readResponsesRequest(body: JsonObject): Asked {
-  const faults = new Faults();
+export function readResponsesRequest(body: JsonObject, allowed?: Allowed): Asked {
+  const faults = new Faults(allowed);
   const fields = readFields(body, FIELDS, 'ignored', faults);
   const tools = readTools(body['tools'], faults);
   const { list, choice } = readToolChoice(body['tool_choice'], tools, faults);
