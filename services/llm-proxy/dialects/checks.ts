@@ -27,6 +27,11 @@ export const textOrTexts: Check = {
   says: 'must be a string or an array of strings',
 };
 
+export const numbers: Check = {
+  ok: (value) => Array.isArray(value) && value.every((one) => typeof one === 'number'),
+  says: 'must be an array of numbers',
+};
+
 export const numbersByName: Check = {
   ok: (value) => isObject(value) && Object.values(value).every((one) => typeof one === 'number'),
   says: 'must be an object of numbers',

@@ -34,13 +34,8 @@ export interface Feature {
 export const featuresOf = (part: string, rules: Rules): Feature[] =>
   Object.entries(rules).map(([name, { support, how }]) => ({ part, name, support, how }));
 
-/** The members of a body that are carried, after all are checked. `unknown`: what becomes of those without a rule. */
-export function readFields(
-  body: JsonObject,
-  rules: Rules,
-  unknown: 'carried' | 'ignored',
-  faults: Faults,
-): JsonObject {
+/** The members of a body that are carried, after all are checked. Those without a rule are ignored. */
+export function readFields(body: JsonObject, rules: Rules, faults: Faults): JsonObject {
   const carried: JsonObject = {};
   for (const key in body) {
     const value = body[key] ?? null;
@@ -49,7 +44,7 @@ export function readFields(
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
     if (rule?.support === 'refused') faults.expect(rule.check?.ok(value) ?? false, key, rule.how);
     else if (rule?.check !== undefined) faults.check(value, key, rule.check);
-    if ((rule?.support ?? unknown) === 'carried') carried[key] = value;
+    if (rule?.support === 'carried') carried[key] = value;
   }
   return carried;
 }

@@ -24,6 +24,20 @@ const RECORDED = [
   'response_format',
   'reasoning_effort',
   'chat_template_kwargs',
+  'bad_words',
+  'include_stop_str_in_output',
+  'skip_special_tokens',
+  'add_generation_prompt',
+  'continue_final_message',
+  'structured_outputs',
+  'guided_json',
+  'guided_regex',
+  'guided_choice',
+  'guided_grammar',
+  'regex',
+  'ebnf',
+  'json_schema',
+  'grammar',
 ] as const;
 
 /** Readers of protobuf stop at 100 messages in each other, and a level of JSON is two: what is deeper is recorded as text. */

@@ -11,7 +11,7 @@ import { messagesWriter } from './writer.ts';
 /** Throws DIALECT_INVALID with every fault. */
 export function readMessagesRequest(body: JsonObject, allowed?: Allowed): Asked {
   const faults = new Faults(allowed);
-  const fields = readFields(body, RULES, 'ignored', faults);
+  const fields = readFields(body, RULES, faults);
   const conversation = readConversation(body, faults);
   const given = toolsOf(body['tools'], faults);
   const tools = conversation.tools.length === 0 ? given : [...given, ...conversation.tools];

@@ -15,7 +15,7 @@ import { contentWriter } from './writer.ts';
 export function readGenerateRequest(given: JsonObject, target: GenerateTarget, allowed?: Allowed): Asked {
   const faults = new Faults(allowed);
   const body = bodyOf(given);
-  readFields(body, RULES, 'ignored', faults);
+  readFields(body, RULES, faults);
   const messages = readConversation(body, faults);
   const generation = camelCased(body['generationConfig']);
   const fields = generationFields(generation, faults);
@@ -44,7 +44,7 @@ function bodyOf(given: JsonObject): JsonObject {
 
 function generationFields(config: JsonObject, faults: Faults): JsonObject {
   const checked = new PrefixedFaults(faults);
-  readFields(config, GENERATION_RULES, 'ignored', checked);
+  readFields(config, GENERATION_RULES, checked);
   const fields: JsonObject = {};
   for (const [name, engineName] of Object.entries(ENGINE_NAMES)) {
     const value = config[name];

@@ -1,9 +1,11 @@
-// The openai-chat dialect: the members of a request and what becomes of each. What has no rule is carried.
+// The openai-chat dialect: the members of a request and what becomes of each. What has no rule is ignored, as engines have
+// members that change what is sampled, or run code, which nobody here knows.
 import { isObject } from '../../domain/json.ts';
 import {
   array,
   flag,
   numberFrom,
+  numbers,
   numbersByName,
   object,
   oneOf,
@@ -11,7 +13,8 @@ import {
   textOrTexts,
   wholeFrom,
 } from '../checks.ts';
-import type { Rules } from '../features.ts';
+import type { Check } from '../faults.ts';
+import type { Rule, Rules } from '../features.ts';
 
 /** What `tool_choice` may be, in both of OpenAI's dialects. */
 export const CHOICE =
@@ -54,7 +57,33 @@ export const FIELDS: Rules = {
       says: 'must be {type: text}, {type: json_object} or {type: json_schema, json_schema: {schema}}',
     },
   },
-  chat_template_kwargs: { support: 'carried', how: '', check: object },
+  chat_template_kwargs: {
+    support: 'carried',
+    how: '',
+    check: {
+      ok: (value) => isObject(value) && value['chat_template'] === undefined,
+      says: 'must be an object, without chat_template',
+    },
+  },
+  ...ofEngines({
+    min_tokens: wholeFrom(0),
+    stop_token_ids: numbers,
+    ignore_eos: flag,
+    bad_words: textOrTexts,
+    include_stop_str_in_output: flag,
+    skip_special_tokens: flag,
+    add_generation_prompt: flag,
+    continue_final_message: flag,
+    structured_outputs: object,
+    guided_json: undefined,
+    guided_regex: text,
+    guided_choice: array,
+    guided_grammar: text,
+    regex: text,
+    ebnf: text,
+    json_schema: undefined,
+    grammar: text,
+  }),
   user: { support: 'ignored', how: '', check: text },
   store: { support: 'ignored', how: 'nothing is stored for the harness', check: flag },
   metadata: { support: 'ignored', how: '' },
@@ -83,6 +112,14 @@ export const FIELDS: Rules = {
     'rid',
   ),
 };
+
+/** Members of vLLM, SGLang or llama-server that say how to sample or to make the prompt; on the record, as all of such. */
+function ofEngines(checks: Readonly<Record<string, Check | undefined>>): Rules {
+  const rules = Object.entries(checks).map(([name, check]): [string, Rule] => {
+    return [name, { support: 'carried', how: 'by engines that know it', ...(check && { check }) }];
+  });
+  return Object.fromEntries(rules);
+}
 
 /** Fields that would change what an engine takes for the prompt or what it returns beside the reply. */
 function engineOnly(...names: readonly string[]): Rules {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
 import { type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 import { digestMessage } from '../../domain/messages.ts';
+import { samplingOf } from '../../domain/sampling.ts';
 import type { Asked } from '../dialect.ts';
 import { openaiChat } from './dialect.ts';
 
@@ -118,7 +119,7 @@ describe('openai-chat messages', () => {
 });
 
 describe('openai-chat fields', () => {
-  it('are refused where their type is wrong, with the field, and pass where they are only unknown', () => {
+  it('are refused where their type is wrong, with the field, and where they are no members are left out', () => {
     const wrong: JsonObject = {
       temperature: 'hot',
       top_p: 2,
@@ -129,6 +130,8 @@ describe('openai-chat fields', () => {
       logit_bias: { 5: 'x' },
       response_format: { type: 'json_schema' },
       parallel_tool_calls: 1,
+      chat_template_kwargs: { chat_template: '{{ messages }}' },
+      stop_token_ids: ['a'],
       stream_options: [],
       functions: {},
       modalities: ['audio'],
@@ -146,6 +149,37 @@ describe('openai-chat fields', () => {
       seed: -1,
     });
     expect(fields).to.deep.equal({ guided_regex: 'x', seed: -1 });
+  });
+
+  it('that only engines know go out where they say how to sample, and no others', () => {
+    const known: JsonObject = {
+      min_tokens: 1,
+      stop_token_ids: [2],
+      ignore_eos: true,
+      bad_words: ['x'],
+      structured_outputs: { regex: 'a' },
+      chat_template_kwargs: { enable_thinking: false },
+    };
+    const unknown: JsonObject = {
+      n_predict: 100_000,
+      max_new_tokens: 100_000,
+      samplers: ['temperature'],
+      mirostat: 2,
+      lora_path: 'other',
+      custom_logit_processor: '{"callable":"8004"}',
+      use_beam_search: true,
+      return_token_ids: false,
+      kv_transfer_params: {},
+    };
+    expect(read({ messages: [user], ...known, ...unknown }).fields).to.deep.equal(known);
+  });
+
+  it('that are carried are on the record', () => {
+    const carried = openaiChat.features.filter(
+      ({ part, support }) => part === 'fields' && support === 'carried',
+    );
+    const sent = Object.fromEntries(carried.map(({ name }): [string, JsonValue] => [name, 1]));
+    expect(Object.keys(samplingOf(sent)).sort()).to.deep.equal(Object.keys(sent).sort());
   });
 
   it('name a tool only where there is one', () => {

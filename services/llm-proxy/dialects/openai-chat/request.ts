@@ -9,14 +9,10 @@ import { chatWriter } from './reply.ts';
 import type { Declared } from './tool-calls.ts';
 import { readToolChoice, readTools } from './tools.ts';
 
-/** What engines return beside the reply is the proxy's to ask for. */
-const ENGINE_ONLY = /^return_/;
-
 /** Throws DIALECT_INVALID with every fault. */
 export function readChatRequest(body: JsonObject, allowed?: Allowed): Asked {
   const faults = new Faults(allowed);
-  const fields = readFields(body, FIELDS, 'carried', faults);
-  for (const key of Object.keys(fields)) if (ENGINE_ONLY.test(key)) delete fields[key];
+  const fields = readFields(body, FIELDS, faults);
   const tools = readTools(body, faults);
   const { list, choice } = readToolChoice(body, tools, faults);
   const messages = readMessages(body['messages'], faults);

@@ -11,7 +11,7 @@ import { readToolChoice, readTools } from './tools.ts';
 /** Throws DIALECT_INVALID with every fault. */
 export function readResponsesRequest(body: JsonObject, allowed?: Allowed): Asked {
   const faults = new Faults(allowed);
-  const fields = readFields(body, FIELDS, 'ignored', faults);
+  const fields = readFields(body, FIELDS, faults);
   const tools = readTools(body['tools'], faults);
   const { list, choice } = readToolChoice(body['tool_choice'], tools, faults);
   const format = readFormat(objectOf(body['text'])['format'], faults);
