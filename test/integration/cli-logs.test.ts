@@ -7,6 +7,7 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
+import { sleep } from '../../services/common/clock.ts';
 import { polar, ROOT, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
@@ -105,6 +106,33 @@ describe('polar logs', function () {
     const { stdout } = await ask('--files');
     expect(stdout).to.match(/^\/polar\/session\/\.codex\/sessions\/\S+\.jsonl +\d+ {2}transcript$/m);
     expect((await ask('--file', skill)).stdout).to.equal(SKILL);
+  });
+
+  it('does not wait for a session that has ended without any output', async () => {
+    const broken = { prepare: [{ step: { case: 'exec' as const, value: { command: 'false' } } }] };
+    const harness = { name: 'shell', command: { command: 'true' } };
+    const spec = create(TaskSpecSchema, { taskId: 'broken', instruction: 'x', harness, runtime: broken });
+    await rollout().submitTask({ spec });
+    const [ended] = await waitForEnd(rollout(), 'broken', WAIT_MS);
+    expect(ended?.outcome).to.equal(Outcome.TASK_ERROR);
+    const told = await polar(['logs', ended?.sessionId ?? '', '--follow', '-c', mesh.topologyFile]);
+    expect(told.code).to.equal(1);
+    expect(told.stderr).to.contain('NOT_FOUND: this node has no output of session');
+  });
+
+  it('follows one that waits for a node', async () => {
+    const { nodes } = await rollout().listNodes({});
+    const nodeId = nodes[0]?.nodeId ?? '';
+    await rollout().drainNode({ nodeId });
+    await begin('queued', 'echo now');
+    const { sessions } = await rollout().listSessions({ taskId: 'queued' });
+    const args = ['logs', sessions[0]?.sessionId ?? '', '-c', mesh.topologyFile];
+    const now = await polar(args);
+    expect(now.stderr).to.contain('it has not run yet (--follow waits)');
+    const { ended } = startPolar([...args, '--follow']);
+    await sleep(1_500);
+    await rollout().drainNode({ nodeId, undo: true });
+    expect(await ended).to.deep.equal({ code: 0, stdout: 'now\n', stderr: '' });
   });
 
   it('follows a harness to its end', async () => {

@@ -2,7 +2,6 @@
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@connectrpc/connect';
-import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import {
   type GetSessionLogsResponse,
   HarnessService,
@@ -10,18 +9,13 @@ import {
 import { createPlainClient } from '../../../services/common/client.ts';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { type AskedAttempt, type Place, placeNow, placeOf } from '../attempt-place.ts';
 import { credentialsFor } from '../credentials.ts';
-import { addressIn, at, rolloutClient, rolloutUrl, topologyOf } from '../mesh-clients.ts';
+import { at } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
-import { addressOf } from '../services.ts';
 
 const FOLLOW_MS = 500;
-
-interface Asked {
-  readonly sessionId: string;
-  readonly attempt: number;
-}
 
 export const logs: Command = {
   name: 'logs',
@@ -36,7 +30,7 @@ export const logs: Command = {
     },
     attempt: { type: 'string', value: 'N', help: 'this attempt instead of the last one' },
     stderr: { type: 'boolean', help: 'standard error instead of standard output' },
-    follow: { type: 'boolean', short: 'f', help: 'go on until the harness has ended' },
+    follow: { type: 'boolean', short: 'f', help: 'wait for the harness to begin, and go on until it has ended' },
     files: { type: 'boolean', help: 'list the transcript and the other files that were kept' },
     file: { type: 'string', value: 'PATH', help: 'write one of them to standard output' },
   },
@@ -52,16 +46,28 @@ export const logs: Command = {
     const asked = { sessionId: args.operands[0] ?? '', attempt };
     const file = textFlag(args, 'file');
     checkFlags(args.flags, file);
-    const url = await nodeUrl(args, asked);
-    const client = createPlainClient(HarnessService, url, credentialsFor(url));
-    const call = (): Promise<void> => {
-      if (args.flags['files'] === true) return listFiles(client, asked, args.flags['json'] === true);
-      return file === undefined ? show(client, asked, args) : writeFile(client, asked, file);
-    };
-    await at(url, call(), '--node-url');
+    if (args.flags['follow'] === true) await follow(asked, args);
+    else await showNow(asked, args, file);
     return 0;
   },
 };
+
+/** What is there at this moment. */
+async function showNow(asked: AskedAttempt, args: Arguments, file: string | undefined): Promise<void> {
+  const place = await placeOf(args, asked, false);
+  if (place === undefined) {
+    throw new PolarError('NOT_FOUND', `no output of ${asked.sessionId}: it has not run yet (--follow waits)`);
+  }
+  const { url } = place;
+  const client = clientOf(url);
+  if (args.flags['files'] === true)
+    await at(url, listFiles(client, asked, args.flags['json'] === true), '--node-url');
+  else if (file !== undefined) await at(url, writeFile(client, asked, file), '--node-url');
+  else await new Shown(args).read({ ...place, attempt: asked.attempt }, asked.sessionId);
+}
+
+const clientOf = (url: string): Client<typeof HarnessService> =>
+  createPlainClient(HarnessService, url, credentialsFor(url));
 
 /** Output, the list of files, or one of them: what is for another of these is not passed over. */
 function checkFlags({ files, follow, stderr, json }: Arguments['flags'], file: string | undefined): void {
@@ -72,48 +78,81 @@ function checkFlags({ files, follow, stderr, json }: Arguments['flags'], file: s
   if (json === true && file !== undefined) throw new UsageError('--json is not for --file');
 }
 
-/** Where the node's harness-executor listens: on its own machine only. */
-async function nodeUrl(args: Arguments, { sessionId, attempt }: Asked): Promise<string> {
-  const given = addressIn(args, 'node-url');
-  if (given !== undefined) return given;
-  const url = rolloutUrl(args);
-  const { session } = await at(url, rolloutClient(url).getSession({ sessionId }));
-  const nodeId = session === undefined ? '' : nodeOf(session, attempt);
-  const topology = topologyOf(args);
-  if (topology.gateway.nodes.some(({ id }) => id === nodeId)) {
-    return addressOf(topology, 'harness-executor', nodeId);
-  }
-  const where = nodeId === '' ? 'it has not run yet' : `it ran on node ${nodeId}, which the topology has not`;
-  throw new PolarError('NOT_FOUND', `no output of ${sessionId}: ${where} (-c, --node-url)`);
-}
-
-function nodeOf({ attempts, nodeId }: Session, attempt: number): string {
-  const one = attempt === 0 ? attempts.at(-1) : attempts.find((known) => known.attempt === attempt);
-  return one?.nodeId ?? (attempt === 0 ? nodeId : '');
-}
-
-async function show(client: Client<typeof HarnessService>, asked: Asked, args: Arguments): Promise<void> {
-  const name = args.flags['stderr'] === true ? 'stderr' : 'stdout';
-  const json = args.flags['json'] === true;
-  const follows = args.flags['follow'] === true;
+/** Of one attempt, as far as it has come. */
+class Shown {
+  readonly #name: 'stdout' | 'stderr';
+  readonly #json: boolean;
+  readonly #follows: boolean;
   // A letter may come in two pieces.
-  const text = new TextDecoder();
-  let { attempt } = asked;
-  let offset = 0n;
-  for (;;) {
-    const request = { ...asked, attempt, stdoutOffset: offset, stderrOffset: offset };
-    const log = await client.getSessionLogs(request).catch((error) => notYet(error, args));
-    if (log !== undefined) {
-      attempt = log.attempt;
-      const isNews = log[name].length > 0 || !log.running || !follows;
-      if (!json) process.stdout.write(log[name]);
-      else if (isNews)
-        sayJson({ ...pieceOf(log, name), text: text.decode(log[name], { stream: log.running }) });
-      offset = log[`${name}Size`];
-      if (!log.running) return;
+  readonly #text = new TextDecoder();
+  readonly #clients = new Map<string, Client<typeof HarnessService>>();
+  #offset = 0n;
+
+  constructor({ flags }: Arguments) {
+    this.#name = flags['stderr'] === true ? 'stderr' : 'stdout';
+    this.#json = flags['json'] === true;
+    this.#follows = flags['follow'] === true;
+  }
+
+  /** What is new at the place. */
+  async read({ url, attempt }: Place, sessionId: string): Promise<GetSessionLogsResponse> {
+    const offsets = { stdoutOffset: this.#offset, stderrOffset: this.#offset };
+    const client = this.#clients.get(url) ?? clientOf(url);
+    this.#clients.set(url, client);
+    const log = await at(url, client.getSessionLogs({ sessionId, attempt, ...offsets }), '--node-url');
+    this.#show(log);
+    this.#offset = log[`${this.#name}Size`];
+    return log;
+  }
+
+  #show(log: GetSessionLogsResponse): void {
+    const bytes = log[this.#name];
+    if (!this.#json) process.stdout.write(bytes);
+    else if (bytes.length > 0 || !log.running || !this.#follows) {
+      sayJson({ ...pieceOf(log, this.#name), text: this.#text.decode(bytes, { stream: log.running }) });
     }
-    if (!follows) return;
+  }
+}
+
+/** To its end; a run that has not begun is waited for, on whatever node that will be. */
+async function follow(given: AskedAttempt, args: Arguments): Promise<void> {
+  const shown = new Shown(args);
+  let asked = given;
+  let place = await placeOf(args, asked, true);
+  for (;;) {
+    const log = place && (await ifThere(shown.read(place, asked.sessionId), place));
+    if (log?.running === false) return;
     await sleep(FOLLOW_MS);
+    if (place === undefined || log === undefined) place = await placeAgain(args, asked, place);
+    else {
+      // What has begun is followed, whatever comes behind it.
+      asked = { ...asked, attempt: log.attempt };
+      place = { ...place, attempt: log.attempt };
+    }
+  }
+}
+
+/** Undefined where there is no output yet. */
+async function ifThere<T>(reading: Promise<T>, { isOver }: Place): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isOver || asPolarError(error).reason !== 'NOT_FOUND') throw error;
+    return undefined;
+  }
+}
+
+/** Who names the node may do so without a scheduler. */
+async function placeAgain(
+  args: Arguments,
+  asked: AskedAttempt,
+  before: Place | undefined,
+): Promise<Place | undefined> {
+  try {
+    return await placeNow(args, asked, true);
+  } catch (error) {
+    if (textFlag(args, 'node-url') === undefined || asPolarError(error).reason === 'NOT_FOUND') throw error;
+    return before;
   }
 }
 
@@ -123,13 +162,11 @@ const pieceOf = (log: GetSessionLogsResponse, name: 'stdout' | 'stderr') => ({
   ...(!log.running && { exit_code: log.exitCode }),
 });
 
-/** Who follows waits for a run that has not begun. */
-function notYet(error: unknown, args: Arguments): GetSessionLogsResponse | undefined {
-  if (args.flags['follow'] === true && asPolarError(error).reason === 'NOT_FOUND') return undefined;
-  throw error;
-}
-
-async function listFiles(client: Client<typeof HarnessService>, asked: Asked, json: boolean): Promise<void> {
+async function listFiles(
+  client: Client<typeof HarnessService>,
+  asked: AskedAttempt,
+  json: boolean,
+): Promise<void> {
   const { attempt, artifacts, problems } = await client.listSessionArtifacts(asked);
   if (json) {
     const files = artifacts.map(({ path, sizeBytes, transcript }) => ({
@@ -145,7 +182,11 @@ async function listFiles(client: Client<typeof HarnessService>, asked: Asked, js
   for (const problem of problems) say(`not kept: ${problem}`);
 }
 
-async function writeFile(client: Client<typeof HarnessService>, asked: Asked, path: string): Promise<void> {
+async function writeFile(
+  client: Client<typeof HarnessService>,
+  asked: AskedAttempt,
+  path: string,
+): Promise<void> {
   const { content } = await client.getSessionArtifact({ ...asked, path });
   process.stdout.write(content);
 }

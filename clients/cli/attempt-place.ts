@@ -1,0 +1,65 @@
+// Where the output of a session's attempt is, or will be.
+import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { PolarError } from '../../services/common/errors.ts';
+import type { Arguments } from './arguments.ts';
+import { addressIn, at, rolloutClient, rolloutUrl, topologyOf } from './mesh-clients.ts';
+import { addressOf } from './services.ts';
+
+export interface AskedAttempt {
+  readonly sessionId: string;
+  /** 0: the last one. */
+  readonly attempt: number;
+}
+
+export interface Place {
+  /** The harness-executor of its node. */
+  readonly url: string;
+  readonly attempt: number;
+  /** Nothing more comes. */
+  readonly isOver: boolean;
+}
+
+/** By what the command names, else by the scheduler, as `placeNow`. */
+export async function placeOf(
+  args: Arguments,
+  asked: AskedAttempt,
+  follows: boolean,
+): Promise<Place | undefined> {
+  const url = addressIn(args, 'node-url');
+  if (url !== undefined) return { url, attempt: asked.attempt, isOver: false };
+  return await placeNow(args, asked, follows);
+}
+
+/**
+ * As the scheduler has it now; undefined where the attempt has no node yet. Who follows the last one waits for the next, where
+ * that is to come. Throws NOT_FOUND where it will have no node, or one that the topology has not.
+ */
+export async function placeNow(
+  args: Arguments,
+  asked: AskedAttempt,
+  follows: boolean,
+): Promise<Place | undefined> {
+  const rollout = rolloutUrl(args);
+  const { session } = await at(rollout, rolloutClient(rollout).getSession({ sessionId: asked.sessionId }));
+  if (session === undefined || isToCome(session, asked, follows)) return undefined;
+  const attempt = asked.attempt === 0 ? session.attempt : asked.attempt;
+  const found = session.attempts.find((one) => one.attempt === attempt);
+  const url = addressIn(args, 'node-url') ?? addressOfNode(args, asked, found?.nodeId ?? '');
+  return { url, attempt, isOver: session.state === SessionState.ENDED || found?.endTime !== undefined };
+}
+
+function isToCome({ state, attempt }: Session, asked: AskedAttempt, follows: boolean): boolean {
+  if (state === SessionState.ENDED) return false;
+  if (asked.attempt > 0) return asked.attempt > attempt;
+  return state === SessionState.QUEUED && (follows || attempt === 0);
+}
+
+/** On its own machine only. */
+function addressOfNode(args: Arguments, { sessionId }: AskedAttempt, nodeId: string): string {
+  const topology = topologyOf(args);
+  if (topology.gateway.nodes.some(({ id }) => id === nodeId)) {
+    return addressOf(topology, 'harness-executor', nodeId);
+  }
+  const where = nodeId === '' ? 'it has not run' : `it ran on node ${nodeId}, which the topology has not`;
+  throw new PolarError('NOT_FOUND', `no output of ${sessionId}: ${where} (-c, --node-url)`);
+}

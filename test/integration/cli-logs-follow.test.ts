@@ -1,0 +1,108 @@
+// `polar logs --follow` of a session that goes from node to node, with stand-ins that tell what a scheduler and two nodes would.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { expect } from 'chai';
+import { type Session, SessionSchema, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
+import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { PolarError } from '../../services/common/errors.ts';
+import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { polar } from '../support/cli.ts';
+
+const { QUEUED, PREPARING, RUNNING, ENDED } = SessionState;
+const ID = 's-abc-0';
+const NODES = ['one', 'two'] as const;
+
+/** What its attempts are, by the nodes that they began on; all but the last have ended. */
+const session = (state: SessionState, ...nodes: string[]): Session =>
+  create(SessionSchema, {
+    ...{ sessionId: ID, taskId: 't', state, attempt: nodes.length, nodeId: nodes.at(-1) ?? '' },
+    attempts: nodes.map((nodeId, i) => {
+      const isOver = i < nodes.length - 1 || state === QUEUED || state === ENDED;
+      return { attempt: i + 1, nodeId, ...(isOver && { endTime: timestampFromMs(1) }) };
+    }),
+  });
+
+describe('polar logs --follow', () => {
+  let folder: string;
+  let servers: RunningServer[];
+  /** What the scheduler tells, one after another; the last one stays. */
+  let told: Session[];
+  /** Output by node and attempt. */
+  let output: Record<string, string>;
+  let asked: string[];
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-follow-'));
+    const getSession = () => ({ session: told.length > 1 ? told.shift() : told[0] });
+    const rollout = await startServer({
+      ...{ host: '127.0.0.1', port: 0, services: [] },
+      routes: (router) => void router.service(RolloutService, { getSession }),
+    });
+    const nodes = await Promise.all(NODES.map(startNode));
+    servers = [rollout, ...nodes];
+    const url = `http://127.0.0.1:${rollout.port}`;
+    writeFileSync(
+      join(folder, 'topology.yaml'),
+      JSON.stringify({
+        rollout: { port: rollout.port, public_url: url },
+        gateway: {
+          nodes: nodes.map(({ port }, i) => ({
+            ...{ id: NODES[i], harness_executor_port: port },
+            ...{ port: 9_000 + i, runtime_prewarm_port: 9_100 + i, evaluator_port: 9_200 + i },
+          })),
+        },
+      }),
+    );
+  });
+  after(async () => {
+    await Promise.all(servers.map((server) => server.close()));
+    rmSync(folder, { recursive: true });
+  });
+  beforeEach(() => {
+    asked = [];
+    output = {};
+  });
+
+  const startNode = (nodeId: string): Promise<RunningServer> =>
+    startServer({
+      ...{ host: '127.0.0.1', port: 0, services: [] },
+      routes: (router) =>
+        void router.service(HarnessService, {
+          getSessionLogs({ attempt }) {
+            asked.push(`${nodeId} ${attempt}`);
+            const text = output[`${nodeId} ${attempt}`];
+            if (text === undefined) throw new PolarError('NOT_FOUND', `node ${nodeId} has no output`);
+            return { stdout: Buffer.from(text), stdoutSize: BigInt(text.length), attempt, running: false };
+          },
+        }),
+    });
+  const follow = (...more: string[]) =>
+    polar(['logs', ID, '--follow', '-c', join(folder, 'topology.yaml'), ...more]);
+
+  it('waits for a node, and for the run there', async () => {
+    told = [session(QUEUED), session(QUEUED), session(PREPARING, 'two'), session(RUNNING, 'two')];
+    output = { 'two 1': 'ran\n' };
+    expect(await follow()).to.deep.equal({ code: 0, stdout: 'ran\n', stderr: '' });
+  });
+
+  it('goes to the node of the next attempt, where one was lost before it ran', async () => {
+    told = [session(PREPARING, 'one'), session(QUEUED, 'one'), session(RUNNING, 'one', 'two')];
+    output = { 'two 2': 'ran\n' };
+    expect(await follow()).to.deep.equal({ code: 0, stdout: 'ran\n', stderr: '' });
+    expect(asked).to.deep.equal(['one 1', 'two 2']);
+  });
+
+  it('ends with a session, or the attempt that is asked for, that has left nothing', async () => {
+    told = [session(RUNNING, 'one'), session(ENDED, 'one')];
+    const ended = await follow();
+    expect([ended.code, ended.stderr.trim()]).to.deep.equal([1, 'polar: NOT_FOUND: node one has no output']);
+    told = [session(RUNNING, 'one', 'two')];
+    expect((await follow('--attempt', '1')).stderr).to.contain('node one has no output');
+    told = [session(QUEUED), session(ENDED)];
+    expect((await follow()).stderr).to.contain(`no output of ${ID}: it has not run`);
+  });
+});
