@@ -30,7 +30,7 @@ export const logs: Command = {
     },
     attempt: { type: 'string', value: 'N', help: 'this attempt instead of the last one' },
     stderr: { type: 'boolean', help: 'standard error instead of standard output' },
-    follow: { type: 'boolean', short: 'f', help: 'wait for the harness to begin, and go on until it has ended' },
+    follow: { type: 'boolean', short: 'f', help: 'wait for the harness, and go on until it has ended' },
     files: { type: 'boolean', help: 'list the transcript and the other files that were kept' },
     file: { type: 'string', value: 'PATH', help: 'write one of them to standard output' },
   },
