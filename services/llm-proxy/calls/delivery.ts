@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { PolarError } from '../../common/errors.ts';
 import type { Dialect, StreamWriter } from '../dialects/dialect.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { sendError, sendText } from '../http/answer.ts';
+import { isGone, sendError, sendText } from '../http/answer.ts';
 import { Listener } from './listener.ts';
 
 /** All that was taken so far as chunks of the same meaning, made anew. */
@@ -47,13 +47,13 @@ export class Delivery {
     this.#requests.set(response, listener);
     if (listener !== undefined) this.#listeners = [...this.#listeners, listener];
     response.once('close', () => this.#leave(response));
-    if (response.destroyed) this.#leave(response);
+    if (isGone(response)) this.#leave(response);
     else listener?.catchUp(this.#past(), this.#holds);
   }
 
   /** Resolves when the request is answered or its client has left. */
   async answered(response: ServerResponse): Promise<void> {
-    if (!response.closed) await once(response, 'close');
+    if (!isGone(response)) await once(response, 'close');
   }
 
   /** Chunks come; `past` is asked for what requests that join then have missed. */

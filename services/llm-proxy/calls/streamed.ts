@@ -36,6 +36,8 @@ export async function streamedReply(exchange: Exchange): Promise<void> {
   const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
   try {
     await over;
+    const turn = exchange.parts.ctx.turns.take();
+    if (turn !== undefined) await turn;
     requireWhole(exchange, reply);
   } catch (error) {
     await recordBroken(exchange, reply, error);

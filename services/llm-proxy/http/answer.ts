@@ -35,7 +35,7 @@ export function sendError(
   dialect: Dialect,
   status = statusOf(error),
 ): void {
-  if (response.destroyed || response.writableEnded) return;
+  if (isGone(response) || response.writableEnded) return;
   if (response.headersSent) {
     cut(response);
     return;
@@ -47,6 +47,12 @@ export function sendError(
     ...(status === 413 && response.req.httpVersionMajor === 1 && { connection: 'close' }),
   };
   sendJson(response, status, dialect.errorBody(error, status), headers);
+}
+
+/** Whether its client has left. Answers over HTTP/2 do not say so themselves. */
+export function isGone(response: ServerResponse): boolean {
+  const { stream } = response as unknown as Partial<Http2ServerResponse>;
+  return stream === undefined ? response.destroyed : stream.destroyed || stream.closed;
 }
 
 /** End the connection so that no client takes what it has for a whole answer. */

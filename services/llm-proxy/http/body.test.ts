@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { Bytes } from '../domain/bytes.ts';
@@ -73,6 +75,24 @@ describe('a request body', () => {
       expect(sent).to.equal(text);
     }
     expect(read[1]?.source?.elements[6]).to.equal(read[0]?.source?.elements[6]);
+  });
+
+  it('is none where its client leaves before its end, over HTTP/2 too', async () => {
+    const read = Promise.withResolvers<unknown>();
+    const server = createHttp2Server((request) => {
+      request.on('error', () => {});
+      request.once('data', () => session.destroy());
+      readBody(request as unknown as IncomingMessage).then(read.resolve, read.reject);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const sent = session.on('error', () => {}).request({ ':method': 'POST', ':path': '/' });
+    sent.on('error', () => {}).write('{"messages":[]}');
+    try {
+      expect(await read.promise.catch(({ reason }) => reason)).to.equal('CANCELLED');
+    } finally {
+      server.close();
+    }
   });
 
   it('gives back no memory that others look at', () => {

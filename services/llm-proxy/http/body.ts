@@ -104,13 +104,16 @@ function readBytes(request: IncomingMessage): Promise<Bytes> {
         reject(tooLarge());
       }
     });
+    const left = (): void =>
+      reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
     request.once('end', () => {
-      if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
+      // Over HTTP/2 a request that broke off ends as well, and says that it is complete.
+      if (request.aborted) left();
+      else if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
       else resolve(new Bytes(chunks));
     });
     request.once('close', () => {
-      if (!request.complete)
-        reject(new PolarError('CANCELLED', 'the harness left while it sent its request'));
+      if (!request.complete || request.aborted) left();
     });
   });
 }

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { PolarError } from '../../common/errors.ts';
 import { REPLY_SILENCE_MS } from '../../common/limits.ts';
 import type { StreamWriter } from '../dialects/dialect.ts';
+import { isGone } from './answer.ts';
 import { Outlet } from './outlet.ts';
 
 export class EventRelay implements Disposable {
@@ -27,7 +28,7 @@ export class EventRelay implements Disposable {
 
   /** Send framed events; a promise while the harness does not read. It rejects with the signal's reason. */
   send(events: string, signal: AbortSignal): Promise<void> | undefined {
-    if (this.#response.destroyed) return undefined;
+    if (isGone(this.#response)) return undefined;
     if (this.write(events)) return undefined;
     this.#unread ??= this.#drained(signal).finally(() => (this.#unread = undefined));
     // Not everybody waits for it.
@@ -81,7 +82,7 @@ export class EventRelay implements Disposable {
   }
 
   #keepAlive(): void {
-    if (this.#response.destroyed || this.#response.writableEnded) return;
+    if (isGone(this.#response) || this.#response.writableEnded) return;
     const filler = this.#writer.keepAlive();
     if (filler === '') return;
     this.#begin();

@@ -1,0 +1,32 @@
+// Whose turn it is. The beginning of a call and the end of a stream are work of half a millisecond, and hundreds of them may
+// come at once; between any few of them the process looks at what has come in, so that streams beside them flow on.
+
+/** Turns between two looks. */
+export const EACH_LOOK = 2;
+
+export class Turns {
+  /** Oldest first. */
+  readonly #waiting: (() => void)[] = [];
+  #left = EACH_LOOK;
+  #looks = false;
+
+  /** Undefined: now, without a wait. */
+  take(): Promise<void> | undefined {
+    if (!this.#looks) this.#lookLater();
+    if (this.#left === 0) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#left--;
+    return undefined;
+  }
+
+  /** What is done by `setImmediate` comes behind a look at all sockets. */
+  #lookLater(): void {
+    this.#looks = true;
+    setImmediate(() => {
+      this.#looks = false;
+      const next = this.#waiting.splice(0, EACH_LOOK);
+      this.#left = EACH_LOOK - next.length;
+      if (next.length > 0) this.#lookLater();
+      for (const go of next) go();
+    });
+  }
+}
