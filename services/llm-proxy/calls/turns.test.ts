@@ -21,6 +21,7 @@ describe('turns', () => {
     const turns = new Turns();
     const went: number[] = [];
     const all = Array.from({ length: EACH_LOOK * 4 }, (_, name) => wait(turns, name, went));
+    await Promise.resolve();
     const seen: number[] = [];
     while (went.length < all.length) {
       seen.push(went.length);
