@@ -1,5 +1,5 @@
-// kill -9 of every service in turn, and of nats-server, in the middle of a run: every session ends once, and nothing
-// that was acknowledged is missing.
+// kill -9 of every service of one mesh in turn, and of nats-server, each in the middle of a run: every session ends once, and
+// nothing that was acknowledged is missing.
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { expect } from 'chai';
@@ -51,13 +51,18 @@ async function readBatches(
 
 describe('kill -9 in the middle of a run', function () {
   this.timeout(400_000);
+  let mesh: Mesh;
+  before(async () => {
+    mesh = await startMesh({
+      runSlots: 6,
+      prepareSlots: 6,
+      engineFlags: ['--token-ms', '30'],
+    });
+  });
+  after(() => mesh[Symbol.asyncDispose]());
+
   for (const victim of [...SERVICES, 'nats-server'] as const) {
     it(`${victim}: every session ends once, with a trajectory or a typed infrastructure failure and a new attempt`, async () => {
-      await using mesh = await startMesh({
-        runSlots: 6,
-        prepareSlots: 6,
-        engineFlags: ['--token-ms', '30'],
-      });
       const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
       const taskId = `kill-${victim}`;
       const submitted = await rollout.submitTask({ spec: curlTask(taskId, SESSIONS) });
@@ -89,7 +94,7 @@ describe('kill -9 in the middle of a run', function () {
         for (const earlier of session.attempts.slice(0, -1))
           expect(earlier.failure?.infrastructure).to.equal(true);
       }
-      const [batch, ...others] = await readBatches(mesh, 'chaos', taskId, 1);
+      const [batch, ...others] = await readBatches(mesh, `chaos-${victim}`, taskId, 1);
       expect(others).to.have.length(0);
       expect(batch?.trajectories.map((trajectory) => trajectory.sessionId)).to.deep.equal(
         submitted.sessionIds,
