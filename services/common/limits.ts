@@ -165,8 +165,8 @@ export const HTTP_SILENT_MS = 10_000;
 export const HTTP_HEAD_MS = 60_000;
 /** An HTTP/1 connection between two requests. Longer than clients keep theirs, so that none calls on one that is closing. */
 export const HTTP_IDLE_MS = 620_000;
-/** A model call from its first byte to its last. */
-export const ENGINE_CALL_MS = 900_000;
+/** A model call from its place at an engine to its last byte, whole or streamed. */
+export const ENGINE_CALL_MS = 3_600_000;
 /** Of an engine's reply, read ahead of a harness that does not read; above, the engine waits. */
 export const ENGINE_READ_AHEAD_BYTES_MAX = 1024 * 1024;
 /** Connections to one engine that are kept for later calls; more are closed. */

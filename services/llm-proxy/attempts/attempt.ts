@@ -18,18 +18,26 @@ import { lastFailureOf } from '../domain/last-failure.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 import { TimeLimit } from './time-limit.ts';
 
+/** Silence in a streamed reply that has begun. Whole ones are silent for as long as they are sampled. */
+const ENGINE_SILENCE_MS = 300_000;
+const SPANS = { totalMs: ENGINE_CALL_MS, silenceMs: ENGINE_SILENCE_MS };
+
 /** A model call in flight. */
 export interface Call {
   readonly id: string;
   readonly startSeq: bigint;
   /**
-   * Aborts when the harness has left, the attempt is closed, or ENGINE_CALL_MS is over, and when its try is given up: then
-   * it is another one for the next try. The reason is a PolarError.
+   * Aborts when the harness has left, the attempt is closed, or its time is over, and when its try is given up: then it is
+   * another one for the next try. The reason is a PolarError.
    */
   readonly signal: AbortSignal;
   abort(reason: PolarError): void;
   /** Its try is over, and another one may follow. */
   giveUp(why: PolarError): void;
+  /** A try has its place at an engine: from the first one on, its time is counted. */
+  start(): void;
+  /** A piece of the reply has come. */
+  heard(): void;
   /** Its time limit does not count what passes until this is disposed of. */
   hold(): Disposable;
   /** Exactly once, when everything of the call is done; with the error where it failed. */
@@ -178,7 +186,7 @@ class CallInFlight implements Call {
   readonly startSeq: bigint;
   readonly #onEnd: (error: unknown) => void;
   #controller = new AbortController();
-  readonly #limit = new TimeLimit(ENGINE_CALL_MS, () => this.abort(lateReply()));
+  readonly #limit = new TimeLimit(SPANS, (isSilent) => this.abort(isSilent ? silentReply() : lateReply()));
 
   constructor(startSeq: bigint, onEnd: (error: unknown) => void) {
     this.startSeq = startSeq;
@@ -200,6 +208,14 @@ class CallInFlight implements Call {
     tried.abort(why);
   }
 
+  start(): void {
+    this.#limit.start();
+  }
+
+  heard(): void {
+    this.#limit.heard();
+  }
+
   hold(): Disposable {
     return this.#limit.hold();
   }
@@ -212,5 +228,11 @@ class CallInFlight implements Call {
 
 const lateReply = (): PolarError =>
   new PolarError('ENGINE_TIMEOUT', `no whole reply within ${ENGINE_CALL_MS} ms`);
+
+const silentReply = (): PolarError =>
+  new PolarError(
+    'ENGINE_TIMEOUT',
+    `nothing more of the reply came, or was read, for ${ENGINE_SILENCE_MS} ms`,
+  );
 
 const sessionClosed = (): PolarError => new PolarError('SESSION_CLOSED', 'the session is closed');

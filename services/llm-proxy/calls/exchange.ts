@@ -144,11 +144,15 @@ export class Exchange implements Disposable {
   }
 
   async #begin(signal: AbortSignal): Promise<PlacedCall> {
-    const { ctx } = this.parts;
+    const { ctx, call } = this.parts;
     this.#tries++;
     const from = performance.now();
+    // What it waits for a place is none of its time: there is a limit for that.
+    using _ = call.hold();
     try {
-      return await ctx.engines.begin(this.#order, signal);
+      const tried = await ctx.engines.begin(this.#order, signal);
+      call.start();
+      return tried;
     } finally {
       this.#waitedMs += performance.now() - from;
     }

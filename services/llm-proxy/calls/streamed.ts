@@ -105,7 +105,8 @@ class Reply implements Taker<JsonObject> {
 
   /** Take a chunk in, and let the harness see it; from the last choice's finish chunk on it has to wait. */
   #pass(chunk: JsonObject): void {
-    const { asked, delivery } = this.#exchange.parts;
+    const { asked, delivery, call } = this.#exchange.parts;
+    call.heard();
     for (const choice of arrayOf(chunk['choices'])) if (isObject(choice)) this.#add(choice);
     if (isObject(chunk['usage'])) this.usage = chunk['usage'];
     delivery.take(chunk, this.#finished >= asked.n);
