@@ -89,7 +89,9 @@ describe('a walk', () => {
     const walking = async (): Promise<void> => {
       for await (const _ of walk(bus, { stream }, signal)) {
         bus.nc.publish(subjects.archivedTask(`more${seen++}`));
-        bus.nc.publish(subjects.archivedTask(`more${seen++}`));
+        const stored = bus.acks.store(subjects.archivedTask(`more${seen++}`), new Uint8Array(), {});
+        // The walk must not come to an end before them.
+        if (seen % 16 === 0) await stored;
       }
     };
     const error = await walking().catch((reason) => reason);
