@@ -33,10 +33,12 @@ interface ChoiceProgress {
 }
 
 export async function streamedReply(exchange: Exchange): Promise<void> {
+  const { turns } = exchange.parts.ctx;
   const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
+  using _ = turns.stream();
   try {
     await over;
-    const turn = exchange.parts.ctx.turns.take();
+    const turn = turns.take();
     if (turn !== undefined) await turn;
     requireWhole(exchange, reply);
   } catch (error) {

@@ -8,9 +8,26 @@ const wait = async (turns: Turns, name: number, went: number[]): Promise<void> =
   went.push(name);
 };
 
+const besideStream = (): Turns => {
+  const turns = new Turns();
+  turns.stream();
+  return turns;
+};
+
 describe('turns', () => {
-  it('are there at once for the first ones, and again after a look', async () => {
+  it('are not waited for where no stream is open', async () => {
     const turns = new Turns();
+    const stream = turns.stream();
+    const went: number[] = [];
+    const all = Array.from({ length: EACH_LOOK * 3 }, (_, name) => wait(turns, name, went));
+    stream[Symbol.dispose]();
+    await Promise.all(all);
+    await look();
+    for (let n = 0; n < EACH_LOOK * 3; n++) expect(turns.take()).to.equal(undefined);
+  });
+
+  it('are there at once for the first ones, and again after a look', async () => {
+    const turns = besideStream();
     for (let i = 0; i < 3; i++) {
       for (let n = 0; n < EACH_LOOK; n++) expect(turns.take()).to.equal(undefined);
       await look();
@@ -18,7 +35,7 @@ describe('turns', () => {
   });
 
   it('come in order, so many between two looks', async () => {
-    const turns = new Turns();
+    const turns = besideStream();
     const went: number[] = [];
     const all = Array.from({ length: EACH_LOOK * 4 }, (_, name) => wait(turns, name, went));
     await Promise.resolve();
@@ -33,7 +50,7 @@ describe('turns', () => {
   });
 
   it('are not given to a later one before those that wait', async () => {
-    const turns = new Turns();
+    const turns = besideStream();
     const went: number[] = [];
     const all = Array.from({ length: EACH_LOOK * 2 }, (_, name) => wait(turns, name, went));
     await look();

@@ -1,5 +1,6 @@
 // Whose turn it is. The beginning of a call and the end of a stream are work of half a millisecond, and hundreds of them may
-// come at once; between any few of them the process looks at what has come in, so that streams beside them flow on.
+// come at once: while streams are open, the process looks between any few of them at what has come in, so that these flow
+// on. Where none is open nobody waits for a turn, as each look costs.
 
 /** Turns between two looks. */
 export const EACH_LOOK = 2;
@@ -9,9 +10,17 @@ export class Turns {
   readonly #waiting: (() => void)[] = [];
   #left = EACH_LOOK;
   #looks = false;
+  #streams = 0;
+
+  /** Counts a stream as open until it is disposed of. */
+  stream(): Disposable {
+    this.#streams++;
+    return { [Symbol.dispose]: () => this.#streams-- };
+  }
 
   /** Undefined: now, without a wait. */
   take(): Promise<void> | undefined {
+    if (this.#streams === 0 && this.#waiting.length === 0) return undefined;
     if (!this.#looks) this.#lookLater();
     if (this.#left === 0) return new Promise((resolve) => this.#waiting.push(resolve));
     this.#left--;
