@@ -1,6 +1,8 @@
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
+import { setImmediate as look } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.ts';
 import { Lines } from './lines.ts';
 
@@ -11,7 +13,9 @@ describe('lines to a file', () => {
     const fd = openSync('/dev/full', 'a');
     const lines = new Lines(fd);
     lines.add('one\n', true);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await look();
+    // The write must have failed before its descriptor is another file's.
+    await eventually('the write is over', () => !process.getActiveResourcesInfo().includes('FSReqCallback'));
     closeSync(fd);
     const others = openedUpTo(fd, file);
     lines.add('two\n', false);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { expect } from 'chai';
 import { unpackIds } from '../../services/common/columns.ts';
+import { eventually } from '../support/eventually.ts';
 import { promptsOf, readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { freePort } from '../support/nats.ts';
 
@@ -108,9 +109,7 @@ describe('llm-proxy with two engine processes', () => {
       // Without a call that had to wait for it.
       expect(await used()).to.deep.equal(new Set([servers[1]]));
       hanging?.kill('SIGCONT');
-      let back = false;
-      for (let i = 0; i < 20 && !back; i++) back = (await used()).has(servers[0]);
-      expect(back).to.equal(true);
+      await eventually('it is back', async () => (await used()).has(servers[0]));
     });
   }).timeout(120_000);
 });
