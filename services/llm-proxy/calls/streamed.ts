@@ -34,8 +34,8 @@ interface ChoiceProgress {
 
 export async function streamedReply(exchange: Exchange): Promise<void> {
   const { turns } = exchange.parts.ctx;
-  const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
   using _ = turns.stream();
+  const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
   try {
     await over;
     const turn = turns.take();
