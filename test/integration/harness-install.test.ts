@@ -1,5 +1,4 @@
 // Runs whose harness is not on their node yet: the install is no part of their budget.
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +15,7 @@ import { startNats, type TestNats } from '../support/nats.ts';
 import { newRef, startNode, type TestNode } from '../support/node.ts';
 import { startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
 import { startStandInProxy } from '../support/stand-in-proxy.ts';
+import { makeWheel } from '../support/wheel.ts';
 
 const BUDGET_MS = 2_000;
 const GRACE_MS = 200;
@@ -81,27 +81,13 @@ describe('a run that waits for its harness', () => {
 });
 
 describe('harness executor without the harness of a run', () => {
-  const WHEEL = 'polar_test_harness-1.0.0-py3-none-any.whl';
-  const MAKE = `
-import sys, zipfile
-info = "polar_test_harness-1.0.0.dist-info/"
-with zipfile.ZipFile(sys.argv[1], "w") as wheel:
-    wheel.writestr("polar_test_harness/cli.py", "")
-    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: polar-test-harness\\nVersion: 1.0.0\\n")
-    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(info + "RECORD", "")
-`;
   let folder: string;
   let node: TestNode;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'polar-test-installs-'));
     const plugins = join(folder, 'plugins');
     mkdirSync(plugins);
-    execFileSync('python3', ['-c', MAKE, join(folder, WHEEL)]);
-    const requirements = join(folder, 'list.txt');
-    writeFileSync(requirements, `${join(folder, WHEEL)}\n`);
-    const install = { name: 'polar-test-harness', version: '1.0.0', entry: 'polar_test_harness/cli.py' };
-    const adapter = JSON.stringify({ name: 'slow', version: '1.0.0', install: { ...install, requirements } });
+    const adapter = JSON.stringify({ name: 'slow', version: '1.0.0', install: makeWheel(folder) });
     writeFileSync(
       join(plugins, 'slow.mjs'),
       `export const adapter = { ...${adapter}, command: () => ({ argv: ['true'] }) };`,

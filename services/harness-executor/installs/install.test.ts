@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   mkdirSync,
@@ -15,6 +16,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
 import { eventually } from '../../../test/support/eventually.ts';
+import { makeWheel } from '../../../test/support/wheel.ts';
 import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import type { Adapter } from '../adapters/adapter.ts';
@@ -70,30 +72,16 @@ describe('harness installation', () => {
   });
 
   describe('from PyPI', () => {
-    const WHEEL = 'polar_test_harness-1.0.0-py3-none-any.whl';
-    const MAKE = `
-import sys, zipfile
-info = "polar_test_harness-1.0.0.dist-info/"
-with zipfile.ZipFile(sys.argv[1], "w") as wheel:
-    wheel.writestr("polar_test_harness/cli.py", "")
-    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: polar-test-harness\\nVersion: 1.0.0\\n")
-    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(info + "RECORD", "")
-`;
     let python: Adapter;
     beforeEach(() => {
-      execFileSync('python3', ['-c', MAKE, join(folder, WHEEL)]);
-      const requirements = join(folder, 'list.txt');
-      writeFileSync(requirements, `${join(folder, WHEEL)}\n`);
-      const install = { name: 'polar-test-harness', version: '1.0.0', entry: 'polar_test_harness/cli.py' };
-      python = { ...pi, name: 'test', version: '1.0.0', install: { ...install, requirements } };
+      python = { ...pi, name: 'test', version: '1.0.0', install: makeWheel(folder) };
     });
 
     it('is what its list says, and happens again when that has changed', async () => {
       const there = await ensureInstalled(cache, python, events, signal);
       expect(existsSync(join(there as string, 'polar_test_harness/cli.py'))).to.equal(true);
       expect(await isInstalled(cache, python)).to.equal(true);
-      writeFileSync(python.install?.requirements as string, `# more\n${join(folder, WHEEL)}\n`);
+      appendFileSync(python.install?.requirements as string, '# more\n');
       expect(await isInstalled(cache, python)).to.equal(false);
       await ensureInstalled(cache, python, events, signal);
       expect(await isInstalled(cache, python)).to.equal(true);
