@@ -6,7 +6,7 @@ import { openBus } from '../common/nats/bus.ts';
 import { Attempts } from './attempts/attempts.ts';
 import { type AttemptKey, RecordLog } from './attempts/record-log.ts';
 import { Coalescer } from './calls/coalescer.ts';
-import { Turns } from './calls/turns.ts';
+import { LoopShares } from './calls/loop-shares.ts';
 import type { LlmProxyConfig } from './config.ts';
 import { Capabilities } from './consumers/capabilities.ts';
 import { Engines } from './engines/engines.ts';
@@ -25,7 +25,7 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly capabilities: Capabilities;
   readonly attempts: Attempts;
   readonly coalescer: Coalescer;
-  readonly turns: Turns;
+  readonly loopShares: LoopShares;
   readonly policies: Policies;
   readonly tokenMode: TokenMode;
 }
@@ -75,7 +75,7 @@ export async function createContext(
       capabilities,
       attempts,
       coalescer: new Coalescer(),
-      turns: new Turns(),
+      loopShares: new LoopShares(),
       policies,
       tokenMode,
       [Symbol.asyncDispose]: dispose,

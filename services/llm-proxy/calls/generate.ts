@@ -30,8 +30,8 @@ export async function generate(
   response: ServerResponse,
 ): Promise<void> {
   const came = await readBody(request);
-  const turn = ctx.turns.take();
-  if (turn !== undefined) await turn;
+  const share = ctx.loopShares.take();
+  if (share !== undefined) await share;
   const attempt = await attemptOf(ctx, capability);
   const shared = ctx.config.node.coalesce ? ctx.coalescer.find(attempt, target, came) : undefined;
   if (shared !== undefined) {

@@ -33,13 +33,13 @@ interface ChoiceProgress {
 }
 
 export async function streamedReply(exchange: Exchange): Promise<void> {
-  const { turns } = exchange.parts.ctx;
-  using _ = turns.stream();
+  const { loopShares } = exchange.parts.ctx;
+  using _ = loopShares.stream();
   const { reply, over } = await exchange.ask((tried, signal) => untilFirstToken(exchange, tried, signal));
   try {
     await over;
-    const turn = turns.take();
-    if (turn !== undefined) await turn;
+    const share = loopShares.take();
+    if (share !== undefined) await share;
     requireWhole(exchange, reply);
   } catch (error) {
     await recordBroken(exchange, reply, error);

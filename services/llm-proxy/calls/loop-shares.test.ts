@@ -1,43 +1,43 @@
 import { setImmediate as look } from 'node:timers/promises';
 import { expect } from 'chai';
-import { EACH_LOOK, Turns } from './turns.ts';
+import { EACH_LOOK, LoopShares } from './loop-shares.ts';
 
-/** Takes a turn, and says when it is there. */
-const wait = async (turns: Turns, name: number, went: number[]): Promise<void> => {
-  await turns.take();
+/** Takes a share, and says when it is there. */
+const wait = async (shares: LoopShares, name: number, went: number[]): Promise<void> => {
+  await shares.take();
   went.push(name);
 };
 
-const besideStream = (): Turns => {
-  const turns = new Turns();
-  turns.stream();
-  return turns;
+const besideStream = (): LoopShares => {
+  const shares = new LoopShares();
+  shares.stream();
+  return shares;
 };
 
-describe('turns', () => {
+describe('shares of the event loop', () => {
   it('are not waited for where no stream is open', async () => {
-    const turns = new Turns();
-    const stream = turns.stream();
+    const shares = new LoopShares();
+    const stream = shares.stream();
     const went: number[] = [];
-    const all = Array.from({ length: EACH_LOOK * 3 }, (_, name) => wait(turns, name, went));
+    const all = Array.from({ length: EACH_LOOK * 3 }, (_, name) => wait(shares, name, went));
     stream[Symbol.dispose]();
     await Promise.all(all);
     await look();
-    for (let n = 0; n < EACH_LOOK * 3; n++) expect(turns.take()).to.equal(undefined);
+    for (let n = 0; n < EACH_LOOK * 3; n++) expect(shares.take()).to.equal(undefined);
   });
 
   it('are there at once for the first ones, and again after a look', async () => {
-    const turns = besideStream();
+    const shares = besideStream();
     for (let i = 0; i < 3; i++) {
-      for (let n = 0; n < EACH_LOOK; n++) expect(turns.take()).to.equal(undefined);
+      for (let n = 0; n < EACH_LOOK; n++) expect(shares.take()).to.equal(undefined);
       await look();
     }
   });
 
   it('come in order, so many between two looks', async () => {
-    const turns = besideStream();
+    const shares = besideStream();
     const went: number[] = [];
-    const all = Array.from({ length: EACH_LOOK * 4 }, (_, name) => wait(turns, name, went));
+    const all = Array.from({ length: EACH_LOOK * 4 }, (_, name) => wait(shares, name, went));
     await Promise.resolve();
     const seen: number[] = [];
     while (went.length < all.length) {
@@ -50,11 +50,11 @@ describe('turns', () => {
   });
 
   it('are not given to a later one before those that wait', async () => {
-    const turns = besideStream();
+    const shares = besideStream();
     const went: number[] = [];
-    const all = Array.from({ length: EACH_LOOK * 2 }, (_, name) => wait(turns, name, went));
+    const all = Array.from({ length: EACH_LOOK * 2 }, (_, name) => wait(shares, name, went));
     await look();
-    all.push(wait(turns, -1, went));
+    all.push(wait(shares, -1, went));
     await Promise.all(all);
     expect(went.at(-1)).to.equal(-1);
   });

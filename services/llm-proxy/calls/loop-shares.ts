@@ -1,12 +1,12 @@
-// Whose turn it is. The beginning of a call and the end of a stream are work of half a millisecond, and hundreds of them may
-// come at once: while streams are open, the process looks between any few of them at what has come in, so that these flow
-// on. Where none is open nobody waits for a turn, as each look costs.
+// Shares of the event loop. The beginning of a call and the end of a stream are work of half a millisecond, and hundreds of
+// them may come at once: while streams are open, the process looks between any few of them at what has come in, so that
+// these flow on. Where none is open nobody waits for a share, as each look costs.
 
-/** Turns between two looks. */
+/** Shares between two looks. */
 export const EACH_LOOK = 2;
 
-export class Turns {
-  /** Oldest first. */
+export class LoopShares {
+  /** Oldest first. Each waits for so many looks as stand before it, no longer: it needs no signal. */
   readonly #waiting: (() => void)[] = [];
   #left = EACH_LOOK;
   #looks = false;
