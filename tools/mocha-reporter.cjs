@@ -1,5 +1,5 @@
 // mocha's spec reporter, for tools/test.mjs: what failed is not shown at once but written, with the counts, as JSON into
-// the file of option `output`. A run that does not end by itself when its last test has, because a test left something
+// the file of option `output`; so are the files with failed tests, and the counts of all the others. A run that does not end by itself when its last test has, because a test left something
 // running, is ended as a failure, after option `endMs`.
 const { writeFileSync } = require('node:fs');
 const process = require('node:process');
@@ -11,10 +11,16 @@ const END_MS = 20_000;
 module.exports = class extends reporters.Spec {
   constructor(runner, options) {
     super(runner, options);
+    const ends = { passed: [], skipped: [] };
+    runner.on(Runner.constants.EVENT_TEST_PASS, ({ file }) => ends.passed.push(file));
+    runner.on(Runner.constants.EVENT_TEST_PENDING, ({ file }) => ends.skipped.push(file));
     runner.once(Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats;
       const failed = this.failures.map((test) => test.titlePath().join(' › '));
-      const result = { passes, failures, pending, failed, report: reportOf(this.failures) };
+      const files = [...new Set(this.failures.map(({ file }) => file))];
+      const elsewhere = (those) => those.filter((file) => !files.includes(file)).length;
+      const others = { passed: elsewhere(ends.passed), skipped: elsewhere(ends.skipped) };
+      const result = { passes, failures, pending, failed, files, others, report: reportOf(this.failures) };
       const write = () => writeFileSync(options.reporterOption.output, JSON.stringify(result));
       write();
       setTimeout(

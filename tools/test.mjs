@@ -1,8 +1,8 @@
 // Everything that `npm test` checks, several jobs at a time, and one last line `N passed, N failed`. Each job counts as
 // one test but those of mocha and pytest, whose own tests are counted.
 //   node tools/test.mjs [lint] [gen] [mocha] [pytest]
-// Each file below ALONE has a mocha of its own. What it tests depends on how fast the machine is: if tests of it fail, the
-// whole file is run once more, and what passes only then is told at the end.
+// Each file below ALONE has a mocha of its own. Processes, sockets and timers are real, so that a machine which stands still
+// can fail a test: a file with a failed test is run once more, and what passes only then is told at the end.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -52,9 +52,9 @@ function mochas() {
     (file) => file.split('/')[0],
   );
   return [
-    ...alone.map((file) => mochaJob(file, [file], { folder: scratch, twice: true })),
+    ...alone.map((file) => mochaJob(file, [file], { folder: scratch })),
     ...Object.entries(together).map(([place, those]) =>
-      mochaJob(`unit tests of ${place}`, those, { folder: scratch, twice: false }),
+      mochaJob(`unit tests of ${place}`, those, { folder: scratch }),
     ),
   ];
 }

@@ -66,4 +66,12 @@ describe('a time limit', () => {
     clearInterval(comes);
     expect(over).to.deep.equal([false]);
   });
+
+  it('takes no short while before its end for silence', async () => {
+    const { limit, over } = limited(220, 200);
+    limit.start();
+    limit.heard();
+    await eventually('it is over', () => over.length > 0);
+    expect(over).to.deep.equal([false]);
+  });
 });

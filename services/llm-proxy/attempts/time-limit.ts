@@ -69,9 +69,10 @@ export class TimeLimit implements Disposable {
 
   #look(): void {
     this.#stop();
-    const isSilent = this.#heard === false;
-    // Timers come up to a millisecond early.
-    if (isSilent || this.#leftMs < 1) this.#onOver(isSilent);
+    // Timers come up to a millisecond early. The last look may come sooner after the one before than `silenceMs`: what
+    // was not heard since says nothing.
+    const isOver = this.#leftMs < 1;
+    if (isOver || this.#heard === false) this.#onOver(!isOver);
     else {
       if (this.#heard) this.#heard = false;
       this.#go();
