@@ -72,6 +72,13 @@ describe('harness executor', () => {
   const harnesses = () =>
     createServiceClient(HarnessService, `http://127.0.0.1:${node.ports['harness-executor']}`);
   const proxy = (options: object = {}): Promise<StandInProxy> => startStandInProxy({ node, ...options });
+  /** Asks whether a further session cannot be closed yet. */
+  const closing = (): (() => boolean) => {
+    const told = (): number =>
+      node.log('harness-executor').split('closing the session is tried again').length;
+    const before = told();
+    return () => told() > before;
+  };
   const stdout = async (sessionId: string): Promise<string> => {
     const logs = await harnesses().getSessionLogs({ sessionId });
     return Buffer.from(logs.stdout).toString();
@@ -212,14 +219,43 @@ describe('harness executor', () => {
   it('blames the proxy where a failed harness could not reach it', async function () {
     if (node.backend === 'process') this.skip();
     const ref = newRef();
+    const isClosing = closing();
     const connect = 'import os, urllib.request as u; u.urlopen(os.environ["OPENAI_BASE_URL"])';
     await node.work(ref, shellRun(await node.acquire(ref), `python3 -c '${connect}'`));
-    await eventually('the session cannot be closed', () =>
-      node.log('harness-executor').includes('closing the session is tried again'),
-    );
+    await eventually('the session cannot be closed', isClosing);
     await using _ = await proxy();
     const { failure: why } = failedOf(await node.fact(ref));
     expect(why).to.include({ reason: 'PROXY_UNAVAILABLE', infrastructure: true });
+  });
+
+  for (const [what, rest] of [
+    ['ended well', '; true'],
+    ['used up its time', '; sleep 60'],
+  ] as const) {
+    it(`blames the proxy that was away at the last try of a harness that ${what}`, async function () {
+      if (node.backend === 'process') this.skip();
+      const ref = newRef();
+      const isClosing = closing();
+      const call = 'curl -sS -m 0.5 "$OPENAI_BASE_URL/models"';
+      await node.work(ref, shellRun(await node.acquire(ref), `${call}${rest}`, 4_000));
+      await eventually('the session cannot be closed', isClosing);
+      await using _ = await proxy();
+      const { failure: why } = failedOf(await node.fact(ref));
+      expect(why).to.include({ reason: 'PROXY_UNAVAILABLE', infrastructure: true });
+    });
+  }
+
+  it('grades a harness that reached the proxy after it was away', async function () {
+    if (node.backend === 'process') this.skip();
+    const ref = newRef();
+    const call = 'curl -sS -m 0.5 "$OPENAI_BASE_URL/models"; echo tried';
+    const again = `until ${ONE_CALL}; do sleep 0.1; done 2> /dev/null`;
+    await node.work(ref, shellRun(await node.acquire(ref), `${call}; ${again}`));
+    const output = (): Promise<string> => stdout(ref.sessionId).catch(() => '');
+    await eventually('it has tried', async () => (await output()).includes('tried'));
+    await using _ = await proxy();
+    const { outcome, calls } = ranOf(await node.fact(ref));
+    expect([outcome, calls?.calls]).to.deep.equal([Outcome.COMPLETED, 1]);
   });
 
   it('closes a session at a proxy that is not ready at once', async () => {

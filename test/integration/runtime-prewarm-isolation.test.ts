@@ -44,8 +44,19 @@ if (bwrapIsThere) {
       const id = await alone.acquire();
       const script = 'curl -sS http://127.0.0.1:4141/ || curl -sS http://127.0.0.1:4141/; true';
       const result = await alone.sh(id, script, { proxyAccess: true });
-      expect(result.proxyConnectFailures).to.equal(2);
+      expect([result.proxyConnectFailures, result.proxyAway]).to.deep.equal([2, true]);
       expect(result.exitCode).to.equal(0);
+    });
+
+    it('says that the LLM proxy was away at the last try, whichever way that went', async () => {
+      await using alone = await startNode({ natsUrl: nats.url, proxy: false });
+      const id = await alone.acquire({ spec: { network: { egress: [{ host: 'example.org' }] } } });
+      const tried = async (script: string): Promise<boolean> =>
+        (await alone.sh(id, script, { proxyAccess: true })).proxyAway;
+      expect(await tried('true')).to.equal(false);
+      expect(await tried('curl -sS -m 0.3 http://127.0.0.1:4141/; true')).to.equal(true);
+      const byEgress = 'curl -sS -m 9 --noproxy "" -x http://127.0.0.1:4142 http://127.0.0.1:4141/; true';
+      expect(await tried(byEgress)).to.equal(true);
     });
 
     it('tells a sandbox that cannot start from a command that fails', async () => {

@@ -11,7 +11,7 @@ const context: HarnessContext = {
   ...{ instruction: 'i', modelName: '', settings: {}, step: undefined, mcpServers: [] },
   ...{ openaiUrl: 'http://127.0.0.1/v1', sessionUrl: 'http://127.0.0.1', capability: 'c' },
 };
-const facts = { exitCode: 3, timedOut: false, outOfMemory: false, proxyConnectFailures: 0 };
+const facts = { exitCode: 3, timedOut: false, outOfMemory: false, proxyConnectFailures: 0, proxyAway: false };
 
 describe('adapters of plug-ins', () => {
   let folder: string;

@@ -3,7 +3,7 @@ import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { failure } from '../../common/errors.ts';
 import { infrastructureCause, readExit } from './exit.ts';
 
-const facts = { exitCode: 0, timedOut: false, outOfMemory: false, proxyConnectFailures: 0 };
+const facts = { exitCode: 0, timedOut: false, outOfMemory: false, proxyConnectFailures: 0, proxyAway: false };
 
 describe('the end of a harness', () => {
   it('is COMPLETED with exit code 0 only', () => {
@@ -43,7 +43,17 @@ describe('the cause of a failed harness', () => {
     expect(cause({ timedOut: true }, engineDown)).to.equal('ENGINE_UNAVAILABLE');
   });
 
-  it('is the proxy that was not reached, after an error exit', () => {
+  it('is the proxy that was away at the last try, however the harness ended', () => {
+    const failed = { proxyAway: true, proxyConnectFailures: 1 };
+    for (const end of [{}, { exitCode: 1 }, { timedOut: true }]) {
+      expect(cause({ ...failed, ...end })).to.equal('PROXY_UNAVAILABLE');
+    }
+    // It was away for less than a connection may take: none was given up.
+    expect(cause({ proxyAway: true })).to.equal('PROXY_UNAVAILABLE');
+    expect(cause(failed, engineDown)).to.equal('ENGINE_UNAVAILABLE');
+  });
+
+  it('is the proxy that was not reached once, after an error exit', () => {
     expect(cause({ exitCode: 1, proxyConnectFailures: 2 })).to.equal('PROXY_UNAVAILABLE');
     expect(cause({ timedOut: true, proxyConnectFailures: 2 })).to.equal(undefined);
   });

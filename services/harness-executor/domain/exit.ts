@@ -10,7 +10,10 @@ export interface Exit {
   readonly failure?: Failure;
 }
 
-export type ExitFacts = Pick<ExecResult, 'exitCode' | 'timedOut' | 'outOfMemory' | 'proxyConnectFailures'>;
+export type ExitFacts = Pick<
+  ExecResult,
+  'exitCode' | 'timedOut' | 'outOfMemory' | 'proxyConnectFailures' | 'proxyAway'
+>;
 
 /** The rule for a program whose exit code tells the truth. */
 export function readExit({ exitCode, timedOut, outOfMemory }: ExitFacts): Exit {
@@ -25,9 +28,9 @@ export function readExit({ exitCode, timedOut, outOfMemory }: ExitFacts): Exit {
 }
 
 /**
- * The infrastructure failure that decided the run, if there was one. A harness whose last model call failed for good did
- * not do what it would have done, even where it ends with 0: it is not graded. A proxy that could not be reached explains
- * an error exit only, as a connection that failed once may have been made later.
+ * The infrastructure failure that decided the run, if there was one. A harness whose last model call failed for good, or
+ * did not get as far as the proxy, did not do what it would have done, even where it ends with 0: it is not graded. A
+ * connection that failed before others were made explains an error exit only.
  */
 export function infrastructureCause(
   exit: Exit,
@@ -35,8 +38,9 @@ export function infrastructureCause(
   lastFailure: Failure | undefined,
 ): Failure | undefined {
   if (lastFailure?.infrastructure === true) return lastFailure;
-  if (exit.outcome === Outcome.HARNESS_ERROR && facts.proxyConnectFailures > 0) {
-    const { proxyConnectFailures } = facts;
+  const { proxyAway, proxyConnectFailures } = facts;
+  if (proxyAway) return failure('PROXY_UNAVAILABLE', 'the LLM proxy was away at the last try to reach it');
+  if (exit.outcome === Outcome.HARNESS_ERROR && proxyConnectFailures > 0) {
     return failure('PROXY_UNAVAILABLE', `${proxyConnectFailures} connection(s) to the LLM proxy failed`);
   }
   return undefined;

@@ -1,12 +1,12 @@
 // The network of one command: nothing but listeners inside its namespace that are accepted here.
 import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Command, CommandResult } from '../domain/command.ts';
+import type { Command, NetworkUse } from '../domain/command.ts';
 import { Denials } from '../domain/denials.ts';
 import { EgressPolicy, type Target } from '../domain/egress.ts';
 import { unreachable } from '../egress/connect.ts';
 import { EgressProxy } from '../egress/proxy.ts';
-import { forwardConnections, type ProxyConnect } from '../host/forward.ts';
+import { forwardConnections, type ProxyConnect, ProxyLine } from '../host/forward.ts';
 import type { NetnsBroker } from '../host/netns-broker.ts';
 import { Unrouted } from '../host/unrouted.ts';
 import { EGRESS_ENV, EGRESS_PORT, PROXY_PORT } from './proxy-port.ts';
@@ -18,7 +18,7 @@ export interface NetworkParts {
 
 export interface CommandNetwork {
   /** What is known now. */
-  result(): Pick<CommandResult, 'proxyConnectFailures' | 'denied'>;
+  result(): NetworkUse;
   close(): void;
 }
 
@@ -34,8 +34,8 @@ export async function openNetwork(
 ): Promise<CommandNetwork> {
   using opened = new DisposableStack();
   const unrouted = opened.use(new Unrouted(pid));
-  const connect = session === undefined ? undefined : () => proxy(session);
-  const forwarding = connect && forwardConnections(await broker.open(pid, PROXY_PORT), connect);
+  const line = session === undefined ? undefined : new ProxyLine(proxy, session);
+  const forwarding = line && forwardConnections(await broker.open(pid, PROXY_PORT), () => line.connect());
   opened.defer(() => forwarding?.close());
   const outward =
     egress.length === 0
@@ -43,7 +43,7 @@ export async function openNetwork(
       : new EgressProxy(await broker.open(pid, EGRESS_PORT), {
           policy: new EgressPolicy(egress, nodeAddresses()),
           inside: (target, signal) =>
-            connect !== undefined && isProxy(target) ? toProxy(connect, target, signal) : undefined,
+            line !== undefined && isProxy(target) ? toProxy(line, target, signal) : undefined,
         });
   opened.defer(() => outward?.close());
   const all = opened.move();
@@ -52,7 +52,7 @@ export async function openNetwork(
       const denied = new Denials();
       if (outward !== undefined) denied.add(outward.denials);
       denied.add({ count: unrouted.count, targets: [] });
-      return { proxyConnectFailures: forwarding?.failures ?? 0, denied };
+      return { proxyConnectFailures: forwarding?.failures ?? 0, proxyAway: line?.isAway ?? false, denied };
     },
     close: () => all.dispose(),
   };
@@ -65,12 +65,8 @@ const nodeAddresses = (): string[] =>
 const isProxy = ({ host, port }: Target): boolean =>
   port === PROXY_PORT && (host === '127.0.0.1' || host === 'localhost');
 
-async function toProxy(
-  connect: () => ReturnType<ProxyConnect>,
-  target: Target,
-  signal: AbortSignal,
-): Promise<Socket> {
-  const socket = await connect();
+async function toProxy(line: ProxyLine, target: Target, signal: AbortSignal): Promise<Socket> {
+  const socket = await line.connect();
   if (signal.aborted) socket?.destroy();
   if (socket === undefined) throw unreachable(target, new Error('the LLM proxy does not answer'));
   return socket;

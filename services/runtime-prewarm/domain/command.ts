@@ -1,6 +1,6 @@
 // A command of a sandbox, and how it ended.
 import type { EgressRule } from '../../../gen/ts/polar/common/v1/network_pb.js';
-import type { DeniedCount } from './denials.ts';
+import { type DeniedCount, NOTHING_DENIED } from './denials.ts';
 import type { ResolvedMount } from './mounts.ts';
 
 export interface Command {
@@ -36,7 +36,22 @@ export interface CommandLimit {
   stop(): void;
 }
 
-export interface CommandResult {
+/** What came of a command's connections. */
+export interface NetworkUse {
+  /** Those to the LLM proxy that could not be made. */
+  readonly proxyConnectFailures: number;
+  /** The latest try to reach the LLM proxy failed. */
+  readonly proxyAway: boolean;
+  readonly denied: DeniedCount;
+}
+
+export const NETWORK_UNUSED: NetworkUse = {
+  proxyConnectFailures: 0,
+  proxyAway: false,
+  denied: NOTHING_DENIED,
+};
+
+export interface CommandResult extends NetworkUse {
   /** 128 + N when signal N ended it. */
   readonly exitCode: number;
   readonly timedOut: boolean;
@@ -46,8 +61,6 @@ export interface CommandResult {
   readonly peakMemoryBytes: number;
   readonly cpuMs: number;
   readonly wallMs: number;
-  readonly proxyConnectFailures: number;
-  readonly denied: DeniedCount;
   readonly droppedOutputBytes: number;
 }
 

@@ -8,8 +8,9 @@ import process from 'node:process';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import { eventually } from '../../../test/support/eventually.ts';
 import { greetingLine } from '../../common/greeting.ts';
-import { forwardConnections, proxyAt } from './forward.ts';
+import { forwardConnections, ProxyLine, proxyAt } from './forward.ts';
 
 describe('connections to the LLM proxy', () => {
   let folder: string;
@@ -47,6 +48,26 @@ describe('connections to the LLM proxy', () => {
       await once(proxy, 'exit');
       rmSync(path, { force: true });
     }
+  });
+
+  it('tell that the proxy was away at the latest try, though the harness left before it was given up', async () => {
+    const line = new ProxyLine(proxyAt(path), 's-1');
+    const inside = createServer();
+    const forwarding = forwardConnections(inside, () => line.connect());
+    inside.listen(0, '127.0.0.1');
+    await once(inside, 'listening');
+    const { port } = inside.address() as AddressInfo;
+    expect(line.isAway).to.equal(false);
+    const leaving = connect(port, '127.0.0.1');
+    await eventually('it was tried', () => line.isAway);
+    leaving.destroy();
+    const proxy = await startProxy();
+    const socket = connect(port, '127.0.0.1');
+    socket.end('hello');
+    await text(socket);
+    expect([line.isAway, forwarding.failures]).to.deep.equal([false, 0]);
+    forwarding.close();
+    proxy.close();
   });
 
   it('are made to the next one that listens there, and what is inside does not notice', async () => {

@@ -7,6 +7,29 @@ import { PROXY_CONNECT_MS, PROXY_CONNECT_PAUSE_MS, PROXY_CONNECTIONS_MAX } from 
 /** A connection to the LLM proxy for what comes out of a session's sandbox; undefined where it cannot be reached. */
 export type ProxyConnect = (session: string) => Promise<Socket | undefined>;
 
+/** The LLM proxy as one command's sandbox finds it. */
+export class ProxyLine {
+  readonly #connect: ProxyConnect;
+  readonly #session: string;
+  #isAway = false;
+
+  constructor(connect: ProxyConnect, session: string) {
+    this.#connect = connect;
+    this.#session = session;
+  }
+
+  /** The latest try to connect failed, whoever gave up first. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  async connect(): ReturnType<ProxyConnect> {
+    const socket = await this.#connect(this.#session);
+    this.#isAway = socket === undefined;
+    return socket;
+  }
+}
+
 export interface Forwarding {
   /** Connections that could not be made in PROXY_CONNECT_MS. */
   readonly failures: number;

@@ -7,8 +7,13 @@ import { PolarError } from '../../../common/errors.ts';
 import type { Cell } from '../../containment/containment.ts';
 import { type BwrapOptions, bwrapArgs } from '../../domain/bwrap-args.ts';
 import { type BwrapStatus, readStatus, unstartedExitCode } from '../../domain/bwrap-status.ts';
-import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
-import { NOTHING_DENIED } from '../../domain/denials.ts';
+import {
+  type Command,
+  type CommandResult,
+  NETWORK_UNUSED,
+  type NetworkUse,
+  type OutputSink,
+} from '../../domain/command.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
@@ -62,8 +67,7 @@ export async function launchBwrap(
     const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
     const { stdin, limit } = command;
     const ended = await run(cell, { argv, folder: launch.folder, stdin, limit, fds, started }, sink, signal);
-    const tried = network?.result() ?? { proxyConnectFailures: 0, denied: NOTHING_DENIED };
-    return { ...resultOf(ended, status.last), ...tried };
+    return { ...resultOf(ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
   } finally {
     closeSync(seccomp);
     closeSync(unread);
@@ -71,7 +75,7 @@ export async function launchBwrap(
   }
 }
 
-function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, 'proxyConnectFailures' | 'denied'> {
+function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, keyof NetworkUse> {
   const { timedOut, empty, usage, wallMs, droppedOutputBytes, complaint } = ended;
   const outOfMemory = usage.oomKills > 0;
   const killedHere = timedOut || outOfMemory;

@@ -4,7 +4,7 @@ import { settledWithin, sleep } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
 import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS, SANDBOX_START_MS } from '../../../common/limits.ts';
 import { BoundedOutput } from '../../domain/bounded-output.ts';
-import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import type { Command, CommandResult, NetworkUse, OutputSink } from '../../domain/command.ts';
 import { FrameReader } from '../../domain/docker-frames.ts';
 import { unstartedExitCode } from '../../domain/oci-failure.ts';
 import { Watch } from '../../host/watch.ts';
@@ -27,7 +27,7 @@ export interface DockerExec {
   readonly uid: number;
 }
 
-export type ExecEnd = Omit<CommandResult, 'proxyConnectFailures' | 'denied'>;
+export type ExecEnd = Omit<CommandResult, keyof NetworkUse>;
 
 /** Throws SANDBOX_FAILED where the command could not be started through no fault of its own, and the signal's reason. */
 export async function execInContainer(

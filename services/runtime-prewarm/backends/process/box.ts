@@ -4,8 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { PolarError } from '../../../common/errors.ts';
-import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
-import { NOTHING_DENIED } from '../../domain/denials.ts';
+import { type Command, type CommandResult, NETWORK_UNUSED, type OutputSink } from '../../domain/command.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { partsOf, unsafe } from '../../domain/paths.ts';
 import { type Rewrite, rewriter } from '../../domain/rewrite.ts';
@@ -74,8 +73,7 @@ export class ProcessBox implements Box {
       }
       return {
         ...{ exitCode: code, timedOut, outOfMemory, empty, wallMs: Math.round(wallMs), droppedOutputBytes },
-        ...{ peakMemoryBytes: usage.peakMemoryBytes, cpuMs: usage.cpuMs, proxyConnectFailures: 0 },
-        denied: NOTHING_DENIED,
+        ...{ peakMemoryBytes: usage.peakMemoryBytes, cpuMs: usage.cpuMs, ...NETWORK_UNUSED },
       };
     } finally {
       rmSync(environment.path, { force: true });

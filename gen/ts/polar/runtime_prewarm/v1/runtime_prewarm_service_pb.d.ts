@@ -463,6 +463,14 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
    * @generated from field: polar.common.v1.DeniedConnections denied = 10;
    */
   denied?: DeniedConnections | undefined;
+
+  /**
+   * The latest try to connect to the LLM proxy failed: the command did not do what it would have done, whatever its exit
+   * code says. Never set in runtime `process`, whose connections nobody sees.
+   *
+   * @generated from field: bool proxy_away = 11;
+   */
+  proxyAway: boolean;
 };
 
 /**
