@@ -12,7 +12,7 @@ from small_mesh import SAMPLED, TOOL, SmallMesh, make_model
 from trl import GRPOConfig, GRPOTrainer
 
 import polar_mesh
-from polar_mesh.bridges.trl import WeightTransfer, polar_reward, rollout_func
+from polar_mesh.bridges.trl import WeightTransfer, polar_reward, rollout_func, scored
 
 GENERATIONS = 8
 PROMPTS = ["count", "seven", "give", "what"]
@@ -46,7 +46,16 @@ def task(prompt: str) -> dict:
     return {"instruction": prompt, "harness": {"name": "shell"}}
 
 
-def trainer_of(model, folder, rollouts, **options) -> GRPOTrainer:
+def brevity(completion_ids, **_):
+    """5 for each row."""
+    return [5.0 for _ in completion_ids]
+
+
+async def brevity_later(**columns):
+    return brevity(**columns)
+
+
+def trainer_of(model, folder, rollouts, reward_funcs=polar_reward, **options) -> GRPOTrainer:
     settings = {
         "use_cpu": True,
         "bf16": False,
@@ -66,7 +75,7 @@ def trainer_of(model, folder, rollouts, **options) -> GRPOTrainer:
     }
     return GRPOTrainer(
         model=str(model),
-        reward_funcs=polar_reward,
+        reward_funcs=reward_funcs,
         args=GRPOConfig(output_dir=str(folder), **settings),
         train_dataset=Dataset.from_list([{"prompt": prompt} for prompt in PROMPTS * 16]),
         rollout_func=rollouts,
@@ -95,10 +104,9 @@ def test_reward_rises_and_each_step_is_acknowledged(model, mesh, client, weights
     rollouts.close()
 
 
-def test_loss_is_taken_over_sampled_tokens_only(model, mesh, client, tmp_path):
-    rollouts = rollout_func(client, task)
+def trained_inputs(trainer: GRPOTrainer) -> dict:
+    """What the loss of its only step is taken over."""
     seen = []
-    trainer = trainer_of(model, tmp_path, rollouts, max_steps=1)
     compute_loss = trainer.compute_loss
 
     def spy(model, inputs, *args, **kwargs):
@@ -108,6 +116,12 @@ def test_loss_is_taken_over_sampled_tokens_only(model, mesh, client, tmp_path):
     trainer.compute_loss = spy
     trainer.train()
     (inputs,) = seen
+    return inputs
+
+
+def test_loss_is_taken_over_sampled_tokens_only(model, mesh, client, tmp_path):
+    rollouts = rollout_func(client, task)
+    inputs = trained_inputs(trainer_of(model, tmp_path, rollouts, max_steps=1))
     mask = [1] * SAMPLED + [0] * len(TOOL) + [1] * SAMPLED
     masks = inputs["tool_mask"] * inputs["completion_mask"]
     np.testing.assert_array_equal(masks, np.tile(mask, (4 * GENERATIONS, 1)))
@@ -129,6 +143,27 @@ def test_what_does_not_fit_into_rows_is_counted(model, mesh, client, tmp_path):
     rewards = [one.reward for batch in mesh.trajectories.batches for one in batch.trajectories if one.sample_index]
     assert log["rewards/polar_reward/mean"] == pytest.approx(np.mean(rewards))
     rollouts.close()
+
+
+@pytest.mark.parametrize("other", [brevity, brevity_later])
+def test_another_reward_leaves_sessions_without_one_out(model, mesh, client, tmp_path, other):
+    """Each counts against those of its group that have a reward, and who has none does not count."""
+    mesh.without_reward = {0, 3}
+    rollouts = rollout_func(client, task)
+    functions = [polar_reward, scored(other)]
+    trainer = trainer_of(model, tmp_path, rollouts, functions, max_steps=1, scale_rewards="none")
+    advantages = trained_inputs(trainer)["advantages"]
+    groups = [[one.reward for one in batch.trajectories if one.HasField("reward")] for batch in mesh.trajectories.batches]
+    expected = [reward - np.mean(rewards) for rewards in groups for reward in rewards] + [0.0] * 2 * len(groups)
+    np.testing.assert_allclose(np.sort(advantages), np.sort(expected), atol=1e-5)
+    rollouts.close()
+
+
+def test_another_reward_that_gives_them_one_is_refused(model, mesh, client, tmp_path):
+    trainer = trainer_of(model, tmp_path, rollout_func(client, task), [polar_reward, brevity], max_steps=1)
+    with pytest.raises(ValueError, match=r"from brevity: .*scored\(\)"):
+        trainer.train()
+    assert mesh.submitted == []
 
 
 def test_a_group_that_the_mesh_lost_trains_nothing(model, mesh, client, tmp_path):

@@ -4,6 +4,8 @@
 
     trainer = GRPOTrainer(..., reward_funcs=polar_reward, rollout_func=rollout_func(client, task, weights=weights))
 
+Reward functions beside ``polar_reward`` are ``scored(other)``.
+
 ``AsyncGRPOTrainer``, which trains while sessions run::
 
     worker = RolloutWorker(client, tasks, policy=policy)
@@ -12,8 +14,9 @@
 with ``weights = WeightTransfer(policy, load)`` for both, where ``load`` hands parameters to the engines.
 """
 
-from .rollouts import Rollouts, polar_reward, rollout_func
+from .reward_functions import polar_reward, scored
+from .rollouts import Rollouts, rollout_func
 from .weights import WeightTransfer
 from .worker import RolloutWorker
 
-__all__ = ["RolloutWorker", "Rollouts", "WeightTransfer", "polar_reward", "rollout_func"]
+__all__ = ["RolloutWorker", "Rollouts", "WeightTransfer", "polar_reward", "rollout_func", "scored"]

@@ -14,17 +14,13 @@ import numpy as np
 from ...batches import Batch, Trace, Trajectory
 from ...client import Client
 from ...stream import TrajectoryStream
+from .reward_functions import refuse_unscored
 from .weights import WeightTransfer
 from .worker import cancel
 
 Prompt = Any
 #: The task of a prompt: a mapping as for ``Client.submit``, without ``task_id`` and ``num_samples``.
 TaskOf = Callable[[Prompt], Mapping[str, Any]]
-
-
-def polar_reward(polar_reward: Sequence[float | None], **_: Any) -> list[float | None]:
-    """Reward function for ``GRPOTrainer(reward_funcs=)``: what the mesh's evaluators said; None = no reward."""
-    return list(polar_reward)
 
 
 def rollout_func(
@@ -35,7 +31,10 @@ def rollout_func(
     consumer: str = "trl",
     timeout_s: float = 3600,
 ) -> Rollouts:
-    """For ``GRPOTrainer(rollout_func=)``, with ``polar_reward`` among its reward functions.
+    """For ``GRPOTrainer(rollout_func=)``, with ``polar_reward`` as its reward function, or one of several.
+
+    The others are ``scored(other)``; any that is not is a ValueError at the first call, since it would give a reward to
+    sessions that have none.
 
     Args:
         task: Makes the task of a prompt. The sessions render their own conversations; a prompt only names what to do.
@@ -71,6 +70,7 @@ class Rollouts:
         self.counts: Counter[str] = Counter()
 
     def __call__(self, prompts: Sequence[Prompt], trainer: Any) -> dict[str, list[Any]]:
+        refuse_unscored(trainer.reward_funcs)
         self.acknowledge()
         self._sync(trainer)
         samples = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
@@ -172,7 +172,11 @@ def _row(trajectory: Trajectory, trace: Trace) -> dict[str, Any]:
 
 
 def _empty_row(empty_id: int) -> dict[str, Any]:
-    """A session that trains nothing: TRL wants a row for it, which it then leaves out of loss and baseline."""
+    """A session that trains nothing: TRL wants a row for it.
+
+    Its mask keeps it out of the loss. It is out of the baseline as long as every reward function says None of it, which
+    ``refuse_unscored`` sees to.
+    """
     return {
         "prompt_ids": [empty_id],
         "completion_ids": [empty_id],
