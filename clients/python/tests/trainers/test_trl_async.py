@@ -146,6 +146,19 @@ def test_a_sample_has_the_reward_of_its_trace_where_sessions_have_none(mesh, cli
     assert [one.metrics["reward"] for one in samples] == [one.traces[0].reward for one in trajectories]
 
 
+def test_samples_are_of_its_own_tasks_whichever_process_submitted_them(mesh, client):
+    """Two trainings on one mesh, of which the name of one begins with that of the other."""
+    for task_id in ("trl-async-eval-0123456789ab-0", "trl-async-0123456789ab-7", "trl-async-by-hand"):
+        client.submit({**TASKS[0], "task_id": task_id})
+    worker = RolloutWorker(client, TASKS, tasks_max=1)
+    worker.start()
+    samples = [worker.rollout_buffer.get(timeout=20) for _ in range(2 * GENERATIONS)]
+    worker.stop()
+    expected = [one.traces[0] for index in (1, 3) for one in mesh.trajectories.batches[index].trajectories]
+    for sample, trace in zip(samples, expected, strict=True):
+        np.testing.assert_array_equal(sample.input_ids, np.frombuffer(trace.prompt_ids + trace.response_ids, "<i4"))
+
+
 def test_a_full_queue_holds_the_worker_and_stops_with_it(mesh, client):
     worker = RolloutWorker(client, TASKS, tasks_max=2, queue_max=3)
     worker.start()

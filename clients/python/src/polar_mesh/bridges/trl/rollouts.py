@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from ...batches import Batch, Trace, Trajectory
 from ...client import Client
 from ...stream import TrajectoryStream
 from .reward_functions import refuse_unscored
+from .task_ids import new_task_ids
 from .weights import WeightTransfer
 from .worker import cancel
 
@@ -63,8 +63,7 @@ class Rollouts:
         self._stream: TrajectoryStream | None = None
         self._held: list[Batch] = []
         self._synced_step: int | None = None
-        self._run = f"{consumer}-{uuid.uuid4().hex[:12]}"
-        self._numbers = itertools.count()
+        self._task_ids = new_task_ids(consumer)
         #: What did not fit into one row a session: sessions_lost, sessions_without_trace, traces_left_out,
         #: trained_tokens_left_out.
         self.counts: Counter[str] = Counter()
@@ -106,7 +105,7 @@ class Rollouts:
         task_ids: list[str] = []
         try:
             for prompt, count in groups:
-                spec = {**self._task(prompt), "task_id": f"{self._run}-{next(self._numbers)}", "num_samples": count}
+                spec = {**self._task(prompt), "task_id": next(self._task_ids), "num_samples": count}
                 # First, since a submit that failed may have been taken.
                 task_ids.append(spec["task_id"])
                 self._client.submit(spec)

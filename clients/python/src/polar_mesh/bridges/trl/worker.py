@@ -6,7 +6,6 @@ import itertools
 import queue
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from ...batches import Batch
 from ...client import Client
 from ...errors import DeadlineExceeded, PolarError, Unavailable
 from ...policy import PolicyClient
+from .task_ids import is_of, new_task_ids
 
 #: Waiting for a batch, or for room in the queue, before looking whether the worker is to stop.
 POLL_S = 0.2
@@ -66,7 +66,8 @@ class RolloutWorker:
         self._consumer = consumer
         self._tasks_max = tasks_max
         self._estimator: rewards.Estimator = estimator
-        self._specs = _numbered(itertools.cycle(tasks), f"{consumer}-{uuid.uuid4().hex[:12]}")
+        self._tasks = itertools.cycle(tasks)
+        self._task_ids = new_task_ids(consumer)
         self._running: set[str] = set()
         self._groups = itertools.count()
         #: Batches given and not acknowledged, with the number of samples put until then.
@@ -126,15 +127,14 @@ class RolloutWorker:
 
     def _submit(self) -> None:
         while len(self._running) < self._tasks_max:
-            spec = next(self._specs)
+            spec = {**next(self._tasks), "task_id": next(self._task_ids)}
             # First, since a submit that failed may have been taken.
             self._running.add(spec["task_id"])
             self._client.submit(spec)
 
     def _give(self, batch: Batch) -> None:
         self._running.discard(batch.task_id)
-        ours = batch.task_id.startswith(f"{self._consumer}-")
-        for sample in self._samples(batch) if ours else ():
+        for sample in self._samples(batch) if is_of(self._consumer, batch.task_id) else ():
             while self._turns():
                 try:
                     self.rollout_buffer.put(sample, timeout=POLL_S)
@@ -184,7 +184,3 @@ def cancel(client: Client, task_ids: Iterable[str]) -> None:
             return
         except PolarError:
             continue
-
-
-def _numbered(tasks: Iterator[Mapping[str, Any]], run: str) -> Iterator[dict[str, Any]]:
-    return ({**task, "task_id": f"{run}-{number}"} for number, task in enumerate(tasks))
