@@ -217,6 +217,9 @@ async function startService(
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      // Registries, from which harnesses are installed, are trusted as on this machine.
+      NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'],
+      SSL_CERT_FILE: process.env['SSL_CERT_FILE'],
       POLAR_TOPOLOGY: topologyFile,
       POLAR_LIFELINE: 'stdin',
       ...(token !== undefined && { POLAR_TOKEN: token }),
