@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from polar_mesh.export.conversations import conversations
@@ -73,3 +75,20 @@ def test_the_last_of_equal_answers_stands_for_them():
     again = {**lines[0], "call_id": "again", "end_seq": 1, "reply": said(0, reasoning_content="thinks anew")}
     (found,) = conversations([*lines, again])
     assert (found.call_id, found.messages[-1]["reasoning_content"]) == ("again", "thinks anew")
+
+
+def test_half_a_character_is_replaced_wherever_it_stands():
+    half, mark = "\ud83d", "\ufffd"
+    call = {"id": half, "function": {"name": f"add{half}", "arguments": {half: [half, 1]}}}
+    parts = [{"type": "text", "text": f"1{half}"}, {"type": "text", "text": "2 \U0001f600"}]
+    image = [{"type": "image_url", "image_url": {"url": half}}]
+    lines = session(said, said)[:1]
+    lines[0]["messages"] = [{"role": "user", "content": parts}, {"role": "user", "content": image, "name": half}]
+    lines[0]["reply"] = said(0, reasoning_content=half, tool_calls=[call])
+    lines[0]["tools"] = [{"function": {"name": half, "parameters": {half: {}}}}]
+    (found,) = conversations(lines)
+    assert found.messages[0]["content"] == f"1{mark}2 \U0001f600"
+    assert found.messages[1]["name"] == found.messages[2]["reasoning_content"] == mark
+    assert found.messages[2]["tool_calls"][0]["function"] == {"name": f"add{mark}", "arguments": f'{{"{mark}": ["{mark}", 1]}}'}
+    assert found.tools == json.dumps(lines[0]["tools"]).replace("\\ud83d", mark)
+    assert half not in json.dumps(found.messages, ensure_ascii=False)

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+import export_mesh
 import numpy as np
 import pytest
-from export_mesh import SAMPLES, Mesh, made_trace
+from export_mesh import SAMPLES, Mesh, made_messages, made_trace
 from support import Server
 
 from polar_mesh import Client, errors
@@ -145,6 +146,21 @@ def test_sft_and_preference_sets_load_in_datasets(mesh, tmp_path, format):
     assert (pair["chosen_session_id"], pair["chosen_reward"]) == ("s0-3", 0.75)
     assert (pair["rejected_session_id"], pair["rejected_reward"]) == ("s0-0", 0.0)
     assert pair["rejected"][0]["reasoning_content"] == "thinks s0-0"
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize(("what", "rows"), [("sft", 24), ("preference", 6)])
+def test_half_an_emoji_of_one_session_stops_no_export(mesh, tmp_path, monkeypatch, what, rows, format):
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+
+    def cut(session_id: str) -> list[dict]:
+        text = json.dumps(made_messages(session_id))
+        return json.loads(text.replace("\"a\"", "\"\\ud83d\"").replace("add", "\\ud83d") if session_id == "s0-3" else text)
+
+    monkeypatch.setattr(export_mesh, "made_messages", cut)
+    _, client = mesh
+    assert export(client, tmp_path / "out", what=what, format=format, tasks=TASKS).rows == rows
 
 
 @pytest.mark.parametrize(("what", "rows", "dropped"), [("sft", 6, {"lost": 2}), ("preference", 0, {"lost": 2})])

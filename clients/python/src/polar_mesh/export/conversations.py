@@ -12,6 +12,9 @@ from typing import Any
 _DEAD = frozenset({"cancelled", "error", "abort"})
 #: Thinking where the engine's parser leaves it in the text.
 _THINKING = re.compile(r"^.*</think>\s*", re.DOTALL)
+#: A half of a character outside of Unicode's first 65536, which JSON can tell alone (a text cut within an emoji). No
+#: encoding has it: files and Arrow refuse it.
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ def conversations(calls: Sequence[Mapping[str, Any]]) -> list[Conversation]:
     """Those that no other one of the session goes on from, by the end of their last call.
 
     A harness may send a reply back without its thinking: it is the same reply, and stands in the conversation as it was
-    sampled.
+    sampled. Half a character (a lone surrogate) is U+FFFD, in messages, tool calls and tools.
 
     Args:
         calls: Lines of ``Client.export_session(session_id, "messages")``. Calls of frozen models, side calls, those
@@ -94,9 +97,18 @@ def _conversation(call: Mapping[str, Any]) -> Conversation:
         call_id=call["call_id"],
         role=call["role"],
         end_seq=call["end_seq"],
-        messages=tuple(_message(one) for one in [*call["messages"], call["reply"]]),
-        tools=None if call["tools"] is None else json.dumps(call["tools"], ensure_ascii=False),
+        messages=tuple(_message(_whole(one)) for one in [*call["messages"], call["reply"]]),
+        tools=None if call["tools"] is None else json.dumps(_whole(call["tools"]), ensure_ascii=False),
     )
+
+
+def _whole(value: Any) -> Any:
+    """The same with U+FFFD for each half of a character, at any depth."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return {_whole(key): _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
 
 
 def _message(body: Mapping[str, Any]) -> dict[str, Any]:
