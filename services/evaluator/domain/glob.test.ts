@@ -1,5 +1,9 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { matchesPath } from './glob.ts';
+import { findExpression, matchesPath } from './glob.ts';
 
 const CASES: [pattern: string, yes: string[], no: string[]][] = [
   ['*.pyc', ['a.pyc', 'x/y/b.pyc'], ['a.py', 'a.pyc.txt', 'pyc']],
@@ -18,6 +22,7 @@ const CASES: [pattern: string, yes: string[], no: string[]][] = [
   ['*', ['a', 'b/c'], []],
   ['a*b*c', ['abc', 'aXXbYYc', 'abbbc'], ['ab', 'acb']],
   ['a.c', ['a.c'], ['abc']],
+  ['a\\b', ['x/a\\b/c'], ['ab']],
   ['ünï*', ['ünïcode.py'], ['unicode.py']],
 ];
 
@@ -28,6 +33,26 @@ describe('globs', () => {
       for (const path of no) expect(matchesPath(pattern, path), path).to.equal(false);
     });
   }
+
+  it('mean the same to find', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-glob-'));
+    try {
+      for (const [pattern, yes, no] of CASES) {
+        for (const path of [...yes, ...no]) {
+          rmSync(folder, { recursive: true });
+          mkdirSync(dirname(join(folder, path)), { recursive: true });
+          writeFileSync(join(folder, path), '');
+          const { stdout } = spawnSync('find', ['.', ...findExpression(['no/such', pattern])], {
+            cwd: folder,
+          });
+          expect(stdout.length > 0, `${pattern}: ${path}`).to.equal(yes.includes(path));
+        }
+      }
+      expect(findExpression([])).to.deep.equal([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   it('ends on a pattern made to be slow', () => {
     expect(matchesPath(`${'a*'.repeat(50)}b`, 'a'.repeat(4_000))).to.equal(false);

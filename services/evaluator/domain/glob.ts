@@ -6,11 +6,25 @@
  * `?` for one character, `[a-z]` and `[!a-z]` for one of a set.
  */
 export function matchesPath(pattern: string, path: string): boolean {
-  const named = pattern.replace(/^\.?\//, '').replace(/\/+$/, '');
-  const anyPart = !pattern.replace(/\/+$/, '').includes('/');
+  const { named, anyPart } = readPattern(pattern);
   const glob = parse(named);
   if (matches(glob, path) || matches(parse(`${named}/*`), path)) return true;
   return anyPart && path.split('/').some((part) => matches(glob, part));
+}
+
+/** What `find .` takes for the files and folders that a pattern names; what lies in these is not among them. */
+export function findExpression(patterns: readonly string[]): string[] {
+  const tests = patterns.flatMap((pattern) => {
+    const { named, anyPart } = readPattern(pattern);
+    const glob = named.replaceAll('\\', String.raw`\\`);
+    return [...(anyPart ? [['-name', glob]] : []), ['-path', `./${glob}`]];
+  });
+  return tests.flatMap((test, index) => (index === 0 ? test : ['-o', ...test]));
+}
+
+function readPattern(pattern: string): { readonly named: string; readonly anyPart: boolean } {
+  const named = pattern.replace(/^\.?\//, '').replace(/\/+$/, '');
+  return { named, anyPart: !pattern.replace(/\/+$/, '').includes('/') };
 }
 
 type Token = '*' | ((char: string) => boolean);

@@ -98,8 +98,88 @@ describe('patches', () => {
 
     it('are taken whole where they are no unified diff', () => {
       const other = Buffer.from('*** a/x\n--- b/x\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n');
-      const { bytes, files } = filterPatch(other, ['x']);
-      expect([Buffer.from(bytes), files]).to.deep.equal([other, []]);
+      const { bytes, files, isRead } = filterPatch(other, ['x']);
+      expect([Buffer.from(bytes), files, isRead]).to.deep.equal([other, [], false]);
+    });
+  });
+
+  describe('name their files', () => {
+    const HUNK = '@@ -1 +1 @@\n-old\n+new\n';
+    const read = (text: string): [string[], boolean] => {
+      const { files, isRead } = filterPatch(Buffer.from(text, 'latin1'), ['tests']);
+      return [[...files], isRead];
+    };
+    const unified = (old: string, fresh = old): string => `--- ${old}\n+++ ${fresh}\n${HUNK}`;
+
+    it('in ways that git and `patch` read alike', () => {
+      for (const name of [
+        'a/x.py',
+        'a/x.py\t',
+        'a/x.py\t2024-01-01 00:00:00.000000000 +0000',
+        'a/x.py\tThu Jan 01 00:00:00 1970 +0000',
+        'old/x.py\t(revision 1)',
+        '"a/\\170.py"',
+        '"a/x.py"\t2024-01-01 00:00:00',
+      ]) {
+        expect(read(unified(name)), name).to.deep.equal([['x.py'], true]);
+        expect(read(unified('/dev/null\t1970-01-01', name)), name).to.deep.equal([['x.py'], true]);
+      }
+      expect(read(unified('a/a b.py\t'))).to.deep.equal([['a b.py'], true]);
+      expect(read(`diff --git "a/\\303\\274 b" "b/\\303\\274 b"\nold mode 100644\n`)[0]).to.deep.equal([
+        'ü b',
+      ]);
+      const renamed = 'diff --git a/a b/a "b/\\303\\274"\nrename from a b/a\nrename to "\\303\\274"\n';
+      expect(read(renamed)).to.deep.equal([['ü'], true]);
+    });
+
+    it('and in no other way', () => {
+      const names = [
+        '"a/te\\163ts/t.py" x',
+        'a/tests/t.py 2024-01-01 00:00:00',
+        'a/x y\tz 2024-01-01 00:00:00',
+        'a/x\ty\t2024-01-01 00:00:00',
+        'a/tests/t.py x',
+        'a/x \t',
+        'a/x\ry',
+        'a/x\0y',
+        '"a/x\\000y"',
+        'a/"x"',
+        'a/x\\y',
+        '"a/x',
+        'a//x',
+        'a/./x',
+        'a/../x',
+        'a/y//x',
+        '"a/y/\\056/x"',
+        'a/x/',
+        '/a/x',
+        'x',
+        '',
+      ];
+      for (const name of names) {
+        expect(read(unified(name))[1], name).to.equal(false);
+        expect(read(unified('/dev/null', name))[1], name).to.equal(false);
+      }
+    });
+
+    it('alike wherever they name them', () => {
+      for (const text of [
+        unified('a/x', 'b/y'),
+        unified('/dev/null'),
+        `diff --git a/x b/x\n${unified('a/y', 'b/y')}`,
+        `diff --git a/x b/x\n${unified('/dev/null', 'b/y')}`,
+        'diff --git a/x b/y\nold mode 100644\nnew mode 100755\n',
+        'diff --git a/x x b/x\nold mode 100644\nnew mode 100755\n',
+        'diff --git a/x\tb/x\nold mode 100644\nnew mode 100755\n',
+        'diff --git a/tests/t  b/tests/t \nold mode 100644\nnew mode 100755\n',
+        'diff --git a/x b/y\nrename from x\nrename to z\n',
+        'diff --git a/x b/y\nrename from x\n',
+        'diff --git a/x b/y\nrename from x\nrename to y\nnew file mode 100644\n',
+        `diff --git a/x b/y\nrename from x\nrename to y\n${unified('a/x')}`,
+      ]) {
+        expect(read(text)[1], text).to.equal(false);
+        expect(read(`${unified('a/z')}${text}`)[1], text).to.equal(false);
+      }
     });
   });
 
@@ -116,8 +196,12 @@ describe('patches', () => {
   });
 
   it('reads headers in one pass, whatever is in them', () => {
-    const forged = `diff --git "${'\\"'.repeat(400_000)}\n`;
-    expect(filterPatch(Buffer.from(forged), []).excluded).to.deep.equal([]);
+    for (const part of ['\\"', '" ', ' "', 'a/ ', '\t', ' 1-01-01']) {
+      const forged = `diff --git "${part.repeat(400_000)}\n`;
+      expect(filterPatch(Buffer.from(forged), []).isRead, part).to.equal(false);
+      const unified = `--- ${part.repeat(400_000)}\n+++ "${part.repeat(400_000)}"\n@@ -1 +1 @@\n-a\n+b\n`;
+      expect(filterPatch(Buffer.from(unified), []).isRead, part).to.equal(false);
+    }
   });
 
   it('knows an empty one', () => {

@@ -37,13 +37,14 @@ export const limitMs = ({ evaluation }: PatchJob, seconds: number): number =>
 
 /** Apply, test, compare. */
 export async function gradePatch(job: PatchJob, fresh: Sandbox, patch: FilteredPatch): Promise<Grade> {
-  const { repo_dir, apply_timeout } = job.config;
+  const { repo_dir, apply_timeout, exclude_patterns: leftOut } = job.config;
   const about = {
     patch_bytes: patch.bytes.byteLength,
     patch_files: [...patch.files],
     excluded_files: [...patch.excluded],
   };
-  const { appliedBy, output } = await applyPatch(fresh, repo_dir, patch.bytes, limitMs(job, apply_timeout));
+  const changes = { bytes: patch.bytes, leftOut };
+  const { appliedBy, output } = await applyPatch(fresh, repo_dir, changes, limitMs(job, apply_timeout));
   inTime(output, 'the patch was not applied');
   if (appliedBy === undefined) {
     return zero({

@@ -79,13 +79,10 @@ async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFre
   return patch;
 }
 
-/** Of one that is not read nothing could be left out. */
-const isRead = ({ files }: FilteredPatch, { exclude_patterns }: TestOnOutputConfig): boolean =>
-  files.length > 0 || exclude_patterns.length === 0;
-
 const UNREAD = {
   failed_apply_patch: true,
-  apply_output_tail: 'this is no unified diff: with exclude_patterns it is not applied',
+  apply_output_tail:
+    'this is no unified diff, or says the name of a file in a way that tools read otherwise: with exclude_patterns it is not applied',
 };
 
 const ended = (output: ExecOutput): ExecOutput => inTime(output, 'the changes were not read');
@@ -107,6 +104,6 @@ function readPatch({ config }: PatchJob, { stdout, stderr, result }: ExecOutput)
   }
   if (result.droppedOutputBytes > 0n) return zero({ patch_too_large: true, failed_apply_patch: true });
   const patch = filterPatch(stdout, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
-  if (!isEmptyPatch(patch.bytes)) return isRead(patch, config) ? patch : zero(UNREAD);
-  return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
+  if (isEmptyPatch(patch.bytes)) return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
+  return patch.isRead || config.exclude_patterns.length === 0 ? patch : zero(UNREAD);
 }

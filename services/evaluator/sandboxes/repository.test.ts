@@ -1,14 +1,23 @@
 // Git as a user who may not read and write everything, as in a container of a task.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import process from 'node:process';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { ExecResultSchema } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import type { ExecOutput } from '../../common/exec.ts';
-import { extractChanges, leftOutOf } from './repository.ts';
+import { applyPatch, extractChanges, leftOutOf } from './repository.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const NOBODY = 65_534;
@@ -19,20 +28,28 @@ describe('changes of a repository', () => {
   let folder: string;
   let home: string;
   const sandbox: Sandbox = {
-    async exec([command = '', ...args]): Promise<ExecOutput> {
+    async exec([command = '', ...given]): Promise<ExecOutput> {
+      const args = given.map((arg) => arg.replace(/^\/polar\/session/, home));
       const env = { PATH: process.env['PATH'], HOME: home };
       const { stdout, stderr, status } = spawnSync(command, args, { ...user, cwd: '/', env });
       return { stdout, stderr, result: create(ExecResultSchema, { exitCode: status ?? -1 }) };
     },
-    putFile: () => Promise.reject(new Error('nothing is put')),
+    async putFile(path, content) {
+      writeFileSync(join(home, basename(path)), content);
+    },
   };
-  const extracted = async (agent: string): Promise<ExecOutput> => {
+  const prepared = async (more: string): Promise<void> => {
     const script = `cd "$1" && git init -q && echo 0 > a && git add a &&
-      git -c user.name=x -c user.email=x@example.org commit -qm start && ${agent}`;
+      git -c user.name=x -c user.email=x@example.org commit -qm start && ${more}`;
     const { stderr, result } = await sandbox.exec(['sh', '-c', script, 'sh', folder], LIMIT_MS);
     expect(result.exitCode, Buffer.from(stderr).toString()).to.equal(0);
+  };
+  const extracted = async (agent: string): Promise<ExecOutput> => {
+    await prepared(agent);
     return await extractChanges(sandbox, folder, [], LIMIT_MS);
   };
+  const applied = (patch: string, leftOut: string[] = []): ReturnType<typeof applyPatch> =>
+    applyPatch(sandbox, folder, { bytes: Buffer.from(patch), leftOut }, LIMIT_MS);
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'polar-test-repository-'));
     home = mkdtempSync(join(tmpdir(), 'polar-test-home-'));
@@ -58,5 +75,26 @@ describe('changes of a repository', () => {
     const denied = await extracted('echo 1 > a; chmod -R a-w .git/objects');
     expect(denied.result.exitCode).to.not.equal(0);
     expect(Buffer.from(denied.stderr).toString()).to.include('insufficient permission');
+  });
+
+  it('are read without hooks of the repository', async () => {
+    const hook = 'printf "#!/bin/sh\\ntouch \\"$PWD/hooked\\"\\n" > .git/hooks/post-index-change';
+    const output = await extracted(`echo 1 > a; ${hook}; chmod +x .git/hooks/post-index-change`);
+    expect(output.result.exitCode).to.equal(0);
+    expect(existsSync(join(folder, 'hooked'))).to.equal(false);
+  });
+
+  it('that reach files to be left out by a link are not applied', async function () {
+    if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
+    await prepared('mkdir tests && echo old > tests/t && ln -s tests link && echo x > tests/x');
+    const hunk = '@@ -1 +1 @@\n-old\n+new\n';
+    const patch = `--- a/link/t\n+++ b/link/t\n${hunk}`;
+    const { appliedBy, output } = await applied(patch, ['tests/']);
+    expect(appliedBy).to.equal(undefined);
+    expect(Buffer.from(output.stderr).toString()).to.contain('exclude_patterns');
+    // It is the link that counts: what only lies beside is applied.
+    writeFileSync(join(folder, 'tests/t'), 'old\n');
+    expect((await applied(patch, ['tests/x'])).appliedBy).to.equal('patch');
+    expect(readFileSync(join(folder, 'tests/t'), 'utf8')).to.equal('new\n');
   });
 });

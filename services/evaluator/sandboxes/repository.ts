@@ -2,11 +2,13 @@
 import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
 import { BASE_COMMITS_MAX } from '../../common/limits.ts';
+import { findExpression } from '../domain/glob.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const PATCH_FILE = '/polar/session/evaluation.patch';
 /** Ownership differs between users of a sandbox; what else a repository's or a user's settings say must not matter. */
-const GIT = 'git -c safe.directory="*" -c core.fsmonitor=false -c core.quotepath=true -c core.autocrlf=false';
+const GIT =
+  'git -c safe.directory="*" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.quotepath=true -c core.autocrlf=false';
 const DIFF =
   '--binary --full-index --no-renames --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/';
 
@@ -107,10 +109,18 @@ const APPLIED_BY_GIT = 0;
 const APPLIED_BY_PATCH = 10;
 const APPLY = [
   'cd -- "$1" || exit 1',
+  'patch=$2',
+  'shift 2',
   `top=$(${GIT} rev-parse --show-toplevel 2>/dev/null) && cd -- "$top"`,
-  `${GIT} apply -v -p1 --whitespace=nowarn "$2" && exit ${APPLIED_BY_GIT}`,
-  `patch --batch --fuzz=5 -p1 -i "$2" && exit ${APPLIED_BY_PATCH}`,
-  'exit 1',
+  // What is to be left out, with what is below it. Links lead `patch` to files by other names. One find has one `{}`.
+  `summed='find "$@" -type f -exec cksum "{""}" + -o -print'`,
+  'left_out() { [ $# -eq 0 ] || find . \\( "$@" \\) -prune -exec sh -c "$summed" sh {} + 2>/dev/null | LC_ALL=C sort; }',
+  'before=$(left_out "$@")',
+  `how=${APPLIED_BY_GIT}`,
+  `${GIT} apply -v -p1 --whitespace=nowarn "$patch" || how=${APPLIED_BY_PATCH}`,
+  `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --fuzz=5 -p1 -i "$patch" || exit 1`,
+  '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
+  'exit $how',
 ].join('\n');
 
 export interface Application {
@@ -119,15 +129,22 @@ export interface Application {
   readonly output: ExecOutput;
 }
 
+export interface Patch {
+  readonly bytes: Uint8Array;
+  /** Globs of files that are not to be changed, whatever it says. */
+  readonly leftOut: readonly string[];
+}
+
 /** Apply a patch in a fresh sandbox. */
 export async function applyPatch(
   fresh: Sandbox,
   repoDir: string,
-  patch: Uint8Array,
+  { bytes, leftOut }: Patch,
   timeoutMs: number,
 ): Promise<Application> {
-  await fresh.putFile(PATCH_FILE, patch);
-  const output = await fresh.exec(['sh', '-c', APPLY, 'sh', repoDir, PATCH_FILE], timeoutMs);
+  await fresh.putFile(PATCH_FILE, bytes);
+  const argv = ['sh', '-c', APPLY, 'sh', repoDir, PATCH_FILE, ...findExpression(leftOut)];
+  const output = await fresh.exec(argv, timeoutMs);
   const { exitCode } = output.result;
   const how = exitCode === APPLIED_BY_GIT ? 'git' : exitCode === APPLIED_BY_PATCH ? 'patch' : undefined;
   return { appliedBy: how, output };
