@@ -3,13 +3,14 @@
     pip install ./clients/python
     python examples/calculator/submit.py
 
-The same task as task.yaml. With the mesh of `npm start` or of deploy/docker-compose.yaml running.
+The same task as task.yaml, a new one at each run. With the mesh of `npm start` or of deploy/docker-compose.yaml running.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import uuid
 from pathlib import Path
 
 from test_calculator import ERRORS, VALUES
@@ -19,6 +20,10 @@ from polar_mesh import Client
 FOLDER = Path(__file__).parent
 WORKSPACE = "/polar/session/workspace"
 COMMIT = "git -c user.name=polar -c user.email=polar@localhost commit -q -m 'Start of the task'"
+
+RUN = uuid.uuid4().hex[:12]
+#: Of this run alone, as what a consumer has acknowledged does not come to it again.
+CONSUMER = f"calculator-{RUN}"
 
 
 def upload(name: str) -> dict[str, object]:
@@ -57,19 +62,27 @@ def calculator(task_id: str) -> dict[str, object]:
     }
 
 
+def show(client: Client, task_id: str, timeout_s: float) -> None:
+    with client.stream(CONSUMER, task_id=task_id) as batches:
+        batch = batches.next(timeout_s)
+        for trajectory in batch.trajectories:
+            print(f"{trajectory.session_id}: {trajectory.outcome}, reward {trajectory.reward}")
+        batch.ack()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rollout-url", default=os.environ.get("POLAR_ROLLOUT_URL") or "http://127.0.0.1:8080")
     parser.add_argument("--trajectory-url", default=os.environ.get("POLAR_TRAJECTORY_URL") or "http://127.0.0.1:8070")
-    parser.add_argument("--task-id", default="calculator-python")
+    parser.add_argument("--task-id", default=f"calculator-{RUN}", help="a new one at each run, if not given")
+    parser.add_argument("--timeout-s", type=float, default=1800, help="for the whole group (default: 1800)")
     options = parser.parse_args()
     with Client(options.rollout_url, options.trajectory_url) as client:
         client.submit(calculator(options.task_id))
-        with client.stream(options.task_id, task_id=options.task_id) as batches:
-            batch = next(iter(batches))
-            for trajectory in batch.trajectories:
-                print(f"{trajectory.session_id}: {trajectory.outcome}, reward {trajectory.reward}")
-            batch.ack()
+        try:
+            show(client, options.task_id, options.timeout_s)
+        finally:
+            client.delete_consumer(CONSUMER)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ describe('the mesh of docker-compose.yaml', function () {
   it('runs the calculator example from the Python client, on both nodes', async () => {
     const script = join(ROOT, 'examples/calculator/submit.py');
     const env = { ...process.env, ...mesh.env, PYTHONPATH: join(ROOT, 'clients/python/src') };
-    const { stdout } = await run(join(ROOT, '.venv/bin/python'), [script], { env });
+    const args = [script, '--task-id', 'calculator-python'];
+    const { stdout } = await run(join(ROOT, '.venv/bin/python'), args, { env });
     expect(stdout.match(/: completed, reward 1\.0$/gm), stdout).to.have.length(3);
     await expectSolved('calculator-python');
   });
