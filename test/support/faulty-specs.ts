@@ -220,6 +220,13 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     evaluator({ config: { test_command: 'x', expected_output_json: '{"test_a": "passed"}' } }),
     /"PASSED"/,
   ],
+  [
+    'evaluator.config.expected_output_json.y.py::a',
+    evaluator({
+      config: { test_command: 'x', expected_output_json: { 'x.py::a': 'PASSED', 'y.py::a': 'FAILED' } },
+    }),
+    /one test with x\.py::a/,
+  ],
   ['evaluator.env.-', evaluator({ env: { '-': '' } })],
   ['evaluator.config.rubric', rubric({ rubric: ' ' })],
   ['evaluator.config.judge', rubric({ judge: '' })],

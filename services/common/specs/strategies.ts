@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { BuilderName, EvaluatorName } from './catalogue.ts';
 import { ARGUMENT_BYTES_MAX } from './faults-of.ts';
+import { contradictions } from './test-names.ts';
 
 const seconds = z.number().positive().max(86_400);
 const command = z
@@ -20,7 +21,13 @@ const expectedResults = z
         ? 'must be an object of test names to results, or the JSON text of one'
         : undefined,
   })
-  .refine((results) => Object.keys(results).length > 0, 'must name a test');
+  .refine((results) => Object.keys(results).length > 0, 'must name a test')
+  .superRefine((results, issues) => {
+    for (const [name, other] of contradictions(results)) {
+      const message = `is one test with ${other}, as files and outer classes do not count, and their results differ`;
+      issues.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
 
 /** Tests run on the patch in a fresh sandbox. Names and defaults of the reference system. */
 export const testOnOutputConfig = z.strictObject({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { normaliseName, parseResults, sameResults, stripAnsi } from './test-results.ts';
+import { parseResults, sameResults, stripAnsi } from './test-results.ts';
 
 const parsed = (output: string): object => Object.fromEntries(parseResults(output));
 
@@ -49,20 +49,18 @@ describe('test results', () => {
 
   it('count the last of two', () => {
     expect(parsed('PASSED a\nFAILED a')).to.deep.equal({ a: 'FAILED' });
+    expect(parsed('FAILED x.py::a\nPASSED x.py::a')).to.deep.equal({ a: 'PASSED' });
   });
-});
 
-describe('names', () => {
-  for (const [name, normal] of [
-    ['a/b.py::C::d', 'C.d'],
-    ['a/b.py::d', 'd'],
-    ['a/b.py::C::D::e', 'D.e'],
-    ['C.d', 'C.d'],
-    ['d', 'd'],
-    ['a/b.py', 'a/b.py'],
-  ] as const) {
-    it(`${name} is ${normal}`, () => expect(normaliseName(name)).to.equal(normal));
-  }
+  it('count the worst of tests that differ by file or outer class alone', () => {
+    const worst = (...lines: string[]): object => parsed(lines.join('\n'));
+    expect(worst('FAILED x.py::a - why', 'PASSED y.py::a')).to.deep.equal({ a: 'FAILED' });
+    expect(worst('PASSED x.py::a', 'FAILED y.py::a', 'SKIPPED z.py::a')).to.deep.equal({ a: 'FAILED' });
+    expect(worst('FAILED x.py::A::T::a', 'ERROR x.py::B::T::a')).to.deep.equal({ 'T.a': 'ERROR' });
+    expect(worst('PASSED x.py::a', 'SKIPPED y.py::a')).to.deep.equal({ a: 'SKIPPED' });
+    // Each test's last result counts before they are compared.
+    expect(worst('FAILED x.py::a', 'PASSED y.py::a', 'PASSED x.py::a')).to.deep.equal({ a: 'PASSED' });
+  });
 });
 
 describe('the same results', () => {

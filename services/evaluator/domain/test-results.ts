@@ -1,4 +1,5 @@
 // Test results as test programs print them: lines that begin with PASSED, FAILED, ERROR or SKIPPED.
+import { normaliseName } from '../../common/specs/test-names.ts';
 
 export type TestResults = ReadonlyMap<string, string>;
 
@@ -8,27 +9,25 @@ const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]
 
 export const stripAnsi = (text: string): string => text.replaceAll(ANSI, '');
 
-/** Results by normalised name; where a name comes twice, the last one counts, as a summary comes last. */
-export function parseResults(output: string): Map<string, string> {
-  const results = new Map<string, string>();
-  for (const line of stripAnsi(output).split(/\r?\n/)) {
-    const [, status, rest] = LINE.exec(line) ?? [];
-    if (status !== undefined && rest !== undefined) results.set(normaliseName(withoutReason(rest)), status);
-  }
-  return results;
-}
+const WORST_FIRST = ['ERROR', 'FAILED', 'SKIPPED', 'PASSED'];
 
 /**
- * The name without its file, so that it is the same wherever the tests lie: of `path::Class::test` the last two parts,
- * joined by a dot; of `path::test` the last one.
+ * Results by normalised name. Where a name comes twice, the last one counts, as a summary comes last; where several differ
+ * by their file or outer class alone, the worst of them, so that none hides another.
  */
-export function normaliseName(name: string): string {
-  const bracket = name.indexOf('[');
-  // Parameters may hold `::` themselves.
-  const [stem, parameters] = bracket < 0 ? [name, ''] : [name.slice(0, bracket), name.slice(bracket)];
-  const parts = stem.split('::');
-  const named = parts.length > 2 ? parts.slice(-2).join('.') : (parts.at(-1) as string);
-  return (named + parameters).trim();
+export function parseResults(output: string): Map<string, string> {
+  const printed = new Map<string, string>();
+  for (const line of stripAnsi(output).split(/\r?\n/)) {
+    const [, status, rest] = LINE.exec(line) ?? [];
+    if (status !== undefined && rest !== undefined) printed.set(withoutReason(rest), status);
+  }
+  const results = new Map<string, string>();
+  for (const [whole, status] of printed) {
+    const name = normaliseName(whole);
+    const alike = [status, results.get(name)];
+    results.set(name, WORST_FIRST.find((one) => alike.includes(one)) ?? status);
+  }
+  return results;
 }
 
 /** pytest writes `name - reason`; parameters in brackets may hold ` - ` themselves. */
