@@ -97,4 +97,16 @@ describe('changes of a repository', () => {
     expect((await applied(patch, ['tests/x'])).appliedBy).to.equal('patch');
     expect(readFileSync(join(folder, 'tests/t'), 'utf8')).to.equal('new\n');
   });
+
+  it('that are there already are not taken away', async function () {
+    if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
+    await prepared('printf "a\\nb\\nc\\nnew\\n" > t && echo new > file');
+    const there = '--- a/t\n+++ b/t\n@@ -1,3 +1,4 @@\n a\n b\n c\n+new\n';
+    const { appliedBy, output } = await applied(there);
+    expect(appliedBy).to.equal(undefined);
+    expect(Buffer.from(output.stdout).toString()).to.contain('previously applied');
+    expect(readFileSync(join(folder, 't'), 'utf8')).to.equal('a\nb\nc\nnew\n');
+    expect((await applied('--- /dev/null\n+++ b/file\n@@ -0,0 +1 @@\n+new\n')).appliedBy).to.equal(undefined);
+    expect(readFileSync(join(folder, 'file'), 'utf8')).to.equal('new\n');
+  });
 });

@@ -118,7 +118,8 @@ const APPLY = [
   'before=$(left_out "$@")',
   `how=${APPLIED_BY_GIT}`,
   `${GIT} apply -v -p1 --whitespace=nowarn "$patch" || how=${APPLIED_BY_PATCH}`,
-  `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --fuzz=5 -p1 -i "$patch" || exit 1`,
+  // Forward: it would take away what is there already, and say that all is well.
+  `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 -p1 -i "$patch" || exit 1`,
   '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
   'exit $how',
 ].join('\n');
