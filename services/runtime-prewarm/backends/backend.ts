@@ -3,6 +3,7 @@ import type { PolarError } from '../../common/errors.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxLimits } from '../domain/plan.ts';
+import type { BoxDisk } from '../host/node-disk.ts';
 
 /** One sandbox. */
 export interface Box {
@@ -10,6 +11,8 @@ export interface Box {
   readonly proxyUrl: string;
   /** Files can be moved only while no command runs. */
   readonly filesNeedIdle: boolean;
+  /** Where its files lie, and others' too; absent: nobody knows. */
+  readonly disk?: BoxDisk;
   /**
    * Run one command; the caller sees to it that there is one at a time. Throws SANDBOX_FAILED when the sandbox could not
    * start, and the signal's reason when it aborts; the process tree is dead either way.

@@ -8,6 +8,7 @@ import { Denials } from '../domain/denials.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
+import { NodeDisk } from '../host/node-disk.ts';
 
 /** What goes on in a sandbox. */
 interface Work {
@@ -29,6 +30,7 @@ export class Runtime {
   /** Of all commands until now. */
   readonly denied = new Denials();
   readonly #box: Box;
+  readonly #disk: NodeDisk | undefined;
   readonly #gone = new AbortController();
   #limit: CommandLimit | undefined;
   #running: Work | undefined;
@@ -40,6 +42,7 @@ export class Runtime {
     this.plan = plan;
     this.options = options;
     this.#box = box;
+    this.#disk = box.disk && new NodeDisk(box.disk);
     this.isolated = isolated;
   }
 
@@ -58,17 +61,19 @@ export class Runtime {
   }
 
   /**
-   * Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile. A command whose
-   * caller has left is waited for: it is being killed.
+   * Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile, SANDBOX_FAILED where
+   * the node's disk is full at its end: whatever came of it, it may be for that alone. A command whose caller has left is
+   * waited for: it is being killed.
    */
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
     const env = { ...command.defaultEnv, ...this.plan.env, ...command.env };
-    const result = await this.#alone((gone) => {
+    return await this.#alone(async (gone) => {
       this.#limit = command.limit;
-      return this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
+      const result = await this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
+      this.denied.add(result.denied);
+      await this.#disk?.refuseFull(gone);
+      return result;
     }, signal);
-    this.denied.add(result.denied);
-    return result;
   }
 
   /** Count the limit of the running command anew. False: nothing runs. */

@@ -11,6 +11,7 @@ import {
   SKELETON_FOLDERS,
 } from '../../domain/skeleton.ts';
 import { makeAllOwned, makeOwned, removeTree, writeOwned } from '../../host/box-folders.ts';
+import { bytesOf } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
@@ -44,6 +45,7 @@ export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Prom
   return {
     proxyUrl,
     filesNeedIdle: false,
+    disk: { folder: host.boxes, writtenBytes: (signal) => bytesOf(place.path, signal) },
     exec: async (command, sink, signal) =>
       await parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
     makeFolder: async (path) => makeFolder(files, path),

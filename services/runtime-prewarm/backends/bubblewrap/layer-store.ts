@@ -1,6 +1,5 @@
 // Prepared layers: what preparations wrote, kept read-only under the digest of what they were asked for. They are a cache that
 // outlives this process; the longest unused go first where there is no room.
-import { execFile } from 'node:child_process';
 import {
   mkdirSync,
   readdirSync,
@@ -12,12 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { newId } from '../../../common/ids.ts';
 import { LAYERS_CHECK_MS } from '../../../common/limits.ts';
 import { type LayerLimits, LayerShelf } from '../../domain/layer-shelf.ts';
 import { removeTree } from '../../host/box-folders.ts';
-import { SYSTEM_PATH } from '../../host/tools.ts';
+import { bytesOf } from '../../host/node-disk.ts';
 
 /** Held while a sandbox lies on it. */
 export interface Layer {
@@ -76,7 +74,7 @@ export class LayerStore implements Disposable {
 
   /** Make a folder a layer by moving it. Its size in bytes; 0: there is no room for it, and nothing was done. */
   async add(key: string, written: string): Promise<number> {
-    const bytes = await sizeOf(written);
+    const bytes = await bytesOf(written);
     if (!this.#shelf.fits(bytes)) return 0;
     const making = join(this.#folder, newId('.making'));
     mkdirSync(making);
@@ -144,11 +142,4 @@ function isFolder(path: string): boolean {
   } catch {
     return true;
   }
-}
-
-/** On the disk; a sandbox's files can be many, so not in this process. */
-async function sizeOf(folder: string): Promise<number> {
-  const options = { env: { PATH: SYSTEM_PATH } };
-  const { stdout } = await promisify(execFile)('du', ['-sx', '--block-size=1', folder], options);
-  return Number.parseInt(stdout, 10);
 }

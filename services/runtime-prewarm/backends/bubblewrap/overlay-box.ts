@@ -8,6 +8,7 @@ import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
 import { makeAllOwned, makeOwned, removeTree } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
+import { type BoxDisk, bytesOf } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import { type Ended, run } from '../../host/run.ts';
@@ -44,6 +45,7 @@ export interface Ground {
 export class OverlayBox implements Box {
   readonly proxyUrl = proxyUrl;
   readonly filesNeedIdle = true;
+  readonly disk: BoxDisk;
   readonly #parts: BubblewrapParts;
   readonly #spec: BoxSpec;
   readonly #ground: Ground;
@@ -62,6 +64,7 @@ export class OverlayBox implements Box {
     this.#ground = ground;
     this.#folder = join(host.boxes, spec.id);
     this.#upper = join(path, 'upper');
+    this.disk = { folder: host.boxes, writtenBytes: (signal) => bytesOf(path, signal) };
     for (const name of ['upper', 'work', 'root']) makeOwned(join(path, name), host.uid);
     if (ground.layer === undefined) makeAllOwned(this.#upper, SESSION_FOLDERS, host.uid);
     this.#below = below;

@@ -138,7 +138,7 @@ class DockerWatch {
     this.#layers.keptIn(info.DockerRootDir ?? '');
     const parts: DockerParts = {
       ...{ host, proxy, engine: this.#engine, broker: this.#broker, layers: this.#layers },
-      ...{ dialect, users: dialect.users(info), config: dialect.config() },
+      ...{ dialect, users: dialect.users(info), config: dialect.config(), rootDir: info.DockerRootDir },
     };
     return {
       ...this.#base,

@@ -10,6 +10,7 @@ import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { mountInto } from '../../host/mount-into.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
+import type { BoxDisk } from '../../host/node-disk.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { type CommandNetwork, networkEnv, openNetwork } from '../network.ts';
@@ -32,6 +33,8 @@ export interface DockerParts {
   readonly users: ContainerUsers;
   /** What this engine's containers are made with beside what all are. */
   readonly config: ContainerNeeds;
+  /** Where it keeps containers, which this process may see; undefined: it does not say. */
+  readonly rootDir: string | undefined;
 }
 
 /** Of commands that are no user of the image. */
@@ -43,6 +46,7 @@ const COVERED_FOLDERS = ['proc', 'dev', 'sys'];
 export class DockerBox implements Box {
   readonly proxyUrl = proxyUrl;
   readonly filesNeedIdle = false;
+  readonly disk?: BoxDisk;
   readonly #parts: DockerParts;
   readonly #container: Container;
   readonly #released: () => void;
@@ -52,6 +56,8 @@ export class DockerBox implements Box {
     this.#parts = parts;
     this.#released = released;
     this.#container = container;
+    const { rootDir } = parts;
+    if (rootDir) this.disk = { folder: rootDir, writtenBytes: (signal) => container.writtenBytes(signal) };
   }
 
   /** `released` is called when it is removed, or left to the reaper. */

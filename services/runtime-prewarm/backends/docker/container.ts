@@ -71,6 +71,13 @@ export class Container {
     }
   }
 
+  /** On top of its image. */
+  async writtenBytes(signal: AbortSignal): Promise<number> {
+    const path = `/containers/${this.id}/json?size=true`;
+    const { SizeRw } = await this.#at.engine.call<{ SizeRw?: number }>('GET', path, { signal });
+    return SizeRw ?? 0;
+  }
+
   /** Proves that nothing of it is left, also where the engine is away. */
   async end(): Promise<boolean> {
     this.#lifeline.destroy();

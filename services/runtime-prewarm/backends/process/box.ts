@@ -11,6 +11,7 @@ import { type Rewrite, rewriter } from '../../domain/rewrite.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
 import { makeAllOwned, makeOwned, removeTree, writeOwned } from '../../host/box-folders.ts';
 import type { Host } from '../../host/host.ts';
+import { type BoxDisk, bytesOf } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import { run } from '../../host/run.ts';
@@ -24,6 +25,7 @@ const START = '. "$1"; echo started >&3; exec 3>&-; cd "$2" || exit 126; shift 2
 export class ProcessBox implements Box {
   readonly proxyUrl: string;
   readonly filesNeedIdle = false;
+  readonly disk: BoxDisk;
   readonly #host: Host;
   readonly #spec: BoxSpec;
   readonly #folder: string;
@@ -38,6 +40,7 @@ export class ProcessBox implements Box {
     this.#spec = spec;
     this.#folder = join(host.boxes, spec.id);
     this.#seen = host.boxSeen(spec.id);
+    this.disk = { folder: host.boxes, writtenBytes: (signal) => bytesOf(this.#folder, signal) };
     const root = join(this.#folder, 'root');
     makeOwned(this.#folder, undefined);
     makeAllOwned(this.#folder, ['root', 'home', 'tmp'], host.uid);

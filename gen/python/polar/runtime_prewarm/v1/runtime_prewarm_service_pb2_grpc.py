@@ -99,8 +99,8 @@ class RuntimeServiceServicer(object):
     def Exec(self, request, context):
         """Exec runs one command; output comes as it is written, the result last. When the caller leaves, or the limit is
         reached, the whole process tree is killed. One exec at a time in one sandbox.
-        Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start), those of
-        PutFiles.
+        Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start, or the
+        node's disk was full at the end), those of PutFiles.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

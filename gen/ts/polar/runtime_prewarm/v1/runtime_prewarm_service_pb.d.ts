@@ -760,8 +760,8 @@ export declare const RuntimeService: GenService<{
   /**
    * Exec runs one command; output comes as it is written, the result last. When the caller leaves, or the limit is
    * reached, the whole process tree is killed. One exec at a time in one sandbox.
-   * Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start), those of
-   * PutFiles.
+   * Errors: NOT_FOUND (no such lease), FAILED_PRECONDITION (busy), UNAVAILABLE (the sandbox could not start, or the
+   * node's disk was full at the end), those of PutFiles.
    *
    * @generated from rpc polar.runtime_prewarm.v1.RuntimeService.Exec
    */
