@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 
 import numpy as np
 import pytest
 from support import batch
 
-from polar_mesh import Image, errors, image_bytes
+from polar_mesh import Image, errors, image_bytes, task_spec
 from polar_mesh.batches import read_batch
 from polar_mesh.gen.polar.common.v1.failure_pb2 import BOUNDARY_SANDBOX, Failure
 from polar_mesh.gen.polar.common.v1.session_pb2 import OUTCOME_COMPLETED, OUTCOME_INFRASTRUCTURE_ERROR
@@ -185,3 +186,17 @@ def test_columns_that_do_not_fit_are_data_loss(trace):
     message = TrajectoryBatch(trajectories=[Trajectory(session_id="s-1", traces=[trace])])
     with pytest.raises(errors.DataLoss, match="s-1"):
         read(message)
+
+
+def test_free_form_numbers_come_back_as_they_were_given():
+    given = {"row": 2**53, "of": {"n": 3, "scores": [0.5, -7, True, None]}, "text": "1.0", "large": 1e300}
+    message = Trajectory()
+    whole = TrajectoryBatch(metadata=task_spec({"metadata": given}).metadata)
+    message.evaluation.update(given)
+    message.builder_config.update(given)
+    whole.trajectories.append(message)
+    got = read(whole)
+    for found in (got.metadata, got.trajectories[0].evaluation, got.trajectories[0].builder_config):
+        assert found == given
+        # 3 == 3.0, and no index of a list.
+        assert json.dumps(found, sort_keys=True) == json.dumps(given, sort_keys=True)

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from google.protobuf import json_format, struct_pb2
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from .errors import DataLoss
 from .experts import RoutedExperts, read_experts
+from .free_form import read_struct
 from .gen.polar.common.v1 import failure_pb2, session_pb2
 from .gen.polar.reconstructor.v1 import trajectory_pb2
 from .images import Image, read_image
@@ -164,7 +164,7 @@ class Batch:
     redelivered: bool
     #: When the group was complete, in UTC.
     ready_time: datetime
-    #: The task's metadata.
+    #: The task's metadata. Numbers that are whole are int here, and wherever JSON values come back: 3.0 is 3.
     metadata: Mapping[str, Any]
     #: The policy version that was current when it was sent.
     policy_version: int
@@ -230,7 +230,7 @@ def read_batch(message: trajectory_pb2.TrajectoryBatch, ledger: BatchLedger) -> 
         trajectories=tuple(read_trajectory(one) for one in message.trajectories),
         redelivered=message.redelivered,
         ready_time=message.ready_time.ToDatetime(timezone.utc),
-        metadata=_struct(message.metadata),
+        metadata=read_struct(message.metadata),
         policy_version=message.policy_version,
         delivery_count=message.delivery_count,
         dropped_reason=message.dropped_reason,
@@ -261,9 +261,9 @@ def read_trajectory(message: trajectory_pb2.Trajectory) -> Trajectory:
         policy_version_min=head.policy_version_min,
         policy_version_max=head.policy_version_max,
         drift=tuple(map(_drift, head.drift)) if head.drift else (),
-        evaluation=_struct(head.evaluation) if head.HasField("evaluation") else {},
+        evaluation=read_struct(head.evaluation) if head.HasField("evaluation") else {},
         dropped_reason=head.dropped_reason,
-        builder_config=_struct(head.builder_config) if head.HasField("builder_config") else {},
+        builder_config=read_struct(head.builder_config) if head.HasField("builder_config") else {},
     )
 
 
@@ -320,10 +320,6 @@ def _counts(message: Mapping[str, int]) -> dict[str, int]:
 
 
 _NO_STATS = _stats(session_pb2.SessionStats())
-
-
-def _struct(message: struct_pb2.Struct) -> Mapping[str, Any]:
-    return json_format.MessageToDict(message) if message.fields else {}
 
 
 def _names(enum: EnumTypeWrapper, prefix: str) -> dict[int, str]:

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
 from .errors import FieldFault, InvalidArgument
+from .free_form import inexact
 from .gen.polar.common.v1.task_pb2 import TaskSpec
 
 
@@ -23,7 +24,9 @@ def task_spec(task: Mapping[str, Any]) -> TaskSpec:
     """A TaskSpec from a mapping with the proto's field names.
 
     Spans of time are seconds (int or float) or timedelta; file contents are bytes, or str for UTF-8 text; free-form
-    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values. Numbers and arrays may be numpy's.
+    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values. Numbers and arrays may be numpy's. The
+    mesh keeps numbers of free-form parts as doubles: integers beyond 2**53 are refused, and 3.0 comes back as 3 with a
+    batch. A TaskSpec has all of them as float.
 
     Raises:
         InvalidArgument: reason INVALID_TASK, with every key that there is not and every value that does not fit.
@@ -93,6 +96,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
             target.update({_scalar(of["key"], key): _scalar(of["value"], one) for key, one in entries})
         elif isinstance(target, Struct):
             json.dumps(value, allow_nan=False)  # What JSON does not have, the mesh cannot tell again.
+            faults.extend(inexact(value, path))
             target.update(_entries(value))
             target.SetInParent()
         elif isinstance(target, Duration):
