@@ -3,99 +3,36 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
-import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
-import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
 import { EVALUATORS } from '../../services/common/specs/catalogue.ts';
+import {
+  type Case,
+  COMMIT,
+  CONFIG,
+  Evaluations,
+  exec,
+  PREPARE,
+  REPO,
+  SOLVE,
+  TEST,
+} from '../support/evaluations.ts';
 import { eventually } from '../support/eventually.ts';
-import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/node.ts';
-import { Mesh } from '../support/reconstructor.ts';
-
-const REPO = '/polar/session/repo';
-const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
-const COMMIT = 'git -c user.name=x -c user.email=x@example.org commit -qm';
-const PREPARE = [
-  exec(`mkdir ${REPO} && cd ${REPO} && git init -q && printf 'a = 0\\n' > a.py && printf 'x\\n' > keep.txt`),
-  exec(`cd ${REPO} && git add -A && ${COMMIT} start`),
-];
-/** Passes where a.py says 1, and where new.txt is there. */
-const TEST = [
-  'grep -q "a = 1" a.py && echo "PASSED t.py::test_a" || echo "FAILED t.py::test_a - it is not"',
-  'test -e new.txt && echo "PASSED t.py::T::test_new" || echo "FAILED t.py::T::test_new"',
-].join('; ');
-const CONFIG = {
-  repo_dir: REPO,
-  test_command: TEST,
-  expected_output_json: { test_a: 'PASSED', 'T.test_new': 'PASSED' },
-};
-
-interface Case {
-  /** What the agent does. */
-  readonly agent?: string;
-  readonly config?: object;
-  readonly runtime?: RuntimeInit;
-  readonly strategy?: string;
-  readonly outcome?: Outcome;
-  readonly timeoutMs?: number;
-  readonly env?: Record<string, string>;
-  /** Recorded calls of the attempt. */
-  readonly calls?: readonly Completion[];
-}
+import { newRef, type TestNode } from '../support/node.ts';
 
 describe('evaluator', () => {
+  let evaluations: Evaluations;
   let node: TestNode;
-  let mesh: Mesh;
+  const evaluated = (given: Case): Promise<Evaluated> => evaluations.evaluated(given);
+  const failed = (given: Case): Promise<Failed> => evaluations.failed(given);
   before(async () => {
-    node = await startNode(['runtime-prewarm', 'evaluator']);
-    mesh = await Mesh.open(node.nats.url);
+    evaluations = await Evaluations.open();
+    node = evaluations.node;
   });
-  after(async () => {
-    await mesh.close();
-    await node[Symbol.asyncDispose]();
-  });
-  afterEach(async () => {
-    const { runtimes } = await node.runtimes.listRuntimes({});
-    expect(runtimes.filter(({ owner }) => owner?.purpose === 'evaluate')).to.deep.equal([]);
-  });
-
-  async function kindOf(given: Case) {
-    const ref = newRef();
-    const calls = given.calls && (await mesh.record(ref.sessionId, ref.attempt, given.calls));
-    const runtime = { backend: node.backend, prepare: PREPARE, ...given.runtime };
-    const runtimeId = await node.acquire(ref, runtime);
-    if (given.agent !== undefined) {
-      const argv = ['sh', '-ec', `cd ${REPO}; ${given.agent}`];
-      const command = { runtimeId, argv, timeoutMs: 20_000 };
-      const { result, stderr } = await execCollected(node.runtimes, command, AbortSignal.timeout(30_000));
-      expect(result.exitCode, Buffer.from(stderr).toString()).to.equal(0);
-    }
-    const value = create(EvaluateWorkSchema, {
-      runtimeId,
-      runtime,
-      outcome: given.outcome ?? Outcome.COMPLETED,
-      ...(calls && { calls }),
-      timeoutMs: BigInt(given.timeoutMs ?? 60_000),
-      evaluator: {
-        strategy: given.strategy ?? 'test_on_output',
-        config: (given.strategy === undefined ? { ...CONFIG, ...given.config } : given.config) as never,
-        env: given.env ?? {},
-      },
-    });
-    await node.work(ref, { case: 'evaluate', value });
-    return (await node.fact(ref)).kind;
-  }
-  async function evaluated(given: Case): Promise<Evaluated> {
-    const kind = await kindOf(given);
-    if (kind.case === 'evaluated') return kind.value;
-    throw new Error(`not evaluated: ${kind.case === 'failed' ? kind.value.failure?.message : kind.case}`);
-  }
-  async function failed(given: Case): Promise<Failed> {
-    const kind = await kindOf(given);
-    if (kind.case === 'failed') return kind.value;
-    throw new Error(`not failed: ${kind.case}`);
-  }
+  after(() => evaluations[Symbol.asyncDispose]());
+  afterEach(() => evaluations.checkClear());
 
   describe('session_completed', () => {
     for (const [outcome, reward] of [
@@ -111,16 +48,14 @@ describe('evaluator', () => {
   });
 
   describe('test_on_output', () => {
-    const solve = "printf 'a = 1\\n' > a.py; echo new > new.txt";
-
     it('takes all that git can add, and tells what it cannot: repositories inside the one', async () => {
       const inside = `git init -q empty; git init -q own; (cd own; echo 1 > one; git add one; ${COMMIT} one)`;
-      const { reward, evaluation } = await evaluated({ agent: `${inside}; ${solve}` });
+      const { reward, evaluation } = await evaluated({ agent: `${inside}; ${SOLVE}` });
       expect({ reward, ...evaluation }).to.deep.include({ reward: 1, left_out_files: ['empty/', 'own'] });
     });
 
     it('gives 1 for changes that pass, new files too', async () => {
-      const { reward, evaluation } = await evaluated({ agent: solve });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE });
       expect({ reward, ...evaluation }).to.deep.include({
         reward: 1,
         ...{ resolved: true, empty_generation: false, failed_apply_patch: false, test_timeout: false },
@@ -133,12 +68,12 @@ describe('evaluator', () => {
 
     it('sees what the agent committed, staged, or hid from its own index', async () => {
       const agents = [
-        `${solve}; git add -A; ${COMMIT} done`,
-        `${solve}; git add -A`,
-        `${solve}; git update-index --assume-unchanged a.py`,
-        `${solve}; git checkout -q -b other; git add -A; ${COMMIT} one; echo x >> keep.txt; ${COMMIT} two keep.txt`,
-        `${solve}; rm .git/index`,
-        `git config diff.noprefix true; git config core.autocrlf true; git config diff.external true; ${solve}`,
+        `${SOLVE}; git add -A; ${COMMIT} done`,
+        `${SOLVE}; git add -A`,
+        `${SOLVE}; git update-index --assume-unchanged a.py`,
+        `${SOLVE}; git checkout -q -b other; git add -A; ${COMMIT} one; echo x >> keep.txt; ${COMMIT} two keep.txt`,
+        `${SOLVE}; rm .git/index`,
+        `git config diff.noprefix true; git config core.autocrlf true; git config diff.external true; ${SOLVE}`,
       ];
       for (const agent of agents) expect((await evaluated({ agent })).reward, agent).to.equal(1);
     });
@@ -152,7 +87,7 @@ describe('evaluator', () => {
 
     it('reads what comes last of an output that is too long', async () => {
       const test_command = `head -c ${EXEC_OUTPUT_BYTES_MAX + 100} /dev/zero; echo; ${TEST}`;
-      const { reward, evaluation } = await evaluated({ agent: solve, config: { test_command } });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, config: { test_command } });
       expect([reward, evaluation?.['test_output_cut']]).to.deep.equal([1, true]);
     });
 
@@ -167,10 +102,10 @@ describe('evaluator', () => {
 
     it('leaves excluded files as they were', async () => {
       const config = { exclude_patterns: ['a.py'] };
-      const { evaluation: left } = await evaluated({ agent: solve, config });
+      const { evaluation: left } = await evaluated({ agent: SOLVE, config });
       expect(left?.['results']).to.deep.equal({ test_a: 'FAILED', 'T.test_new': 'PASSED' });
       const unread = { ...config, patch_command: 'diff -c keep.txt a.py; true' };
-      const { reward, evaluation } = await evaluated({ agent: solve, config: unread });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, config: unread });
       expect([reward, evaluation?.['failed_apply_patch']]).to.deep.equal([0, true]);
       expect(evaluation?.['apply_output_tail']).to.contain('exclude_patterns');
     });
@@ -192,7 +127,7 @@ describe('evaluator', () => {
       ];
       const config = { test_command: `${TEST}; cat hidden.txt untracked.txt` };
       const { reward, evaluation } = await evaluated({
-        agent: solve,
+        agent: SOLVE,
         config,
         runtime: { evalPrepare: { steps: hidden } },
       });
@@ -205,7 +140,7 @@ describe('evaluator', () => {
       if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
       const long = [...PREPARE, exec(`cd ${REPO} && seq 1 30 > long.txt && git add -A && ${COMMIT} long`)];
       const moved = await evaluated({
-        agent: `sed -i 's/^5$/five/' long.txt; ${solve}`,
+        agent: `sed -i 's/^5$/five/' long.txt; ${SOLVE}`,
         config: { test_command: `${TEST}; grep -c five long.txt` },
         runtime: {
           prepare: long,
@@ -228,7 +163,7 @@ describe('evaluator', () => {
 
     it('gives 0 for tests that do not end', async () => {
       const config = { test_command: `${TEST}; sleep 60`, test_timeout: 3 };
-      const { reward, evaluation } = await evaluated({ agent: solve, config });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, config });
       expect(reward).to.equal(0);
       expect(evaluation).to.deep.include({ test_timeout: true, tests_parsed: 2 });
     });
@@ -237,7 +172,7 @@ describe('evaluator', () => {
       const gone = await evaluated({ agent: `cd /; rm -rf ${REPO}` });
       expect(gone.reward).to.equal(0);
       expect(gone.evaluation).to.have.property('patch_exit_code');
-      expect((await evaluated({ agent: `${solve}; rm -rf .git` })).reward).to.equal(0);
+      expect((await evaluated({ agent: `${SOLVE}; rm -rf .git` })).reward).to.equal(0);
     });
 
     describe('rewards of traces', () => {
@@ -248,7 +183,7 @@ describe('evaluator', () => {
         }),
       );
       const rewarded = (rewards_command: string, more: object = {}): Case => ({
-        ...{ agent: solve, calls, config: { rewards_command, ...more } },
+        ...{ agent: SOLVE, calls, config: { rewards_command, ...more } },
       });
       const own = ({ traceRewards }: Evaluated) => traceRewards.map(({ callId, reward }) => [callId, reward]);
 
@@ -272,6 +207,21 @@ print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" 
         expect(own(await evaluated(rewarded(none)))).to.deep.equal([]);
         const empty = await evaluated({ calls, config: { rewards_command: 'exit 3' } });
         expect([empty.reward, own(empty)]).to.deep.equal([0, []]);
+      });
+
+      it('are given whatever tested code has left where the calls are to lie', async () => {
+        const command = `python3 -c '
+import json
+print(json.dumps({"trace_rewards": {json.loads(line)["call_id"]: 1 for line in open("/polar/session/calls.jsonl")}}))'`;
+        for (const left of [
+          'mkdir -p /polar/session/calls.jsonl/in; chmod 0 /polar/session/calls.jsonl',
+          'ln -s /polar/session /polar/session/calls.jsonl; chmod a-w /polar/session',
+          'rm -rf /polar/session; ln -s session /polar/session',
+          'rm -rf /polar; touch /polar',
+        ]) {
+          const verdict = await evaluated(rewarded(command, { test_command: `echo FAILED a; ${left}` }));
+          expect([verdict.reward, own(verdict).length], left).to.deep.equal([0, 3]);
+        }
       });
 
       it('are refused, never guessed, where one is wrong; each is named', async () => {
@@ -299,12 +249,12 @@ print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" 
     it("takes the task's own patch command, and its environment", async () => {
       const config = { patch_command: 'git diff --binary $WHAT' };
       const unstaged = await evaluated({
-        agent: `${solve}; git add -N new.txt`,
+        agent: `${SOLVE}; git add -N new.txt`,
         config,
         env: { WHAT: 'HEAD' },
       });
       expect(unstaged.reward).to.equal(1);
-      const untracked = await evaluated({ agent: solve, config });
+      const untracked = await evaluated({ agent: SOLVE, config });
       expect(untracked.evaluation?.['results']).to.deep.equal({ 'T.test_new': 'FAILED', test_a: 'PASSED' });
       expect((await evaluated({ config })).evaluation?.['empty_generation']).to.equal(true);
     });
@@ -324,13 +274,13 @@ print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" 
     });
 
     it('blames neither agent nor task for a machine that is too slow', async () => {
-      const slow = await failed({ agent: solve, config: { apply_timeout: 0.001 } });
+      const slow = await failed({ agent: SOLVE, config: { apply_timeout: 0.001 } });
       expect(slow.failure).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
     });
 
     it('gives no reward where changes cannot be read before there are any', async () => {
       const runtime = { env: { TMPDIR: '/polar/session/nowhere' } };
-      const { failure } = await failed({ agent: solve, runtime });
+      const { failure } = await failed({ agent: SOLVE, runtime });
       expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
       expect(failure?.message).to.contain('repo_dir').and.contain('nowhere');
     });
@@ -343,14 +293,14 @@ print(json.dumps({"trace_rewards": {one["call_id"]: 0.5 if one["role"] == "sub" 
 
     it('reports an evaluation sandbox that cannot be prepared', async () => {
       const runtime = { evalPrepare: { steps: [exec('echo no; exit 7')] } };
-      const { failure } = await failed({ agent: solve, runtime });
+      const { failure } = await failed({ agent: SOLVE, runtime });
       expect(failure).to.include({ reason: 'PREPARE_FAILED', infrastructure: false });
     });
 
     it('gives no reward where the budget was spent on other things', async () => {
       const runtime = { evalPrepare: { steps: [...PREPARE, exec('sleep 5')] } };
       const config = { test_command: 'sleep 60' };
-      const { failure } = await failed({ agent: solve, runtime, config, timeoutMs: 8_500 });
+      const { failure } = await failed({ agent: SOLVE, runtime, config, timeoutMs: 8_500 });
       expect(failure).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
     });
 

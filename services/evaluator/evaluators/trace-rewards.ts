@@ -11,6 +11,16 @@ import { invalid, rewardsIn } from './printed-rewards.ts';
 
 /** Where the command finds the calls. */
 const CALLS_FILE = '/polar/session/calls.jsonl';
+/** The tests ran the agent's code, as the same user: it may have left anything there, and closed it. */
+const MAKE_ROOM = [
+  'session=$(dirname "$1")',
+  'for folder in "$(dirname "$session")" "$session"; do',
+  '[ -d "$folder" ] || rm -f -- "$folder"',
+  'chmod u+rwx "$folder"',
+  'done',
+  '[ -L "$1" ] || chmod -R u+rwx "$1"',
+  'rm -rf -- "$1"',
+].join('\n');
 /** Largest such file; above: FILE_TOO_LARGE. */
 const CALLS_FILE_BYTES_MAX = 16 * 1024 * 1024;
 /** What the command may print; above: TRACE_REWARDS_INVALID. Rewards of REWARDED_CALLS_MAX calls are a tenth of it. */
@@ -36,7 +46,9 @@ export async function traceRewards(
   signal: AbortSignal,
 ): Promise<CallReward[]> {
   const records = await recordsOf(ctx, evaluation, signal);
-  await sandbox.putFile(CALLS_FILE, fileOf(records));
+  const file = fileOf(records);
+  await sandbox.exec(['sh', '-c', MAKE_ROOM, 'sh', CALLS_FILE], leftMs(evaluation.remainingMs));
+  await sandbox.putFile(CALLS_FILE, file);
   const limitMs = Math.ceil(timeoutSeconds * 1000);
   const timeoutMs = Math.min(limitMs, leftMs(evaluation.remainingMs));
   const argv = ['sh', '-c', IN_NEW_FOLDER, 'sh', repoDir, command];
