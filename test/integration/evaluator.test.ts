@@ -265,6 +265,11 @@ print(json.dumps({"trace_rewards": {json.loads(line)["call_id"]: 1 for line in o
       const task = await failed({ config: { patch_command: 'no-such-command' } });
       expect(task.failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
       expect(task.stage).to.equal('evaluate');
+      const elsewhere = exec('mkdir /polar/session/elsewhere');
+      const runtime = { evalPrepare: { steps: [elsewhere] } };
+      const fresh = await failed({ agent: SOLVE, config: { patch_command: 'git diff' }, runtime });
+      expect(fresh.failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(fresh.failure?.message).to.contain(`no ${REPO}`);
     });
 
     it('names a repository that is not there', async () => {

@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,15 +28,16 @@ describe('changes of a repository', () => {
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   let folder: string;
   let home: string;
+  let path: string;
   const sandbox: Sandbox = {
     async exec([command = '', ...given]): Promise<ExecOutput> {
       const args = given.map((arg) => arg.replace(/^\/polar\/session/, home));
-      const env = { PATH: process.env['PATH'], HOME: home };
+      const env = { PATH: path, HOME: home };
       const { stdout, stderr, status } = spawnSync(command, args, { ...user, cwd: '/', env });
       return { stdout, stderr, result: create(ExecResultSchema, { exitCode: status ?? -1 }) };
     },
-    async putFile(path, content) {
-      writeFileSync(join(home, basename(path)), content);
+    async putFile(target, content) {
+      writeFileSync(join(home, basename(target)), content);
     },
   };
   const prepared = async (more: string): Promise<void> => {
@@ -51,6 +53,7 @@ describe('changes of a repository', () => {
   const applied = (patch: string, leftOut: string[] = []): ReturnType<typeof applyPatch> =>
     applyPatch(sandbox, folder, { bytes: Buffer.from(patch), leftOut }, LIMIT_MS);
   beforeEach(() => {
+    path = process.env['PATH'] ?? '';
     folder = mkdtempSync(join(tmpdir(), 'polar-test-repository-'));
     home = mkdtempSync(join(tmpdir(), 'polar-test-home-'));
     mkdirSync(join(home, '.config'));
@@ -108,5 +111,23 @@ describe('changes of a repository', () => {
     expect(readFileSync(join(folder, 't'), 'utf8')).to.equal('a\nb\nc\nnew\n');
     expect((await applied('--- /dev/null\n+++ b/file\n@@ -0,0 +1 @@\n+new\n')).appliedBy).to.equal(undefined);
     expect(readFileSync(join(folder, 'file'), 'utf8')).to.equal('new\n');
+  });
+
+  it('are not applied where the fresh sandbox lacks what that takes: the task is told, by its name', async () => {
+    const patch = '--- /dev/null\n+++ b/file\n@@ -0,0 +1 @@\n+new\n';
+    const lacks = async (): Promise<string[]> => {
+      const error = await applied(patch).catch((thrown) => thrown);
+      return [error.reason, error.message];
+    };
+    symlinkSync('/bin/sh', join(home, 'sh'));
+    path = home;
+    const [without, programs] = await lacks();
+    expect(without).to.equal('INVALID_TASK');
+    expect(programs).to.contain('neither git nor patch');
+    rmSync(folder, { recursive: true });
+    const [nowhere, where] = await lacks();
+    expect(nowhere).to.equal('INVALID_TASK');
+    expect(where).to.contain(`no ${folder}`);
+    mkdirSync(folder);
   });
 });

@@ -107,10 +107,13 @@ export function inTime(output: ExecOutput, what: string): ExecOutput {
 
 const APPLIED_BY_GIT = 0;
 const APPLIED_BY_PATCH = 10;
+const NO_FOLDER = 11;
+const NO_PROGRAM = 12;
 const APPLY = [
-  'cd -- "$1" || exit 1',
+  `cd -- "$1" || exit ${NO_FOLDER}`,
   'patch=$2',
   'shift 2',
+  `command -v git >/dev/null || command -v patch >/dev/null || exit ${NO_PROGRAM}`,
   `top=$(${GIT} rev-parse --show-toplevel 2>/dev/null) && cd -- "$top"`,
   // What is to be left out, with what is below it. Links lead `patch` to files by other names. One find has one `{}`.
   `summed='find "$@" -type f -exec cksum "{""}" + -o -print'`,
@@ -136,7 +139,7 @@ export interface Patch {
   readonly leftOut: readonly string[];
 }
 
-/** Apply a patch in a fresh sandbox. */
+/** Apply a patch in a fresh sandbox. Throws INVALID_TASK where that lacks `repoDir`, or a program to do it. */
 export async function applyPatch(
   fresh: Sandbox,
   repoDir: string,
@@ -147,8 +150,14 @@ export async function applyPatch(
   const argv = ['sh', '-c', APPLY, 'sh', repoDir, PATCH_FILE, ...findExpression(leftOut)];
   const output = await fresh.exec(argv, timeoutMs);
   const { exitCode } = output.result;
+  if (exitCode === NO_FOLDER) throw lacking(`no ${repoDir} (evaluator.config.repo_dir)`);
+  if (exitCode === NO_PROGRAM) throw lacking('neither git nor patch');
   const how = exitCode === APPLIED_BY_GIT ? 'git' : exitCode === APPLIED_BY_PATCH ? 'patch' : undefined;
   return { appliedBy: how, output };
 }
+
+/** It was never the agent's. */
+const lacking = (what: string): PolarError =>
+  new PolarError('INVALID_TASK', `changes cannot be applied: a fresh sandbox has ${what}`);
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
