@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
-import type { TestOnOutputConfig } from '../../common/specs/strategies.ts';
+import { grantedSeconds, type TestOnOutputConfig } from '../../common/specs/strategies.ts';
 import { resultsJson, tailOf } from '../domain/evaluation.ts';
 import type { FilteredPatch } from '../domain/patch.ts';
 import { parseResults, sameResults } from '../domain/test-results.ts';
@@ -13,7 +13,7 @@ import type { RewardsCommand } from './trace-rewards.ts';
 
 export const TAIL_CHARS = 8_000;
 const PATCH_HEAD_CHARS = 4_000;
-/** Tests that had at least this part of the evaluate budget and did not end are the agent's, not the machine's, doing. */
+/** Of a budget that is smaller than the limits together: tests that had this part of it were slow themselves. */
 const FAIR_SHARE = 0.5;
 
 export interface PatchJob {
@@ -74,9 +74,8 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
   const testMs = limitMs(job, test_timeout);
   const output = await execIn(fresh, repo_dir, test_command, testMs);
   const { timedOut, exitCode, outOfMemory, droppedOutputBytes } = output.result;
-  const budgetMs = Number(job.evaluation.work.timeoutMs);
-  if (timedOut && testMs < test_timeout * 1000 && testMs < budgetMs * FAIR_SHARE) {
-    throw new PolarError('EVALUATION_TIMEOUT', 'little of the evaluate budget was left for the tests');
+  if (timedOut && !hadTheirTime(job, testMs)) {
+    throw new PolarError('EVALUATION_TIMEOUT', 'too little of the evaluate budget was left for the tests');
   }
   const results = parseResults(Buffer.from(bothOf(output)).toString('utf8'));
   return {
@@ -92,6 +91,17 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
       ...(droppedOutputBytes > 0n && { test_output_cut: true }),
     },
   };
+}
+
+/**
+ * Whether tests that did not end are the agent's doing. Where the budget had room for every limit and they had less than
+ * theirs, what came before them took it: preparing their sandbox, on a slow machine.
+ */
+function hadTheirTime({ config, evaluation }: PatchJob, testMs: number): boolean {
+  if (testMs >= config.test_timeout * 1000) return true;
+  const budgetMs = Number(evaluation.work.timeoutMs);
+  const hasRoom = budgetMs >= grantedSeconds({ strategy: 'test_on_output', config }) * 1000;
+  return !hasRoom && testMs >= budgetMs * FAIR_SHARE;
 }
 
 /** Standard error first: what a summary on standard output says counts last. */
