@@ -20,6 +20,8 @@ export interface ArchiverOptions {
 
 export class Archiver {
   readonly #options: ArchiverOptions;
+  /** How many hold each task. */
+  readonly #held = new Map<string, number>();
 
   constructor(options: ArchiverOptions) {
     this.#options = options;
@@ -33,6 +35,7 @@ export class Archiver {
     // Sessions of it may go again at any time, and then it stays.
     const wanted = (): boolean =>
       state.tasks.get(taskId) === task &&
+      !this.#held.has(taskId) &&
       isSettled(task) &&
       allEnded(task) &&
       task.round === round &&
@@ -48,6 +51,26 @@ export class Archiver {
         if (wanted()) await journal.propose(archivedChange(task));
       },
     });
+  }
+
+  /**
+   * Keeps a task in memory, or one that comes back into it, until it is disposed of: whoever proposes something for its ended
+   * sessions meanwhile finds it there, once what was proposed before is committed.
+   */
+  hold(taskId: string): Disposable {
+    this.#held.set(taskId, (this.#held.get(taskId) ?? 0) + 1);
+    return { [Symbol.dispose]: () => this.#release(taskId) };
+  }
+
+  #release(taskId: string): void {
+    const others = (this.#held.get(taskId) ?? 1) - 1;
+    if (others > 0) {
+      this.#held.set(taskId, others);
+      return;
+    }
+    this.#held.delete(taskId);
+    const task = this.#options.state.tasks.get(taskId);
+    if (task !== undefined) this.check(task);
   }
 
   /** To be called at a take-over: a kill has left out sessions of a task that was coming back into memory. */

@@ -83,7 +83,7 @@ export class Dispatcher {
     return sessionsOn(node)
       .map((id) => this.#board.find(id))
       .filter((found) => found !== undefined)
-      .filter(({ record, task }) => needsSandbox(record, task.spec));
+      .filter(({ record, task }) => sessionOf(record).nodeId === node.id && needsSandbox(record, task.spec));
   }
 
   /** Once for all that happens in this turn of the event loop. */

@@ -24,12 +24,12 @@ export function retrySessions(
 ): Pick<ServiceImpl<typeof RolloutService>, 'retrySessions'> {
   return {
     async retrySessions({ taskId, only }) {
+      using _ = ctx.archiver.hold(taskId);
       for (;;) {
         const task = await inMemory(ctx, taskId);
         await takesMore(ctx, task);
         const sessionIds = await goAgain(ctx, task, only);
-        // It may have gone to the archive before this was committed: then nothing has come of it.
-        if (sessionIds === undefined || ctx.board.state.tasks.get(taskId) !== task) continue;
+        if (sessionIds === undefined) continue;
         if (sessionIds.length > 0) events.sessionsRetried(ctx.log, task, sessionIds.length);
         return { task: taskView(task), sessionIds };
       }
@@ -37,7 +37,7 @@ export function retrySessions(
   };
 }
 
-/** The sessions that go again, once that is committed; undefined where the group does not take any by now. */
+/** The sessions that go again, once that is committed; undefined where the group does not take any by now, or is gone. */
 async function goAgain(
   { board }: SchedulerContext,
   task: TaskState,
@@ -70,12 +70,12 @@ async function inMemory({ board, archive, admission }: SchedulerContext, taskId:
   return taskOf(state, taskId);
 }
 
-/** Waits until sessions of a task can go again. */
+/** Waits until sessions of a task can go again, or it has gone to the archive: that was proposed before it was held here. */
 async function takesMore({ board, signal }: SchedulerContext, task: TaskState): Promise<void> {
   const until = performance.now() + RPC_TIMEOUT_MS;
   for (;;) {
     await board.journal.within(board.journal.settled());
-    if (isOpen(board, task)) return;
+    if (isOpen(board, task) || !isHere(board, task)) return;
     if (signal.aborted || performance.now() > until) {
       const { taskId } = task.record;
       throw new PolarError('NATS_UNAVAILABLE', `the group of ${taskId} is being announced; call again`);
@@ -88,7 +88,10 @@ async function takesMore({ board, signal }: SchedulerContext, task: TaskState): 
  * Whether sessions can be added to a task's group, or to a new one. A group that is complete, be it by ends that are not
  * committed yet, is published any moment; a task that comes back from the archive is to be whole first.
  */
-function isOpen({ journal }: Board, task: TaskState): boolean {
+function isOpen(board: Board, task: TaskState): boolean {
+  if (!isHere(board, task)) return false;
   if (task.announced) return !isTorn(task);
-  return task.sessions.some((_, i) => !isEnded(journal.latest(task, i)));
+  return task.sessions.some((_, i) => !isEnded(board.journal.latest(task, i)));
 }
+
+const isHere = ({ state }: Board, task: TaskState): boolean => state.tasks.get(task.record.taskId) === task;
