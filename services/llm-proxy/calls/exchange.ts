@@ -1,5 +1,5 @@
 // What whole and streamed calls share: the request's side of a record, and writing it.
-import { asPolarError, Boundary, PolarError, REASONS } from '../../common/errors.ts';
+import { asPolarError, Boundary, PolarError, REASONS, type Reason } from '../../common/errors.ts';
 import type { Attempt, Call } from '../attempts/attempt.ts';
 import type { LlmProxyContext } from '../context.ts';
 import type { Asked, ReplyWriter } from '../dialects/dialect.ts';
@@ -65,6 +65,18 @@ export interface Ending {
   readonly error?: unknown;
 }
 
+/** How a call ended that broke off: `choices` are the indexes of those that are known. */
+interface Broken extends Omit<Ending, 'choices'> {
+  readonly choices: readonly number[];
+}
+
+/** How a reply ended that nobody was at fault for. */
+const BROKEN: Partial<Record<Reason, string>> = {
+  CANCELLED: 'cancelled',
+  SESSION_CLOSED: 'cancelled',
+  POLICY_PAUSED: 'abort',
+};
+
 export class Exchange implements Disposable {
   readonly parts: ExchangeParts;
   readonly #startMs = Date.now();
@@ -113,20 +125,46 @@ export class Exchange implements Disposable {
   /**
    * Ask engines until `work` gets through: again while they are not there, and anew after a pause that gave the call up
    * before the harness had seen anything of it. `work` gets a try and the signal that it lasts for. A passage that is
-   * returned stays open until the exchange is disposed of.
+   * returned stays open until the exchange is disposed of. Where it fails for good, what was sampled is recorded.
    */
   async ask<T>(work: (tried: PlacedCall, signal: AbortSignal) => Promise<T>): Promise<T> {
     const { ctx, call, delivery } = this.parts;
     for (;;) {
       const { signal } = await this.#enter();
+      let tried: PlacedCall | undefined;
       try {
-        return await retried(signal, async () => work(await this.#begin(signal), signal));
+        return await retried(signal, async () => {
+          tried = await this.#begin(signal);
+          return await work(tried, signal);
+        });
       } catch (error) {
         const again = error instanceof PolarError && error.reason === 'POLICY_PAUSED' && !delivery.begun;
-        if (!again) throw error;
+        if (!again) {
+          await this.#recordUntold(tried, error);
+          throw error;
+        }
         callHeld(ctx.log, this.parts.attempt.key, call.id);
       }
     }
+  }
+
+  /** What was sampled by a try that the harness has seen nothing of. */
+  async #recordUntold(tried: PlacedCall | undefined, error: unknown): Promise<void> {
+    if (tried === undefined || !knowsPrompt(tried.tokens)) return;
+    const sampled = [...tried.tokens.choices.keys()].filter((index) => {
+      const { ids = [] } = sampledOf(tried.tokens, index);
+      return ids.length > 0;
+    });
+    if (sampled.length > 0) await this.recordBroken({ tried, error, choices: sampled, usage: {} });
+  }
+
+  /** What was sampled of choices until they broke. */
+  async recordBroken({ choices, ...ending }: Broken): Promise<void> {
+    const finishReason = BROKEN[asPolarError(ending.error).reason] ?? 'error';
+    await this.record({
+      ...ending,
+      choices: choices.map((index) => ({ index, finishReason, reply: undefined })),
+    });
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,5 @@
 // A streamed call: deltas go to the harness as they come; the end is held back until the record is durable.
-import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import {
   arrayOf,
   countOf,
@@ -197,13 +197,6 @@ async function finish(exchange: Exchange, { tried, choices: known, usage }: Repl
   delivery.end();
 }
 
-/** How a reply ended that nobody was at fault for. */
-const BROKEN: Partial<Record<Reason, string>> = {
-  CANCELLED: 'cancelled',
-  SESSION_CLOSED: 'cancelled',
-  POLICY_PAUSED: 'abort',
-};
-
 /** What was sampled until a stream broke is recorded, if only how much it was. */
 async function recordBroken(exchange: Exchange, reply: Reply, error: unknown): Promise<void> {
   const { tried, usage } = reply;
@@ -211,9 +204,6 @@ async function recordBroken(exchange: Exchange, reply: Reply, error: unknown): P
   // Of an engine that tells no ids it is only known that something was sampled.
   const told = tellsIds(tried) ? knowsPrompt(tried.tokens) || unknown : reply.choices.size > 0;
   if (!told) return;
-  const { reason } = asPolarError(error);
-  const finishReason = BROKEN[reason] ?? 'error';
-  const indexes = reply.choices.size === 0 ? [0] : [...reply.choices.keys()];
-  const choices = indexes.map((index) => ({ index, finishReason, reply: undefined }));
-  await exchange.record({ tried, choices, usage, error });
+  const choices = reply.choices.size === 0 ? [0] : [...reply.choices.keys()];
+  await exchange.recordBroken({ tried, choices, usage, error });
 }
