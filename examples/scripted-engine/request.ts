@@ -84,6 +84,7 @@ const completionSchema = z.looseObject({
 });
 export type CompletionRequest = z.output<typeof completionSchema>;
 
+const generatedLogprob = z.looseObject({ token_id: z.int().min(0), logprob: z.number() });
 const generatedSchema = z.looseObject({
   request_id: z.string(),
   model: z.string(),
@@ -91,7 +92,9 @@ const generatedSchema = z.looseObject({
     z.looseObject({
       index: z.int().min(0),
       token_ids: z.array(z.int().min(0)),
-      logprobs: z.looseObject({ content: z.array(z.looseObject({ logprob: z.number() })) }).nullish(),
+      finish_reason: z.string(),
+      stop_reason: z.union([z.string(), z.int()]).nullish(),
+      logprobs: z.looseObject({ content: z.array(generatedLogprob) }).nullish(),
     }),
   ),
 });

@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { handleChat, handleCompletion, handleGenerate } from './chat.ts';
 import type { Body } from './dialects/dialect.ts';
-import { derendered, rendered } from './dialects/vllm-tokens.ts';
+import { derendered } from './dialects/vllm-derender.ts';
+import { rendered } from './dialects/vllm-tokens.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { RequestFault } from './faults.ts';
 import { readChat, readDerender, readDetokenize, readNewVersion, readTokenize } from './request.ts';

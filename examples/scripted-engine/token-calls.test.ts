@@ -34,10 +34,22 @@ describe('the scripted engine and token ids', function () {
     const { token_ids, sampling_params } = await ask(engine.url, '/v1/chat/completions/render', BODY);
     expect(token_ids).to.deep.equal(whole.prompt_token_ids);
     const generated = await ask(engine.url, '/inference/v1/generate', { token_ids, sampling_params });
-    const request = { generate_response: generated, chat_request: BODY };
-    const derendered = await ask(engine.url, '/v1/chat/completions/derender', request);
-    expect(said(derendered as unknown as Reply)).to.deep.equal(said(whole));
-    expect((generated['choices'] as Body[])[0]).to.deep.include({ token_ids: whole.choices[0].token_ids });
+    const [choice] = generated['choices'] as [Body];
+    expect(choice).to.deep.include({ token_ids: whole.choices[0].token_ids, finish_reason: 'stop' });
+    const derender = (token_ids: unknown): Promise<Body> =>
+      ask(engine.url, '/v1/chat/completions/derender', {
+        generate_response: { ...generated, choices: [{ ...choice, token_ids }] },
+        chat_request: BODY,
+      });
+    const ids = choice['token_ids'] as number[];
+    const { sampled, ...expected } = said(whole) as Body;
+    const derendered = said((await derender(ids.slice(0, -1))) as unknown as Reply);
+    // What a chat makes of finish_reason, derendering does not.
+    expect(derendered).to.deep.equal({ ...expected, finish_reason: 'stop', sampled: Number(sampled) - 1 });
+    const bare = (await derender(ids)) as unknown as Reply;
+    expect(bare.choices[0].message.content).to.match(/<\|im_end\|>$/);
+    expect(bare.choices[0].message.tool_calls?.[0]?.id).to.match(/^[0-9a-f]{16}$/);
+    expect(await derender([])).to.include({ status: 400 });
   });
 
   it('llamacpp: completes the ids of a prompt with text', async () => {

@@ -72,7 +72,8 @@ export class AgentSession {
         this.messages.push({
           role: 'tool',
           tool_call_id: id,
-          content: `a line ${turn} of ${id.slice(0, 4)}\nß 你好`,
+          // Nothing of the id, which is another one at each run.
+          content: `a line ${turn} of it\nß 你好`,
         });
       if ((calls ?? []).length === 0 || turn >= turnsMax) return turn;
     }

@@ -84,9 +84,12 @@ export function logprobsOf(call: ChatCall, choice: Choice, from: number, to: num
   return { content };
 }
 
-function tokenEntry(call: ChatCall, { id, logprob }: TokenLogprob): Body {
-  const bytes = Buffer.from(call.tokenizer.bytesOf(id));
-  const named = call.request.return_tokens_as_token_ids === true;
+export function tokenEntry(
+  { tokenizer, request }: Pick<ChatCall, 'tokenizer' | 'request'>,
+  { id, logprob }: TokenLogprob,
+): Body {
+  const bytes = Buffer.from(tokenizer.bytesOf(id));
+  const named = request.return_tokens_as_token_ids === true;
   return { token: named ? `token_id:${id}` : bytes.toString('utf8'), logprob, bytes: [...bytes] };
 }
 

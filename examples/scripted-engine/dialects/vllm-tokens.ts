@@ -1,20 +1,9 @@
-// vLLM's calls with token ids: render a chat to ids, generate from ids, derender what was generated to a chat's reply.
-import type { PlannedChoice } from '../choice.ts';
+// vLLM's calls with token ids: render a chat to ids, generate from ids.
 import type { Engine } from '../engine.ts';
 import { readPrompt } from '../prompt/reading.ts';
-import { NO_EXPERTS } from '../reply/experts.ts';
-import { parsed } from '../reply/generation.ts';
-import type { TokenLogprob } from '../reply/logprobs.ts';
-import {
-  type ChatRequest,
-  type DerenderRequest,
-  type GenerateRequest,
-  stopsOf,
-  tokensMaxOf,
-  toolsOf,
-} from '../request.ts';
+import { type ChatRequest, type GenerateRequest, stopsOf, tokensMaxOf } from '../request.ts';
 import { type Body, type ChatCall, type Choice, idsOf, usageOf } from './dialect.ts';
-import { expertsOf, vllm } from './vllm.ts';
+import { expertsOf } from './vllm.ts';
 
 /** A ready body for `generate`, as far as it has a meaning here. */
 export function rendered({ options, prompts }: Engine, request: ChatRequest): Body {
@@ -84,51 +73,5 @@ function generatedChoice(call: ChatCall, choice: Choice): Body {
     weight_versions: choice.versions,
     routed_experts: expertsOf(call, choice),
     logprobs: request.logprobs === true && givesLogprobs ? { content } : null,
-  };
-}
-
-/** The reply of a chat; its usage knows no prompt. */
-export function derendered(
-  engine: Engine,
-  { generate_response: from, chat_request: request }: DerenderRequest,
-): Body {
-  const { model, options } = engine;
-  const call: ChatCall = {
-    id: from.request_id,
-    created: engine.created,
-    model: from.model,
-    request: { ...request, return_token_ids: true },
-    promptIds: [],
-    tokenizer: model.tokenizer,
-    parsesTools: toolsOf(request).length > 0,
-    givesTokenIds: options.switches.token_ids,
-    givesLogprobs: options.switches.logprobs,
-    promptTokensTold: 0,
-    experts: NO_EXPERTS,
-  };
-  return vllm.reply(
-    call,
-    from.choices.map((choice) => choiceOf(engine, request, choice)),
-  );
-}
-
-function choiceOf(
-  { model, options }: Engine,
-  request: ChatRequest,
-  { index, token_ids: ids, logprobs }: DerenderRequest['generate_response']['choices'][number],
-): PlannedChoice {
-  const { tool_format: format, keep_content_newline: keepContentNewline } = options.switches;
-  const generation = parsed(model.tokenizer, ids, stopsOf(request), {
-    format,
-    keepContentNewline,
-    tools: toolsOf(request),
-  });
-  const told = (position: number): number => logprobs?.content[position]?.logprob ?? 0;
-  return {
-    index,
-    generation,
-    logprobs: { of: told, top: (position, id): TokenLogprob[] => [{ id, logprob: told(position) }] },
-    callIds: generation.message.calls.map((_, i) => `chatcmpl-tool-${index}-${i}-${ids.length}`),
-    versions: [],
   };
 }

@@ -1,6 +1,7 @@
 // vLLM: prompt_token_ids at the top, token_ids in each choice and each chunk.
 import { RequestFault } from '../faults.ts';
 import { npyExperts } from '../reply/experts.ts';
+import type { Message } from '../reply/generation.ts';
 import {
   type Body,
   type ChatCall,
@@ -123,22 +124,24 @@ export function expertsOf({ request, promptIds, experts }: ChatCall, choice: Cho
 
 function choiceBody(call: ChatCall, choice: Choice): Body {
   const { message, steps } = choice.generation;
-  const text = message.content === '' && message.calls.length > 0 ? null : message.content;
+  const calls = callsBody(choice).map(({ index: _, ...one }) => one);
   return {
     index: choice.index,
-    message: {
-      role: 'assistant',
-      content: text,
-      refusal: null,
-      annotations: null,
-      audio: null,
-      function_call: null,
-      tool_calls: callsBody(choice).map(({ index: _, ...one }) => one),
-      reasoning: message.reasoning === '' ? null : message.reasoning,
-    },
+    message: messageBody(message, calls),
     logprobs: logprobsOf(call, choice, 0, steps.length),
     ...ending(choice, true),
     token_ids: idsAsked(call) ? idsOf(choice) : null,
     routed_experts: expertsOf(call, choice),
   };
 }
+
+export const messageBody = ({ content, reasoning }: Message, calls: readonly Body[]): Body => ({
+  role: 'assistant',
+  content: content === '' && calls.length > 0 ? null : content,
+  refusal: null,
+  annotations: null,
+  audio: null,
+  function_call: null,
+  tool_calls: calls,
+  reasoning: reasoning === '' ? null : reasoning,
+});

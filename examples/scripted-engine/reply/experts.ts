@@ -13,8 +13,6 @@ export interface ExpertModel {
 /** The head of a .npy file ends at a multiple of it. */
 const NPY_ALIGN = 64;
 
-export const NO_EXPERTS: ExpertModel = { layers: 0, topK: 0, experts: 0 };
-
 /** int32[n, layers, top_k] of all ids from `from` on but the last one, in base64. */
 export const routedExperts = (ids: readonly number[], from: number, model: ExpertModel): string =>
   Buffer.from(expertRows(ids, from, model).buffer).toString('base64');

@@ -48,8 +48,7 @@ export function generate(
   return parsed(tokenizer, ids, limits.stop, options);
 }
 
-/** The same from the ids that were generated. */
-export function parsed(
+function parsed(
   tokenizer: Tokenizer,
   ids: readonly number[],
   stops: readonly string[],
@@ -66,6 +65,14 @@ export function parsed(
   const matched = stop?.text ?? (ids.at(-1) === endToken ? endToken : null);
   const natural = message.calls.length > 0 ? 'tool_calls' : 'stop';
   return { steps, rest, message, finish: matched === null ? 'length' : natural, matched };
+}
+
+/** The message of ids which all are text, special tokens too. */
+export function messageOf(tokenizer: Tokenizer, ids: readonly number[], options: ParserOptions): Message {
+  const decoder = new StringDecoder('utf8');
+  const parser = new ReplyParser(options);
+  const deltas = ids.map((id) => parser.feed(decoder.write(Buffer.from(tokenizer.bytesOf(id)))));
+  return fold([...deltas, parser.flush()], parser);
 }
 
 /** The text that each token makes visible; a character that is not complete waits. */

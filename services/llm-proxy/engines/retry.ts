@@ -1,6 +1,6 @@
 // Trying again while an engine is not there.
 import { sleep } from '../../common/clock.ts';
-import { PolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import {
   ENGINE_RETRY_PAUSE_MAX_MS,
   ENGINE_RETRY_PAUSE_MS,
@@ -28,5 +28,19 @@ export async function retried<T>(signal: AbortSignal, attempt: () => Promise<T>)
     await sleep(pauseMs, signal);
     signal.throwIfAborted();
     pauseMs = Math.min(pauseMs * 2, ENGINE_RETRY_PAUSE_MAX_MS);
+  }
+}
+
+/**
+ * As `retried`, for what a reply that was sampled needs yet. It throws ENGINE_ERROR, upon which nothing is sampled again, or the
+ * signal's reason.
+ */
+export async function retriedBehind<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+  try {
+    return await retried(signal, attempt);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const message = `a reply was sampled, and not made a message: ${asPolarError(error).message}`;
+    throw new PolarError('ENGINE_ERROR', message, { cause: error });
   }
 }

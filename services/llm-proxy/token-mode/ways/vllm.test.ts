@@ -1,19 +1,23 @@
-// The limits that vLLM's rendering fills in, against a server that answers what vLLM 0.32 does.
+// What vLLM's rendering fills in, against a server that answers what vLLM 0.32 does.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { type JsonObject, objectOf } from '../../domain/json.ts';
+import { arrayOf, type JsonObject, objectOf } from '../../domain/json.ts';
 import { noTokens, type Tokens } from '../../domain/tokens.ts';
 import { Engine } from '../../engines/engine.ts';
 import { VllmWay } from './vllm.ts';
 
 const WINDOW = 131_072;
 const RENDERED_IDS = 10;
+const PARSER = { chat_template_kwargs: { enable_thinking: false } };
 
 describe('a call of vLLM with ids', () => {
   const generated: JsonObject[] = [];
+  const derendered: JsonObject[] = [];
+  /** What rendering says beside ids and sampling. */
+  let rendered: JsonObject = {};
   const server = createServer(async (request, response) => {
     response.end(JSON.stringify(await answerOf(request)));
   });
@@ -23,11 +27,16 @@ describe('a call of vLLM with ids', () => {
     const body = objectOf((await json(request)) as JsonObject);
     if (request.url === '/v1/chat/completions/render') {
       const { max_tokens: most = WINDOW - RENDERED_IDS } = body;
-      return { token_ids: Array<number>(RENDERED_IDS).fill(1), sampling_params: { max_tokens: most } };
+      const sampling = { max_tokens: most };
+      return { token_ids: Array<number>(RENDERED_IDS).fill(1), sampling_params: sampling, ...rendered };
     }
-    if (request.url !== '/inference/v1/generate') return { choices: [] };
-    generated.push(body);
-    return { choices: [{ index: 0, token_ids: [7] }] };
+    if (request.url === '/inference/v1/generate') {
+      generated.push(body);
+      return { choices: [{ index: 0, token_ids: [7], finish_reason: 'length' }] };
+    }
+    derendered.push(body);
+    const { choices } = objectOf(body['generate_response']);
+    return { choices: arrayOf(choices).map((choice) => ({ ...objectOf(choice), message: {} })) };
   }
 
   before(async () => {
@@ -48,7 +57,8 @@ describe('a call of vLLM with ids', () => {
     const engine = new Engine(`http://127.0.0.1:${port}`, spec);
     made.push(engine);
     const tokens = noTokens();
-    const prompt = { behind: 0, tail: Int32Array.of(1), expertRows: 1_500, length: 2_000, text: [] };
+    const tail = Int32Array.from({ length: 20 }, (_, i) => i);
+    const prompt = { behind: 0, tail, expertRows: 1_500, length: 2_000, text: [] };
     const sent = { messages: [{ role: 'user', content: 'x' }], ...limits };
     const request = { engine, model: 'm', sent, showsLogprobs: false, tokens, prompt };
     await new VllmWay().whole(request, AbortSignal.timeout(10_000));
@@ -65,5 +75,28 @@ describe('a call of vLLM with ids', () => {
     const { sampling, tokens } = await sentFor({ max_tokens: 100_000 });
     expect(sampling).to.deep.equal({ max_tokens: 100_000 });
     expect(tokens.expertsFrom).to.equal(undefined);
+  });
+
+  it('has the settings of the reasoning parser, behind which alone grammars hold', async () => {
+    const told = async (more: JsonObject): Promise<JsonObject> => {
+      rendered = more;
+      await sentFor({});
+      const { reasoning_ended, reasoning_parser_kwargs } = generated.at(-1) as JsonObject;
+      return JSON.parse(JSON.stringify({ reasoning_ended, reasoning_parser_kwargs }));
+    };
+    expect(await told({ reasoning_ended: true, reasoning_parser_kwargs: PARSER })).to.deep.equal({
+      reasoning_ended: true,
+      reasoning_parser_kwargs: PARSER,
+    });
+    // So it is in the rendered prompt, which is another one.
+    expect(await told({ reasoning_ended: false, reasoning_parser_kwargs: PARSER })).to.deep.equal({
+      reasoning_parser_kwargs: PARSER,
+    });
+    expect(await told({ reasoning_ended: null, reasoning_parser_kwargs: null })).to.deep.equal({});
+  });
+
+  it('is derendered with the end of the prompt, upon which the blank before the first word depends', async () => {
+    await sentFor({});
+    expect(derendered.at(-1)?.['prompt_token_ids']).to.deep.equal([12, 13, 14, 15, 16, 17, 18, 19]);
   });
 });

@@ -4,7 +4,8 @@ import { abortable } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
 import { Kept } from '../../../common/kept.ts';
 import { RENDER_MS, RENDERINGS_KEPT_MAX } from '../../../common/limits.ts';
-import { arrayOf, countOf, idsOf, type JsonObject, objectOf } from '../../domain/json.ts';
+import { asInChat, toDerender } from '../../domain/derendering.ts';
+import { arrayOf, countOf, idsOf, isObject, type JsonObject, objectOf } from '../../domain/json.ts';
 import {
   addLogprobs,
   addSampled,
@@ -14,6 +15,7 @@ import {
   weightVersionOf,
 } from '../../domain/tokens.ts';
 import { askExperts } from '../../engines/ask-experts.ts';
+import { retriedBehind } from '../../engines/retry.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { tellExperts } from '../../engines/vllm.ts';
 import { withIds } from './body.ts';
@@ -21,6 +23,8 @@ import { withIds } from './body.ts';
 /** What a request's fields come to. */
 interface Params {
   readonly sampling: JsonObject;
+  /** How the engine tells where the thinking ends, as grammars hold only behind it; empty: it has no parser for that. */
+  readonly reasoning: JsonObject;
   /** Ids that prompt and reply may have together. */
   readonly windowTokens: number;
 }
@@ -28,52 +32,87 @@ interface Params {
 const RENDER = '/v1/chat/completions/render';
 const DERENDER = '/v1/chat/completions/derender';
 const GENERATE = '/inference/v1/generate';
+/** Ids of the prompt's end, from which derendering tells whether a blank stands before the first word. */
+const SEED_IDS = 8;
 
 export class VllmWay implements TokenWay {
   readonly #params = new Kept<Promise<Params>>(RENDERINGS_KEPT_MAX);
 
   async whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
     const { engine, model, sent, tokens, prompt } = request;
-    const sampling = await this.#samplingOf(request, signal);
+    const { sampling, reasoning } = await this.#paramsOf(request, signal);
     const asked = askExperts(engine, sent, tokens, prompt);
-    const generated = await engine.ask(
-      GENERATE,
-      withIds('token_ids', prompt, { model, sampling_params: { ...sampling, ...asked } }),
-      signal,
-    );
+    const body = { model, sampling_params: { ...sampling, ...asked }, ...reasoning };
+    const generated = await engine.ask(GENERATE, withIds('token_ids', prompt, body), signal);
     readGenerated(generated, tokens);
-    const chat = chatOf(request);
-    const reply = await engine.ask(
-      DERENDER,
-      { model, generate_response: generated, chat_request: chat },
-      signal,
-    );
-    // Derendering knows no prompt, so that its usage lacks it.
-    return { ...reply, model, usage: generated['usage'] ?? null };
+    const choices = arrayOf(generated['choices']).map(objectOf);
+    const reply = await derender(request, generated, choices, signal);
+    const made = new Map(arrayOf(reply['choices']).map((one) => [objectOf(one)['index'], objectOf(one)]));
+    return {
+      ...reply,
+      model,
+      choices: choices.map((choice) => asInChat(choice, made.get(choice['index']), sent)),
+      // Derendering knows no prompt, so that its usage lacks it.
+      usage: generated['usage'] ?? null,
+    };
   }
 
   /** Throws ENGINE_REFUSED where the prompt leaves no room for a reply. */
-  async #samplingOf(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
+  async #paramsOf(request: TokenRequest, signal: AbortSignal): Promise<Omit<Params, 'windowTokens'>> {
     const { seed, ...chat } = chatOf(request);
     const { engine, model, prompt } = request;
     const key = JSON.stringify([engine.name, chat]);
-    const params = this.#params.get(key, async () => {
-      // Not the signal of the call: others may wait for the same.
-      const rendered = await engine.ask(RENDER, chat, AbortSignal.timeout(RENDER_MS));
-      const sampling = objectOf(rendered['sampling_params']);
-      const ids = arrayOf(rendered['token_ids']).length;
-      return { sampling, windowTokens: countOf(sampling['max_tokens']) + ids };
-    });
-    const { sampling, windowTokens } = await abortable(params, signal);
+    // Not the signal of the call: others may wait for the same.
+    const params = this.#params.get(key, async () =>
+      paramsIn(await engine.ask(RENDER, chat, AbortSignal.timeout(RENDER_MS))),
+    );
+    const { sampling, reasoning, windowTokens } = await abortable(params, signal);
     const more: JsonObject = seed === undefined ? {} : { seed };
     const most = chat['max_completion_tokens'] ?? chat['max_tokens'];
     // The rendering leaves out what is vLLM's own default, 16, which generating takes for no limit.
-    if (typeof most === 'number') return { max_tokens: most, ...sampling, ...more };
+    if (typeof most === 'number') return { sampling: { max_tokens: most, ...sampling, ...more }, reasoning };
     const left = windowTokens - prompt.length;
-    if (left > 0) return { ...sampling, ...more, max_tokens: left };
+    if (left > 0) return { sampling: { ...sampling, ...more, max_tokens: left }, reasoning };
     const message = `the prompt of ${prompt.length} tokens is longer than the model's context window at ${model}`;
     throw new PolarError('ENGINE_REFUSED', message);
   }
+}
+
+function paramsIn(rendered: JsonObject): Params {
+  const { reasoning_ended: ended, reasoning_parser_kwargs: kwargs } = rendered;
+  const sampling = objectOf(rendered['sampling_params']);
+  const reasoning: JsonObject = {};
+  // That it has not ended is said of the rendered prompt alone: unsaid, the engine looks at the one that it is given.
+  if (ended === true) reasoning['reasoning_ended'] = true;
+  if (isObject(kwargs)) reasoning['reasoning_parser_kwargs'] = kwargs;
+  const ids = arrayOf(rendered['token_ids']).length;
+  return { sampling, reasoning, windowTokens: countOf(sampling['max_tokens']) + ids };
+}
+
+/** The chat of what was generated; of what the engine interrupted, which nobody is shown, its head. */
+async function derender(
+  request: TokenRequest,
+  generated: JsonObject,
+  choices: readonly JsonObject[],
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  const { engine, model, sent, prompt } = request;
+  const told = toDerender(choices, sent);
+  if (told.length === 0 || choices.some((choice) => choice['finish_reason'] === 'abort')) {
+    return { id: generated['request_id'] ?? null, created: generated['created'] ?? null };
+  }
+  const body: JsonObject = {
+    model,
+    generate_response: { ...generated, choices: told },
+    prompt_token_ids: [...prompt.tail.slice(-SEED_IDS)],
+    chat_request: chatOf(request),
+  };
+  const reply = await retriedBehind(signal, () => engine.ask(DERENDER, body, signal));
+  if (arrayOf(reply['choices']).length === told.length) return reply;
+  throw new PolarError(
+    'ENGINE_ERROR',
+    `the engine at ${engine.name} derendered other choices than it had made`,
+  );
 }
 
 /** The request of text mode without the conversation: what parsers and sampling need of it. */
