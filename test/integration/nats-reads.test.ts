@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { NatsConnection } from 'nats';
-import { DIRECT_READ_MS } from '../../services/common/limits.ts';
+import { BLOB_CHUNK_BYTES, DIRECT_READ_MS } from '../../services/common/limits.ts';
+import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
-import { Reads } from '../../services/common/nats/reads.ts';
+import { type Place, Reads } from '../../services/common/nats/reads.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { CertificateStore } from '../../services/common/tls/certificates.ts';
@@ -208,6 +209,21 @@ print(s.getsockname()[1], flush=True); sys.stdin.read()`;
       },
     };
   }
+
+  it('leave it to the leader of the stream to say that a blob is gone: a replica may be behind', async () => {
+    const whole = createBlobStore(bus);
+    const bodies = [BLOB_CHUNK_BYTES * 2 + 1, 3].map((size) => randomBytes(size));
+    const refs = await Promise.all(bodies.map((one) => whole.put(one)));
+    for (const usable of [true, false]) {
+      const behind = {
+        ...bus,
+        direct: { getMessage: () => Promise.reject(new Error('no message found')) },
+        reads: { usable, fill: async (_: string, places: readonly Place[]) => [...places] } as Bus['reads'],
+      };
+      const { blobs: found } = await createBlobStore(behind).getAll(refs);
+      expect(found.map((one, i) => bodies[i]?.equals(one as Uint8Array))).to.deep.equal([true, true]);
+    }
+  });
 
   it('fail while the server is away, and go on when it is back', async () => {
     const [[subject, data] = ['', Buffer.alloc(0)]] = stored;

@@ -49,10 +49,6 @@ export interface Fetched {
 export function createBlobStore(bus: Bus): BlobStore {
   const puts = slots(SMALL_PUT_BYTES_MAX);
   const gets = slots(BLOB_CHUNK_BYTES);
-  const fill = (places: readonly Place[], signal?: AbortSignal): Promise<Place[]> =>
-    withRetry('read blob', signal, () =>
-      bus.reads.usable ? bus.reads.fill(STREAMS.blobs.name, places) : fillSlowly(bus, places),
-    );
   /** With the time that much takes on a slow disk. */
   const write = async (subject: string, data: Uint8Array): Promise<unknown> => {
     try {
@@ -86,7 +82,7 @@ export function createBlobStore(bus: Bus): BlobStore {
       const parts = partsOf(memory, refs);
       const lacking: Place[] = [];
       for (const some of together(parts.flatMap(({ places }) => places))) {
-        lacking.push(...(await fill(some, signal)));
+        lacking.push(...(await fill(bus, some, signal)));
       }
       return { blobs: parts.map((part) => verified(part, lacking)), memory };
     });
@@ -203,12 +199,26 @@ function verified({ ref, bytes, places }: Part, lacking: readonly Place[]): Uint
 const isWhole = ({ sha256: digest, crc32: sum = 0 }: Ref, bytes: Uint8Array): boolean =>
   sum === 0 ? sha256(bytes) === digest : crc32(bytes) === sum;
 
-/** By the client's own connection. */
-async function fillSlowly(bus: Bus, places: readonly Place[]): Promise<Place[]> {
+/** Puts chunks into their places; returns those for which there is none. */
+async function fill(bus: Bus, places: readonly Place[], signal?: AbortSignal): Promise<Place[]> {
+  const { direct, reads, jsm } = bus;
+  const lacking = await withRetry('read blob', signal, () =>
+    reads.usable ? reads.fill(STREAMS.blobs.name, places) : fillSlowly(direct, places),
+  );
+  // Any replica answers, and may be behind what was just put: only the stream's leader can say that it is not there.
+  return await withRetry('read blob', signal, () => fillSlowly(jsm.streams, lacking));
+}
+
+interface Messages {
+  getMessage(stream: string, query: { last_by_subj: string }): Promise<{ readonly data: Uint8Array }>;
+}
+
+/** By the client's own connection, from any replica or from the leader. */
+async function fillSlowly(from: Messages, places: readonly Place[]): Promise<Place[]> {
   const lacking: Place[] = [];
   const fillOne = async (place: Place): Promise<void> => {
     const query = { last_by_subj: place.subject };
-    const message = await bus.direct.getMessage(STREAMS.blobs.name, query).catch(orNone);
+    const message = await from.getMessage(STREAMS.blobs.name, query).catch(orNone);
     if (message?.data.byteLength === place.into.byteLength) place.into.set(message.data);
     else lacking.push(place);
   };
