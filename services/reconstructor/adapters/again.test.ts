@@ -8,9 +8,11 @@ const ended = new AbortController();
 
 /** Batches that are there as soon as there is room for them, except those of `removed` and `broken`. */
 function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
+  const asked: number[] = [];
   const fetched: number[] = [];
   const again = new Again(
     async (batchId, room) => {
+      asked.push(batchId);
       if (batchId === removed) return undefined;
       await room(sizeBytes);
       fetched.push(batchId);
@@ -26,7 +28,7 @@ function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
     await new Promise(setImmediate);
     return again.ready(ids).map(({ batchId }) => batchId);
   };
-  return { again, ready, fetched };
+  return { again, ready, asked, fetched };
 }
 
 describe('batches that come again', () => {
@@ -40,6 +42,12 @@ describe('batches that come again', () => {
     expect(await large.ready([5, 7, 9])).to.deep.equal([5, 7]);
     expect(large.fetched).to.deep.equal([3, 5, 7]);
     expect(await opened({ sizeBytes: AHEAD_BYTES_MAX * 4 }).ready([3, 5])).to.deep.equal([3]);
+  });
+
+  it('are looked for once while they wait for room, also behind one that is larger than all of it', async () => {
+    const { ready, asked } = opened({ sizeBytes: AHEAD_BYTES_MAX * 2 });
+    for (let i = 0; i < 3; i++) expect(await ready([3, 5, 7])).to.deep.equal([3]);
+    expect(asked).to.deep.equal([3, 5, 7]);
   });
 
   it('make room for one that comes in front of them', async () => {

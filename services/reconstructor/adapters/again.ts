@@ -55,8 +55,9 @@ export class Again {
     for (const batchId of batchIds) {
       const known = before.get(batchId);
       held += known?.sizeBytes ?? 0;
-      // One that has come in front of others takes their place.
-      const isKept = known !== undefined && (held === known.sizeBytes || held <= AHEAD_BYTES_MAX);
+      // One that has come in front of others takes their place; what only waits for room has none to give.
+      const isKept =
+        known !== undefined && (known.sizeBytes === 0 || known.sizeBytes === held || held <= AHEAD_BYTES_MAX);
       const entry: Entry = isKept ? known : { sizeBytes: 0, isDone: false };
       this.#entries.set(batchId, entry);
       if (!isKept) void this.#resolve(batchId, entry);
