@@ -17,11 +17,11 @@ const item = (sessionId: string, over: Partial<QueueItem> = {}): QueueItem => ({
   ...over,
 });
 
-const any = (): boolean => true;
+const any: (item: QueueItem) => boolean = () => true;
 
 /** Takes the next one and starts it, as a dispatch does. */
-function start(queue: DispatchQueue): string | undefined {
-  const taken = queue.take(0, any);
+function start(queue: DispatchQueue, fits = any): string | undefined {
+  const taken = queue.take(0, fits);
   if (taken !== undefined) queue.started(taken.sessionId, taken);
   return taken?.sessionId;
 }
@@ -183,6 +183,70 @@ describe('caps', () => {
     queue.drop('s1');
     expect([start(queue), start(queue)]).to.deep.equal(['s3', undefined]);
     expect(queue.running('task')).to.equal(1);
+  });
+
+  it('of a task let the session go that a node fits, where the first one waits for another', () => {
+    const queue = new DispatchQueue();
+    queue.push(item('lost-on-b', { taskCap: 1, lostOn: ['b'] }));
+    for (let i = 1; i < 5; i++) queue.push(item(`s${i}`, { sampleIndex: i, taskCap: 1 }));
+    const onB = ({ lostOn }: QueueItem): boolean => !lostOn.includes('b');
+    const ran: (string | undefined)[] = [];
+    for (let i = 0; i < 4; i++) {
+      ran.push(start(queue, onB));
+      expect(start(queue, onB)).to.equal(undefined);
+      queue.ended(ran[i] ?? '', 1);
+    }
+    expect(ran).to.deep.equal(['s1', 's2', 's3', 's4']);
+    expect([start(queue, onB), start(queue)]).to.deep.equal([undefined, 'lost-on-b']);
+  });
+
+  it('of tasks agree with a look at all that wait, for random items, nodes and ends', () => {
+    let seed = 5;
+    const random = (n: number): number => {
+      seed = (seed * 1_664_525 + 1_013_904_223) >>> 0;
+      return (seed >>> 8) % n;
+    };
+    const queue = new DispatchQueue();
+    const waiting = new Map<string, QueueItem>();
+    const running = new Map<string, QueueItem>();
+    const runningOf = ({ taskId }: QueueItem): number =>
+      [...running.values()].filter((one) => one.taskId === taskId).length;
+    const nodes = ['a', 'b', 'c'];
+    for (let i = 0; i < 4_000; i++) {
+      const node = nodes[random(3)] ?? '';
+      const fits = ({ lostOn }: QueueItem): boolean => !lostOn.includes(node);
+      const step = random(8);
+      if (step < 2) {
+        const task = random(4);
+        const lostOn = nodes.filter(() => random(3) === 0);
+        const over = {
+          taskId: `t${task}`,
+          order: task,
+          taskCap: task,
+          sampleIndex: i,
+          rank: random(3),
+          lostOn,
+        };
+        waiting.set(`s${i}`, item(`s${i}`, over));
+        queue.push(item(`s${i}`, over));
+      } else if (step < 5) {
+        const free = (one: QueueItem): boolean => one.taskCap === 0 || runningOf(one) < one.taskCap;
+        const [first] = [...waiting.values()]
+          .filter((one) => fits(one) && free(one))
+          .sort((a, b) => (goesBefore(a, b) ? -1 : 1));
+        const id = start(queue, fits);
+        expect(id, `step ${i}`).to.equal(first?.sessionId);
+        if (first !== undefined) running.set(first.sessionId, first);
+        waiting.delete(id ?? '');
+      } else {
+        const of = step === 7 ? waiting : running;
+        const id = [...of.keys()][random(of.size)] ?? '';
+        of.delete(id);
+        if (step === 7) queue.drop(id);
+        else queue.ended(id, 1);
+      }
+    }
+    expect(queue.size).to.equal(waiting.size);
   });
 
   it('of a queue hold it back, and no other', () => {

@@ -65,16 +65,23 @@ const isDueBefore = (a: Entry, b: Entry): boolean => a.notBeforeMs < b.notBefore
 const heapOf = ({ need, lostOn }: QueueItem): string =>
   lostOn.length === 0 ? need : [need, ...lostOn].join('\n');
 
-/** What may go now, of one queue, by `heapOf`. */
+/** What may go now, of one queue or task, by `heapOf`. */
 type Lane = Map<string, Heap<Entry>>;
+
+function inLane(lane: Lane, entry: Entry): Heap<Entry> {
+  const key = heapOf(entry);
+  const heap = lane.get(key) ?? new Heap<Entry>(goesBefore);
+  lane.set(key, heap);
+  return heap;
+}
 
 export class DispatchQueue {
   readonly shares: Shares;
   readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, Lane>();
   #later = new Heap<Entry>(isDueBefore);
-  /** Entries of tasks at their cap. */
-  readonly #aside = new Map<string, Heap<Entry>>();
+  /** Entries of tasks at their cap, by task. */
+  readonly #aside = new Map<string, Lane>();
   /** Sessions from dispatch to the end of their run, by task; and the task of each. */
   readonly #runningOf = new Map<string, number>();
   readonly #taskOf = new Map<string, string>();
@@ -107,7 +114,7 @@ export class DispatchQueue {
     if (entry === undefined) return;
     entry.gone = true;
     this.#remove(entry);
-    // It may be the one that was brought back for a free slot of its task.
+    // It may be one that was brought back for a free slot of its task.
     if (entry.taskCap > 0) this.#bringBack(entry.taskId);
     if (++this.#gone > GONE_MAX && this.#gone > this.#entries.size) this.#sweep();
   }
@@ -198,22 +205,22 @@ export class DispatchQueue {
 
   #setAside(heap: Heap<Entry>, entry: Entry): void {
     heap.pop();
-    const aside = this.#aside.get(entry.taskId) ?? new Heap<Entry>(goesBefore);
+    const aside: Lane = this.#aside.get(entry.taskId) ?? new Map();
     this.#aside.set(entry.taskId, aside);
-    aside.push(entry);
+    inLane(aside, entry).push(entry);
   }
 
-  /** One for the slot of its task that became free. */
+  /** For the slot of its task that became free, one of each heap: no node may fit the first of all. */
   #bringBack(taskId: string): void {
     const aside = this.#aside.get(taskId);
-    for (let entry = aside?.pop(); entry !== undefined; entry = aside?.pop()) {
-      if (!entry.gone) {
-        this.#heap(entry).push(entry);
-        break;
-      }
-      this.#gone--;
+    if (aside === undefined) return;
+    for (const [key, heap] of aside) {
+      while (heap.top?.gone === true) this.#discard(heap);
+      const entry = heap.pop();
+      if (entry !== undefined) this.#heap(entry).push(entry);
+      if (heap.size === 0) aside.delete(key);
     }
-    if (aside?.size === 0) this.#aside.delete(taskId);
+    if (aside.size === 0) this.#aside.delete(taskId);
   }
 
   #release(nowMs: number): void {
@@ -236,10 +243,7 @@ export class DispatchQueue {
       this.#lanes.set(queue, lane);
       this.shares.arrive(queue);
     }
-    const key = heapOf(entry);
-    const heap = lane.get(key) ?? new Heap<Entry>(goesBefore);
-    lane.set(key, heap);
-    return heap;
+    return inLane(lane, entry);
   }
 
   #remove({ sessionId, queue }: Entry): void {
