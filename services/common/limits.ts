@@ -88,7 +88,7 @@ export const SIDE_EFFECT_PAUSE_MS = 1_000;
 export const TOMBSTONE_MS = 3_600_000;
 /** Such tasks that are remembered; above, the one of longest ago is forgotten. */
 export const TOMBSTONES_MAX = 10_000;
-/** Queues whose run time is remembered; above, that of the one which ran longest ago is forgotten. */
+/** Queues that the topology does not name and whose run time is remembered; above, that of longest ago is forgotten. */
 export const QUEUES_REMEMBERED_MAX = 1_000;
 /** Time between two looks at the queue budgets of sessions. */
 export const QUEUE_CHECK_MS = 1_000;

@@ -11,6 +11,7 @@ import type { SchedulerConfig } from './config.ts';
 import { clock, unixMs } from './dispatch/clock.ts';
 import type { HeldMs } from './dispatch/deadlines.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
+import { queueRules } from './dispatch/rules.ts';
 import { isEnded } from './domain/session.ts';
 import type { SessionChange } from './domain/state.ts';
 import type { Surroundings } from './domain/waiting.ts';
@@ -85,6 +86,7 @@ export async function createContext(
   });
   const { state, journal } = stateLog;
   clock.notBefore(state.activityMs);
+  state.usage.keep(queueRules(config.topology).map(({ name }) => name));
   const policies = await PolicyWatch.open({ bus, signal });
   const isHeld = (): boolean => heldMs(policies.policy, Date.now() - 1, Date.now()) > 0;
   // Pauses stand in the policy by wall clocks: while ours is away from that one, rather too many count than too few.

@@ -6,10 +6,14 @@ import { expect } from 'chai';
 import { SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { ChangeSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
 import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { Semaphore, sleep } from '../../services/common/clock.ts';
-import { BUILDS_AT_ONCE_MAX } from '../../services/common/limits.ts';
+import { BUILDS_AT_ONCE_MAX, QUEUES_REMEMBERED_MAX } from '../../services/common/limits.ts';
+import { createLogger } from '../../services/common/logger.ts';
+import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { openStateLog } from '../../services/scheduler/journal/state-log.ts';
 import { type FakeNode, failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -133,6 +137,22 @@ describe('scheduler queues', () => {
     await submit(taskSpec('after', { queue: 'heavy', numSamples: 6 }));
     await groupOf(bus, 'after');
     expect((await queue('heavy'))?.runSeconds).to.be.greaterThan(used);
+  });
+
+  it('keep it too where many others that the topology does not name have run since', async () => {
+    await scheduler[Symbol.asyncDispose]();
+    const common = { bus, blobs: createBlobStore(bus), log: createLogger('test', 'silent'), holder: 'test' };
+    const hooks = { signal: new AbortController().signal, onCommitted: () => {}, onFailed: () => {} };
+    const { journal } = await openStateLog({ ...common, ...hooks });
+    const others = Array.from({ length: QUEUES_REMEMBERED_MAX }, (_, i) => `q-${i}`);
+    const changes = ['heavy', ...others].map((name) => {
+      const value = { queue: name, runMs: 3_000n, runs: 2n };
+      return create(ChangeSchema, { kind: { case: 'queueUsed', value } });
+    });
+    await journal.proposeAtOnce(changes);
+    scheduler = await startScheduler(nats.url, {}, TOPOLOGY);
+    await scheduler.leading;
+    expect((await queue('heavy'))?.runSeconds).to.equal(3);
   });
 
   it('starts a late urgent task next', async () => {

@@ -177,13 +177,19 @@ describe('run time of queues', () => {
     expect(again.usage.of('q')).to.deep.equal({ runMs: 3_000, runs: 4 });
   });
 
-  it('counts no attempt that never ran, and is kept for so many queues', () => {
+  it('counts no attempt that never ran, and is kept for the named queues and so many others', () => {
     const { state, task } = stateWith();
     set(state, attemptLost(begun(state, task, 0), away, 3, 9_000));
     expect([...state.usage.all]).to.deep.equal([]);
-    for (let i = 0; i <= QUEUES_REMEMBERED_MAX; i++) state.usage.ran(`q-${i}`, 10);
-    expect(state.usage.of('q-0')).to.deep.equal({ runMs: 0, runs: 0 });
-    expect(state.usage.of('q-1')).to.deep.equal({ runMs: 10, runs: 1 });
+    state.usage.keep(['named']);
+    for (const queue of ['named', 'q-0']) state.usage.ran(queue, 10);
+    for (let i = 1; i <= QUEUES_REMEMBERED_MAX; i++) state.usage.ran(`q-${i}`, 10);
+    const again = reread(state);
+    again.usage.keep(['named']);
+    for (const { usage } of [state, again]) {
+      expect(usage.of('q-0')).to.deep.equal({ runMs: 0, runs: 0 });
+      for (const queue of ['named', 'q-1']) expect(usage.of(queue)).to.deep.equal({ runMs: 10, runs: 1 });
+    }
   });
 });
 

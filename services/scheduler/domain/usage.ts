@@ -11,6 +11,8 @@ const NOTHING: Used = { runMs: 0, runs: 0 };
 export class Usage {
   /** The one that ran longest ago is in front. */
   readonly #queues = new Map<string, Used>();
+  /** Unknown while the log is read: until then none is forgotten. */
+  #named: ReadonlySet<string> | undefined;
 
   get all(): Iterable<[string, Used]> {
     return this.#queues;
@@ -30,7 +32,19 @@ export class Usage {
   set(queue: string, used: Used): void {
     this.#queues.delete(queue);
     this.#queues.set(queue, used);
-    const [oldest] = this.#queues.keys();
-    if (this.#queues.size > QUEUES_REMEMBERED_MAX && oldest !== undefined) this.#queues.delete(oldest);
+    this.#forget();
+  }
+
+  /** These are never forgotten; of the others, from now on, those that ran longest ago. */
+  keep(named: Iterable<string>): void {
+    this.#named = new Set(named);
+    this.#forget();
+  }
+
+  #forget(): void {
+    const named = this.#named;
+    if (named === undefined || this.#queues.size <= QUEUES_REMEMBERED_MAX) return;
+    const others = [...this.#queues.keys()].filter((queue) => !named.has(queue));
+    for (const queue of others.slice(0, -QUEUES_REMEMBERED_MAX)) this.#queues.delete(queue);
   }
 }
