@@ -25,6 +25,7 @@ def speaks_http2(near: socket.socket) -> bool:
 
 def serve_connect(near: socket.socket, grpc_port: int) -> None:
     """Answer the call on this connection, a server stream, with what the gRPC server says."""
+    near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with near, near.makefile("rb") as file, _channel(grpc_port) as channel:
         _, path, _ = file.readline().split()
         headers = http.client.parse_headers(file)

@@ -261,6 +261,8 @@ class Link:
             near.close()
             return
         self._sockets.append(far)
+        for one in (near, far):
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=_pump, args=(far, near), daemon=True).start()
         _pump(near, far)
 

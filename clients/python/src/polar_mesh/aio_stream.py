@@ -201,23 +201,25 @@ class TrajectoryStream(AsyncIterator[Batch]):
     async def _next(self, timeout_s: float | None) -> Batch:
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while not self._closed.is_set():
-            message = self._intake.pop()
+            message = self._intake.first()
             if message is None:
                 with self._waits:
                     self._intake.receive(await self._receive(end))
                 continue
-            self._waits.over()
             try:
                 batch = await self._handed_over(message)
+                self._waits.over()
+                if batch is not None:
+                    return batch
             except BaseException:
                 self._intake.put_back(message)
                 raise
-            if batch is not None:
-                return batch
         raise Ended
 
     async def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
         """The batch; None where the trainer does not get it."""
+        if not self._intake.take(message):
+            return None
         hand_over = self._hand_over
         if hand_over.asks_version(message):
             await self._refresh_policy_version()

@@ -27,7 +27,7 @@ class Unbuffered(http.client.HTTPResponse):
 
 
 class HttpBody:
-    """What follows a head on a socket, whose timeout is how long each read waits: ``TimeoutError``, and nothing is lost."""
+    """What follows a head on a socket that does not wait: it raises where nothing has come, and nothing is lost by that."""
 
     def __init__(self, sock: socket.socket, *, chunked: bool) -> None:
         self._socket = sock

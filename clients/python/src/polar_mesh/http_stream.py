@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import select
 import socket
 import ssl
 import struct
@@ -20,6 +21,7 @@ from urllib.parse import SplitResult
 
 import grpc
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from .channel import authorization, split_url
 from .errors import TLS_FAILED, Internal, PolarError, Unavailable, from_connect_error, is_tls_failure
@@ -35,8 +37,8 @@ Transport = Literal["http", "grpc"]
 #: A message's flags and its length.
 _PREFIX = struct.Struct(">BI")
 _COMPRESSED, _LAST = 1, 2
-#: A look at what has come, where no time is left to wait for more.
-_LOOK_S = 0.001
+#: What a socket that does not wait raises where nothing has come.
+_NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError)
 #: What an answer that is not the mesh's own means, as Connect has it, where asking again can help.
 _CODES = {
     401: "unauthenticated",
@@ -101,14 +103,29 @@ class HttpCall(Iterator[StreamMessage]):
 
     def open(self) -> None:
         """Connect, ask, and read the answer's head. Done by the first ``next`` where nobody has."""
-        with self._told():
-            self._ask()
+        with self._ending():
+            try:
+                self._ask()
+            except PolarError:
+                raise
+            except Exception as error:
+                raise _failure(error) from error
 
     def poll(self, until: float) -> StreamMessage | None:
-        """The next message; None where it has not come whole until then. Raises Ended where the server ended the stream."""
-        with self._told():
-            message = self._message(until)
-        return message
+        """The next message; None where it has not come whole until then. Raises Ended where the server ended the stream.
+
+        What a signal's handler raises meanwhile is raised as it is, and ends the call, too.
+        """
+        with self._ending():
+            try:
+                return self._message(until)
+            except (PolarError, Ended):
+                raise
+            except Exception as error:
+                # One that another thread closes says anything.
+                if self._cancelled or _is_connections(error):
+                    raise _failure(error) from error
+                raise
 
     def __next__(self) -> StreamMessage:
         if self._body is None:
@@ -135,19 +152,16 @@ class HttpCall(Iterator[StreamMessage]):
             self._answer.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Whatever ends the call closes its connection."""
+    def _ending(self) -> Iterator[None]:
+        """Whatever is raised ends the call: how much had come by then is not known."""
         try:
             if self._cancelled:
                 # What has come already is not given out any more.
-                raise ConnectionAbortedError("the call was cancelled")
+                raise _failure(ConnectionAbortedError("the call was cancelled"))
             yield
-        except (PolarError, Ended):
+        except BaseException:
             self.cancel()
             raise
-        except Exception as error:
-            self.cancel()
-            raise _failure(error) from error
 
     def _message(self, until: float) -> StreamMessage | None:
         if self._flags is None:
@@ -162,28 +176,29 @@ class HttpCall(Iterator[StreamMessage]):
         self._flags, self._memory, self._filled = None, memoryview(bytearray(_PREFIX.size)), 0
         if flags & _COMPRESSED:
             raise Internal("a message is compressed, which nobody asked for", code="INTERNAL")
-        if not flags & _LAST:
-            return StreamMessage(data)
-        error = json.loads(bytes(data)).get("error")
-        if error is None:
-            raise Ended
-        raise from_connect_error(error)
+        if flags & _LAST:
+            raise _end(data)
+        return StreamMessage(data)
 
     def _fill(self, until: float) -> bool:
         """Whether the memory was filled in time."""
-        assert self._socket is not None and self._body is not None
+        assert self._body is not None
         while self._filled < len(self._memory):
-            left_s = until - time.monotonic()
-            self._socket.settimeout(None if left_s == math.inf else max(left_s, _LOOK_S))
             try:
                 self._filled += self._body.read_into(self._memory[self._filled :])
-            except TimeoutError as error:
-                # The kernel's own, of a connection that is gone, has a number.
-                if error.errno is not None:
-                    raise
-                return False
-            self.heard = time.monotonic()
+                self.heard = time.monotonic()
+            except _NOTHING_YET:
+                if not self._wait(until):
+                    return False
         return True
+
+    def _wait(self, until: float) -> bool:
+        """Wait for what comes; whether it came in time."""
+        assert self._socket is not None
+        left_s = until - time.monotonic()
+        poller = select.poll()
+        poller.register(self._socket, select.POLLIN)
+        return bool(poller.poll(None if left_s == math.inf else max(left_s, 0) * 1000))
 
     def _ask(self) -> None:
         connection = _connected(self._url, self._tls)
@@ -203,6 +218,7 @@ class HttpCall(Iterator[StreamMessage]):
             told = f"HTTP {answer.status} {answer.reason}, {kind}"
             raise from_connect_error({"code": _code(answer.status), "message": told})
         self.heard = time.monotonic()
+        self._socket.setblocking(False)
         self._body = HttpBody(self._socket, chunked=bool(answer.chunked))
 
 
@@ -220,6 +236,23 @@ def _connected(url: SplitResult, tls: ssl.SSLContext | None) -> http.client.HTTP
         connection = http.client.HTTPSConnection(host, url.port or 443, timeout=CONNECT_S, context=context)
     connection.connect()
     return connection
+
+
+def _end(data: memoryview) -> PolarError | Ended:
+    """How the server ended the stream, by its last message."""
+    try:
+        error = json.loads(bytes(data)).get("error")
+        return Ended() if error is None else from_connect_error(error)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return _failure(error)
+
+
+def _is_connections(error: Exception) -> bool:
+    """Whether the connection, or what came by it, is at fault. An error of the socket has a number: what a signal's
+    handler raises, a TimeoutError say, has none."""
+    if isinstance(error, OSError):
+        return error.errno is not None
+    return isinstance(error, (http.client.HTTPException, DecodeError))
 
 
 def _failure(error: Exception) -> PolarError:

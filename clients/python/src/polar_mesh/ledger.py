@@ -47,6 +47,10 @@ class Sent(NamedTuple):
     nacks: int
 
 
+def _sent(message: TrajectoryBatch) -> Sent:
+    return Sent(message.ready_time.ToMilliseconds(), message.nack_count)
+
+
 class Books:
     """What is known of each batch, without any call. Thread-safe.
 
@@ -80,9 +84,9 @@ class Books:
             self._forget(None)
 
     def _forget(self, seeks: int | None) -> None:
-        self._seeks = seeks
         for known in (self._held, self._nacked, self._acked):
             known.clear()
+        self._seeks = seeks
 
     @property
     def held(self) -> int:
@@ -90,18 +94,25 @@ class Books:
         return len(self._held)
 
     def take(self, message: TrajectoryBatch) -> bool:
-        """True for a batch that is to be given out; false when it was already."""
-        batch_id = message.batch_id
-        sent = Sent(message.ready_time.ToMilliseconds(), message.nack_count)
+        """True for a batch that is to be given out, and counts as held; false when it was already."""
         with self._lock:
-            known = self._held.get(batch_id) or self._nacked.get(batch_id)
-            if known is not None and known.ready_ms == sent.ready_ms and sent.nacks <= known.nacks:
+            if self._knows(message):
                 return False
-            if self._acked.get(batch_id) == sent.ready_ms:
-                return False
-            self._nacked.pop(batch_id, None)
-            self._held[batch_id] = sent
+            self._nacked.pop(message.batch_id, None)
+            self._held[message.batch_id] = _sent(message)
             return True
+
+    def knows(self, message: TrajectoryBatch) -> bool:
+        """Whether it was given out already."""
+        with self._lock:
+            return self._knows(message)
+
+    def _knows(self, message: TrajectoryBatch) -> bool:
+        batch_id, sent = message.batch_id, _sent(message)
+        known = self._held.get(batch_id) or self._nacked.get(batch_id)
+        if known is not None and known.ready_ms == sent.ready_ms and sent.nacks <= known.nacks:
+            return True
+        return self._acked.get(batch_id) == sent.ready_ms
 
     def put_back(self, batch_id: int) -> None:
         """It was taken, and nothing could be done with it, nor could it be given back."""
@@ -149,18 +160,23 @@ class Intake:
         if isinstance(error, NotFound):
             self._books.deleted()
 
-    def pop(self) -> TrajectoryBatch | None:
-        """The next one that is to be given out; it counts as held."""
-        while self._queue:
-            message = self._queue.popleft()
-            if self._books.take(message):
-                return message
-        return None
+    def first(self) -> TrajectoryBatch | None:
+        """The next one that is to be given out; it is that until it is taken."""
+        while self._queue and self._books.knows(self._queue[0]):
+            self._queue.popleft()
+        return self._queue[0] if self._queue else None
+
+    def take(self, first: TrajectoryBatch) -> bool:
+        """It is being handed over, and counts as held; false where it is given out no more."""
+        taken = self._books.take(first)
+        self._queue.popleft()
+        return taken
 
     def put_back(self, message: TrajectoryBatch) -> None:
-        """It could not be handed over: it is the next one again."""
+        """It could not be handed over, or not be taken: it is the next one again."""
         self._books.put_back(message.batch_id)
-        self._queue.appendleft(message)
+        if not self._queue or self._queue[0] is not message:
+            self._queue.appendleft(message)
 
 
 _BY_STREAM = (

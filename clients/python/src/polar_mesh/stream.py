@@ -12,10 +12,7 @@ from typing import Any, NoReturn
 from .batches import Batch
 from .errors import PolarError, Unavailable
 from .filters import Filter
-from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
-    StreamTrajectoriesRequest,
-    StreamTrajectoriesResponse,
-)
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
 from .http_reader import HttpReader
@@ -88,19 +85,19 @@ class TrajectoryStream(Iterator[Batch]):
             raise RuntimeError("this stream was opened before the fork: open one in each process, with shared=True")
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while not self._closed.is_set():
-            message = self._intake.pop()
+            message = self._intake.first()
             if message is None:
                 with self._waits:
-                    self._intake.receive(self._receive(end))
+                    self._receive(end)
                 continue
-            self._waits.over()
             try:
                 batch = self._handed_over(message)
+                self._waits.over()
+                if batch is not None:
+                    return batch
             except BaseException:
                 self._intake.put_back(message)
                 raise
-            if batch is not None:
-                return batch
         raise StopIteration
 
     @property
@@ -130,9 +127,7 @@ class TrajectoryStream(Iterator[Batch]):
             return
         with self._lock:
             self._closed.set()
-            reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.cut()
+        self._drop()
 
     def __enter__(self) -> TrajectoryStream:
         return self
@@ -153,6 +148,8 @@ class TrajectoryStream(Iterator[Batch]):
 
     def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
         """The batch; None where the trainer does not get it."""
+        if not self._intake.take(message):
+            return None
         hand_over, ledger = self._hand_over, self._ledger
         if hand_over.asks_version(message):
             ledger.refresh_policy_version()
@@ -165,7 +162,8 @@ class TrajectoryStream(Iterator[Batch]):
         hand_over.count(batch)
         return None if batch.dropped_reason else batch
 
-    def _receive(self, end: float) -> StreamTrajectoriesResponse:
+    def _receive(self, end: float) -> None:
+        """Take in the next message."""
         while not self._closed.is_set():
             if self._closed.wait(max(0.0, min(self._backoff.not_before, end) - time.monotonic())):
                 break
@@ -173,14 +171,20 @@ class TrajectoryStream(Iterator[Batch]):
                 raise self._waits.too_long()
             try:
                 message = self._open().get(end - time.monotonic())
+                if message is not None:
+                    self._intake.receive(message)  # type: ignore[arg-type]
             except PolarError as error:
                 self._lost(error)
             except Ended:
                 self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
+            except BaseException:
+                # Raised by a signal's handler, say: what had come may be lost on its way here. The next call brings it again.
+                self._drop()
+                raise
             else:
                 if message is not None:
                     self._waits.heard()
-                    return message  # type: ignore[return-value]
+                    return
             if time.monotonic() >= end:
                 raise self._waits.too_long()
         raise StopIteration
@@ -197,11 +201,14 @@ class TrajectoryStream(Iterator[Batch]):
 
     def _lost(self, error: PolarError) -> None:
         """Drop the broken call, and say when the next may be; raises when there is to be none."""
-        with self._lock:
-            reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.cut()
+        self._drop()
         self._intake.broken(error)
         self._waits.broken(error)
         if not self._closed.is_set():
             self._backoff.delay(error)
+
+    def _drop(self) -> None:
+        with self._lock:
+            reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.cut()
