@@ -46,6 +46,26 @@ describe('llm-proxy with an engine that breaks its contract', () => {
   });
   const logprobs = (...values: unknown[]) => ({ content: values.map((logprob) => ({ logprob })) });
 
+  it('gives each reply an id of its own where it has none', async () => {
+    const chunk = (delta: object, finish: string | null = null, more: object = {}) => ({
+      choices: [{ index: 0, delta, finish_reason: finish, token_ids: [1], ...more }],
+      prompt_token_ids: [7, 8],
+    });
+    const parts = ['a', 'b', 'c', 'd'].map((content) => chunk({ content }));
+    const stream = { type: EVENTS, body: sse(...parts, chunk({}, 'stop'), '[DONE]') };
+    const idIn = (text: string): unknown => (JSON.parse(text) as { id: unknown }).id;
+    const ids: unknown[] = [];
+    for (let i = 0; i < 2; i++) {
+      ids.push(idIn((await asked(reply({ token_ids: [1] }))).text));
+      const { events } = await asked(stream, true);
+      const [id, ...others] = new Set(events.slice(0, -1).map(idIn));
+      expect(others).to.deep.equal([]);
+      ids.push(id);
+    }
+    for (const id of ids) expect(id).to.be.a('string').that.is.not.equal('');
+    expect(new Set(ids)).to.have.property('size', ids.length);
+  });
+
   it('uses ids whose logprobs are too few, without logprobs', async () => {
     const { status, records } = await asked(reply({ token_ids: [1, 2, 3], logprobs: logprobs(-1, -2) }));
     expect(status).to.equal(200);

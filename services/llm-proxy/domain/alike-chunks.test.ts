@@ -59,7 +59,7 @@ describe('chunks that are alike', () => {
   for (const form of [vllm, sglang]) {
     it(`are read as JSON says: ${form.name}`, () => {
       for (const write of WRITERS) {
-        const reader = new ChunkReader();
+        const reader = new ChunkReader(() => 'made');
         const texts = ['first', ...SAID, ...SAID].map((said) => write(form(said)));
         const read = texts.map((text) => reader.read(text));
         expect(read.map((chunk) => JSON.stringify(chunk))).to.deep.equal(
@@ -73,7 +73,7 @@ describe('chunks that are alike', () => {
   }
 
   it('are told from others between them', () => {
-    const reader = new ChunkReader();
+    const reader = new ChunkReader(() => 'made');
     const read = (text: string): string => JSON.stringify(reader.read(text));
     const values = [
       vllm('a'),
@@ -83,8 +83,8 @@ describe('chunks that are alike', () => {
       vllm('e', { token_ids: 'none' }),
       vllm('f', { logprobs: null }),
       vllm('g', { delta: { tool_calls: [{ index: 0, function: { arguments: '{"content":"x' } }] } }),
-      { choices: [] },
-      { choices: [vllm('h').choices[0], vllm('i').choices[0]] },
+      { id: 'c', choices: [] },
+      { id: 'c', choices: [vllm('h').choices[0], vllm('i').choices[0]] },
       vllm('j'),
       vllm('k'),
     ];
@@ -100,14 +100,26 @@ describe('chunks that are alike', () => {
     const parts = { reasoning_content: 'a', content: [{ type: 'text', text: 'b' }] };
     const called = { content: 'a', tool_calls: [{ function: { name: 'f' } }] };
     for (const delta of [parts, called]) {
-      const reader = new ChunkReader();
+      const reader = new ChunkReader(() => 'made');
       const text = JSON.stringify(vllm('', { delta }));
       for (let i = 0; i < 2; i++) expect(alikeOf(reader.read(text) as JsonObject), text).to.equal(undefined);
     }
   });
 
+  it('have the id that is made for their stream where they come without', () => {
+    let made = 0;
+    const idsOf = (reader: ChunkReader): unknown[] =>
+      ['', 'x', 'a', 'b'].map((said) => {
+        const text = JSON.stringify({ ...vllm(said), id: said === 'x' ? '' : undefined });
+        return (reader.read(text) as JsonObject)['id'];
+      });
+    for (const id of ['made0', 'made1']) {
+      expect(idsOf(new ChunkReader(() => `made${made++}`))).to.deep.equal([id, id, id, id]);
+    }
+  });
+
   it('have values of their own', () => {
-    const reader = new ChunkReader();
+    const reader = new ChunkReader(() => 'made');
     const [, first, second] = ['x', 'a', 'b'].map((said) => reader.read(JSON.stringify(vllm(said))));
     const [choice] = (first as JsonObject)['choices'] as JsonObject[];
     Object.assign(choice as JsonObject, { delta: {} });

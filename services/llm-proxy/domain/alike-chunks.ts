@@ -3,7 +3,7 @@
 // makes JSON again.
 
 import { parseLenient } from '../../common/lenient-json.ts';
-import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 
 /** What says so of a chunk. */
 const ALIKE = Symbol('alike');
@@ -24,15 +24,24 @@ const CHUNK_CHARS_MAX = 4_096;
 
 /** Reads the chunks of one stream. */
 export class ChunkReader {
+  readonly #newReplyId: () => string;
+  #replyId: string | undefined;
   #form: Form | undefined;
   #looks = 0;
+
+  /** `newReplyId` makes an id for a stream that has none. */
+  constructor(newReplyId: () => string) {
+    this.#newReplyId = newReplyId;
+  }
 
   /** undefined: it is no JSON. */
   read(text: string): JsonValue | undefined {
     const known = this.#form?.read(text);
     if (known !== undefined) return known;
     const value = parseLenient(text);
-    if (this.#looks < LOOKS_MAX && isObject(value)) {
+    if (!isObject(value)) return value;
+    if (textOf(value['id']) === undefined) value['id'] = this.#replyId ??= this.#newReplyId();
+    if (this.#looks < LOOKS_MAX) {
       this.#looks++;
       this.#form = Form.of(text, value) ?? this.#form;
     }
@@ -87,6 +96,8 @@ export class Form {
     ].filter((spot) => spot !== undefined);
     spots.sort((a, b) => a.from - b.from);
     const marked = markedChunk(text, spots);
+    // One that was made for the stream stands nowhere in the text.
+    if (marked !== undefined) marked['id'] = value['id'] ?? null;
     return marked !== undefined && standsWhere(marked, key, spots)
       ? new Form(text, spots, marked, key)
       : undefined;

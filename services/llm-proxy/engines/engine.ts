@@ -26,6 +26,8 @@ const TAIL_MS = 1_000;
 /** Types of errors that are the request's, where no status says so. */
 const REFUSED_TYPES = ['invalid_request_error', 'BadRequestError'];
 const newCallId = (): string => newId('call');
+/** For a reply that has none: harnesses take replies of one id for one reply. */
+export const newReplyId = (): string => newId('chatcmpl');
 const CHAT = '/v1/chat/completions';
 const METRICS = '/metrics';
 
@@ -96,6 +98,7 @@ export class Engine implements Disposable {
     );
     this.#refuseError(reply, 200);
     tidyReply(reply, newCallId);
+    if (textOf(reply['id']) === undefined) reply['id'] = newReplyId();
     return reply;
   }
 
@@ -241,7 +244,7 @@ export class Engine implements Disposable {
 
   async #events(answer: Answer, to: Taker<JsonObject>): Promise<void> {
     const decoder = new EventDecoder();
-    const reader = new ChunkReader();
+    const reader = new ChunkReader(newReplyId);
     const tidier = new ChunkTidier(newCallId);
     let sizeBytes = 0;
     let done = false;

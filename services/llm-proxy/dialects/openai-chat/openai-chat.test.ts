@@ -73,10 +73,10 @@ describe('openai-chat reply', () => {
   it('is the same for chunks that are alike as for each alone', () => {
     for (const wants of [nothing, { logprobs: true, usage: false }, { logprobs: false, usage: true }]) {
       const [alike, alone] = [chatWriter(wants, 'm').stream(), chatWriter(wants, 'm').stream()];
-      const reader = new ChunkReader();
+      const reader = new ChunkReader(() => 'made');
       for (const content of ['a', 'b', '"\u2028\u0007', '', 'c', 'd']) {
         const choice = { index: 0, delta: { content }, logprobs: { content: [] }, token_ids: [1] };
-        const text = JSON.stringify({ model: 'engine', choices: [choice], usage: null });
+        const text = JSON.stringify({ id: 'c', model: 'engine', choices: [choice], usage: null });
         expect(alike.chunk(reader.read(text) as JsonObject)).to.equal(alone.chunk(JSON.parse(text)));
       }
     }

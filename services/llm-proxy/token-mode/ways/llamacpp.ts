@@ -13,6 +13,7 @@ import { logprobOf } from '../../domain/logprob.ts';
 import { pairLogprobs } from '../../domain/pairing.ts';
 import { addSampled, sampledOf } from '../../domain/tokens.ts';
 import { readWrittenTurn } from '../../domain/written-turn.ts';
+import { newReplyId } from '../../engines/engine.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
 
@@ -49,7 +50,9 @@ export const llamacpp: TokenWay = {
     const turn = readWrittenTurn(written, arrayOf(sent['tools']).length > 0, () => newId('call'));
     const completion = countOf(answer['tokens_predicted']);
     return {
+      id: newReplyId(),
       object: 'chat.completion',
+      created: Math.floor(Date.now() / 1_000),
       model,
       choices: [{ index: 0, message: turn, finish_reason: finishOf(answer, turn) }],
       usage: {
