@@ -20,8 +20,8 @@ export interface EngineServer extends AsyncDisposable {
   readonly startSeconds: number;
 }
 
-/** Throws what the engine said last where it does not start. */
-export async function startEngine(engine: RealEngine): Promise<EngineServer> {
+/** With more options, if any. Throws what the engine said last where it does not start. */
+export async function startEngine(engine: RealEngine, more: readonly string[] = []): Promise<EngineServer> {
   const stack = new AsyncDisposableStack();
   try {
     const folder = mkdtempSync(join(tmpdir(), 'polar-test-engine-'));
@@ -32,7 +32,7 @@ export async function startEngine(engine: RealEngine): Promise<EngineServer> {
     const file = openSync(log, 'w');
     const started = performance.now();
     // A group of its own, so that what it starts ends with it; niced, since it would take all cores there are.
-    const child = spawn('setpriv', ['--pdeathsig', 'TERM', 'nice', '-n', '10', ...argv], {
+    const child = spawn('setpriv', ['--pdeathsig', 'TERM', 'nice', '-n', '10', ...argv, ...more], {
       env: { ...process.env, ...env },
       stdio: ['ignore', file, file],
       cwd: folder,

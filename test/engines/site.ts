@@ -20,13 +20,20 @@ export interface Site {
 export const modesOf = ({ tokenizer }: RealEngine): readonly Mode[] =>
   tokenizer === undefined ? ['text', 'token'] : ['text', 'token', 'token, local'];
 
-/** Started before the first test of the suite that calls this, ended after its last. */
-export function useSite(engine: RealEngine): (mode: Mode) => Site {
+/**
+ * Started before the first test of the suite that calls this, ended after its last; with what makes the engine parse its replies,
+ * where that is wanted.
+ */
+export function useSite(
+  engine: RealEngine,
+  parsers: readonly string[] = [],
+  modes = modesOf(engine),
+): (mode: Mode) => Site {
   const stack = new AsyncDisposableStack();
   const sites = new Map<Mode, Site>();
   before(async () => {
-    const { url } = stack.use(await started(engine));
-    for (const mode of modesOf(engine)) {
+    const { url } = stack.use(await started(engine, parsers));
+    for (const mode of modes) {
       const inference = await inferenceOf(engine, mode);
       const proxy = stack.use(await TestProxy.prepare({ engineUrl: url, kind: engine.kind, inference }));
       await proxy.spawn();
@@ -46,11 +53,11 @@ async function inferenceOf(engine: RealEngine, mode: Mode): Promise<Record<strin
   return mode === 'token' ? { mode } : { mode: 'token', tokenizer: await engine.tokenizer?.() };
 }
 
-async function started(engine: RealEngine): Promise<EngineServer> {
+async function started(engine: RealEngine, parsers: readonly string[]): Promise<EngineServer> {
   const figures = figuresOf(engine.title);
   try {
-    const server = await startEngine(engine);
-    figures.startSeconds = server.startSeconds;
+    const server = await startEngine(engine, parsers);
+    figures.startSeconds ||= server.startSeconds;
     return server;
   } catch (error) {
     figures.problem = (error as Error).message;

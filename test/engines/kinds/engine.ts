@@ -52,6 +52,8 @@ export interface RealEngine {
   /** Folder of the model's tokenizer and chat template, where the proxy is to render itself. */
   readonly tokenizer?: () => Promise<string>;
   command(port: number): Promise<Command>;
+  /** What makes it take calls and thinking out of replies; unset: what a harness gets does not depend on that. */
+  readonly parsers?: readonly string[];
   promptIds(url: string, messages: readonly Message[]): Promise<readonly number[]>;
   tokenize(url: string, text: string): Promise<readonly number[]>;
   generate(url: string, prompt: readonly number[], sampling: Sampling): Promise<Sampled>;

@@ -51,6 +51,7 @@ export const vllm: RealEngine = {
       },
     };
   },
+  parsers: ['--enable-auto-tool-choice', '--tool-call-parser', 'hermes', '--reasoning-parser', 'qwen3'],
   async promptIds(url, messages) {
     const body = { model: 'tiny', messages: [...messages], add_generation_prompt: true } as unknown;
     return (await ask(`${url}/tokenize`, body as JsonObject))['tokens'] as number[];
