@@ -1,5 +1,5 @@
 // SGLang: `input_ids` in the place of the chat template; it streams, and parses calls and thinking, as in text mode.
-import type { JsonObject } from '../../domain/json.ts';
+import { arrayOf, type JsonObject, objectOf } from '../../domain/json.ts';
 import { askExperts } from '../../engines/ask-experts.ts';
 import { readFirst } from '../../engines/engine-call.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
@@ -23,6 +23,18 @@ function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer
   // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
   const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
   const asked = askExperts(engine, sent, tokens, prompt);
-  const body: JsonObject = { ...rest, ...asked, messages: [{ role: 'user', content: '' }] };
+  const body: JsonObject = { ...rest, ...asked, messages: messagesOf(sent) };
   return withIds('input_ids', prompt, body);
+}
+
+/** Without an id, so that nobody misses its answer. */
+const CALL: JsonObject = { type: 'function', function: { name: 'f', arguments: '{}' } };
+
+/** Nothing is rendered of them, but the calls of Kimi models are numbered behind those of the messages. */
+function messagesOf(sent: JsonObject): JsonObject[] {
+  const made = arrayOf(sent['messages']).flatMap((message) => arrayOf(objectOf(message)['tool_calls']));
+  const asked: JsonObject = { role: 'user', content: '' };
+  return made.length === 0
+    ? [asked]
+    : [{ role: 'assistant', content: '', tool_calls: made.map(() => CALL) }, asked];
 }
