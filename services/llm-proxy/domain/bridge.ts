@@ -62,7 +62,7 @@ export function shapeOf({ before, one, other, otherThinking }: ShapeRenderings, 
 /** How the sampled ids of a recorded call end. */
 export interface SampledEnd {
   readonly lastId: number | undefined;
-  /** The model ended its turn itself, not a limit or a stop string. */
+  /** The model ended its turn itself: no limit, stop string or stop id did. */
   readonly ended: boolean;
 }
 

@@ -59,9 +59,12 @@ describe('the history of an attempt', () => {
     }
   });
 
-  it('takes a turn as ended by the model only where no stop string can have ended it', () => {
+  it('takes a turn as ended by the model only where no stop string and no id can have ended it', () => {
     const stopping = { ...FIRST, fields: { sampling: { stop: ['x'] } } };
-    for (const [call, ended] of [[FIRST, true] as const, [stopping, false] as const]) {
+    const stopped = { ...FIRST, fields: { sampling: { stop_token_ids: [7, 4] } } };
+    const passed = { ...FIRST, fields: { sampling: { stop_token_ids: [3] } } };
+    const cases = [[FIRST, true] as const, [stopping, false] as const, [stopped, false] as const];
+    for (const [call, ended] of [...cases, [passed, true] as const]) {
       for (const state of recorded(call)) {
         const found = state.goesOn(asked([user('a'), said('b'), user('c')])) as GoesOn;
         expect(found.ended).to.equal(ended);

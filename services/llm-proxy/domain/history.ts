@@ -179,12 +179,16 @@ function knownOf(record: Completion, thinks: boolean): Omit<Known, 'root'> {
     promptLength,
     sampledLength: sampled.length,
     lastId: record.trainable ? sampled.at(-1) : undefined,
-    ended: natural && !stops(sampling),
+    ended: natural && !stops(sampling) && !stopsAt(sampling, sampled.at(-1)),
     thinks,
   };
 }
 
 const stops = ({ stop }: JsonObject): boolean => typeof stop === 'string' || arrayOf(stop).length > 0;
+
+/** Whether the last id may have ended the reply because the request says so: to the template it is no end of a turn. */
+const stopsAt = ({ stop_token_ids: ids }: JsonObject, last: number | undefined): boolean =>
+  last !== undefined && arrayOf(ids).includes(last);
 
 /** The digest of a stored reply without its thinking; unset where it has none. */
 function withoutThinking(body: string): string | undefined {
