@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import {
   PauseMode,
@@ -7,7 +7,10 @@ import {
   PolicySchema,
 } from '../../../gen/ts/polar/event/v1/policy_pb.js';
 import { asPolarError } from '../../common/errors.ts';
+import { heldMs } from '../../common/policy.ts';
 import { isServing, paused, pausing, published, resumed } from './policy.ts';
+
+const HOUR_MS = 3_600_000;
 
 const serving = create(PolicySchema, { policyVersion: 3n, weightVersion: 'w3' });
 const pauseAt = (policy: Policy, nowMs: number, id = `p${nowMs}`): Policy =>
@@ -66,12 +69,43 @@ describe('policy', () => {
       );
   });
 
-  it('forgets pauses of long ago, and more than it has room for', () => {
+  /** A pause of `lengthMs` each `stepMs`, beginning with the first step. */
+  function pauses(count: number, stepMs: number, lengthMs: number): Policy {
     let policy: Policy = serving;
-    for (let i = 0; i < 300; i++) policy = resumed(pauseAt(policy, i * 10), '', i * 10 + 5) as Policy;
-    expect(policy.pauses).to.have.length(256);
-    expect(policy.pauses.at(-1)?.endMs).to.equal(2_995n);
-    const later = pauseAt(policy, 2_000 + 24 * 3600 * 1000);
-    expect(later.pauses.length).to.be.within(90, 110);
+    for (let i = 1; i <= count; i++)
+      policy = resumed(pauseAt(policy, i * stepMs), '', i * stepMs + lengthMs) as Policy;
+    return policy;
+  }
+
+  it('forgets pauses of days ago', () => {
+    const policy = pauses(100, 10, 5);
+    expect(pauseAt(policy, 506 + 48 * HOUR_MS).pauses).to.have.length(51);
+  });
+
+  it('tells what runs were held, however many pauses there were, in a document that stays small', () => {
+    const [stepMs, lengthMs] = [60_000, 10_000];
+    const policy = pauses(1_440, stepMs, lengthMs);
+    const endMs = 1_441 * stepMs;
+    expect(policy.pauses.length).to.be.at.most(256);
+    expect(toBinary(PolicySchema, policy).byteLength).to.be.below(5_000);
+    expect(heldMs(policy, 0, endMs)).to.equal(1_440 * lengthMs);
+    for (let minutes = 1; minutes < 1_440; minutes++) {
+      // Between two pauses, and in one.
+      for (const intoMs of [30_000, 5_000]) {
+        const ageMs = minutes * stepMs - intoMs;
+        const heldOf = (minutes - 1) * lengthMs + Math.max(0, lengthMs - intoMs);
+        const told = heldMs(policy, endMs - ageMs, endMs);
+        expect(told - heldOf, `${ageMs} ms ago`).to.be.within(0, ageMs * 0.01);
+      }
+    }
+  });
+
+  it('keeps the sum over proxies whose clocks differ', () => {
+    let policy: Policy = serving;
+    for (let i = 1; i <= 400; i++) {
+      const apartMs = i % 3 === 0 ? 700 : 0;
+      policy = resumed(pauseAt(policy, i * 1_000 - apartMs), '', i * 1_000 - apartMs + 500) as Policy;
+    }
+    expect(heldMs(policy, 0, 500_000)).to.equal(400 * 500);
   });
 });

@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import {
   type PauseMode,
+  type PauseSpan,
   PauseSpanSchema,
   type Policy,
   Policy_Phase,
@@ -11,8 +12,9 @@ import { PolarError } from '../../common/errors.ts';
 
 /** The last version that a number of JSON holds exactly; above: INVALID_REQUEST. */
 export const POLICY_VERSION_MAX = Number.MAX_SAFE_INTEGER;
-/** Pauses are remembered so long, and so many of them. */
-const PAUSES_KEPT_MS = 24 * 3600 * 1000;
+/** Pauses are remembered so long: a run has at most 24 h of its own, and its capability outlives that by as much. */
+const PAUSES_KEPT_MS = 48 * 3600 * 1000;
+/** The document names so many; above, neighbours are joined. */
 const PAUSES_KEPT_MAX = 256;
 
 export const isServing = ({ phase }: Policy): boolean =>
@@ -54,6 +56,7 @@ export function pausing(policy: Policy, { id, mode, nowMs, ttlMs }: Pause): Poli
     throw new PolarError('PAUSE_IN_PROGRESS', `pause ${policy.pauseId} is in progress; resume it first`);
   }
   const kept = policy.pauses.filter(({ endMs }) => Number(endMs) > nowMs - PAUSES_KEPT_MS);
+  while (kept.length >= PAUSES_KEPT_MAX) joinTwo(kept, nowMs);
   const span = create(PauseSpanSchema, { startMs: BigInt(nowMs) });
   return create(PolicySchema, {
     ...policy,
@@ -61,9 +64,32 @@ export function pausing(policy: Policy, { id, mode, nowMs, ttlMs }: Pause): Poli
     mode,
     pauseId: id,
     pauseExpireMs: BigInt(nowMs + ttlMs),
-    pauses: [...kept.slice(1 - PAUSES_KEPT_MAX), span],
+    pauses: [...kept, span],
   });
 }
+
+/** Of two neighbours each, those are joined that are shortest together for the time that has passed since. */
+function joinTwo(spans: PauseSpan[], nowMs: number): void {
+  const parts = spans.slice(1).map((newer, i) => {
+    const ageMs = Math.max(1, nowMs - Number(newer.endMs));
+    return Number(lengthOf(spans[i] as PauseSpan) + lengthOf(newer)) / ageMs;
+  });
+  const at = parts.indexOf(Math.min(...parts));
+  const [older, newer] = spans.slice(at, at + 2) as [PauseSpan, PauseSpan];
+  spans.splice(at, 2, joined(older, newer));
+}
+
+/**
+ * As long as both, at the place of the newer one: a run that has been through both is told the same, and one that began
+ * between them at most so much too much.
+ */
+function joined(older: PauseSpan, newer: PauseSpan): PauseSpan {
+  const endMs = older.endMs > newer.endMs ? older.endMs : newer.endMs;
+  return create(PauseSpanSchema, { startMs: endMs - lengthOf(older) - lengthOf(newer), endMs });
+}
+
+/** A clock that is set back makes none that is shorter than nothing. */
+const lengthOf = ({ startMs, endMs }: PauseSpan): bigint => (endMs > startMs ? endMs - startMs : 0n);
 
 /** Calls in flight are where the mode wants them. Undefined: that pause is over. */
 export function paused(policy: Policy, id: string): Policy | undefined {

@@ -62,7 +62,8 @@ export declare type Policy = Message<"polar.event.v1.Policy"> & {
   pauseExpireMs: bigint;
 
   /**
-   * Pauses of the last 24 hours, at most 256, oldest first; the one in progress has no end.
+   * Pauses of the last 48 hours, at most 256, oldest first; the one in progress has no end. Where there were more, one span
+   * stands for several: it ends with the last of them and is as long as all of them together.
    *
    * @generated from field: repeated polar.event.v1.PauseSpan pauses = 7;
    */
