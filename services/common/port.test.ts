@@ -1,9 +1,18 @@
 import { once } from 'node:events';
-import { connect as connectHttp2 } from 'node:http2';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { createPort } from './port.ts';
+import { Authority } from '../../test/support/certificates.ts';
+import { createPort, type Handler } from './port.ts';
+import { CertificateStore } from './tls/certificates.ts';
+
+/** Above what Node.js lets a connection of HTTP/2 have unsent by itself. */
+const LARGE_BYTES = 32 * 1024 * 1024;
 
 describe('a port', () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
@@ -21,6 +30,33 @@ describe('a port', () => {
     for (const socket of silent) socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(timers()).to.equal(before);
+  });
+
+  describe('whose caller does not read a large answer over HTTP/2', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-port-'));
+    const answer: Handler = (request, response) => {
+      (response as ServerResponse).end(request.url === '/large' ? Buffer.alloc(LARGE_BYTES) : 'small');
+    };
+    let port: ReturnType<typeof createPort>;
+    let session: ClientHttp2Session;
+    afterEach(async () => {
+      session.destroy();
+      await port.close(0);
+    });
+    after(() => rmSync(folder, { recursive: true }));
+
+    for (const scheme of ['http', 'https']) {
+      it(`takes further calls of that connection, by ${scheme}`, async () => {
+        const { cert, key } = new Authority(folder, 'ours').sign('port', ['IP:127.0.0.1']);
+        const store = new CertificateStore({ cert_file: cert, key_file: key }, String);
+        port = createPort(answer, scheme === 'https' ? { tls: { store, plain: answer } } : {});
+        const url = `${scheme}://127.0.0.1:${await port.listen(0)}`;
+        session = connectHttp2(url, { rejectUnauthorized: false });
+        await once(session.request({ ':path': '/large' }), 'response');
+        const further = Array.from({ length: 3 }, () => text(session.request({ ':path': '/small' })));
+        expect(await Promise.all(further)).to.deep.equal(['small', 'small', 'small']);
+      });
+    }
   });
 
   describe('whose callers do not end what they send', () => {

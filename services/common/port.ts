@@ -7,7 +7,14 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
 import { withBodyLimit } from './body-limit.ts';
 import { readGreeting } from './greeting.ts';
-import { HTTP_HEAD_MS, HTTP_IDLE_MS, HTTP_REQUEST_MS, HTTP_SILENT_MS, STOP_GRACE_MS } from './limits.ts';
+import {
+  HTTP_HEAD_MS,
+  HTTP_IDLE_MS,
+  HTTP_REQUEST_MS,
+  HTTP_SILENT_MS,
+  STOP_GRACE_MS,
+  TRAJECTORY_READ_BYTES_MAX,
+} from './limits.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { secureContext, tlsServerOptions } from './tls/server-options.ts';
 
@@ -30,6 +37,15 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 /** How often Node looks at the limits of requests. */
 const CHECK_MS = 30_000;
+
+/**
+ * Of the answers of one HTTP/2 connection, all its streams together, what its peer has not taken; above, a further call on it
+ * is refused with ENHANCE_YOUR_CALM, also one that acknowledges what waits there. Four of the largest batches, or hundreds of
+ * usual ones: handlers write no more to a stream before what they wrote has gone, so that each holds one message at most.
+ */
+const UNREAD_BYTES_MAX = 4 * TRAJECTORY_READ_BYTES_MAX;
+/** Node.js counts in megabytes, and lets 10 wait by itself: less than many a batch. */
+const sessions = { maxSessionMemory: Math.ceil(UNREAD_BYTES_MAX / 1_000_000) };
 
 /** Every time limit that Node sets by itself; what an answer takes is the handler's matter, be it an hour. */
 const timesOf = (requestMs: number) => ({
@@ -58,7 +74,7 @@ export function createPort(handler: Handler, options: PortOptions = {}): Port {
   const { tls, greeted = false, requestMs = HTTP_REQUEST_MS } = options;
   const times = timesOf(requestMs);
   const h1 = http.createServer(times, tls?.plain ?? handler);
-  const h2 = http2.createServer(withBodyLimit(tls?.plain ?? handler, requestMs));
+  const h2 = http2.createServer(sessions, withBodyLimit(tls?.plain ?? handler, requestMs));
   const secure = tls && secureServer(withBodyLimit(handler, requestMs), tls.store, times);
   // A server of HTTP/1 listens: one that does not has no idle tracking and no header timeout.
   const listener: Server = secure?.server ?? h1;
@@ -130,6 +146,7 @@ type Serve = (this: Server, socket: Socket) => void;
 function secureServer(handler: Handler, store: CertificateStore, times: ReturnType<typeof timesOf>) {
   const options = {
     ...times,
+    ...sessions,
     ...tlsServerOptions(store),
     handshakeTimeout: HTTP_SILENT_MS,
     allowHTTP1: true,
