@@ -1,6 +1,6 @@
 // Programs that only long runs build and run, because of what they need: read here, so that they fit what they are for.
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -15,6 +15,20 @@ import {
 } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 
 const ROOT = join(import.meta.dirname, '../..');
+
+describe('scripts of package.json', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+
+  it('name files that there are, one by one: no shell and no program of all expands braces', () => {
+    const named = Object.values(scripts).flatMap((script) =>
+      script.split(' ').filter((word) => /\.(?:ts|mjs|js|py)$/.test(word)),
+    );
+    expect(named.length).to.be.greaterThan(20);
+    expect(named.filter((file) => !existsSync(join(ROOT, file)))).to.deep.equal([]);
+  });
+});
 
 describe('readers in other languages', () => {
   const READ = [StreamTrajectoriesResponseSchema, TrajectoryBatchSchema, TrajectorySchema, TraceSchema];
