@@ -11,6 +11,7 @@ import { createConnectTransport, Http2SessionManager } from '@connectrpc/connect
 import { fromConnectError } from './errors.ts';
 import { RPC_BODY_BYTES_MAX, RPC_TIMEOUT_MS } from './limits.ts';
 import { readStream, type StreamPlace } from './read-stream.ts';
+import { DEEP } from './stored.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { type TlsClientOptions, tlsClientOptions } from './tls/client-options.ts';
 
@@ -39,7 +40,7 @@ export function createServiceClient<T extends DescService>(
   // Of what services speak, Connect's own protocol costs the least: half the CPU of a gRPC call, two thirds of a stream.
   const transport = createConnectTransport({
     ...{ baseUrl, sessionManager, readMaxBytes, interceptors: sending(token) },
-    ...{ httpVersion: '2', useBinaryFormat: true, acceptCompression: [] },
+    ...{ httpVersion: '2', useBinaryFormat: true, acceptCompression: [], binaryOptions: DEEP },
   });
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return typed(service, transport, {}, { session: sessionManager, headers, readMaxBytes });
@@ -56,7 +57,7 @@ export function createPlainClient<T extends DescService>(
 ): Client<T> {
   const nodeOptions = nodeOptionsOf(baseUrl, tls);
   const transport = createConnectTransport({
-    ...{ baseUrl, httpVersion: '1.1', interceptors: sending(token) },
+    ...{ baseUrl, httpVersion: '1.1', interceptors: sending(token), binaryOptions: DEEP },
     ...(nodeOptions && { nodeOptions }),
   });
   return typed(service, transport, { timeoutMs: RPC_TIMEOUT_MS });

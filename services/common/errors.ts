@@ -74,6 +74,7 @@ export const REASONS = {
   RECORDS_INVALID: { ...infra(Boundary.MESH, Code.DataLoss), retryable: false },
   BATCH_TOO_LARGE: { ...infra(Boundary.MESH, Code.ResourceExhausted), retryable: false },
   NOT_LEADER: infra(Boundary.MESH),
+  STATE_INVALID: { ...infra(Boundary.MESH, Code.DataLoss), retryable: false },
   STATE_FENCED: { ...infra(Boundary.MESH, Code.Aborted), retryable: false },
   NODE_LOST: infra(Boundary.MESH),
   STAGE_TIMEOUT: infra(Boundary.MESH, Code.DeadlineExceeded),

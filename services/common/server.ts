@@ -10,6 +10,7 @@ import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
 import { createPort, type Handler, type Port } from './port.ts';
 import { refuseFaulty } from './request-faults.ts';
+import { DEEP } from './stored.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { refusals } from './tls/refusals.ts';
 import { refusalOf } from './tls/server-options.ts';
@@ -83,6 +84,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       refuseFaulty,
     ],
     shutdownSignal: stop.signal,
+    // What is too deep is told by its field, where there is a limit.
+    ...{ binaryOptions: DEEP, jsonOptions: DEEP },
     readMaxBytes: RPC_BODY_BYTES_MAX,
     // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
     compressMinBytes: 2 ** 31 - 1,

@@ -114,6 +114,28 @@ describe('scheduler API', () => {
       expect((await refusal(scheduler.client.submitTask({}))).reason).to.equal('INVALID_TASK');
     });
 
+    it('names the free-form part that is too deep, or holds what is no text', async () => {
+      const submit = async (metadata: string): Promise<string> => {
+        const spec = `{"taskId": "t", "instruction": "i", "harness": {"name": "pi"}, "metadata": ${metadata}}`;
+        const answer = await fetch(`${scheduler.url}/polar.scheduler.v1.RolloutService/SubmitTask`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: `{"spec": ${spec}}`,
+        });
+        expect(answer.status, await answer.clone().text()).to.equal(400);
+        return await answer.text();
+      };
+      const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+      for (const levels of [31, 60, 300]) {
+        expect(await submit(nested(levels)))
+          .to.contain('INVALID_TASK')
+          .and.contain('metadata: has more than');
+      }
+      expect(await submit('{"a": "a\\ud800b"}'))
+        .to.contain('INVALID_TASK')
+        .and.contain('metadata.a: must be text');
+    });
+
     it('refuses a backend or an image that no node has, but only while a node is known', async () => {
       const unknown = taskSpec('early', { runtime: { backend: 'bubblewrap', image: 'debian' } });
       await scheduler.client.submitTask({ spec: unknown });

@@ -92,6 +92,8 @@ export const without =
   };
 const network = (...hosts: string[]) =>
   create(NetworkPolicySchema, { egress: hosts.map((host) => ({ host, port: 443 })) });
+/** One level more than a spec may have. */
+const nested = (): JsonObject => JSON.parse(`${'{"a":'.repeat(30)}{}${'}'.repeat(30)}`);
 const none = (): PrepareStep => create(PrepareStepSchema);
 
 /** Each field wrong in turn: the fault's field, the change that makes it, what its description says. */
@@ -253,6 +255,16 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['sampling.top_k', sampling({ topK: -2 })],
   ['sampling.max_tokens', sampling({ maxTokens: 0 })],
   ['sampling.seed_base', sampling({ seedBase: 2 ** 32 - 3 }), /4294967296/],
+  ['metadata', top({ metadata: nested() }), /more than FREE_FORM_LEVELS_MAX \(30\) levels/],
+  ['harness.settings', harness({ name: 'opencode', settings: { opencode_config: nested() } }), /levels/],
+  ['builder.config', builder({ strategy: 'a/b.mjs', config: { options: nested() } }), /levels/],
+  [
+    'evaluator.config',
+    evaluator({ config: { test_command: 'x', expected_output_json: nested() } }),
+    /levels/,
+  ],
+  // Protobuf carries it, and JSON, in which tasks are shown, does not.
+  ['metadata.a.b[1]', top({ metadata: { a: { b: [1, Number.NaN] } } }), /finite/],
   ['queue', top({ queue: '-a' })],
   ['max_running_sessions', top({ maxRunningSessions: 16_385 })],
   ['early_stop.min_usable_sessions', top({ earlyStop: create(EarlyStopSchema) })],

@@ -1,5 +1,5 @@
 // Facts on their way to the scheduler, and whom they are about.
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   type Fact,
@@ -7,6 +7,7 @@ import {
   WorkSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../errors.ts';
+import { fromStored } from '../stored.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Bus } from './bus.ts';
 import { publish } from './publish.ts';
@@ -25,7 +26,7 @@ export interface FactOptions {
 /** The attempt that work is for; undefined where the message names none, or cannot be read: nobody waits for its fact. */
 export function attemptOf(work: Uint8Array): AttemptRef | undefined {
   try {
-    return fromBinary(WorkSchema, work).ref;
+    return fromStored(WorkSchema, work).ref;
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import {
 import type { FieldFault } from '../errors.ts';
 import { networkOf, type PrepareStepFile, type RuntimeFile, unsupportedFields } from './runtime.ts';
 import type { TaskFile } from './task-file.ts';
-import { checkTaskSpec, completeTaskSpec } from './task-spec.ts';
+import { readTaskSpec } from './task-spec.ts';
 import { Uploads } from './uploads.ts';
 
 type Step = MessageInitShape<typeof PrepareStepSchema>;
@@ -59,7 +59,7 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
     ...(task.runtime && { runtime: runtimeOf(task.runtime, uploads) }),
     sampling: samplingOf(task),
   });
-  const checked = checkTaskSpec(completeTaskSpec(spec)).map(({ field, description }) => ({
+  const checked = readTaskSpec(spec).faults.map(({ field, description }) => ({
     field: filePath(field),
     description,
   }));

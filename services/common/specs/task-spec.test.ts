@@ -13,23 +13,23 @@ import {
   WRONG,
   without,
 } from '../../../test/support/faulty-specs.ts';
-import { checkTaskSpec, completeTaskSpec, outlineOf } from './task-spec.ts';
+import { completeTaskSpec, outlineOf, readTaskSpec } from './task-spec.ts';
 
 describe('task spec', () => {
   it('takes a good one', () => {
-    expect(checkTaskSpec(completeTaskSpec(good()))).to.deep.equal([]);
+    expect(readTaskSpec(good()).faults).to.deep.equal([]);
     const shell = good();
     command({ cwd: '/data' })(shell);
     without('evaluator')(shell);
     without('runtime')(shell);
-    expect(checkTaskSpec(completeTaskSpec(shell))).to.deep.equal([]);
+    expect(readTaskSpec(shell).faults).to.deep.equal([]);
   });
 
   for (const [i, [field, change, description = /./]] of WRONG.entries()) {
     it(`refuses a wrong ${field} (${i})`, () => {
       const spec = completeTaskSpec(good());
       change(spec);
-      const faults = checkTaskSpec(spec);
+      const { faults } = readTaskSpec(spec);
       expect(faults.map((fault) => fault.field)).to.deep.equal([field]);
       expect(faults[0]?.description).to.match(description);
     });
@@ -38,7 +38,7 @@ describe('task spec', () => {
   it('tells all faults at once', () => {
     const spec = completeTaskSpec(good());
     for (const [, change] of [WRONG[0]!, WRONG[4]!, WRONG[6]!, WRONG[13]!]) change(spec);
-    const fields = checkTaskSpec(spec).map((fault) => fault.field);
+    const fields = readTaskSpec(spec).faults.map((fault) => fault.field);
     expect(fields).to.have.members(['task_id', 'instruction', 'num_samples', 'runtime.backend']);
   });
 
@@ -97,9 +97,9 @@ describe('task spec', () => {
   it('refuses tests that are given more time than grading', () => {
     const spec = good();
     spec.evaluator!.config = { ...spec.evaluator!.config, test_timeout: 400 };
-    expect(checkTaskSpec(completeTaskSpec(spec))).to.deep.equal([]);
+    expect(readTaskSpec(spec).faults).to.deep.equal([]);
     spec.budgets = create(BudgetsSchema, { evaluate: durationFromMs(300_000) });
-    const [fault, ...others] = checkTaskSpec(completeTaskSpec(spec));
+    const [fault, ...others] = readTaskSpec(spec).faults;
     expect(others).to.deep.equal([]);
     expect(fault?.field).to.equal('evaluator.config.test_timeout');
     expect(fault?.description).to.match(/400 s .* budgets.evaluate, which is 300 s/);

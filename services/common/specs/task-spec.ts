@@ -19,6 +19,7 @@ import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
+import { freeFormFaults } from './spec-values.ts';
 import { builderConfigs, evaluatorConfigs, grantedSeconds, PLUGIN_PATH, pluginConfig } from './strategies.ts';
 
 const BUDGETS_MS = {
@@ -35,6 +36,14 @@ const PRIORITY_MAX = 100;
 const CALLBACK_URL_CHARS_MAX = 2_048;
 const DEFAULT_QUEUE = 'default';
 const UINT32_MAX = 2 ** 32 - 1;
+
+/** The completed spec and all its faults. What cannot be copied is left as it is, and that is told alone. */
+export function readTaskSpec(given: TaskSpec): { readonly spec: TaskSpec; readonly faults: FieldFault[] } {
+  const found = freeFormFaults(given);
+  if (found.length > 0) return { spec: given, faults: found };
+  const spec = completeTaskSpec(given);
+  return { spec, faults: checkTaskSpec(spec) };
+}
 
 /** A copy with every default of the proto's comments filled in. */
 export function completeTaskSpec(given: TaskSpec): TaskSpec {
@@ -90,7 +99,7 @@ export function comparedOf(spec: TaskSpec): TaskSpec {
 }
 
 /** All faults of a completed spec; none: it can be submitted. Whether a node has its backend and image is not asked here. */
-export function checkTaskSpec(spec: TaskSpec): FieldFault[] {
+function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   const faults = new Faults();
   faults.require(
     TASK_ID_PATTERN.test(spec.taskId),

@@ -1,5 +1,4 @@
 // `evaluate` work of this node: each becomes one fact, `evaluated` or `failed`.
-import { fromBinary } from '@bufbuild/protobuf';
 import { type AttemptRef, type EvaluateWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { Deadline, Semaphore } from '../../common/clock.ts';
 import { asPolarError, failureOf, PolarError, type Reason } from '../../common/errors.ts';
@@ -7,6 +6,7 @@ import { EVALUATE_GRACE_MS } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import { fromStored } from '../../common/stored.ts';
 import type { EvaluatorContext } from '../context.ts';
 import type { Verdict } from '../evaluators/evaluator.ts';
 import { evaluatorOf } from '../evaluators/index.ts';
@@ -43,7 +43,7 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
 }
 
 function evaluateWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: EvaluateWork } {
-  const { ref, kind } = fromBinary(WorkSchema, bytes);
+  const { ref, kind } = fromStored(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'evaluate') {
     throw new PolarError('INVALID_REQUEST', 'this is no evaluate work');
   }

@@ -1,5 +1,4 @@
 // `run` work of this node: each becomes one fact, `ran` or `failed`.
-import { fromBinary } from '@bufbuild/protobuf';
 import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type AttemptRef, type RunWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { Semaphore } from '../../common/clock.ts';
@@ -9,6 +8,7 @@ import type { Logger } from '../../common/logger.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf, type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import { fromStored } from '../../common/stored.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
@@ -44,7 +44,7 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
 }
 
 function runWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: RunWork } {
-  const { ref, kind } = fromBinary(WorkSchema, bytes);
+  const { ref, kind } = fromStored(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'run')
     throw new PolarError('INVALID_REQUEST', 'this is no run work');
   return { ref, work: kind.value };

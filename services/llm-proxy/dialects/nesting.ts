@@ -1,5 +1,6 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
-import { isWithin, type JsonObject, type JsonValue, valuesIn } from '../domain/json.ts';
+import { isWithin, valuesIn } from '../../common/json-values.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { invalid } from './faults.ts';
 
 /** Above: 400. */

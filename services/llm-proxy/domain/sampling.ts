@@ -1,6 +1,7 @@
 // Sampling parameters: what the task sets wins over what the harness asks for.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { isWithin, type JsonObject } from './json.ts';
+import { isWithin } from '../../common/json-values.ts';
+import type { JsonObject } from './json.ts';
 
 /** Request fields that decide what is sampled from a given prompt; they go on the record. */
 const RECORDED = [

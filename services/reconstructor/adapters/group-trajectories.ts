@@ -1,11 +1,11 @@
 // The trajectories of a group, fetched from the blob store, as many bytes of them as fit into a batch.
-import { fromBinary } from '@bufbuild/protobuf';
 import type { GroupReady, SessionResult } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { type Trajectory, TrajectorySchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { Logger } from '../../common/logger.ts';
 import { giveBack } from '../../common/memory.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
+import { fromStored } from '../../common/stored.ts';
 import { batchTooLarge, storedBytes, trajectoryOf, withoutTrajectory } from '../domain/batch.ts';
 import { moveTraces, storedTrajectory } from '../domain/stored.ts';
 import { rewardTraces } from '../domain/trace-rewards.ts';
@@ -39,7 +39,7 @@ export class GroupTrajectories {
   /** One that can be read. Throws BLOB_MISSING or RECORDS_INVALID. */
   async one(group: GroupReady, result: SessionResult, signal: AbortSignal): Promise<Trajectory> {
     const bytes = await this.#bytes(result, signal);
-    const built = bytes && readable(result, () => fromBinary(TrajectorySchema, bytes));
+    const built = bytes && readable(result, () => fromStored(TrajectorySchema, bytes));
     return rewardTraces(trajectoryOf(group, result, built), result.traceRewards);
   }
 

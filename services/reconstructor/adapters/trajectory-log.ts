@@ -1,6 +1,5 @@
 // Reads the stream of finished groups. It has no JetStream consumers: what a trainer has acknowledged is in its
 // cursor, because JetStream may forget acknowledgements when its server is killed.
-import { fromBinary } from '@bufbuild/protobuf';
 import { AckPolicy, type ConsumerConfig, type ConsumerInfo, DeliverPolicy, nanos } from 'nats';
 import { type GroupReady, GroupReadySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable } from '../../common/clock.ts';
@@ -13,6 +12,7 @@ import { checkOut, claimOf, withRetry } from '../../common/nats/publish.ts';
 import type { StoredMessage } from '../../common/nats/reads.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
+import { fromStored } from '../../common/stored.ts';
 import { namesIn } from '../domain/batch.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -112,7 +112,7 @@ function stored(blobs: BlobStore, message: StoredMessage): StoredGroup {
     read: async (signal) => {
       const bytes = await checkOut(blobs, { data, headers: header }, signal);
       try {
-        return fromBinary(GroupReadySchema, bytes);
+        return fromStored(GroupReadySchema, bytes);
       } catch (error) {
         throw new PolarError('RECORDS_INVALID', `group ${seq} of ${STREAM} cannot be read`, { cause: error });
       }

@@ -1,5 +1,5 @@
 // `build` work, shared by all reconstructors: records of an attempt to a trajectory in the blob store, then the fact.
-import { create, fromBinary } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   type BuildWork,
@@ -15,6 +15,7 @@ import { BUILDS_AT_ONCE_MAX } from '../../common/limits.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import { fromStored } from '../../common/stored.ts';
 import type { ReconstructorContext } from '../context.ts';
 import type { Build } from '../domain/build.ts';
 import { encodeTrajectory } from '../domain/encode.ts';
@@ -108,7 +109,7 @@ async function giveUp(
 function workOf(bytes: Uint8Array): { readonly ref: AttemptRef; readonly work: BuildWork } {
   let message: Work;
   try {
-    message = fromBinary(WorkSchema, bytes);
+    message = fromStored(WorkSchema, bytes);
   } catch (error) {
     throw new PolarError('INVALID_REQUEST', 'build work cannot be read', { cause: error });
   }

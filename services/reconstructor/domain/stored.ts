@@ -1,7 +1,7 @@
 // Trajectories as they are stored. Their traces, nearly all of their bytes, are not decoded: protobuf's wire format lets
 // them stand, as they are, behind fields that are known only later. Such a trajectory has no `traces`; they lie in
 // `$unknown`, where the protobuf library keeps, and writes, what it does not read.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import {
   type Trace,
@@ -11,6 +11,7 @@ import {
   TrajectoryBatchSchema,
   TrajectorySchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { fromStored } from '../../common/stored.ts';
 
 type Unknown = NonNullable<Trajectory['$unknown']>[number];
 
@@ -41,7 +42,7 @@ export function storedTrajectory(bytes: Uint8Array): Trajectory {
     if (no === TRACES) traces.push({ no, wireType, data });
     else head.push(bytes.subarray(start, reader.pos));
   }
-  const trajectory = fromBinary(TrajectorySchema, Buffer.concat(head));
+  const trajectory = fromStored(TrajectorySchema, Buffer.concat(head));
   trajectory.$unknown = traces;
   return trajectory;
 }
@@ -80,7 +81,7 @@ function idsIn({ data }: Unknown): number {
 
 /** The same batch with traces that can be read. */
 export const decodedBatch = (batch: TrajectoryBatch): TrajectoryBatch =>
-  fromBinary(TrajectoryBatchSchema, Buffer.concat(partsOf(batch)));
+  fromStored(TrajectoryBatchSchema, Buffer.concat(partsOf(batch)));
 
 /** The binary form of a batch as field `no` of a message, in pieces: stored traces are not copied. */
 export const batchParts = (no: number, batch: TrajectoryBatch): Uint8Array[] => field(no, partsOf(batch));

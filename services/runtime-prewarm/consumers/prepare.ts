@@ -1,5 +1,4 @@
 // `prepare` work of this node: make and prepare the sandbox of an attempt, tell the scheduler.
-import { fromBinary } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   type PrepareWork,
@@ -12,6 +11,7 @@ import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf, type FactOptions, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import { Once } from '../../common/once.ts';
+import { fromStored } from '../../common/stored.ts';
 import type { Runtime, RuntimePrewarmContext } from '../context.ts';
 import { given } from '../domain/fence.ts';
 import * as events from '../events.ts';
@@ -42,7 +42,7 @@ async function handle(
   { bytes }: Delivery,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ref, kind }: Work = fromBinary(WorkSchema, bytes);
+  const { ref, kind }: Work = fromStored(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'prepare')
     return events.workDropped(ctx.log, ref, 'not prepare work');
   if (ref.bootId !== ctx.bootId) return events.workDropped(ctx.log, ref, 'for another boot of this node');

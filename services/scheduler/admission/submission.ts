@@ -5,13 +5,13 @@ import type { SubmitTaskRequest } from '../../../gen/ts/polar/scheduler/v1/sched
 import type { FieldFault } from '../../common/errors.ts';
 import { BATCH_SESSIONS_MAX, BATCH_TASKS_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
 import { ASKS_JUDGE, listed } from '../../common/specs/catalogue.ts';
-import { checkTaskSpec, completeTaskSpec } from '../../common/specs/task-spec.ts';
+import { readTaskSpec } from '../../common/specs/task-spec.ts';
 import type { SchedulerContext } from '../context.ts';
 import { specDigest } from '../domain/task.ts';
 import type { CallbackHosts } from './callback-hosts.ts';
 
 export interface Submission {
-  /** Completed. */
+  /** Completed, where it has no faults. */
   readonly spec: TaskSpec;
   readonly requestId: string;
   /** Empty where it has faults. */
@@ -41,10 +41,9 @@ interface Read {
 
 /** `at` is where the request is in a batch, with a dot behind it. */
 export function readSubmission(request: Request, allowed: Allowed, at = ''): Read {
-  const spec = completeTaskSpec(request.spec ?? create(TaskSpecSchema));
+  const { spec, faults: own } = readTaskSpec(request.spec ?? create(TaskSpecSchema));
   const path = at === '' ? '' : `${at}spec.`;
-  const given = [...hostFaults(spec, allowed), ...judgeFaults(spec, allowed), ...numberFaults(spec)];
-  const found = [...checkTaskSpec(spec), ...given];
+  const found = [...own, ...hostFaults(spec, allowed), ...judgeFaults(spec, allowed)];
   const faults = found.map(({ field, description }) => ({ field: `${path}${field}`, description }));
   if (request.requestId.length > REQUEST_ID_CHARS_MAX) {
     const description = `must be at most ${REQUEST_ID_CHARS_MAX} characters`;
@@ -105,26 +104,4 @@ function judgeFaults({ evaluator }: TaskSpec, { judges }: Allowed): FieldFault[]
   if (judge === '' || judges.includes(judge)) return [];
   const description = `the topology has no judge ${judge}; there are ${listed(judges) || 'none'}`;
   return [{ field: 'evaluator.config.judge', description }];
-}
-
-/** Numbers that JSON has none for: a task that holds one could not be shown. */
-function numberFaults({ metadata, harness, builder, evaluator }: TaskSpec): FieldFault[] {
-  const parts = {
-    ...{ metadata, 'harness.settings': harness?.settings },
-    ...{ 'builder.config': builder?.config, 'evaluator.config': evaluator?.config },
-  };
-  const description = 'must be a finite number';
-  return Object.entries(parts)
-    .flatMap(([field, value]) => oddNumbersIn(value, field))
-    .map((field) => ({ field, description }));
-}
-
-/** Where they are. */
-function oddNumbersIn(value: unknown, at: string): string[] {
-  if (typeof value === 'number') return Number.isFinite(value) ? [] : [at];
-  if (value === null || typeof value !== 'object') return [];
-  const inside = Array.isArray(value)
-    ? value.map((one, i): [string, unknown] => [`${at}[${i}]`, one])
-    : Object.entries(value).map(([key, one]): [string, unknown] => [`${at}.${key}`, one]);
-  return inside.flatMap(([path, one]) => oddNumbersIn(one, path));
 }

@@ -1,6 +1,6 @@
 // Ended tasks outside of memory: a message for the task, one for each page of its sessions. What is written again replaces
 // what was there, so that a task can be archived anew after a kill, and after sessions of it went again.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   ArchivedSessionsSchema,
@@ -15,6 +15,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { checkOut, publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
+import { fromStored } from '../../common/stored.ts';
 import { partsOfSessionId } from '../domain/session.ts';
 import { isMissing } from '../journal/chain.ts';
 
@@ -70,7 +71,7 @@ export class Archive {
     const found = await this.#read(STREAMS.archivedTasks.name, {
       last_by_subj: subjects.archivedTask(taskId),
     });
-    return found && fromBinary(ArchivedTaskSchema, found.bytes);
+    return found && fromStored(ArchivedTaskSchema, found.bytes);
   }
 
   async byRequest(requestId: string): Promise<ArchivedTask | undefined> {
@@ -124,7 +125,7 @@ export class Archive {
       for (const { bytes, storedMs } of found.filter((one) => one !== undefined)) {
         // A task ends before it is archived: so did all that were archived earlier.
         if (storedMs < sinceMs - CLOCKS_MS_MAX) return { tasks, next: undefined };
-        const archived = fromBinary(ArchivedTaskSchema, bytes);
+        const archived = fromStored(ArchivedTaskSchema, bytes);
         const { endTime } = archived.task ?? {};
         const ended = endTime === undefined || timestampMs(endTime) >= sinceMs;
         if (ended && wanted(archived)) tasks.push(archived);
@@ -137,7 +138,7 @@ export class Archive {
   async #page(prefix: string, page: number): Promise<SessionRecord[]> {
     const subject = subjects.archivedSessions(prefix, page);
     const found = await this.#read(STREAMS.archive.name, { last_by_subj: subject });
-    return found === undefined ? [] : fromBinary(ArchivedSessionsSchema, found.bytes).sessions;
+    return found === undefined ? [] : fromStored(ArchivedSessionsSchema, found.bytes).sessions;
   }
 
   async #write(subject: string, bytes: Uint8Array): Promise<void> {

@@ -1,11 +1,12 @@
 // Task specs with their file contents, which state does not hold: from the task's record, or from the blob store. There lies
 // what has files alone, so that tasks which differ in their instruction, as those of another epoch, share a blob.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
 import { type TaskSpec, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { TaskRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { INLINE_BYTES_MAX, SPECS_CACHED_MAX } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
+import { fromStored } from '../../common/stored.ts';
 import { outlineOfRecord } from '../domain/task.ts';
 
 export class Specs {
@@ -54,7 +55,7 @@ export class Specs {
   }
 
   async #fetch(ref: BlobRef, signal: AbortSignal): Promise<TaskSpec> {
-    return fromBinary(TaskSpecSchema, await this.#blobs.get(ref, signal));
+    return fromStored(TaskSpecSchema, await this.#blobs.get(ref, signal));
   }
 }
 

@@ -15,6 +15,7 @@ import { publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { isMissing } from './chain.ts';
+import { changesIn } from './changes.ts';
 
 /** Changes encoded between two turns of the event loop. */
 const SLICE = 256;
@@ -29,24 +30,25 @@ export interface StoredManifest {
 
 /** The manifest that counts, if there is one. */
 export async function readManifest(bus: Bus, signal: AbortSignal): Promise<StoredManifest | undefined> {
-  return await withRetry('read snapshot', signal, async () => {
+  const stored = await withRetry('read snapshot', signal, async () => {
     try {
-      const stored = await bus.jsm.streams.getMessage(STREAMS.snapshot.name, {
-        last_by_subj: subjects.snapshot,
-      });
-      return { manifest: fromBinary(SnapshotManifestSchema, stored.data), at: stored.seq };
+      return await bus.jsm.streams.getMessage(STREAMS.snapshot.name, { last_by_subj: subjects.snapshot });
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
     }
   });
+  return stored && { manifest: fromBinary(SnapshotManifestSchema, stored.data), at: stored.seq };
 }
 
 /** The blobs of a snapshot, in order. */
 export const partsOf = ({ state, parts }: SnapshotManifest): BlobRef[] =>
   state === undefined ? parts : [state];
 
-/** The changes of a snapshot, in parts. Throws BLOB_MISSING, also when a newer snapshot has replaced it meanwhile. */
+/**
+ * The changes of a snapshot, in parts. Throws BLOB_MISSING, also when a newer snapshot has replaced it meanwhile, and
+ * STATE_INVALID.
+ */
 export async function* readSnapshot(
   blobs: BlobStore,
   manifest: SnapshotManifest,
@@ -54,7 +56,8 @@ export async function* readSnapshot(
 ): AsyncGenerator<Change[], void> {
   const parts = partsOf(manifest);
   if (parts.length === 0) throw new PolarError('BLOB_MISSING', 'the snapshot manifest names no state');
-  for (const part of parts) yield fromBinary(CommitSchema, await blobs.get(part, signal)).changes;
+  for (const part of parts)
+    yield changesIn(await blobs.get(part, signal), `blob ${part.sha256} of the snapshot`);
 }
 
 /**

@@ -1,5 +1,5 @@
 // Becoming the one writer: append an epoch, so that an older scheduler is refused from there on, then read what is below.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { type Change, CommitSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
@@ -10,6 +10,7 @@ import { withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { State } from '../domain/state.ts';
 import { Chain, isMissing, lastSeqOf } from './chain.ts';
+import { changesIn } from './changes.ts';
 import { readManifest, readSnapshot } from './snapshots.ts';
 
 export interface TakenOver {
@@ -21,7 +22,7 @@ export interface TakenOver {
   readonly tail: number;
 }
 
-/** Throws STATE_FENCED or BLOB_MISSING after TAKE_OVER_TRIES_MAX tries, NATS_UNAVAILABLE. */
+/** Throws STATE_FENCED or BLOB_MISSING after TAKE_OVER_TRIES_MAX tries, STATE_INVALID, NATS_UNAVAILABLE. */
 export async function takeOver(
   bus: Bus,
   blobs: BlobStore,
@@ -82,13 +83,13 @@ async function rebuild(
 }
 
 async function readCommit(bus: Bus, seq: number, signal: AbortSignal): Promise<Change[]> {
-  return await withRetry('read state log', signal, async () => {
+  const bytes = await withRetry('read state log', signal, async () => {
     try {
-      const stored = await bus.direct.getMessage(STREAMS.state.name, { seq });
-      return fromBinary(CommitSchema, stored.data).changes;
+      return (await bus.direct.getMessage(STREAMS.state.name, { seq })).data;
     } catch (error) {
       if (!isMissing(error)) throw error;
       throw new PolarError('BLOB_MISSING', `commit ${seq} is not in the state log`);
     }
   });
+  return changesIn(bytes, `commit ${seq} of the state log`);
 }

@@ -24,9 +24,9 @@ def task_spec(task: Mapping[str, Any]) -> TaskSpec:
     """A TaskSpec from a mapping with the proto's field names.
 
     Spans of time are seconds (int or float) or timedelta; file contents are bytes, or str for UTF-8 text; free-form
-    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values. Numbers and arrays may be numpy's. The
-    mesh keeps numbers of free-form parts as doubles: integers beyond 2**53 are refused, and 3.0 comes back as 3 with a
-    batch. A TaskSpec has all of them as float.
+    parts (``metadata``, ``settings``, ``config``) are mappings of JSON values, of which the mesh takes 30 levels.
+    Numbers and arrays may be numpy's. The mesh keeps numbers of free-form parts as doubles: integers beyond 2**53 are
+    refused, and 3.0 comes back as 3 with a batch. A TaskSpec has all of them as float.
 
     Raises:
         InvalidArgument: reason INVALID_TASK, with every key that there is not and every value that does not fit.

@@ -15,7 +15,8 @@ import type { NetworkPolicy } from "./network_pb.js";
 export declare const file_polar_common_v1_task: GenFile;
 
 /**
- * TaskSpec is an immutable problem. The task file (services/common/specs/task-file.ts) is its YAML form.
+ * TaskSpec is an immutable problem. The task file (services/common/specs/task-file.ts) is its YAML form. Its free-form parts
+ * (metadata, settings, config) have at most 30 levels of objects and lists each.
  *
  * @generated from message polar.common.v1.TaskSpec
  */
