@@ -198,7 +198,7 @@ describe('contract breaches of engines', () => {
   });
 
   it('a stream of any spelling that a client of events reads is read', async () => {
-    const chunk = { choices: [{ index: 0, delta: { content: 'ab' } }] };
+    const chunk = { id: 'c', choices: [{ index: 0, delta: { content: 'ab' } }] };
     const text = sse(chunk, chunk, '[DONE]');
     const forms = [
       `\ufeff${text}`,
