@@ -27,6 +27,12 @@ export const textOrTexts: Check = {
   says: 'must be a string or an array of strings',
 };
 
+/** A template of the harness's own could say anything, and run code at the engine. */
+export const templateSettings: Check = {
+  ok: (value) => isObject(value) && value['chat_template'] === undefined,
+  says: 'must be an object, without chat_template',
+};
+
 export const numbers: Check = {
   ok: (value) => Array.isArray(value) && value.every((one) => typeof one === 'number'),
   says: 'must be an array of numbers',

@@ -9,6 +9,7 @@ import {
   numbersByName,
   object,
   oneOf,
+  templateSettings,
   text,
   textOrTexts,
   wholeFrom,
@@ -33,7 +34,11 @@ export const FIELDS: Rules = {
   stream: { support: 'mapped', how: 'true: events as the tokens come', check: flag },
   stream_options: { support: 'mapped', how: '`include_usage`: a last chunk with usage', check: object },
   n: { support: 'mapped', how: 'one record a reply', check: wholeFrom(1, CHOICES_MAX) },
-  logprobs: { support: 'mapped', how: 'always asked of the engine; shown only where asked for', check: flag },
+  logprobs: {
+    support: 'mapped',
+    how: 'asked of each engine that tells ids, of others where asked for; shown only then',
+    check: flag,
+  },
   top_logprobs: { support: 'mapped', how: 'carried with `logprobs: true`', check: wholeFrom(0, 20) },
   temperature: { support: 'carried', how: '', check: numberFrom(0, 100) },
   top_p: { support: 'carried', how: '', check: numberFrom(0, 1) },
@@ -57,14 +62,7 @@ export const FIELDS: Rules = {
       says: 'must be {type: text}, {type: json_object} or {type: json_schema, json_schema: {schema}}',
     },
   },
-  chat_template_kwargs: {
-    support: 'carried',
-    how: '',
-    check: {
-      ok: (value) => isObject(value) && value['chat_template'] === undefined,
-      says: 'must be an object, without chat_template',
-    },
-  },
+  chat_template_kwargs: { support: 'carried', how: 'but for a chat_template', check: templateSettings },
   ...ofEngines({
     min_tokens: wholeFrom(0),
     stop_token_ids: numbers,

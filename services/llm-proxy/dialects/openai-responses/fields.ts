@@ -1,6 +1,16 @@
 // The openai-responses dialect: the members of a request and what becomes of each. What has no rule is ignored.
 import { isObject } from '../../domain/json.ts';
-import { array, flag, numberFrom, object, oneOf, text, textOrTexts, wholeFrom } from '../checks.ts';
+import {
+  array,
+  flag,
+  numberFrom,
+  object,
+  oneOf,
+  templateSettings,
+  text,
+  textOrTexts,
+  wholeFrom,
+} from '../checks.ts';
 import type { Rules } from '../features.ts';
 import { CHOICE } from '../openai-chat/fields.ts';
 
@@ -39,7 +49,11 @@ export const FIELDS: Rules = {
     check: wholeFrom(Number.MIN_SAFE_INTEGER),
   },
   stop: { support: 'carried', how: 'not of the dialect; engines take it', check: textOrTexts },
-  chat_template_kwargs: { support: 'carried', how: 'not of the dialect; engines take it', check: object },
+  chat_template_kwargs: {
+    support: 'carried',
+    how: 'not of the dialect; engines take it, but for a chat_template',
+    check: templateSettings,
+  },
   parallel_tool_calls: { support: 'carried', how: '', check: flag },
   store: { support: 'ignored', how: 'nothing is stored for the harness', check: flag },
   metadata: { support: 'ignored', how: 'shown in the reply', check: object },

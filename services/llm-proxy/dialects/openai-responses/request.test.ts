@@ -251,6 +251,7 @@ describe('openai-responses fields', () => {
       instructions: 5,
       max_output_tokens: 'many',
       reasoning: 'much',
+      chat_template_kwargs: { chat_template: '{{ messages }}' },
       tools: {},
     };
     for (const [field, value] of Object.entries(wrong)) {
