@@ -89,7 +89,14 @@ function verbose(call: ChatCall, choice: Choice): Body {
     prompt: call.tokenizer.decode(call.promptIds),
     tokens: call.givesTokenIds ? idsOf(choice) : [],
     tokens_evaluated: call.promptIds.length,
+    ...endOf(choice),
   };
+}
+
+function endOf({ generation: { finish, matched } }: Choice): Body {
+  const word = typeof matched === 'string' ? matched : '';
+  const stopType = word === '' ? 'eos' : 'word';
+  return { stop_type: finish === 'length' ? 'limit' : stopType, stopping_word: word };
 }
 
 const probabilities = ({ tokenizer }: ChatCall, choice: Choice): Body[] =>
@@ -113,16 +120,15 @@ export function chatOfCompletion(
 /** Its reply is text as the model wrote it. */
 export function completed(call: ChatCall, choices: readonly Choice[]): Body {
   const [choice] = choices as [Choice];
-  const { finish, matched } = choice.generation;
+  const { matched } = choice.generation;
   const ids = idsOf(choice);
   const content = call.tokenizer.decode(ids.filter((id) => !call.tokenizer.isSpecial(id)));
-  const stopType = typeof matched === 'string' ? 'word' : 'eos';
   return {
     content: typeof matched === 'string' ? content.slice(0, content.indexOf(matched)) : content,
     tokens: ids,
     tokens_predicted: ids.length,
     tokens_evaluated: call.promptIds.length,
-    stop_type: finish === 'length' ? 'limit' : stopType,
+    ...endOf(choice),
     completion_probabilities: probabilities(call, choice),
   };
 }

@@ -9,7 +9,7 @@ import {
   objectOf,
   textOf,
 } from '../domain/json.ts';
-import { chunksOf } from '../domain/made-stream.ts';
+import { chunksOf, metIn } from '../domain/made-stream.ts';
 import { finishReasonOf, ReplyAssembler, saysSomething } from '../domain/reply.ts';
 import { knowsPrompt } from '../domain/tokens.ts';
 import { tellsIdsEarly } from '../engines/adapter.ts';
@@ -30,6 +30,8 @@ interface ChoiceProgress {
   /** Unset: the harness is not shown them. */
   readonly logprobs: JsonValue[] | undefined;
   finish: string | undefined;
+  /** The stop string that ended it, as the engine tells it. */
+  met: JsonObject;
 }
 
 export async function streamedReply(exchange: Exchange): Promise<void> {
@@ -116,11 +118,12 @@ class Reply implements Taker<JsonObject> {
 
   /** The chunks that were passed, put together: nothing that has gone out is kept. */
   #past(): Iterable<JsonObject> {
-    const choices = [...this.choices].map(([index, { assembler, logprobs, finish }]) => ({
+    const choices = [...this.choices].map(([index, { assembler, logprobs, finish, met }]) => ({
       index,
       message: assembler.soFar,
       logprobs: logprobs === undefined ? null : { content: [...logprobs] },
       finish_reason: finish ?? null,
+      ...met,
     }));
     const usage = Object.keys(this.usage).length === 0 ? null : this.usage;
     return chunksOf({ ...this.#head, choices, usage });
@@ -131,7 +134,7 @@ class Reply implements Taker<JsonObject> {
     let known = this.choices.get(index);
     if (known === undefined) {
       const logprobs = this.#exchange.parts.asked.showsLogprobs ? [] : undefined;
-      known = { assembler: new ReplyAssembler(), logprobs, finish: undefined };
+      known = { assembler: new ReplyAssembler(), logprobs, finish: undefined, met: {} };
       this.choices.set(index, known);
     }
     known.assembler.add(objectOf(choice['delta']));
@@ -140,6 +143,7 @@ class Reply implements Taker<JsonObject> {
     const finish = textOf(choice['finish_reason']);
     if (finish === undefined || known.finish !== undefined) return;
     known.finish = finish;
+    known.met = metIn(choice);
     this.#finished++;
   }
 }

@@ -25,6 +25,7 @@ export function engineBody(
   overrideSampling(body, sampling);
   // More logprobs than the proxy needs, where the harness wants to see them.
   const { top_logprobs: top } = order.fields;
+  if (order.showsLogprobs === true) body['logprobs'] = true;
   Object.assign(body, idFields, typeof top === 'number' ? { top_logprobs: most(top, idFields) } : {});
   body['model'] = model;
   body['messages'] = order.messages.map(forTemplate);

@@ -64,6 +64,16 @@ describe('a stream made from a whole reply', () => {
     }
   });
 
+  it('tells with its end which stop string was met', () => {
+    const ends = [{ stop_reason: 'x' }, { matched_stop: 'y' }, {}];
+    const choices = ends.map((end, index) => ({ index, message, finish_reason: 'stop', ...end }));
+    const parts = [...chunksOf({ choices })].flatMap((chunk) => chunk['choices'] as JsonObject[]);
+    const last = parts.filter((one) => one['finish_reason'] !== null);
+    expect(last).to.deep.equal(
+      ends.map((end, index) => ({ index, delta: {}, finish_reason: 'stop', ...end })),
+    );
+  });
+
   it('ends each choice once, and tells the usage last', () => {
     const ends = chunks.flatMap((chunk) => chunk['choices'] as JsonObject[]);
     expect(ends.map((choice) => choice['finish_reason']).filter((word) => word !== null)).to.deep.equal([

@@ -16,6 +16,14 @@ export function* chunksOf(reply: JsonObject): Generator<JsonObject, void> {
   yield { ...head, choices: [], usage: reply['usage'] ?? null };
 }
 
+/** What engines tell of the stop string or id that ended a choice. */
+export function metIn({ stop_reason: reason, matched_stop: matched }: JsonObject): JsonObject {
+  return {
+    ...(reason !== undefined && { stop_reason: reason }),
+    ...(matched !== undefined && { matched_stop: matched }),
+  };
+}
+
 function* partsOf(choice: JsonObject): Generator<JsonObject, void> {
   const index = countOf(choice['index']);
   const part = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
@@ -38,5 +46,5 @@ function* partsOf(choice: JsonObject): Generator<JsonObject, void> {
   for (const [at, call] of arrayOf(calls).entries()) {
     yield said({ tool_calls: [{ index: at, ...objectOf(call) } as JsonValue] });
   }
-  yield said({}, { finish_reason: choice['finish_reason'] ?? null });
+  yield said({}, { finish_reason: choice['finish_reason'] ?? null, ...metIn(choice) });
 }

@@ -1,7 +1,7 @@
 // llama-server: all sampled ids in `__verbose` of a whole reply; logprobs without those tokens that only with others
 // make a character; the text of the prompt, whose ids its own tokenizer tells.
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
-import { arrayOf, countOf, idsOf, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import { arrayOf, countOf, idsOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { logprobOf } from '../domain/logprob.ts';
 import { pairLogprobs, type TokenLogprob } from '../domain/pairing.ts';
 import { addSampled, sampledOf, type Tokens } from '../domain/tokens.ts';
@@ -38,9 +38,16 @@ const entryOf = ({ id, logprob }: JsonObject): TokenLogprob => ({
   logprob: logprobOf(logprob),
 });
 
+/** The stop string that a completion has met, as vLLM tells it of a choice; null: none. */
+export const stopOf = ({ stop_type: why, stopping_word: word }: JsonObject): string | null =>
+  why === 'word' ? (textOf(word) ?? null) : null;
+
 async function completeReply(reply: JsonObject, into: Tokens, ask: AskEngine): Promise<void> {
-  const { prompt, tokens_evaluated: count } = objectOf(reply[VERBOSE]);
+  const verbose = objectOf(reply[VERBOSE]);
+  const { prompt, tokens_evaluated: count } = verbose;
   delete reply[VERBOSE];
+  const [choice] = arrayOf(reply['choices']);
+  if (isObject(choice)) choice['stop_reason'] = stopOf(verbose);
   const content = textOf(prompt);
   if (content === undefined) return;
   const { tokens } = await ask('/tokenize', { content, add_special: true, parse_special: true });

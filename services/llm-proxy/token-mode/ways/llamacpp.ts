@@ -14,6 +14,7 @@ import { pairLogprobs } from '../../domain/pairing.ts';
 import { addSampled, sampledOf } from '../../domain/tokens.ts';
 import { readWrittenTurn } from '../../domain/written-turn.ts';
 import { newReplyId } from '../../engines/engine.ts';
+import { stopOf } from '../../engines/llamacpp.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
 
@@ -43,7 +44,7 @@ export const llamacpp: TokenWay = {
   takes: (sent) => (sent['tool_choice'] ?? 'auto') === 'auto' && !isConstrained(sent),
 
   async whole(request, signal) {
-    const { engine, model, sent, prompt } = request;
+    const { engine, model, sent, prompt, showsLogprobs } = request;
     const answer = await engine.ask('/completion', bodyOf(request), signal);
     read(answer, request);
     const written = textOf(answer['content']) ?? '';
@@ -54,7 +55,16 @@ export const llamacpp: TokenWay = {
       object: 'chat.completion',
       created: Math.floor(Date.now() / 1_000),
       model,
-      choices: [{ index: 0, message: turn, finish_reason: finishOf(answer, turn) }],
+      choices: [
+        {
+          index: 0,
+          message: turn,
+          // The same entries as those of a chat.
+          logprobs: showsLogprobs ? { content: [...arrayOf(answer['completion_probabilities'])] } : null,
+          finish_reason: finishOf(answer, turn),
+          stop_reason: stopOf(answer),
+        },
+      ],
       usage: {
         prompt_tokens: prompt.length,
         completion_tokens: completion,
@@ -66,8 +76,12 @@ export const llamacpp: TokenWay = {
 
 function bodyOf({ sent, prompt }: TokenRequest): readonly Buffer[] {
   const most = sent['max_completion_tokens'] ?? sent['max_tokens'];
-  // With n_probs 0 it tells no logprobs.
-  const body: JsonObject = { return_tokens: true, n_probs: 1, cache_prompt: true };
+  // At least 1, as in text mode: with 0 it tells no logprobs.
+  const body: JsonObject = {
+    return_tokens: true,
+    n_probs: countOf(sent['top_logprobs']) || 1,
+    cache_prompt: true,
+  };
   if (typeof most === 'number') body['n_predict'] = most;
   if (sent['repetition_penalty'] !== undefined) body['repeat_penalty'] = sent['repetition_penalty'];
   for (const key of SAME) if (sent[key] !== undefined && sent[key] !== null) body[key] = sent[key];
