@@ -10,15 +10,18 @@ import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from support import Server, Trajectories, abort, batch, free_port
 
-from polar_mesh import Client, aio, errors, retry, waits
+from polar_mesh import Client, Filter, aio, aio_stream, errors, ledger, retry, waits
 from polar_mesh.export import cli, export
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
 
 
 @pytest.fixture(params=["blocking", "asyncio"])
 def waited(request, stack):
     """Waits for batches of a stream, for so many seconds each; gives what each wait raised and how long it took."""
 
-    def wait(url, *timeouts_s, reconnect_s=60.0):
+    def wait(url, *timeouts_s, filter=None, **options):
+        options = {"trajectory_url": url, "reconnect_s": 60.0, **options}
+
         async def of(stream, how):
             came = []
             for timeout_s in timeouts_s:
@@ -31,12 +34,12 @@ def waited(request, stack):
             return came
 
         async def blocking():
-            with Client(trajectory_url=url, reconnect_s=reconnect_s) as client, client.stream("trainer") as stream:
+            with Client(**options) as client, client.stream("trainer", filter=filter) as stream:
                 return await of(stream, lambda stream, timeout_s: asyncio.to_thread(stream.next, timeout_s))
 
         async def other():
-            async with aio.Client(trajectory_url=url, reconnect_s=reconnect_s) as client:
-                async with client.stream("trainer") as stream:
+            async with aio.Client(**options) as client:
+                async with client.stream("trainer", filter=filter) as stream:
                     return await of(stream, lambda stream, timeout_s: stream.next(timeout_s))
 
         return asyncio.run(blocking() if request.param == "blocking" else other())
@@ -96,6 +99,87 @@ def test_who_asks_again_and_again_comes_no_sooner_than_the_server_asked_for(wait
     assert [type(one) for one in came[:-2:2]] == [errors.DeadlineExceeded] * 10
     assert (came[-2].batch_id, service.streams) == (1, 2)
     assert sum(came[1::2]) > 0.38
+
+
+FRESH, DROPPED, STALE = "fresh", "dropped", "stale"
+
+
+class Unanswered(Trajectories):
+    """Its first batch is not handed over, or not dropped, without a call; the first ones of these are not answered."""
+
+    def __init__(self, kind, unanswered):
+        batches = [batch(1), batch(2)]
+        # All but the stale one were sent, and sampled, under the policy version that is current.
+        for one, version in zip(batches, (3 if kind == STALE else 7, 7), strict=True):
+            one.policy_version = version
+            for trajectory in one.trajectories:
+                trajectory.policy_version_min = version
+        if kind == DROPPED:
+            batches[0].dropped_reason = "zero_variance"
+        super().__init__(batches)
+        self.unanswered = {"AckTrajectories": 0, "NackTrajectories": 0}
+        self.unanswered["NackTrajectories" if kind == STALE else "AckTrajectories"] = unanswered
+
+    def _answers(self, name, context):
+        self.unanswered[name] -= 1
+        while self.unanswered[name] >= 0 and context.is_active():
+            time.sleep(0.01)
+
+    def AckTrajectories(self, request, context):
+        self._answers("AckTrajectories", context)
+        answer = super().AckTrajectories(request, context)
+        answer.policy_version = 7
+        return answer
+
+    def NackTrajectories(self, request, context):
+        self._answers("NackTrajectories", context)
+        return pb.NackTrajectoriesResponse()
+
+
+@pytest.mark.parametrize("kind", [FRESH, DROPPED, STALE])
+def test_a_call_that_a_batch_needs_ends_with_the_wait_and_is_made_again_by_the_next(waited, stack, monkeypatch, kind):
+    monkeypatch.setattr(waits, "HAND_OVER_S", 0.01)
+    server = Server(Unanswered(kind, 1).register)
+    stack.callback(server.stop)
+    error, took_s, got, _ = waited(server.url, 0.3, 20, filter=Filter(staleness_max=2))
+    assert isinstance(error, errors.DeadlineExceeded)
+    assert isinstance(error.__cause__, errors.Unavailable)
+    assert took_s < 10
+    assert got.batch_id == (1 if kind == FRESH else 2)
+
+
+@pytest.mark.parametrize("kind", [FRESH, DROPPED, STALE])
+def test_a_call_that_a_batch_needs_is_made_for_as_long_as_the_stream_is_opened_again(waited, stack, monkeypatch, kind):
+    for name in ("CALL_S", "HAND_OVER_S"):
+        monkeypatch.setattr(waits, name, 0.1)
+    options = {"filter": Filter(staleness_max=2), "timeout_s": 0.1}
+    server = Server(Unanswered(kind, 3).register)
+    stack.callback(server.stop)
+    got, _ = waited(server.url, None, **options)
+    assert got.batch_id == (1 if kind == FRESH else 2)
+    silent = Server(Unanswered(kind, 1000).register)
+    stack.callback(silent.stop)
+    error, _ = waited(silent.url, None, reconnect_s=0.3, **options)
+    assert isinstance(error, errors.Unavailable)
+
+
+class Together(Unanswered):
+    """Its batches come in one message."""
+
+    def StreamTrajectories(self, request, context):
+        yield pb.StreamTrajectoriesResponse(batch=self.batches[0], more=self.batches[1:])
+        while context.is_active():
+            time.sleep(0.01)
+
+
+def test_who_only_looks_is_handed_over_what_has_come(waited, stack, monkeypatch):
+    monkeypatch.setattr(waits, "HAND_OVER_S", 20)
+    for module in (ledger, aio_stream):
+        monkeypatch.setattr(module, "VERSION_AGE_S", 0)
+    server = Server(Together(FRESH, 0).register)
+    stack.callback(server.stop)
+    first, _, second, _ = waited(server.url, 20, 0, filter=Filter(staleness_max=2))
+    assert (first.batch_id, second.batch_id) == (1, 2)
 
 
 def test_a_trainer_that_waits_for_nobody_is_told_in_the_log(waited, nobody, monkeypatch, caplog):

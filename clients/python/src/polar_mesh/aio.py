@@ -307,12 +307,14 @@ class _Consumer:
         self._name = name
 
     async def ack(
-        self, batch_ids: Sequence[int], seeks: int | None
+        self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None
     ) -> trajectories.AckTrajectoriesResponse:
-        return await self._client._ack(self._name, batch_ids, seeks)
+        return await self._client._ack(self._name, batch_ids, seeks, timeout_s)
 
-    async def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
-        await self._client._nack(self._name, given, delay_s, reason)
+    async def nack(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None
+    ) -> None:
+        await self._client._nack(self._name, given, delay_s, reason, timeout_s)
 
 
 class PolicyClient(_Connected):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import grpc
@@ -104,9 +105,13 @@ class AioReader(Generic[M]):
 class AioServer(Protocol):
     """The calls of one consumer."""
 
-    async def ack(self, batch_ids: Sequence[int], seeks: int | None) -> AckTrajectoriesResponse: ...
+    async def ack(
+        self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None
+    ) -> AckTrajectoriesResponse: ...
 
-    async def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None: ...
+    async def nack(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None
+    ) -> None: ...
 
 
 class TrajectoryStream(AsyncIterator[Batch]):
@@ -204,10 +209,10 @@ class TrajectoryStream(AsyncIterator[Batch]):
             message = self._intake.first()
             if message is None:
                 with self._waits:
-                    self._intake.receive(await self._receive(end))
+                    await self._receive(end)
                 continue
             try:
-                batch = await self._handed_over(message)
+                batch = await self._handed_over(message, end)
                 self._waits.over()
                 if batch is not None:
                     return batch
@@ -216,49 +221,67 @@ class TrajectoryStream(AsyncIterator[Batch]):
                 raise
         raise Ended
 
-    async def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
+    async def _handed_over(self, message: TrajectoryBatch, end: float) -> Batch | None:
         """The batch; None where the trainer does not get it."""
         if not self._intake.take(message):
             return None
         hand_over = self._hand_over
         if hand_over.asks_version(message):
-            await self._refresh_policy_version()
+            if time.monotonic() - self._told > VERSION_AGE_S:
+                await self._ask(partial(self._ack, [], self._books.seeks), end)
             if hand_over.is_stale(message, self.policy_version):
-                await self._give_back([delivery_of(message)], 0.0, STALE)
+                await self._ask(partial(self._give_back, [delivery_of(message)], 0.0, STALE), end)
                 return None
         batch = hand_over.open(message, OfStream(self._request.consumer, self._books.seeks))
         if batch.dropped_reason:
-            await self._ack_ids([batch.batch_id])
+            await self._ask(partial(self._ack, [batch.batch_id], self._books.seeks), end)
         hand_over.count(batch)
         return None if batch.dropped_reason else batch
 
-    async def _ack_ids(self, batch_ids: Sequence[int]) -> None:
-        await self._ack(batch_ids, self._books.seeks)
+    async def _ask(self, call: Callable[[float], Awaitable[object]], end: float) -> None:
+        """As the method of ``polar_mesh.TrajectoryStream``."""
+        with self._waits:
+            while True:
+                await self._pause(end)
+                try:
+                    await call(self._waits.call_s(end))
+                    self._waits.heard()
+                    return
+                except PolarError as error:
+                    self._delay(self._waits.failed(error))
+                if time.monotonic() >= end:
+                    raise self._waits.too_long()
 
-    async def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> bool:
+    async def _ack(
+        self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None = None
+    ) -> bool:
         """False where it changed nothing: there was a seek since then."""
-        answer = await self._server.ack(batch_ids, seeks)
+        answer = await self._server.ack(batch_ids, seeks, timeout_s)
         void = is_void(answer, seeks)
         if seeks == self._books.seeks and not void:
             self._books.acked(batch_ids, answer.floor)
         self._policy_version, self._told = answer.policy_version, time.monotonic()
         return not void
 
-    async def _give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
+    async def _give_back(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
+    ) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
         self._books.nacked([one.batch_id for one in given])
-        await self._server.nack(given, delay_s, reason)
+        await self._server.nack(given, delay_s, reason, timeout_s)
 
-    async def _refresh_policy_version(self) -> None:
-        if time.monotonic() - self._told > VERSION_AGE_S:
-            await self._ack_ids([])
+    async def _pause(self, end: float) -> None:
+        """Wait until the next try may be. Raises Ended where the stream is closed."""
+        not_before = self._backoff.not_before
+        if await pause(self._closed, min(not_before, end) - time.monotonic()):
+            raise Ended
+        if end < not_before:
+            raise self._waits.too_long()
 
-    async def _receive(self, end: float) -> StreamTrajectoriesResponse:
-        while not self._closed.is_set():
-            if await pause(self._closed, min(self._backoff.not_before, end) - time.monotonic()):
-                break
-            if end < self._backoff.not_before:
-                raise self._waits.too_long()
+    async def _receive(self, end: float) -> None:
+        """Take in the next message."""
+        while True:
+            await self._pause(end)
             if self._reader is None:
                 self._reader = AioReader(self._open_call(self._request), self._silence_s)
             try:
@@ -269,17 +292,20 @@ class TrajectoryStream(AsyncIterator[Batch]):
                 self._lost(Unavailable("the server ended the stream", code="UNAVAILABLE", retryable=True))
             else:
                 if message is not None:
+                    self._intake.receive(message)
                     self._waits.heard()
-                    return message
+                    return
             if time.monotonic() >= end:
                 raise self._waits.too_long()
-        raise Ended
 
     def _lost(self, error: PolarError) -> None:
         """Drop the broken call, and say when the next may be; raises when there is to be none."""
         self._cut()
         self._intake.broken(error)
         self._waits.broken(error)
+        self._delay(error)
+
+    def _delay(self, error: PolarError) -> None:
         if not self._closed.is_set():
             self._backoff.delay(error)
 

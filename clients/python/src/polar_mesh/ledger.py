@@ -33,9 +33,13 @@ def delivery_of(batch: Batch | TrajectoryBatch) -> Delivery:
 class Server(Protocol):
     """The calls of one consumer."""
 
-    def ack(self, batch_ids: Sequence[int], seeks: int | None) -> AckTrajectoriesResponse: ...
+    def ack(
+        self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None
+    ) -> AckTrajectoriesResponse: ...
 
-    def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None: ...
+    def nack(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None
+    ) -> None: ...
 
 
 class Sent(NamedTuple):
@@ -270,12 +274,12 @@ class Ledger:
         check_consumer(batches, self.consumer)
         self.give_back([delivery_of(batch) for batch in batches], delay_s, reason)
 
-    def ack_ids(self, batch_ids: Sequence[int]) -> None:
-        self._ack(batch_ids, self.books.seeks)
+    def ack_ids(self, batch_ids: Sequence[int], timeout_s: float | None = None) -> None:
+        self._ack(batch_ids, self.books.seeks, timeout_s)
 
-    def _ack(self, batch_ids: Sequence[int], seeks: int | None) -> bool:
+    def _ack(self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None = None) -> bool:
         """False where it changed nothing: there was a seek since then."""
-        answer = self._server.ack(batch_ids, seeks)
+        answer = self._server.ack(batch_ids, seeks, timeout_s)
         void = is_void(answer, seeks)
         if seeks == self.books.seeks and not void:
             self.books.acked(batch_ids, answer.floor)
@@ -283,12 +287,14 @@ class Ledger:
         self._told = time.monotonic()
         return not void
 
-    def give_back(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
+    def give_back(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
+    ) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
         self.books.nacked([one.batch_id for one in given])
-        self._server.nack(given, delay_s, reason)
+        self._server.nack(given, delay_s, reason, timeout_s)
 
-    def refresh_policy_version(self) -> None:
-        """Ask for it where it was last told longer than ``VERSION_AGE_S`` ago."""
-        if time.monotonic() - self._told > VERSION_AGE_S:
-            self.ack_ids([])
+    @property
+    def version_is_old(self) -> bool:
+        """Whether it was last told longer than ``VERSION_AGE_S`` ago; any acknowledgement tells it."""
+        return time.monotonic() - self._told > VERSION_AGE_S

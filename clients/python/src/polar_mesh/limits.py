@@ -19,6 +19,9 @@ PAGE_SIZE = 1000
 MESSAGE_TOKENS = 262_144
 #: A stream with a staleness bound hands a batch over by a policy version at most so old; it asks where that is older.
 VERSION_AGE_S = 0.5
+#: A call that a batch needs before it is handed over, or dropped, has so long at least, also where the wait for it is over:
+#: who looks without waiting would never get it.
+HAND_OVER_S = 1.0
 #: Acknowledged batches up to the server's floor that a stream still knows, so that one that was sent again before it was
 #: acknowledged is not given out twice; as many as the server keeps unacknowledged for one consumer.
 ACKED_KEPT = 4_000

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -91,7 +92,7 @@ class TrajectoryStream(Iterator[Batch]):
                     self._receive(end)
                 continue
             try:
-                batch = self._handed_over(message)
+                batch = self._handed_over(message, end)
                 self._waits.over()
                 if batch is not None:
                     return batch
@@ -146,29 +147,50 @@ class TrajectoryStream(Iterator[Batch]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a stream stays in the process that opened it: open one in each, with shared=True")
 
-    def _handed_over(self, message: TrajectoryBatch) -> Batch | None:
+    def _handed_over(self, message: TrajectoryBatch, end: float) -> Batch | None:
         """The batch; None where the trainer does not get it."""
         if not self._intake.take(message):
             return None
         hand_over, ledger = self._hand_over, self._ledger
         if hand_over.asks_version(message):
-            ledger.refresh_policy_version()
+            if ledger.version_is_old:
+                self._ask(partial(ledger.ack_ids, []), end)
             if hand_over.is_stale(message, self.policy_version):
-                ledger.give_back([delivery_of(message)], 0.0, STALE)
+                self._ask(partial(ledger.give_back, [delivery_of(message)], 0.0, STALE), end)
                 return None
         batch = hand_over.open(message, ledger.since())
         if batch.dropped_reason:
-            ledger.ack_ids([batch.batch_id])
+            self._ask(partial(ledger.ack_ids, [batch.batch_id]), end)
         hand_over.count(batch)
         return None if batch.dropped_reason else batch
 
+    def _ask(self, call: Callable[[float], None], end: float) -> None:
+        """Make a call without which a batch is not handed over: as often, and as long, as the stream would be opened again."""
+        with self._waits:
+            while True:
+                self._pause(end)
+                try:
+                    call(self._waits.call_s(end))
+                    self._waits.heard()
+                    return
+                except PolarError as error:
+                    self._delay(self._waits.failed(error))
+                if time.monotonic() >= end:
+                    raise self._waits.too_long()
+
+    def _pause(self, end: float) -> None:
+        """Wait until the next try may be. Raises StopIteration where the stream is closed."""
+        not_before = self._backoff.not_before
+        pause_s = min(not_before, end) - time.monotonic()
+        if self._closed.wait(pause_s) if pause_s > 0 else self._closed.is_set():
+            raise StopIteration
+        if end < not_before:
+            raise self._waits.too_long()
+
     def _receive(self, end: float) -> None:
         """Take in the next message."""
-        while not self._closed.is_set():
-            if self._closed.wait(max(0.0, min(self._backoff.not_before, end) - time.monotonic())):
-                break
-            if end < self._backoff.not_before:
-                raise self._waits.too_long()
+        while True:
+            self._pause(end)
             try:
                 message = self._open().get(end - time.monotonic())
                 if message is not None:
@@ -187,7 +209,6 @@ class TrajectoryStream(Iterator[Batch]):
                     return
             if time.monotonic() >= end:
                 raise self._waits.too_long()
-        raise StopIteration
 
     def _open(self) -> Reader[StreamMessage] | HttpReader:
         with self._lock:
@@ -204,6 +225,9 @@ class TrajectoryStream(Iterator[Batch]):
         self._drop()
         self._intake.broken(error)
         self._waits.broken(error)
+        self._delay(error)
+
+    def _delay(self, error: PolarError) -> None:
         if not self._closed.is_set():
             self._backoff.delay(error)
 

@@ -273,8 +273,12 @@ class _Consumer:
         self._client = client
         self._name = name
 
-    def ack(self, batch_ids: Sequence[int], seeks: int | None) -> trajectories.AckTrajectoriesResponse:
-        return self._client._ack(self._name, batch_ids, seeks)
+    def ack(
+        self, batch_ids: Sequence[int], seeks: int | None, timeout_s: float | None
+    ) -> trajectories.AckTrajectoriesResponse:
+        return self._client._ack(self._name, batch_ids, seeks, timeout_s)
 
-    def nack(self, given: Sequence[Delivery], delay_s: float, reason: str) -> None:
-        self._client._nack(self._name, given, delay_s, reason)
+    def nack(
+        self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None
+    ) -> None:
+        self._client._nack(self._name, given, delay_s, reason, timeout_s)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import time
 
-from .errors import DeadlineExceeded, PolarError
+from .errors import DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
 from .ledger import Books
-from .limits import HELD_WARN_S
+from .limits import CALL_S, HAND_OVER_S, HELD_WARN_S
 from .retry import Backoff
 
 _log = logging.getLogger("polar_mesh")
 
 
 class Waits:
-    """The waits of one stream for its next batch; each message is waited for ``with`` it.
+    """The waits of one stream for its next batch; each message, and each answer that a batch needs, is waited for
+    ``with`` it.
 
     Only these waits count in the time for reaching a server that went away.
     """
@@ -43,8 +44,20 @@ class Waits:
         self._broken = error
         self._warn(self._waited_s + time.monotonic() - self._began)
 
+    def call_s(self, end: float) -> float:
+        """Seconds for a call without which a batch is not handed over, in a wait that is over at ``end``."""
+        return max(min(end - time.monotonic(), self._backoff.left_s, CALL_S), HAND_OVER_S)
+
+    def failed(self, error: PolarError) -> PolarError:
+        """Such a call has failed with this; returns what that is taken for: one without an answer is as a silent stream."""
+        if isinstance(error, DeadlineExceeded):
+            told = f"a call was not answered in its time: {error.message}"
+            error = Unavailable(told, code="UNAVAILABLE", retryable=True)
+        self.broken(error)
+        return error
+
     def __enter__(self) -> None:
-        """The next message is waited for."""
+        """The next message, or the answer to a call, is waited for."""
         self._began = time.monotonic()
         self._backoff.go_on()
         self._warn(self._waited_s)
