@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copyreg
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,10 @@ class PolarError(Exception):
         # A message of the mesh tells the first of them itself.
         more = "".join(fault for fault in faults if fault not in message)
         super().__init__(f"{self.reason}: {message}{more}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is made again from its text alone, which __init__ does not take: a worker's would be lost on its way.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InvalidArgument(PolarError):
