@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from datetime import datetime
 
 from polar_mesh import Batch, Client, Journal
 
@@ -23,7 +24,8 @@ def optimizer_step(batches: list[Batch], step_s: float) -> str:
 
 
 def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float) -> None:
-    taken: list[Batch] = []
+    # By what a journal knows them: one that a seek brings again before its step gives way to its later delivery.
+    taken: dict[tuple[int, datetime], Batch] = {}
     # A step needs all of its batches at once.
     with client.stream(consumer, max_unacked=max(16, batches_a_step)) as stream:
         for batch in stream:
@@ -31,12 +33,13 @@ def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, 
             if batch in journal:
                 batch.ack()
                 continue
-            taken.append(batch)
+            taken[batch.batch_id, batch.ready_time] = batch
             if len(taken) == batches_a_step:
-                checkpoint = optimizer_step(taken, step_s)
-                journal.commit(taken, checkpoint=checkpoint)
-                stream.ack(taken)
-                taken = []
+                batches = list(taken.values())
+                checkpoint = optimizer_step(batches, step_s)
+                journal.commit(batches, checkpoint=checkpoint)
+                stream.ack(batches)
+                taken.clear()
 
 
 def main() -> None:

@@ -1,20 +1,25 @@
-"""examples/trainer/consume.py against a real server, as a user runs it."""
+"""The examples of examples/trainer against a real server."""
 
 from __future__ import annotations
 
 import os
 import pathlib
+import runpy
 import subprocess
 import sys
 
+import grpc
 import numpy as np
 import pytest
-from support import Server, Trajectories, batch
+from support import Server, Trajectories, abort, batch
 
-EXAMPLE = pathlib.Path(__file__).parents[3] / "examples" / "trainer" / "consume.py"
+from polar_mesh import Client, Journal, errors
+from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "examples" / "trainer"
 SOURCE = pathlib.Path(__file__).parents[1] / "src"
 
-pytestmark = pytest.mark.skipif(not EXAMPLE.exists(), reason="only in a checkout")
+pytestmark = pytest.mark.skipif(not EXAMPLES.exists(), reason="only in a checkout")
 
 
 def test_it_prints_groups_acknowledges_them_and_ends(stack):
@@ -22,7 +27,7 @@ def test_it_prints_groups_acknowledges_them_and_ends(stack):
     server = Server(service.register)
     stack.callback(server.stop)
     done = subprocess.run(
-        [sys.executable, EXAMPLE, "--trajectory-url", server.url, "--max-batches", "2"],
+        [sys.executable, EXAMPLES / "consume.py", "--trajectory-url", server.url, "--max-batches", "2"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -43,3 +48,26 @@ def test_it_prints_groups_acknowledges_them_and_ends(stack):
     assert lines[4] == f"  step: 12 tokens, objective {objective:.4f}"
     assert service.acked == {1, 2}
 
+
+class Sought(Trajectories):
+    """The consumer is sought back behind its first batch, which comes again."""
+
+    def StreamTrajectories(self, request, context):
+        first, second = self.batches
+        yield pb.StreamTrajectoriesResponse(batch=first, seeks=0)
+        self.seeks = 1
+        for one in (first, second):
+            yield pb.StreamTrajectoriesResponse(batch=one, seeks=1)
+        with self._changed:
+            self._changed.wait_for(lambda: self.acked == {1, 2}, timeout=10)
+        abort(context, grpc.StatusCode.NOT_FOUND, "the consumer was deleted", "NOT_FOUND")
+
+
+def test_a_group_that_a_seek_brings_again_before_its_step_counts_once(stack, tmp_path):
+    server = Server(Sought([batch(1), batch(2)]).register)
+    stack.callback(server.stop)
+    train = runpy.run_path(str(EXAMPLES / "exactly_once.py"))["train"]
+    with Journal(tmp_path / "steps.jsonl") as journal, Client(trajectory_url=server.url) as client:
+        with pytest.raises(errors.NotFound):
+            train(client, journal, "trainer", 2, 0)
+        assert [batch_id for batch_id, _ in journal.last["batches"]] == [1, 2]
