@@ -1,9 +1,16 @@
 // RPCs by every protocol, on a port of Node.js: the one place that makes a handler of Connect's.
 import { type ConnectNodeAdapterOptions, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Handler } from './port.ts';
+import { withValuesLimit } from './values-limit.ts';
 
 export function connectHandler(options: ConnectNodeAdapterOptions): Handler {
-  const connect = connectNodeAdapter(options) as Handler;
+  const connect = connectNodeAdapter({
+    ...options,
+    routes(router) {
+      options.routes(router);
+      for (const [i, handler] of router.handlers.entries()) router.handlers[i] = withValuesLimit(handler);
+    },
+  }) as Handler;
   return (request, response) => {
     nameServer(request);
     connect(request, response);

@@ -64,7 +64,7 @@ function lookAt(field: DescField): Look | undefined {
   if (check === undefined && below === undefined) return undefined;
   return (message, path, found) => {
     const at = `${path}${field.name}`;
-    for (const [where, value] of valuesOf(message, field, at)) {
+    for (const [where, value] of valuesAt(message, field, at)) {
       const fault = check?.(value);
       if (fault !== undefined) found.push([where, fault]);
       else below?.(value as Message, `${where}.`, found);
@@ -84,8 +84,8 @@ function checkOf({ enum: values, message, scalar }: DescField): Check | undefine
   return message && WELL_KNOWN[message.typeName];
 }
 
-/** The values that are set, each with its place. */
-function valuesOf(message: Message, field: DescField, at: string): (readonly [string, unknown])[] {
+/** The values of a field that are set, each with its place. */
+export function valuesAt(message: Message, field: DescField, at: string): (readonly [string, unknown])[] {
   const fields = message as unknown as Record<string, unknown>;
   if (field.oneof !== undefined) {
     const chosen = fields[field.oneof.localName] as { case?: string; value?: unknown };

@@ -3,8 +3,12 @@ import { once } from 'node:events';
 import { constants, createServer, connect as http2Connect } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { create } from '@bufbuild/protobuf';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { createClient, type Transport } from '@connectrpc/connect';
 import {
+  compressionGzip,
   createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
@@ -14,11 +18,15 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from '../../gen/ts/grpc/health/v1/health_pb.js';
-import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import {
+  ListConsumersRequestSchema,
+  TrajectoryService,
+} from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
-import { PolarError } from '../../services/common/errors.ts';
+import { fromConnectError, PolarError } from '../../services/common/errors.ts';
 import { HTTP_IDLE_MS, STOP_GRACE_MS } from '../../services/common/limits.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { REQUEST_VALUES_MAX } from '../../services/common/values-limit.ts';
 
 describe('one port', () => {
   let server: RunningServer;
@@ -107,6 +115,46 @@ describe('one port', () => {
   it('hands other HTTP requests to the service, and answers 404 to what nobody takes', async () => {
     expect(await (await fetch(`${url}/plain`)).text()).to.equal('plain');
     expect((await fetch(`${url}/nothing`)).status).to.equal(404);
+  });
+
+  it('refuses a request of too many values, however it comes, and takes a long one of few', async () => {
+    const one = { no: 15, wireType: 0, data: new Uint8Array([1]) };
+    const many = create(ListConsumersRequestSchema);
+    many.$unknown = Array(REQUEST_VALUES_MAX + 1).fill(one);
+    const long = create(ListConsumersRequestSchema);
+    long.$unknown = [{ no: 15, wireType: 2, data: new BinaryWriter().bytes(Buffer.alloc(2 ** 20)).finish() }];
+    const packed = { compressMinBytes: 0, sendCompression: compressionGzip };
+    for (const transport of [
+      createGrpcTransport({ baseUrl: url }),
+      createGrpcTransport({ baseUrl: url, ...packed }),
+      createGrpcWebTransport({ baseUrl: url, httpVersion: '1.1' }),
+      createConnectTransport({ baseUrl: url, httpVersion: '2' }),
+      createConnectTransport({ baseUrl: url, httpVersion: '1.1', ...packed }),
+    ]) {
+      const client = createClient(TrajectoryService, transport);
+      const error = await client
+        .listConsumers(many)
+        .then(() => expect.fail('it was taken'), fromConnectError);
+      expect(error.reason).to.equal('INVALID_REQUEST');
+      expect(error.message).to.contain('REQUEST_VALUES_MAX (500000) values');
+      expect((await client.listConsumers(long)).consumers).to.have.length(1);
+    }
+  });
+
+  it('refuses JSON of too many values, packed or not', async () => {
+    const text = `{"more": [${'1,'.repeat(REQUEST_VALUES_MAX)}1]}`;
+    for (const [body, headers] of [
+      [text, {}],
+      [gzipSync(text), { 'content-encoding': 'gzip' }],
+    ] as const) {
+      const answer = await fetch(`${url}/${TrajectoryService.typeName}/ListConsumers`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      });
+      expect(answer.status).to.equal(400);
+      expect(await answer.text()).to.contain('INVALID_REQUEST');
+    }
   });
 
   it('is alive at once and ready when it says so', async () => {

@@ -132,6 +132,10 @@ describe('scheduler batches', () => {
     const large = (i: number): TaskSpec => taskSpec(`l-${i}`, { instruction: 'x'.repeat(200 * 1024) });
     const above = await refused(large(0), large(1), large(2));
     expect(above.fields[0]?.description).to.include(`COMMIT_BYTES_MAX (${COMMIT_BYTES_MAX})`);
+    const wide = (i: number): TaskSpec => taskSpec(`w-${i}`, { metadata: { a: Array(60_000).fill(null) } });
+    expect((await refused(wide(0), wide(1))).fields).to.deep.equal([
+      { field: 'tasks', description: 'hold more than TASK_VALUES_MAX (100000) values: submit fewer at once' },
+    ]);
     expect(await submit(large(0), large(1))).to.have.length(2);
     expect(await submit(...many)).to.have.length(BATCH_TASKS_MAX);
     expect((await scheduler.client.listTasks({ summary: true, pageSize: 1000 })).tasks).to.have.length(1_000);

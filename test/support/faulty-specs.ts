@@ -22,7 +22,12 @@ import {
   type UploadFile,
   UploadFileSchema,
 } from '../../gen/ts/polar/common/v1/task_pb.js';
-import { TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../../services/common/limits.ts';
+import {
+  TASK_OUTLINE_BYTES_MAX,
+  TASK_SPEC_BYTES_MAX,
+  UPLOAD_FILES_MAX,
+} from '../../services/common/limits.ts';
+import { TASK_VALUES_MAX } from '../../services/common/specs/spec-values.ts';
 
 export const upload = (target: string, content = new Uint8Array([1]), mode = 0) =>
   create(PrepareStepSchema, { step: { case: 'uploadFile', value: { target, content, mode } } });
@@ -158,6 +163,11 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     'runtime.eval_prepare.steps[0].upload_file.target',
     runtime({ evalPrepare: { $typeName: 'polar.common.v1.PrepareSteps', steps: [upload('a')] } }),
   ],
+  [
+    'runtime.prepare[0].upload_dir.files',
+    step(dir('/d', ...Array.from({ length: UPLOAD_FILES_MAX + 1 }, (_, i) => `${i}`))),
+    /upload an archive/,
+  ],
   ['harness.name', without('harness'), /shell, pi/],
   ['harness.name', harness({ name: '' }), /shell, pi/],
   ['harness.name', harness({ name: 'vim' }), /unknown harness vim; there are shell, pi/],
@@ -274,6 +284,11 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ],
   ['callback_url', top({ callbackUrl: 'file:///etc/passwd' })],
   ['callback_url', top({ callbackUrl: `http://h/${'x'.repeat(2_048)}` })],
+  [
+    '(task)',
+    top({ metadata: { a: Array(TASK_VALUES_MAX).fill(null) } }),
+    /TASK_VALUES_MAX \(100000\) values/,
+  ],
   ['(task)', step(upload('/a', new Uint8Array(TASK_SPEC_BYTES_MAX))), /TASK_SPEC_BYTES_MAX/],
   ['(task)', top({ instruction: 'x'.repeat(TASK_OUTLINE_BYTES_MAX) }), /TASK_OUTLINE_BYTES_MAX/],
 ];

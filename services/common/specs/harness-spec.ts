@@ -12,7 +12,7 @@ import {
 import type { Faults } from './faults-of.ts';
 import { harnessSettings } from './harness-settings.ts';
 import { poolsFault } from './model-pools.ts';
-import { checkExec, checkMode } from './runtime-spec.ts';
+import { checkExec, checkFiles } from './runtime-spec.ts';
 import { PLUGIN_PATH } from './strategies.ts';
 
 const MODEL_NAME_CHARS_MAX = 256;
@@ -39,10 +39,7 @@ export function checkHarness(harness: HarnessSpec | undefined, faults: Faults): 
   for (const [i, server] of harness.mcpServers.entries()) {
     checkServer(server, `harness.mcp_servers[${i}]`, faults);
   }
-  for (const [i, file] of harness.skills.entries()) {
-    faults.relativePath(file.target, `harness.skills[${i}].target`);
-    checkMode(file, `harness.skills[${i}]`, faults);
-  }
+  checkFiles(harness.skills, 'harness.skills', faults);
   if (plugin === '') checkNamed(harness, faults);
   else checkPlugin(harness, faults);
 }

@@ -5,6 +5,7 @@ import type {
   RuntimeSpec,
   UploadFile,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { UPLOAD_FILES_MAX } from '../limits.ts';
 import { backendFault } from './backend-names.ts';
 import { DEFAULT_WORKDIR, unofferedBy } from './catalogue.ts';
 import { checkNetwork, completeNetwork, rulesOf } from './egress.ts';
@@ -93,14 +94,22 @@ function checkSteps(steps: readonly PrepareStep[], field: string, faults: Faults
         break;
       case 'uploadDir':
         faults.absolutePath(step.value.target, `${at}.upload_dir.target`);
-        for (const [n, file] of step.value.files.entries()) {
-          faults.relativePath(file.target, `${at}.upload_dir.files[${n}].target`);
-          checkMode(file, `${at}.upload_dir.files[${n}]`, faults);
-        }
+        checkFiles(step.value.files, `${at}.upload_dir.files`, faults);
         break;
       default:
         faults.require(false, at, 'must be one of exec, upload_file, upload_dir');
     }
+  }
+}
+
+/** Of one folder. */
+export function checkFiles(files: readonly UploadFile[], field: string, faults: Faults): void {
+  const limit = `UPLOAD_FILES_MAX (${UPLOAD_FILES_MAX})`;
+  const many = `are ${files.length}, at most ${limit}: upload an archive`;
+  if (!faults.require(files.length <= UPLOAD_FILES_MAX, field, many)) return;
+  for (const [i, file] of files.entries()) {
+    faults.relativePath(file.target, `${field}[${i}].target`);
+    checkMode(file, `${field}[${i}]`, faults);
   }
 }
 
@@ -111,6 +120,6 @@ export function checkExec(step: ExecStep, field: string, faults: Faults): void {
   faults.range(step.maxAttempts, 1, STEP_TRIES_MAX, `${field}.max_attempts`);
 }
 
-export function checkMode(file: UploadFile, field: string, faults: Faults): void {
+function checkMode(file: UploadFile, field: string, faults: Faults): void {
   faults.require(file.mode <= FILE_MODE_MAX, `${field}.mode`, 'must be at most 07777');
 }

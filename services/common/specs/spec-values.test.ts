@@ -2,7 +2,7 @@
 import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { FREE_FORM_LEVELS_MAX, freeFormFaults } from './spec-values.ts';
+import { FREE_FORM_LEVELS_MAX, valueFaults } from './spec-values.ts';
 
 const withMetadata = (metadata: JsonObject) => create(TaskSpecSchema, { metadata });
 
@@ -15,8 +15,8 @@ function inside(levels: number, value: JsonValue): JsonObject {
 
 describe('free-form parts of a task', () => {
   it('have a limit of levels, up to which they are taken', () => {
-    expect(freeFormFaults(withMetadata(inside(FREE_FORM_LEVELS_MAX, 1)))).to.deep.equal([]);
-    const [fault, ...others] = freeFormFaults(withMetadata(inside(FREE_FORM_LEVELS_MAX + 1, 1)));
+    expect(valueFaults(withMetadata(inside(FREE_FORM_LEVELS_MAX, 1)))).to.deep.equal([]);
+    const [fault, ...others] = valueFaults(withMetadata(inside(FREE_FORM_LEVELS_MAX + 1, 1)));
     expect(others).to.deep.equal([]);
     expect(fault?.field).to.equal('metadata');
   });
@@ -28,7 +28,7 @@ describe('free-form parts of a task', () => {
       c: [Number.POSITIVE_INFINITY],
       d: null,
     };
-    const fields = freeFormFaults(withMetadata(odd)).map(({ field }) => field);
+    const fields = valueFaults(withMetadata(odd)).map(({ field }) => field);
     expect(fields).to.deep.equal(['metadata.a[1]', 'metadata.b.\ufffd', 'metadata.c[0]']);
   });
 });

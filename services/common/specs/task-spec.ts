@@ -19,7 +19,7 @@ import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
-import { freeFormFaults } from './spec-values.ts';
+import { valueFaults } from './spec-values.ts';
 import { builderConfigs, evaluatorConfigs, grantedSeconds, PLUGIN_PATH, pluginConfig } from './strategies.ts';
 
 const BUDGETS_MS = {
@@ -37,9 +37,9 @@ const CALLBACK_URL_CHARS_MAX = 2_048;
 const DEFAULT_QUEUE = 'default';
 const UINT32_MAX = 2 ** 32 - 1;
 
-/** The completed spec and all its faults. What cannot be copied is left as it is, and that is told alone. */
+/** The completed spec and all its faults. What is too much, or cannot be copied, is left as it is, and that told alone. */
 export function readTaskSpec(given: TaskSpec): { readonly spec: TaskSpec; readonly faults: FieldFault[] } {
-  const found = freeFormFaults(given);
+  const found = valueFaults(given);
   if (found.length > 0) return { spec: given, faults: found };
   const spec = completeTaskSpec(given);
   return { spec, faults: checkTaskSpec(spec) };

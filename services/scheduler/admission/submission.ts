@@ -5,6 +5,7 @@ import type { SubmitTaskRequest } from '../../../gen/ts/polar/scheduler/v1/sched
 import type { FieldFault } from '../../common/errors.ts';
 import { BATCH_SESSIONS_MAX, BATCH_TASKS_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
 import { ASKS_JUDGE, listed } from '../../common/specs/catalogue.ts';
+import { TASK_VALUES_MAX, valuesOf } from '../../common/specs/spec-values.ts';
 import { readTaskSpec } from '../../common/specs/task-spec.ts';
 import type { SchedulerContext } from '../context.ts';
 import { specDigest } from '../domain/task.ts';
@@ -62,6 +63,11 @@ export function readBatch(
   const limit = `BATCH_TASKS_MAX (${BATCH_TASKS_MAX})`;
   if (requests.length === 0 || requests.length > BATCH_TASKS_MAX) {
     const description = `must be 1 to ${limit}, not ${requests.length}`;
+    return { submissions: [], faults: [{ field: 'tasks', description }] };
+  }
+  const values = requests.reduce((sum, { spec }) => sum + (spec === undefined ? 0 : valuesOf(spec)), 0);
+  if (values > TASK_VALUES_MAX) {
+    const description = `hold more than TASK_VALUES_MAX (${TASK_VALUES_MAX}) values: submit fewer at once`;
     return { submissions: [], faults: [{ field: 'tasks', description }] };
   }
   const read = requests.map((request, i) => readSubmission(request, allowed, `tasks[${i}].`));

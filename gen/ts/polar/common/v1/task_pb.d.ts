@@ -16,7 +16,8 @@ export declare const file_polar_common_v1_task: GenFile;
 
 /**
  * TaskSpec is an immutable problem. The task file (services/common/specs/task-file.ts) is its YAML form. Its free-form parts
- * (metadata, settings, config) have at most 30 levels of objects and lists each.
+ * (metadata, settings, config) have at most 30 levels of objects and lists each. Elements of lists, such as steps and files,
+ * and entries of maps and free-form parts are at most 100,000 together.
  *
  * @generated from message polar.common.v1.TaskSpec
  */
@@ -530,7 +531,7 @@ export declare type UploadDir = Message<"polar.common.v1.UploadDir"> & {
   target: string;
 
   /**
-   * Files with paths relative to `target`, no `..`, no links.
+   * Up to 10,000 files with paths relative to `target`, no `..`, no links.
    *
    * @generated from field: repeated polar.common.v1.UploadFile files = 2;
    */
@@ -607,7 +608,7 @@ export declare type HarnessSpec = Message<"polar.common.v1.HarnessSpec"> & {
   mcpServers: McpServer[];
 
   /**
-   * Files of skills, for adapters that take them: paths relative to the harness's own folder of skills.
+   * Up to 10,000 files of skills, for adapters that take them: paths relative to the harness's own folder of skills.
    *
    * @generated from field: repeated polar.common.v1.UploadFile skills = 9;
    */

@@ -1214,7 +1214,7 @@ export declare const RolloutService: GenService<{
    * SubmitTasks commits several tasks at once, all of them or none, before it answers. Each is as with SubmitTask, and so
    * are the errors, with `tasks[i]` before the fields; those that are known with the same content get the first answer.
    * INVALID_ARGUMENT also if a task_id or request_id is there twice, and above the limits of a batch: 1,000 tasks, 16,384
-   * sessions, 512 KiB in the log (file contents count only in specs of up to 256 KiB).
+   * sessions, 512 KiB in the log (file contents count only in specs of up to 256 KiB), 100,000 values (see TaskSpec).
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTasks
    */
