@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { expect } from 'chai';
+import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { followTask } from './watching.ts';
 
 describe('following a task', () => {
@@ -16,5 +19,32 @@ describe('following a task', () => {
     expect(asked).to.equal(2);
     silent.closeAllConnections();
     silent.close();
+  });
+
+  it('asks again where a scheduler ends the watch and the task goes on', async () => {
+    const session = { sessionId: 'task-0', state: SessionState.RUNNING };
+    let asked = 0;
+    const routes = connectNodeAdapter({
+      routes: (router) =>
+        router
+          .rpc(RolloutService.method.listSessions, () => ({ sessions: [session] }))
+          .rpc(RolloutService.method.watchTask, async function* () {
+            if (++asked === 2) session.state = SessionState.ENDED;
+            yield { session, cursor: '1' };
+          }),
+    });
+    const server = createServer(routes).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const told: SessionState[] = [];
+      const onChange = ({ state }: Session) => void told.push(state);
+      const [ended] = await followTask(url, 'task', onChange, new AbortController().signal);
+      expect(ended?.state).to.equal(SessionState.ENDED);
+      expect(told).to.deep.equal([SessionState.RUNNING, SessionState.ENDED]);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });

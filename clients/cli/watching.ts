@@ -1,5 +1,5 @@
 // Following a task to its end, through restarts of the scheduler.
-import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { Outcome, type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { Deadline, sleep } from '../../services/common/clock.ts';
 import { asPolarError, PolarError } from '../../services/common/errors.ts';
 import { STREAM_PROGRESS_MS } from '../../services/common/limits.ts';
@@ -41,7 +41,9 @@ export async function followTask(
         sessions.set(session.sessionId, session);
         onChange(session);
       }
-      return await allSessions(url, taskId);
+      const all = await allSessions(url, taskId);
+      if (all.every(({ state }) => state === SessionState.ENDED)) return all;
+      throw new PolarError('NODE_LOST', `the scheduler has ended the watch, and task ${taskId} goes on`);
     } catch (thrown) {
       if (signal.aborted) break;
       const error = silence.isOver ? silent(silentMs) : thrown;

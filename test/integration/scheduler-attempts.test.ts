@@ -6,6 +6,7 @@ import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.j
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
+import { asPolarError } from '../../services/common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
@@ -304,6 +305,15 @@ describe('scheduler attempts', () => {
       expect((await polling).task?.sessionsByState).to.deep.equal({ ended: 2 });
       const refused = await ask(60_001).catch((error) => error);
       expect(refused.reason).to.equal('INVALID_REQUEST');
+    });
+
+    it('says to a watch that the scheduler stops: that is not the end of the task', async () => {
+      await submit(taskSpec('goes-on'));
+      const watch = scheduler.client.watchTask({ taskId: 'goes-on' })[Symbol.asyncIterator]();
+      expect((await watch.next()).value?.session?.state).to.equal(SessionState.QUEUED);
+      const next = watch.next().catch((error) => error);
+      await restart();
+      expect(asPolarError(await next)).to.include({ reason: 'SHUTTING_DOWN', retryable: true });
     });
 
     it('goes on with a watch where it was cut, through a restart', async () => {

@@ -53,6 +53,8 @@ export function watchTask({
           if (ended && changes.length === 0) return;
           if (changes.length === 0 && !signal.aborted) yield { cursor };
         }
+        // A stop is not the end of the task.
+        signal.throwIfAborted();
       } finally {
         watchers.close(taskId, watcher);
       }
