@@ -27,6 +27,7 @@ import grpc
 from . import client as blocking
 from . import limits, policy
 from .aio_stream import AioReader, TrajectoryStream, pause
+from .arguments import message_of
 from .batches import Batch
 from .certificates import File, Security, security
 from .channel import open_aio_channel
@@ -208,7 +209,9 @@ class Client(_Connected):
     ) -> list[dict[str, Any]]:
         """As ``polar_mesh.Client.export_session``."""
         which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
-        request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
+        request = message_of(
+            trajectories.ExportSessionRequest, session_id=session_id, kind=which, attempt=attempt
+        )
 
         async def lines(request: object, timeout: float | None) -> list[str]:
             reader: AioReader[trajectories.ExportSessionResponse] = AioReader(

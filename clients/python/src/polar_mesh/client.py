@@ -37,7 +37,8 @@ class Client(TrajectoryCalls):
 
     Every method takes ``timeout_s``, the seconds for the call with all its retries, and raises a
     ``polar_mesh.errors.PolarError`` otherwise. All calls are safe to repeat, and the client does so itself when a
-    connection breaks or the server asks for it.
+    connection breaks or the server asks for it. An argument that no request takes, a negative number say, is named by a
+    ValueError or TypeError before any call.
 
     Args:
         rollout_url: ``http://host:port`` of the scheduler; ``https://`` for TLS. Several, of which one leads, in a list.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .arguments import message_of
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamFilter
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 
@@ -30,7 +31,8 @@ class Filter:
 
     def message(self) -> StreamFilter:
         """The form that the server takes."""
-        return StreamFilter(
+        return message_of(
+            StreamFilter,
             staleness_max=self.staleness_max,
             policy_span_max=self.policy_span_max,
             usable_fraction_min=self.usable_fraction_min,

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import grpc
 
 from . import limits
+from .arguments import message_of
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Cancelled
@@ -89,7 +90,9 @@ class PolicyClient:
 
     def publish_version(self, policy_version: int, weight_version: str = "") -> messages.Policy:
         """Set the version that records carry where the engine tells none. Raises InvalidArgument (below the last)."""
-        request = pb.PublishVersionRequest(policy_version=policy_version, weight_version=weight_version)
+        request = message_of(
+            pb.PublishVersionRequest, policy_version=policy_version, weight_version=weight_version
+        )
         return self._call(self._policy.PublishVersion, request).policy
 
     def get_policy(self) -> pb.GetPolicyResponse:
@@ -100,8 +103,8 @@ class PolicyClient:
         self, pause_id: str = "", *, policy_version: int = 0, weight_version: str = ""
     ) -> messages.Policy:
         """End a pause (default: whichever is in progress), with new weights if a version is given."""
-        request = pb.ResumeRequest(
-            pause_id=pause_id, policy_version=policy_version, weight_version=weight_version
+        request = message_of(
+            pb.ResumeRequest, pause_id=pause_id, policy_version=policy_version, weight_version=weight_version
         )
         return self._call(self._policy.Resume, request).policy
 

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Generic, Literal, TypeVar
 
 from . import limits
+from .arguments import message_of, named
 from .batches import Batch, Trajectory, read_trajectory
 from .filters import Filter
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
@@ -36,7 +37,8 @@ def stream_request(
     """What opens a stream; see ``TrajectoryCalls.stream``."""
     if filter is not None and not isinstance(filter, Filter):
         raise TypeError(f"filter must be a polar_mesh.Filter, not {type(filter).__name__}")
-    return trajectories.StreamTrajectoriesRequest(
+    return message_of(
+        trajectories.StreamTrajectoriesRequest,
         consumer=consumer,
         max_unacked=max_unacked,
         max_unacked_tokens=max_unacked_tokens,
@@ -51,13 +53,16 @@ def nack_request(
     consumer: str, given: Sequence[Delivery], delay_s: float, reason: str
 ) -> trajectories.NackTrajectoriesRequest:
     """What gives batches back after ``delay_s`` seconds."""
-    return trajectories.NackTrajectoriesRequest(
+    request = message_of(
+        trajectories.NackTrajectoriesRequest,
         consumer=consumer,
         batch_ids=[one.batch_id for one in given],
         delivery_counts=[one.count for one in given],
-        delay_ms=round(delay_s * 1000),
         reason=reason,
     )
+    with named("delay_s"):
+        request.delay_ms = round(delay_s * 1000)
+    return request
 
 
 def seek_request(
@@ -70,7 +75,8 @@ def seek_request(
     elif isinstance(to, str):
         request.target = value_of(trajectories.SeekTarget, "SEEK_TARGET_", to)
     else:
-        request.batch_id = to
+        with named("to"):
+            request.batch_id = to
     return request
 
 
@@ -228,7 +234,9 @@ class TrajectoryCalls:
             ValueError: another ``kind``.
         """
         which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
-        request = trajectories.ExportSessionRequest(session_id=session_id, kind=which, attempt=attempt)
+        request = message_of(
+            trajectories.ExportSessionRequest, session_id=session_id, kind=which, attempt=attempt
+        )
 
         def lines(request: object, timeout: float | None) -> list[str]:
             reader: Reader[trajectories.ExportSessionResponse] = Reader(
@@ -245,7 +253,9 @@ class TrajectoryCalls:
         seeks: int | None,
         timeout_s: float | None = None,
     ) -> trajectories.AckTrajectoriesResponse:
-        request = trajectories.AckTrajectoriesRequest(consumer=consumer, batch_ids=batch_ids, seeks=seeks)
+        request = message_of(
+            trajectories.AckTrajectoriesRequest, consumer=consumer, batch_ids=batch_ids, seeks=seeks
+        )
         return self._call(self._trajectories.AckTrajectories, request, timeout_s)
 
     def _nack(

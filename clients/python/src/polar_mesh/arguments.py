@@ -1,0 +1,31 @@
+"""What a caller gives, in the messages of the API: what these do not take is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+M = TypeVar("M", bound=Message)
+
+
+def message_of(kind: type[M], /, **arguments: Any) -> M:
+    """A message with these fields; None: without it. Raises ValueError or TypeError, with the argument's name."""
+    message = kind()
+    for name, value in arguments.items():
+        with named(name):
+            message.MergeFrom(kind(**{name: value}))
+    return message
+
+
+@contextmanager
+def named(argument: str) -> Iterator[None]:
+    """What is raised of a value, with the argument's name."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{argument}: {error}") from error
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{argument}: {error}") from error

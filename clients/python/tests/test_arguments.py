@@ -1,0 +1,42 @@
+"""What no request takes is refused by its name, before any call."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+
+import pytest
+
+from polar_mesh import Client, Filter, PolicyClient, aio
+
+CLIENTS, POLICY_CLIENTS = (Client, aio.Client), (PolicyClient, aio.PolicyClient)
+REFUSED = [
+    (CLIENTS, "max_unacked", lambda client: client.stream("trainer", max_unacked=-1)),
+    (CLIENTS, "max_unacked_tokens", lambda client: client.stream("trainer", max_unacked_tokens=-1)),
+    (CLIENTS, "message_tokens", lambda client: client.stream("trainer", message_tokens=1.5)),
+    (CLIENTS, "staleness_max", lambda client: client.stream("trainer", filter=Filter(staleness_max=-1))),
+    (CLIENTS, "consumer", lambda client: client.stream("\ud800")),
+    (CLIENTS, "batch_ids", lambda client: client.ack("trainer", [3, -1])),
+    (CLIENTS, "delay_s", lambda client: client.nack("trainer", [3], delay_s=-1)),
+    (CLIENTS, "delay_s", lambda client: client.nack("trainer", [3], delay_s=math.inf)),
+    (CLIENTS, "to", lambda client: client.seek("trainer", -1)),
+    (CLIENTS, "attempt", lambda client: client.export_session("s", attempt=-1)),
+    (POLICY_CLIENTS, "policy_version", lambda client: client.publish_version(-1)),
+    (POLICY_CLIENTS, "policy_version", lambda client: client.resume(policy_version=-1)),
+]
+
+
+@pytest.mark.parametrize(("clients", "argument", "call"), REFUSED)
+def test_an_argument_that_no_request_takes_is_named(clients, argument, call):
+    blocking, other = clients
+    with blocking() as client, pytest.raises((ValueError, TypeError), match=f"^{argument}: "):
+        call(client)
+
+    async def use():
+        async with other() as client:
+            made = call(client)
+            await made if inspect.isawaitable(made) else None
+
+    with pytest.raises((ValueError, TypeError), match=f"^{argument}: "):
+        asyncio.run(use())
