@@ -76,10 +76,12 @@ class _Run:
         self.answers: list[Any] = []
         self.asked = 0
 
-    def _call(self, method: Any, request: object, timeout_s: float | None = None) -> Any:
+    def _call(
+        self, method: Any, request: object, timeout_s: float | None = None, gone: object = None
+    ) -> Any:
         self.asked += 1
         if self.asked > len(self.answers):
-            raise _Needed(method, request, timeout_s)
+            raise _Needed(method, request, timeout_s, gone)
         return self.answers[self.asked - 1]
 
     def __getattr__(self, name: str) -> Any:
@@ -128,7 +130,11 @@ class _Connected:
         await self.aclose()
 
     async def _call(
-        self, method: Callable[..., Awaitable[R]], request: object, timeout_s: float | None
+        self,
+        method: Callable[..., Awaitable[R]],
+        request: object,
+        timeout_s: float | None,
+        gone: R | None = None,
     ) -> R:
         tries = Tries(self._timeout_s if timeout_s is None else timeout_s)
         while True:
@@ -137,6 +143,8 @@ class _Connected:
                 return await method(request, timeout=tries.left_s)
             except (grpc.RpcError, PolarError) as raised:
                 error = tries.failed(raised)
+                if gone is not None and tries.is_gone(error):
+                    return gone
             except asyncio.CancelledError:
                 # Closing the channel cancels its calls, and not the task that awaits them.
                 self._check_open()

@@ -249,10 +249,12 @@ class Client(TrajectoryCalls):
     ) -> None:
         self.close()
 
-    def _call(self, method: Callable[..., T], request: object, timeout_s: float | None) -> T:
+    def _call(
+        self, method: Callable[..., T], request: object, timeout_s: float | None, gone: T | None = None
+    ) -> T:
         self._check_open()
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        return call(lambda left_s: method(request, timeout=left_s), limit_s, self._closed)
+        return call(lambda left_s: method(request, timeout=left_s), limit_s, self._closed, gone)
 
     def _changes(self, task_id: str, end: float) -> Iterator[rollout.WatchTaskResponse]:
         """The messages of a watch, over as many connections as it takes."""

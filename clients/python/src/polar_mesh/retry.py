@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import grpc
 
-from .errors import DeadlineExceeded, PolarError, Unavailable, from_rpc_error
+from .errors import DeadlineExceeded, NotFound, PolarError, Unavailable, from_rpc_error
 from .limits import RETRY_PAUSE_MAX_S, RETRY_PAUSE_S
 
 T = TypeVar("T")
@@ -74,6 +74,7 @@ class Tries:
     def __init__(self, timeout_s: float, stopped: threading.Event | None = None) -> None:
         self.backoff = Backoff(timeout_s, stopped)
         self._unreached: PolarError | None = None
+        self._failures = 0
 
     @property
     def left_s(self) -> float:
@@ -83,18 +84,31 @@ class Tries:
     def failed(self, raised: grpc.RpcError | PolarError) -> PolarError:
         """The typed form of a failure, which a pause may follow; raises what was found out before it, if that says more."""
         error = raised if isinstance(raised, PolarError) else from_rpc_error(raised)
+        self._failures += 1
         if isinstance(error, DeadlineExceeded) and self._unreached is not None:
             raise self._unreached from raised
         if isinstance(error, Unavailable):
             self._unreached = error
         return error
 
+    def is_gone(self, error: PolarError) -> bool:
+        """Whether a call that deletes failed with this because an earlier try had deleted it: its answer was lost."""
+        return isinstance(error, NotFound) and self._failures > 1
 
-def call(attempt: Callable[[float], T], timeout_s: float, stopped: threading.Event) -> T:
-    """Run a call until it succeeds, fails for good, or the time is over. ``attempt`` gets the seconds that are left."""
+
+def call(
+    attempt: Callable[[float], T], timeout_s: float, stopped: threading.Event, gone: T | None = None
+) -> T:
+    """Run a call until it succeeds, fails for good, or the time is over. ``attempt`` gets the seconds that are left.
+
+    ``gone`` is the answer of a call that deletes, where an earlier try of it has.
+    """
     tries = Tries(timeout_s, stopped)
     while True:
         try:
             return attempt(tries.left_s)
         except (grpc.RpcError, PolarError) as raised:
-            tries.backoff.pause(tries.failed(raised))
+            error = tries.failed(raised)
+            if gone is not None and tries.is_gone(error):
+                return gone
+            tries.backoff.pause(error)

@@ -206,9 +206,10 @@ class TrajectoryCalls:
         return self._call(self._trajectories.SeekConsumer, request, timeout_s).floor
 
     def delete_consumer(self, consumer: str, *, timeout_s: float | None = None) -> None:
-        """Forget a consumer; its streams end. Raises NotFound."""
+        """Forget a consumer; its streams end. Raises NotFound, but not where an earlier try of this call has deleted it."""
         request = trajectories.DeleteConsumerRequest(consumer=consumer)
-        self._call(self._trajectories.DeleteConsumer, request, timeout_s)
+        gone = trajectories.DeleteConsumerResponse()
+        self._call(self._trajectories.DeleteConsumer, request, timeout_s, gone)
 
     def list_consumers(self, *, timeout_s: float | None = None) -> list[trajectories.Consumer]:
         """The consumers by name: what is acknowledged, pending, given back and dropped."""
@@ -269,7 +270,9 @@ class TrajectoryCalls:
         request = nack_request(consumer, given, delay_s, reason)
         self._call(self._trajectories.NackTrajectories, request, timeout_s)
 
-    def _call(self, method: Callable[..., T], request: object, timeout_s: float | None) -> T:
+    def _call(
+        self, method: Callable[..., T], request: object, timeout_s: float | None, gone: T | None = None
+    ) -> T:
         raise NotImplementedError
 
     def _check_open(self) -> None:
