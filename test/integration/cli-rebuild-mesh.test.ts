@@ -1,7 +1,9 @@
 // `polar rebuild` of what a mesh has stored: a task and a session of it, with another builder, and each reason why not.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
@@ -82,6 +84,35 @@ describe('polar rebuild, of what a mesh has stored', function () {
         .and.to.contain('cannot be written')
         .and.to.contain('ENOSPC');
       expect(readdirSync(folder)).to.not.include('full.jsonl.part');
+    }
+  });
+
+  it('write where a link leads, and into what is no file: nothing takes their place', async () => {
+    const [id = ''] = ids();
+    const config = ['-c', mesh.topologyFile];
+    const at = (name: string): string => join(folder, name);
+    const [file, link, fifo] = [at('aim.jsonl'), at('link.jsonl'), at('fifo')];
+    symlinkSync(file, link);
+    execFileSync('mkfifo', [fifo]);
+    for (const args of [
+      ['export', ...config, id, '--calls', '-o'],
+      ['rebuild', ...config, id, '--traces'],
+    ]) {
+      // The link leads nowhere at first, then to what the first command wrote.
+      for (const _ of [1, 2]) expect((await polar([...args, link])).code).to.equal(0);
+      expect(lstatSync(link).isSymbolicLink()).to.equal(true);
+      const reader = spawn('cat', [fifo], { stdio: ['ignore', 'pipe', 'ignore'] });
+      const read = text(reader.stdout);
+      try {
+        expect((await polar([...args, fifo])).code).to.equal(0);
+        expect(lstatSync(fifo).isFIFO()).to.equal(true);
+        expect(await read)
+          .to.equal(readFileSync(file, 'utf8'))
+          .and.not.to.equal('');
+      } finally {
+        reader.kill();
+      }
+      expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).to.deep.equal([]);
     }
   });
 

@@ -1,10 +1,8 @@
 // polar export SESSION --calls|--traces
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import process from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { PolarError } from '../../../services/common/errors.ts';
+import { writeWhole } from '../../../services/common/whole-file.ts';
 import { type Command, TLS_FLAGS, TRAJECTORY_FLAGS, textFlag, UsageError } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 
@@ -38,20 +36,11 @@ export const exportSession: Command = {
   },
 };
 
-/** A file is there when all of it is. */
 async function writeLines(stream: AsyncIterable<{ readonly line: string }>, file?: string): Promise<void> {
   const lines = (async function* () {
     for await (const { line } of stream) yield `${line}\n`;
   })();
+  if (file !== undefined) return await writeWhole(file, lines);
   // Standard output stays open: it is not ours to end.
-  if (file === undefined) return await pipeline(lines, process.stdout, { end: false });
-  const part = `${file}.part`;
-  try {
-    await pipeline(lines, createWriteStream(part));
-    await rename(part, file);
-  } catch (error) {
-    await rm(part, { force: true });
-    if (error instanceof PolarError) throw error;
-    throw new PolarError('INVALID_REQUEST', `${file} cannot be written: ${(error as Error).message}`);
-  }
+  await pipeline(lines, process.stdout, { end: false });
 }

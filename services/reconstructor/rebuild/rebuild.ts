@@ -1,10 +1,7 @@
 // Recorded calls to traces, with any builder: what can be built is built, the rest is named and counted.
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { asPolarError, PolarError } from '../../common/errors.ts';
+import { asPolarError } from '../../common/errors.ts';
+import { writeWhole } from '../../common/whole-file.ts';
 import { traceFields } from '../domain/export.ts';
 import { rewardTraces } from '../domain/trace-rewards.ts';
 import type { Builder } from '../strategies/build-with.ts';
@@ -25,7 +22,7 @@ export async function rebuild(options: RebuildOptions, signal: AbortSignal): Pro
   const report = new Report(builder.name, source);
   const built = tracesOf(options, report, signal);
   if (traces === undefined) for await (const _ of built);
-  else await writeLines(traces, built, signal);
+  else await writeWhole(traces, linesOf(built), signal);
   return report;
 }
 
@@ -34,25 +31,10 @@ interface BuiltTrace {
   readonly trace: Trace;
 }
 
-async function writeLines(
-  file: string,
-  built: AsyncIterable<BuiltTrace>,
-  signal: AbortSignal,
-): Promise<void> {
-  const part = `${file}.part`;
-  const lines = async function* (): AsyncGenerator<string> {
-    for await (const { sessionId, trace } of built) {
-      const id = sessionId !== undefined && { session_id: sessionId };
-      yield `${JSON.stringify({ ...id, ...traceFields(trace) })}\n`;
-    }
-  };
-  try {
-    await pipeline(Readable.from(lines(), { objectMode: true }), createWriteStream(part), { signal });
-    await rename(part, file);
-  } catch (error) {
-    await rm(part, { force: true });
-    if (signal.aborted || error instanceof PolarError) throw error;
-    throw new PolarError('INVALID_REQUEST', `${file} cannot be written: ${(error as Error).message}`);
+async function* linesOf(built: AsyncIterable<BuiltTrace>): AsyncGenerator<string> {
+  for await (const { sessionId, trace } of built) {
+    const id = sessionId !== undefined && { session_id: sessionId };
+    yield `${JSON.stringify({ ...id, ...traceFields(trace) })}\n`;
   }
 }
 
