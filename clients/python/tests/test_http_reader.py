@@ -6,12 +6,14 @@ import contextlib
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support import batch
 
 from polar_mesh import Client, errors
+from polar_mesh.export.source import ConsumerSource
 from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesResponse
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -124,6 +126,17 @@ def test_a_close_wakes_who_waits_in_the_middle_of_a_message(pieces):
         with pytest.raises(StopIteration):
             pieces.stream.next(timeout_s=20)
         assert near.recv(1) == b""
+
+
+def test_an_export_does_not_end_while_a_batch_arrives(pieces):
+    whole = chunk(1)
+    with pieces.asked() as near:
+        near.sendall(whole[:40])
+        while not pieces.stream.arriving:
+            no_batch(pieces.stream)
+        threading.Timer(0.3, near.sendall, [whole[40:]]).start()
+        source = ConsumerSource(SimpleNamespace(stream=lambda *_, **__: pieces.stream), "trainer", idle_s=0.05)
+        assert [group.batch_id for group in source.groups()] == [1]
 
 
 def test_a_wait_has_its_limit_while_nobody_answers_the_call(stack):

@@ -39,6 +39,11 @@ class HttpReader:
             raise silent(self._silence_s)
         return message
 
+    @property
+    def arriving(self) -> bool:
+        """Whether a message has come in part."""
+        return self._call.arriving
+
     def cut(self) -> None:
         """End the call."""
         self._cut = True

@@ -127,6 +127,11 @@ class HttpCall(Iterator[StreamMessage]):
                     raise _failure(error) from error
                 raise
 
+    @property
+    def arriving(self) -> bool:
+        """Whether a message has come in part."""
+        return self._flags is not None or self._filled > 0
+
     def __next__(self) -> StreamMessage:
         if self._body is None:
             self.open()

@@ -106,6 +106,13 @@ class TrajectoryStream(Iterator[Batch]):
         """The current policy version as far as the server has told it."""
         return max(self._intake.policy_version, self._ledger.policy_version)
 
+    @property
+    def arriving(self) -> bool:
+        """Whether a message has come in part, so that a wait which is over was not long enough. Never so by gRPC, which does
+        not tell."""
+        reader = self._reader
+        return isinstance(reader, HttpReader) and reader.arriving
+
     def ack(self, batches: Sequence[Batch]) -> list[Batch]:
         """Acknowledge several batches at once; returns when that is durable. Safe to repeat.
 

@@ -122,7 +122,7 @@ def export(
         consumer: In place of tasks: what this consumer of the stream has not acknowledged. It is acknowledged when it
             is written, so that the consumer is for the export alone.
         rule: Which sessions are exported.
-        idle_s: Seconds without a batch after which a consumer has no more.
+        idle_s: Seconds without a batch, or part of one, after which a consumer has no more.
         on_progress: Called after each group.
 
     Raises:

@@ -108,6 +108,8 @@ class ConsumerSource:
                     if isinstance(error.__cause__, PolarError):
                         # It was not to be had, which is not that there is no more.
                         raise error.__cause__ from None
+                    if stream.arriving:
+                        continue
                     return
                 yield _of_batch(batch)
 
