@@ -1,4 +1,5 @@
 // The NATS layer against a real server: durable publishes, claim checks, retries, dead letters, a killed server.
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -20,8 +21,9 @@ import { consume, type Delivery } from '../../services/common/nats/consume.ts';
 import { checkOut, publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { ensureNatsServer } from '../../tools/nats-server.mjs';
 import { eventually } from '../support/eventually.ts';
-import { startNats, type TestNats } from '../support/nats.ts';
+import { freePort, startNats, type TestNats } from '../support/nats.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const log = createLogger('test', 'silent');
@@ -87,6 +89,22 @@ describe('nats', () => {
       other.close();
     });
   }
+
+  it('refuses a server without JetStream, and says how to start it', async () => {
+    const port = await freePort();
+    const args = ['--pdeathsig', 'KILL', ensureNatsServer(), '-a', '127.0.0.1', '-p', String(port)];
+    const bare = spawn('setpriv', args, { stdio: 'ignore' });
+    const exited = once(bare, 'exit');
+    try {
+      const url = `nats://127.0.0.1:${port}`;
+      const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
+      expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
+      expect(error.message).to.contain(`NATS at ${url} has no JetStream: start it with -js`);
+    } finally {
+      bare.kill('SIGKILL');
+      await exited;
+    }
+  });
 
   it('stores a create-once subject once', async () => {
     const subject = subjects.trajectory('once', 'g0');

@@ -22,7 +22,7 @@ import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
 import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
-import { checkServer } from './version.ts';
+import { checkServer, jetStreamFault } from './version.ts';
 
 /** How long streams are declared for; a try is given up after 5 s. */
 const DECLARE_MS = 20_000;
@@ -81,7 +81,9 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     checkServer(nc.info, address.shown);
     const js = nc.jetstream({ timeout: PUBLISH_ACK_MS });
     const ask = (): Promise<JetStreamManager> => nc.jetstreamManager({ timeout: 5_000 });
-    const jsm = await patiently(ask, performance.now() + DECLARE_MS, options.signal);
+    const jsm = await patiently(ask, performance.now() + DECLARE_MS, options.signal).catch((error) => {
+      throw jetStreamFault(error, address.shown);
+    });
     await ensureStreams(jsm, options.signal);
     const buckets = new Map<string, Promise<KV>>();
     const kv = (bucket: keyof typeof BUCKETS): Promise<KV> => {

@@ -1,5 +1,5 @@
 // Which servers will do.
-import type { ServerInfo } from 'nats';
+import { ErrorCode, NatsError, type ServerInfo } from 'nats';
 import { PolarError } from '../errors.ts';
 
 /** Since then one question is answered with several messages; older servers answer with one, and no word of the end. */
@@ -22,4 +22,14 @@ export function checkServer(info: Partial<ServerInfo> = {}, shown: string): void
     'NATS_UNAVAILABLE',
     `NATS at ${shown} ${fault}, or set POLAR_NATS_URL or nats.url to another one`,
   );
+}
+
+/** What the first question to JetStream met, where there is none, as by nats-server's defaults; any other error as it is. */
+export function jetStreamFault(error: unknown, shown: string): unknown {
+  if (!(error instanceof NatsError) || error.code !== ErrorCode.JetStreamNotEnabled) return error;
+  // One that keeps it from this account says so itself.
+  const said = error.api_error?.description;
+  const fault =
+    said === undefined ? ' has no JetStream: start it with -js, or with deploy/nats.conf' : `: ${said}`;
+  return new PolarError('NATS_UNAVAILABLE', `NATS at ${shown}${fault}`, { cause: error });
 }
