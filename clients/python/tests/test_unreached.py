@@ -62,6 +62,24 @@ def test_a_wait_says_that_nobody_was_reached_and_ends_in_its_time(waited, nobody
     assert 0.1 < took_s < 10
 
 
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_a_wait_for_a_task_ends_in_its_time(nobody, monkeypatch, kind):
+    for name in ("RETRY_PAUSE_S", "RETRY_PAUSE_MAX_S"):
+        monkeypatch.setattr(retry, name, 60)
+
+    async def wait():
+        if kind == "blocking":
+            with Client(nobody) as client:
+                return await asyncio.to_thread(client.wait, "t", timeout_s=0.2)
+        async with aio.Client(nobody) as client:
+            return await client.wait("t", timeout_s=0.2)
+
+    began = time.monotonic()
+    with pytest.raises(errors.DeadlineExceeded, match="task t has not ended"):
+        asyncio.run(wait())
+    assert time.monotonic() - began < 10
+
+
 def test_who_asks_again_and_again_is_told_when_the_time_for_reconnecting_is_over(waited, nobody):
     raised = [type(one) for one in waited(nobody, *[0.02] * 25, reconnect_s=0.2)[::2]]
     told = raised.index(errors.Unavailable)

@@ -290,7 +290,7 @@ class Client(_Connected):
                 return
             except PolarError as error:
                 blocking.watch_failed(error, self._rollout)
-                if await pause(self._closed, backoff.delay(error)):
+                if await pause(self._closed, min(backoff.delay(error), end - time.monotonic())):
                     raise
             finally:
                 reader.cut()

@@ -277,7 +277,7 @@ class Client(TrajectoryCalls):
                 return
             except PolarError as error:
                 watch_failed(error, self._rollout)
-                backoff.pause(error)
+                backoff.pause(error, end)
             finally:
                 reader.cut()
             if time.monotonic() >= end:

@@ -59,9 +59,10 @@ class Backoff:
         self.not_before = time.monotonic() + delay_s
         return delay_s
 
-    def pause(self, error: PolarError) -> None:
-        """Wait before the next try; raises ``error`` when it is final, the time is over, or the client is closed."""
-        if self._stopped.wait(self.delay(error)):
+    def pause(self, error: PolarError, end: float = math.inf) -> None:
+        """Wait before the next try, not beyond ``end``; raises ``error`` when it is final, the time is over, or the client
+        is closed."""
+        if self._stopped.wait(min(self.delay(error), max(end - time.monotonic(), 0))):
             raise error
 
 
