@@ -1,5 +1,4 @@
 // The NATS layer against a real server: durable publishes, claim checks, retries, dead letters, a killed server.
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -21,9 +20,8 @@ import { consume, type Delivery } from '../../services/common/nats/consume.ts';
 import { checkOut, publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
-import { ensureNatsServer } from '../../tools/nats-server.mjs';
 import { eventually } from '../support/eventually.ts';
-import { freePort, startNats, type TestNats } from '../support/nats.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const log = createLogger('test', 'silent');
@@ -58,52 +56,6 @@ describe('nats', () => {
     expect(error).to.be.instanceOf(PolarError);
     expect(error.reason).to.equal('STREAM_DIFFERS');
     expect(error.message).to.match(/POLAR_DEAD.*max_bytes/);
-  });
-
-  for (const [what, told, fault] of [
-    ['is too old', { version: '2.10.27' }, /is version 2\.10\.27, and 2\.11 or later is needed/],
-    [
-      'takes small messages only',
-      { max_payload: 65_536 },
-      /takes messages of 65536 bytes, .* raise max_payload/,
-    ],
-  ] as const) {
-    it(`refuses a server that ${what}, and says so`, async () => {
-      const info = {
-        server_id: 'x',
-        version: '2.12.0',
-        proto: 1,
-        headers: true,
-        max_payload: 1 << 20,
-        ...told,
-      };
-      const other = createServer((socket) => {
-        socket.on('error', () => {}).write(`INFO ${JSON.stringify(info)}\r\n`);
-        socket.on('data', (said) => said.includes('PING') && socket.write('PONG\r\n'));
-      }).listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      const url = `nats://127.0.0.1:${(other.address() as AddressInfo).port}`;
-      const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
-      expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
-      expect(error.message).to.contain(`NATS at ${url} `).and.to.match(fault);
-      other.close();
-    });
-  }
-
-  it('refuses a server without JetStream, and says how to start it', async () => {
-    const port = await freePort();
-    const args = ['--pdeathsig', 'KILL', ensureNatsServer(), '-a', '127.0.0.1', '-p', String(port)];
-    const bare = spawn('setpriv', args, { stdio: 'ignore' });
-    const exited = once(bare, 'exit');
-    try {
-      const url = `nats://127.0.0.1:${port}`;
-      const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
-      expect(error).to.have.property('reason', 'NATS_UNAVAILABLE');
-      expect(error.message).to.contain(`NATS at ${url} has no JetStream: start it with -js`);
-    } finally {
-      bare.kill('SIGKILL');
-      await exited;
-    }
   });
 
   it('stores a create-once subject once', async () => {
