@@ -52,6 +52,32 @@ describe('scheduler lists', function () {
     expect(refused).to.have.nested.property('fields[0].field', 'filter.name_contains');
   });
 
+  it('go on behind a take-over where they were', async () => {
+    const first = await startScheduler(nats.url, { commitsPerSnapshot: 1 });
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = first;
+    await first.leading;
+    for (let i = 0; i < 6; i++) await submit(`t${i}`);
+    for (let i = 0; i < 3; i++) await first.client.cancelTask({ taskId: `t${i}` });
+    await until('what has ended is in the archive', async () => {
+      const { nextPageToken } = await first.client.listTasks({ pageSize: 3 });
+      return nextPageToken.startsWith('archive-');
+    });
+    // Its commit is behind the archived ones, and in a snapshot when the scheduler has ended.
+    await submit('t6');
+    const page = await first.client.listTasks({ pageSize: 2 });
+    await first[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url);
+    await scheduler.leading;
+    const rest = await scheduler.client.listTasks({ pageToken: page.nextPageToken });
+    const shown = [...page.tasks, ...rest.tasks].map(({ taskId }) => taskId);
+    expect(shown.slice(0, 4)).to.deep.equal(['t6', 't5', 't4', 't3']);
+    expect(shown.slice(4).sort()).to.deep.equal(['t0', 't1', 't2']);
+    const earlier = await scheduler.client.listTasks({ pageToken: 'live-4' }).catch(asPolarError);
+    expect(earlier).to.have.property('reason', 'INVALID_REQUEST');
+    expect(earlier).to.have.nested.property('fields[0].field', 'page_token');
+  });
+
   it('tell with a page of sessions why each of them waits', async () => {
     const { sessionIds } = await submit('waits', { numSamples: 3 });
     const page = await scheduler.client.listSessions({ taskId: 'waits', pageSize: 2, waiting: true });

@@ -167,6 +167,20 @@ describe('state', () => {
     expect(again.revision).to.equal(7n);
   });
 
+  it('gives tasks the same order behind a snapshot, be those before them in the archive', () => {
+    const state = stateWith('a', 'b', 'c', 'd');
+    for (const id of ['a', 'c', 'd']) {
+      finish(state, id);
+      state.apply(archivedChange(get(state, id)));
+    }
+    const again = new State();
+    for (const change of state.changes()) again.apply(change);
+    for (const one of [state, again]) {
+      one.apply(taskChange(get(stateWith('e'), 'e').record));
+      expect([...one.tasks.values()].map(({ order }) => order)).to.deep.equal([1, 4]);
+    }
+  });
+
   it('keeps an implied session as the task implies it', () => {
     const state = stateWith('a');
     const task = get(state, 'a');

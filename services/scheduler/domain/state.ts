@@ -31,7 +31,7 @@ export interface TaskState {
   readonly record: TaskRecord;
   /** Without file contents. */
   readonly spec: TaskSpec;
-  /** Grows from task to task. */
+  /** Grows from task to task; the same for every scheduler that reads the log. */
   readonly order: number;
   readonly sizeBytes: number;
   /** By sample index; undefined while the session is as the task implies it. */
@@ -143,6 +143,9 @@ export class State {
       case 'revisionReached':
         this.#reach(kind.value.revision);
         return undefined;
+      case 'orderReached':
+        this.#order = Number(kind.value.order);
+        return undefined;
       case 'nodeDrained':
         if (kind.value.draining) this.#draining.add(kind.value.nodeId);
         else this.#draining.delete(kind.value.nodeId);
@@ -171,7 +174,10 @@ export class State {
       const value = { queue, runMs: BigInt(runMs), runs: BigInt(runs) };
       yield create(ChangeSchema, { kind: { case: 'queueUsed', value } });
     }
+    let order = 0;
     for (const task of this.tasks.values()) {
+      if (task.order !== order) yield orderReached(task.order);
+      order = task.order + 1;
       yield taskChange(task.record);
       for (const record of task.sessions) {
         if (record !== undefined) yield sessionChange(record);
@@ -180,6 +186,7 @@ export class State {
       yield announcedChange(task);
       if (task.callback !== undefined) yield callbackChange(task, task.callback === 'delivered');
     }
+    if (this.#order !== order) yield orderReached(this.#order);
     for (const nodeId of this.#draining) yield drainChange(nodeId, true);
     for (const [taskId, expireMs] of this.#tombstones) yield tombstoneChange(taskId, expireMs);
   }
@@ -321,6 +328,9 @@ export const taskChange = (record: TaskRecord): Change =>
 
 export const sessionChange = (record: SessionRecord): Change =>
   create(ChangeSchema, { kind: { case: 'session', value: record } });
+
+const orderReached = (order: number): Change =>
+  create(ChangeSchema, { kind: { case: 'orderReached', value: { order: BigInt(order) } } });
 
 export const announcedChange = ({ record: { taskId }, round }: TaskState): Change =>
   announcedGroup(taskId, groupIdOf(round));

@@ -1,5 +1,5 @@
 // ListTasks: a page of tasks, newest first; behind those in memory the archived ones, the one that was archived last first.
-// The page token is the place of the last task in memory, or of the next one in the archive.
+// The page token is the order of the last task in memory, or the place of the next one in the archive: both outlive a take-over.
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
@@ -11,7 +11,7 @@ import { allEnded, type TaskState } from '../domain/state.ts';
 import { firstOf, liveFiltered, shownFiltered, wantedBy } from '../domain/task-filter.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
 
-const PAGE_TOKEN = /^(?:(live|archive)-(\d{1,15}))?$/;
+const PAGE_TOKEN = /^(?:(order|archive)-(\d{1,15}))?$/;
 
 export function listTasks({
   archive,
@@ -23,7 +23,7 @@ export function listTasks({
       const size = pageSizeOf(pageSize);
       const sinceMs = sinceTime === undefined ? 0 : timestampMs(sinceTime);
       const token = PAGE_TOKEN.exec(pageToken);
-      if (token === null) throw invalid('page_token', 'is not one of this service');
+      if (token === null) throw invalid('page_token', 'is not one of this version: begin anew');
       const [, kind = 'first', at] = token;
       // One more than is shown: it tells that there are more.
       const live = firstOf(
@@ -35,7 +35,7 @@ export function listTasks({
       const shown = page.map(taskView);
       let nextPageToken = '';
       if (live.length > size) {
-        nextPageToken = `live-${page.at(-1)?.order}`;
+        nextPageToken = `order-${page.at(-1)?.order}`;
       } else {
         const { tasks, next } = await archive.list(
           size - page.length,

@@ -20,7 +20,7 @@ class Commit(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached", "queue_used")
+    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached", "queue_used", "order_reached")
     EPOCH_BEGAN_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,7 @@ class Change(_message.Message):
     TASK_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     REVISION_REACHED_FIELD_NUMBER: _ClassVar[int]
     QUEUE_USED_FIELD_NUMBER: _ClassVar[int]
+    ORDER_REACHED_FIELD_NUMBER: _ClassVar[int]
     epoch_began: EpochBegan
     task: TaskRecord
     session: SessionRecord
@@ -41,7 +42,8 @@ class Change(_message.Message):
     task_archived: TaskArchived
     revision_reached: RevisionReached
     queue_used: QueueUsed
-    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ..., queue_used: _Optional[_Union[QueueUsed, _Mapping]] = ...) -> None: ...
+    order_reached: OrderReached
+    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ..., queue_used: _Optional[_Union[QueueUsed, _Mapping]] = ..., order_reached: _Optional[_Union[OrderReached, _Mapping]] = ...) -> None: ...
 
 class EpochBegan(_message.Message):
     __slots__ = ("holder",)
@@ -172,6 +174,12 @@ class QueueUsed(_message.Message):
     run_ms: int
     runs: int
     def __init__(self, queue: _Optional[str] = ..., run_ms: _Optional[int] = ..., runs: _Optional[int] = ...) -> None: ...
+
+class OrderReached(_message.Message):
+    __slots__ = ("order",)
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    order: int
+    def __init__(self, order: _Optional[int] = ...) -> None: ...
 
 class ArchivedTask(_message.Message):
     __slots__ = ("record", "task")

@@ -136,6 +136,14 @@ export declare type Change = Message<"polar.event.v1.Change"> & {
      */
     value: QueueUsed;
     case: "queueUsed";
+  } | {
+    /**
+     * Tasks that were before the next one, be they in the archive by now.
+     *
+     * @generated from field: polar.event.v1.OrderReached order_reached = 11;
+     */
+    value: OrderReached;
+    case: "orderReached";
   } | { case: undefined; value?: undefined };
 };
 
@@ -598,6 +606,26 @@ export declare type QueueUsed = Message<"polar.event.v1.QueueUsed"> & {
  * Use `create(QueueUsedSchema)` to create a new message.
  */
 export declare const QueueUsedSchema: GenMessage<QueueUsed>;
+
+/**
+ * OrderReached goes with a snapshot, which holds no archived tasks: pages of a list go on by the order of their last task.
+ *
+ * @generated from message polar.event.v1.OrderReached
+ */
+export declare type OrderReached = Message<"polar.event.v1.OrderReached"> & {
+  /**
+   * The order of the task that comes next.
+   *
+   * @generated from field: uint64 order = 1;
+   */
+  order: bigint;
+};
+
+/**
+ * Describes the message polar.event.v1.OrderReached.
+ * Use `create(OrderReachedSchema)` to create a new message.
+ */
+export declare const OrderReachedSchema: GenMessage<OrderReached>;
 
 /**
  * ArchivedTask is an ended task as the archive keeps it; its sessions lie beside it in pages.
