@@ -22,6 +22,7 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
     'rpc.js',
     'words.js',
     'views/compare.js',
+    'views/evaluation.js',
     'views/mesh.js',
     'views/parts.js',
     'views/picture.js',

@@ -56,6 +56,9 @@ export const rpcs =
       }),
     });
     router.service(TrajectoryService, {
+      // Without its traces, whatever is asked: they may be of any size.
+      getTrajectory: ({ sessionId }, { signal }) =>
+        trajectories.getTrajectory({ sessionId, summary: true }, { signal }),
       exportSession: (request, { signal }) => beginningOf(trajectories, request, signal),
     });
     router.service(ProxyService, {

@@ -127,7 +127,7 @@ describe('polar dashboard', function () {
       for (const [, next = ''] of told) await found(new URL(next, `${base}${path}`).pathname);
     };
     await found('/');
-    expect(seen).to.include('/views/session.js').and.to.have.property('size', 15);
+    expect(seen).to.include('/views/session.js').and.to.have.property('size', 16);
   });
 
   it('serves no other file, whatever the path', async () => {
@@ -163,7 +163,7 @@ describe('polar dashboard', function () {
     const others = ['SubmitTask', 'SubmitTasks', 'CancelTask', 'CancelSession', 'RetrySessions', 'DrainNode'];
     const closed = [
       ...others.map((name) => `${ROLLOUT}/${name}`),
-      ...['AckTrajectories', 'GetTrajectory', 'ListConsumers'].map(
+      ...['AckTrajectories', 'ListConsumers'].map(
         (name) => `polar.reconstructor.v1.TrajectoryService/${name}`,
       ),
       ...[
@@ -250,7 +250,10 @@ describe('polar dashboard', function () {
     expect(output).to.include({ stdout: `${HOSTILE}\n`, stderr: `${HOSTILE}\n`, exitCode: 3, attempt: 1 });
     const calls = await load.loadCalls(session.sessionId, options);
     expect(calls[0]?.messages?.at(-1)?.content).to.equal(HOSTILE);
-    const view = html(sessionView({ session, output, calls, callsDone: true }, READ_ONLY));
+    const evaluation = await load.loadEvaluation(session, options);
+    expect(evaluation).to.include({ completed: false });
+    const view = html(sessionView({ session, output, evaluation, calls, callsDone: true }, READ_ONLY));
+    expect(view).to.contain('<dt>completed</dt><dd>false</dd>');
     expect(view).to.contain('HARNESS_EXIT').and.to.contain('sampled = trained + masked = usage');
     pages.push(view);
     const sides = await load.loadCompared(['hostile', 'counted'], options);

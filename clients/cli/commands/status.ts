@@ -1,5 +1,4 @@
 // polar status [TASK or SESSION]
-import { type JsonValue, toJson } from '@bufbuild/protobuf';
 import { SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import {
   ListNodesResponseSchema,
@@ -10,8 +9,10 @@ import {
   WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { asPolarError } from '../../../services/common/errors.ts';
-import { type Command, URL_FLAGS } from '../arguments.ts';
-import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
+import { type Arguments, type Command, TRAJECTORY_FLAGS, URL_FLAGS } from '../arguments.ts';
+import { evaluationLines, evaluationOf } from '../evaluation.ts';
+import { at, rolloutClient, rolloutUrl, trajectoryUrl } from '../mesh-clients.ts';
+import { jsonOf } from '../output/json.ts';
 import { say, sayJson } from '../output/say.ts';
 import { attemptTable, deniedLines, table, timeOf } from '../output/table.ts';
 import { allSessions } from '../watching.ts';
@@ -24,13 +25,13 @@ export const status: Command = {
   name: 'status',
   summary: 'show nodes and tasks, or the sessions of a task, or one session',
   operands: ['[TASK-OR-SESSION]'],
-  flags: { ...URL_FLAGS },
+  flags: { ...URL_FLAGS, ...TRAJECTORY_FLAGS },
   examples: ['polar status', 'polar status calculator', 'polar status s0123456789ab-0 --json'],
   async run(args) {
     const url = rolloutUrl(args);
     const json = args.flags['json'] === true;
     const [id] = args.operands;
-    await at(url, id === undefined ? showMesh(url, json) : showOne(url, id, json));
+    await at(url, id === undefined ? showMesh(url, json) : showOne(url, id, args));
     return 0;
   },
 };
@@ -42,7 +43,7 @@ async function showMesh(url: string, json: boolean): Promise<void> {
     client.listTasks({ pageSize: TASKS_SHOWN, summary: true }),
   ]);
   if (json) {
-    const [a, b] = [toJson(ListNodesResponseSchema, nodes), toJson(ListTasksResponseSchema, tasks)];
+    const [a, b] = [jsonOf(ListNodesResponseSchema, nodes), jsonOf(ListTasksResponseSchema, tasks)];
     return sayJson({ ...(a as object), ...(b as object) });
   }
   const nodeRows = nodes.nodes.map((node) => [
@@ -66,20 +67,19 @@ function taskRow(task: Task): string[] {
 }
 
 /** A task by its id, else a session by its own. */
-async function showOne(url: string, id: string, json: boolean): Promise<void> {
+async function showOne(url: string, id: string, args: Arguments): Promise<void> {
   const sessions = await allSessions(url, id).catch(async (error) => {
     if (asPolarError(error).reason !== 'NOT_FOUND') throw error;
-    if (!(await showSession(url, id, json))) throw error;
+    if (!(await showSession(url, id, args))) throw error;
     return undefined;
   });
   if (sessions === undefined) return;
-  if (!json) return printSessions(sessions);
-  const values: JsonValue[] = sessions.map((session) => toJson(SessionSchema, session));
-  sayJson({ sessions: values });
+  if (args.flags['json'] !== true) return printSessions(sessions);
+  sayJson({ sessions: sessions.map((session) => jsonOf(SessionSchema, session)) });
 }
 
-/** One session with its attempts and, where it waits, why; false where there is none. */
-async function showSession(url: string, sessionId: string, json: boolean): Promise<boolean> {
+/** One session with its attempts, why it waits, and why it has its reward; false where there is none. */
+async function showSession(url: string, sessionId: string, args: Arguments): Promise<boolean> {
   const found = await rolloutClient(url)
     .getSession({ sessionId })
     .catch((error) => {
@@ -88,9 +88,10 @@ async function showSession(url: string, sessionId: string, json: boolean): Promi
     });
   if (found?.session === undefined) return false;
   const { session, waiting } = found;
-  if (json) {
-    const sessions = [toJson(SessionSchema, session)];
-    sayJson({ sessions, ...(waiting && { waiting: toJson(WaitingSchema, waiting) }) });
+  const evaluation = await evaluationOf(trajectoryUrl(args), session);
+  if (args.flags['json'] === true) {
+    const why = waiting && { waiting: jsonOf(WaitingSchema, waiting) };
+    sayJson({ sessions: [jsonOf(SessionSchema, session)], ...why, ...(evaluation && { evaluation }) });
     return true;
   }
   printSessions([session]);
@@ -99,6 +100,7 @@ async function showSession(url: string, sessionId: string, json: boolean): Promi
   if (waiting !== undefined) {
     say(`\nwaits: ${WaitReason[waiting.reason].toLowerCase().replaceAll('_', ' ')}: ${waiting.message}`);
   }
+  if (evaluation !== undefined) say(`\n${evaluationLines(evaluation).join('\n')}`);
   return true;
 }
 

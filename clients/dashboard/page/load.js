@@ -3,11 +3,12 @@
 import { CallError, call, stream } from './rpc.js';
 import { sum } from './words.js';
 
-/** @import { Call, Engine, Node, Output, Queue, Session, Task, Waiting } from './messages.ts' */
+/** @import { Call, Engine, Evaluation, Node, Output, Queue, Session, Task, Waiting } from './messages.ts' */
 /** @import { Options } from './rpc.js' */
 /** @import { Filter } from './routes.js' */
 
 const ROLLOUT = 'polar.scheduler.v1.RolloutService';
+const TRAJECTORIES = 'polar.reconstructor.v1.TrajectoryService';
 const HARNESS = 'polar.harness_executor.v1.HarnessService';
 const TASKS = 50;
 const SESSIONS = 50;
@@ -186,15 +187,21 @@ const textOf = (base64) =>
     Uint8Array.from(atob(base64), (one) => one.charCodeAt(0)).subarray(-2 * OUTPUT_BYTES),
   );
 
+/**
+ * Undefined where there is none. A group tells when all its sessions have ended.
+ * @param {Session} session @param {Options} options @returns {Promise<Evaluation | undefined>}
+ */
+export async function loadEvaluation({ sessionId, reward }, options) {
+  if (reward === undefined) return undefined;
+  const { trajectory } = await call(`${TRAJECTORIES}/GetTrajectory`, { sessionId }, options);
+  return trajectory?.evaluation;
+}
+
 /** The first calls of a session with what was said in them. @param {string} sessionId @param {Options} options */
 export async function loadCalls(sessionId, options) {
   /** @type {Call[]} */
   const calls = [];
-  const lines = stream(
-    'polar.reconstructor.v1.TrajectoryService/ExportSession',
-    { sessionId, kind: 'EXPORT_KIND_MESSAGES' },
-    options,
-  );
+  const lines = stream(`${TRAJECTORIES}/ExportSession`, { sessionId, kind: 'EXPORT_KIND_MESSAGES' }, options);
   for await (const { line } of lines) {
     calls.push(JSON.parse(line));
     if (calls.length >= CALLS) break;

@@ -108,11 +108,11 @@ const SHOWS = {
     let built;
     await repeat(LOOK_MS, options.signal, async (stop) => {
       const found = await load.loadSession(id, options);
-      const asked = [load.loadOutput(found.session, options)];
+      const asked = [load.loadOutput(found.session, options), load.loadEvaluation(found.session, options)];
       // What was said is read when the session is seen first, and once more when its trajectory is built.
       const isBuilt = found.session.stats !== undefined;
       if (built !== isBuilt) asked.push(load.loadCalls(id, options));
-      const [output, calls] = await Promise.allSettled(asked);
+      const [output, evaluation, calls] = await Promise.allSettled(asked);
       if (calls?.status === 'fulfilled') {
         built = isBuilt;
         parts = { ...parts, calls: calls.value, callsProblem: undefined, callsDone: true };
@@ -123,9 +123,12 @@ const SHOWS = {
         ...found,
         output: output.value ?? parts.output,
         outputProblem: output.reason?.message,
+        evaluation: evaluation.value ?? parts.evaluation,
+        evaluationProblem: evaluation.reason?.message,
       };
       drawn(options, () => sessionView(parts, ui));
-      if (found.session.endTime !== undefined && calls?.status !== 'rejected') stop();
+      const isWhole = [evaluation, calls].every((one) => one?.status !== 'rejected');
+      if (found.session.endTime !== undefined && isWhole) stop();
     });
   },
 

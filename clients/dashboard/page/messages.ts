@@ -107,6 +107,9 @@ export interface Engine {
   readonly sessions?: number;
 }
 
+/** What an evaluator told beside the reward, by name. */
+export type Evaluation = Readonly<Record<string, unknown>>;
+
 /** What was said in a model call: a line of `ExportSession` with MESSAGES. */
 export interface Call {
   readonly call_id: string;

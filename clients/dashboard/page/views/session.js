@@ -1,24 +1,27 @@
 // @ts-check
-// One session: its stages, how it ended, what was recorded, every attempt, what the harness wrote, what was said.
+// One session: how it ended, why it has its reward, its stages, what was recorded, every attempt, what the harness wrote,
+// what was said.
 import { h } from '../element.js';
 import { taskHash } from '../routes.js';
 import { count, cut, duration, moment, rewardText, stateOf } from '../words.js';
+import { evaluationPart } from './evaluation.js';
 import { actionButton, badge, facts, failureText, fold, link, section, table } from './parts.js';
 import { STAGES, timeline } from './picture.js';
 import { whyText } from './task.js';
 
-/** @import { Attempt, Call, Message, Output, Session, Stats, Waiting } from '../messages.ts' */
+/** @import { Attempt, Call, Evaluation, Message, Output, Session, Stats, Waiting } from '../messages.ts' */
 
 const TEXT_CHARS = 20_000;
 
 /**
  * @typedef {{ session: Session, waiting?: Waiting | undefined, output?: Output | undefined, outputProblem?: string | undefined,
+ *   evaluation?: Evaluation | undefined, evaluationProblem?: string | undefined,
  *   calls: Call[], callsProblem?: string | undefined, callsDone: boolean }} Given `callsDone`: they were read
  */
 
 /** @param {Given} given @param {{ actions: boolean, asked?: string | undefined }} ui */
 export const sessionView = (
-  { session, waiting, output, outputProblem, calls, callsProblem, callsDone },
+  { session, waiting, output, outputProblem, evaluation, evaluationProblem, calls, callsProblem, callsDone },
   { actions, asked },
 ) => [
   h('h1', {}, 'Session ', session.sessionId),
@@ -36,6 +39,7 @@ export const sessionView = (
   actions && session.endTime === undefined
     ? h('p', {}, actionButton('cancel-session', session.sessionId, 'Cancel this session', asked))
     : '',
+  evaluationPart(evaluation, evaluationProblem),
   section('Stages', timeline(session.times ?? {}), stageTable(session)),
   section('Recorded', ...recorded(session.stats)),
   section('Attempts', attemptTable(session.attempts ?? [])),

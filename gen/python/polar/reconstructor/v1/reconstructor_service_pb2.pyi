@@ -145,10 +145,12 @@ class DeleteConsumerResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class GetTrajectoryRequest(_message.Message):
-    __slots__ = ("session_id",)
+    __slots__ = ("session_id", "summary")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
     session_id: str
-    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+    summary: bool
+    def __init__(self, session_id: _Optional[str] = ..., summary: bool = ...) -> None: ...
 
 class GetTrajectoryResponse(_message.Message):
     __slots__ = ("trajectory",)

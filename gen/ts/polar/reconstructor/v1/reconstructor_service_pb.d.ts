@@ -429,6 +429,13 @@ export declare type GetTrajectoryRequest = Message<"polar.reconstructor.v1.GetTr
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
+
+  /**
+   * Only how it ended: outcome, failure, reward, counts and evaluation. What was built is not read.
+   *
+   * @generated from field: bool summary = 2;
+   */
+  summary: boolean;
 };
 
 /**
