@@ -1,5 +1,5 @@
 // Running a task on a local mesh that was just brought up, with live progress.
-import { create, toJson } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { SessionSchema } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { RuntimeSpecSchema, type TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
@@ -9,6 +9,7 @@ import { credentialsFor } from './credentials.ts';
 import { EXIT } from './exit-codes.ts';
 import type { LocalMesh } from './mesh/local-mesh.ts';
 import { rolloutClient } from './mesh-clients.ts';
+import { jsonOf } from './output/json.ts';
 import { complain, progress, say, sayJson } from './output/say.ts';
 import { addressOf } from './services.ts';
 import { followTask, hasTrajectory } from './watching.ts';
@@ -37,7 +38,7 @@ export async function runExample(
   );
   const following = followTask(url, spec.taskId, progressLines(), signal);
   const sessions = await Promise.race([following, mesh.supervisor.failed]);
-  if (json) sayJson({ task_id: spec.taskId, sessions: sessions.map((one) => toJson(SessionSchema, one)) });
+  if (json) sayJson({ task_id: spec.taskId, sessions: sessions.map((one) => jsonOf(SessionSchema, one)) });
   else printSessions(sessions);
   return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
 }

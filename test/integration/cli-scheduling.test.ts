@@ -42,6 +42,8 @@ describe('polar cancel, retry, queues, drain, status', function () {
     expect(await json('status', first)).to.have.nested.property('waiting.reason', 'WAIT_REASON_NO_NODE');
     const queues = await run('queues');
     expect(queues.stdout).to.match(/nightly +3 +– +2 +0/);
+    const empty = { name: 'nightly', maxRunning: 0, running: 0, runSeconds: 0 };
+    expect(((await json('queues'))['queues'] as object[])[0]).to.include(empty);
     expect((await run('cancel', first)).stdout.trim()).to.equal(`session ${first}: cancelled`);
     expect(await json('cancel', second)).to.deep.equal({ session_id: second, outcome: 'cancelled' });
     const unknown = await run('cancel', 'nothing');

@@ -1,8 +1,8 @@
 // polar queues
-import { toJson } from '@bufbuild/protobuf';
 import { ListQueuesResponseSchema } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { type Command, URL_FLAGS } from '../arguments.ts';
 import { at, rolloutClient, rolloutUrl } from '../mesh-clients.ts';
+import { jsonOf } from '../output/json.ts';
 import { say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
 
@@ -15,7 +15,7 @@ export const queues: Command = {
   async run(args) {
     const url = rolloutUrl(args);
     const answer = await at(url, rolloutClient(url).listQueues({}));
-    if (args.flags['json'] === true) sayJson(toJson(ListQueuesResponseSchema, answer));
+    if (args.flags['json'] === true) sayJson(jsonOf(ListQueuesResponseSchema, answer));
     else {
       const rows = answer.queues.map((queue) => [
         ...[queue.name, String(queue.weight), queue.maxRunning === 0 ? '–' : String(queue.maxRunning)],

@@ -1,10 +1,10 @@
 // polar watch TASK...
 import process from 'node:process';
-import { toJson } from '@bufbuild/protobuf';
 import { type Session, SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type Arguments, type Command, URL_FLAGS } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import { at, rolloutUrl } from '../mesh-clients.ts';
+import { jsonOf } from '../output/json.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 import { failureLines, sessionTable, stateName } from '../output/table.ts';
 import { followTask, hasTrajectory } from '../watching.ts';
@@ -26,7 +26,7 @@ export async function runWatch(args: Arguments): Promise<number> {
   try {
     const url = rolloutUrl(args);
     const json = args.flags['json'] === true;
-    const show = json ? (one: Session) => sayJson(toJson(SessionSchema, one)) : progressLines();
+    const show = json ? (one: Session) => sayJson(jsonOf(SessionSchema, one)) : progressLines();
     const tasks = await at(
       url,
       Promise.all(args.operands.map((taskId) => followTask(url, taskId, show, stop.signal))),
