@@ -85,7 +85,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ],
     shutdownSignal: stop.signal,
     // What is too deep is told by its field, where there is a limit.
-    ...{ binaryOptions: DEEP, jsonOptions: DEEP },
+    binaryOptions: DEEP,
+    // JSON is what people write: a misspelt field must not be taken for one that is left out.
+    jsonOptions: { ...DEEP, ignoreUnknownFields: false },
     readMaxBytes: RPC_BODY_BYTES_MAX,
     // Compressing token batches costs 13 times the CPU and a twelfth of the speed.
     compressMinBytes: 2 ** 31 - 1,

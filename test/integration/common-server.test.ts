@@ -112,6 +112,26 @@ describe('one port', () => {
     expect(await response.json()).to.deep.equal({ consumers: [{ name: 'trainer' }] });
   });
 
+  it('refuses JSON with a field that there is not, and names it', async () => {
+    const ask = async (body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const path = `${url}/${TrajectoryService.typeName}/GetTrajectory`;
+      const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+      const { code, message } = (await answer.json()) as { code: string; message: string };
+      return [answer.status, code, message];
+    };
+    for (const [wrong, key] of [
+      [{ sessionid: 'x' }, 'sessionid'],
+      [{ sessionId: 'x', 'attempt ': 1 }, 'attempt '],
+    ] as const) {
+      const [status, code, message] = await ask(wrong);
+      expect([status, code]).to.deep.equal([400, 'invalid_argument']);
+      expect(message).to.contain(`key "${key}" is unknown`);
+    }
+    for (const right of [{ sessionId: 'x' }, { session_id: 'x' }])
+      expect(await ask(right)).to.deep.equal([404, 'not_found', 'no session x']);
+  });
+
   it('hands other HTTP requests to the service, and answers 404 to what nobody takes', async () => {
     expect(await (await fetch(`${url}/plain`)).text()).to.equal('plain');
     expect((await fetch(`${url}/nothing`)).status).to.equal(404);
