@@ -2,28 +2,44 @@
 import { expect } from 'chai';
 import type { Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
+import { giveBack } from '../../services/common/memory.ts';
 import { type Batches, createBatches } from '../../services/reconstructor/adapters/batches.ts';
 import { Cursors } from '../../services/reconstructor/adapters/cursors.ts';
-import { openPolicyVersion } from '../../services/reconstructor/adapters/policy-version.ts';
-import { Streams } from '../../services/reconstructor/adapters/streams.ts';
+import {
+  openPolicyVersion,
+  type PolicyVersion,
+} from '../../services/reconstructor/adapters/policy-version.ts';
+import type { StreamRequest } from '../../services/reconstructor/adapters/stream-parts.ts';
+import { Streams, type TrajectoryStream } from '../../services/reconstructor/adapters/streams.ts';
 import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
-import { acked } from '../../services/reconstructor/domain/cursor.ts';
+import { acked, nacked } from '../../services/reconstructor/domain/cursor.ts';
+import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh } from '../support/reconstructor.ts';
 
 const [GROUPS, STREAMS] = [40, 6];
 const consumer = 'trainer';
+const log = createLogger('test', 'silent');
+
+const requestOf = (consumer: string, maxUnacked: number, taskId = ''): StreamRequest => ({
+  ...{ consumer, taskId, messageTokens: 0, shared: true, filter: undefined },
+  credit: { maxUnacked, maxUnackedTokens: 0n },
+});
 
 describe('reconstructor: streams of one process that share a consumer', () => {
   let nats: TestNats;
   let mesh: Mesh;
+  let policy: PolicyVersion;
   const end = new AbortController();
+  const opened: TrajectoryStream[] = [];
   before(async () => {
     nats = await startNats();
     mesh = await Mesh.open(nats.url);
+    policy = await openPolicyVersion(mesh.bus, end.signal);
   });
   after(async () => {
     end.abort();
+    await Promise.allSettled(opened.map((one) => one.return()));
     await mesh.close();
     await nats[Symbol.asyncDispose]();
   });
@@ -31,10 +47,8 @@ describe('reconstructor: streams of one process that share a consumer', () => {
   it('fetch each group once, also where it comes again, and each of them goes to one', async () => {
     const ids: number[] = [];
     for (let i = 0; i < GROUPS; i++) ids.push(await mesh.announceTrace(`t${i}`, 1_000));
-    const log = createLogger('test', 'silent');
     using cursors = await Cursors.open(mesh.bus);
     using trajectories = openTrajectoryLog(mesh.bus, mesh.blobs);
-    const policy = await openPolicyVersion(mesh.bus, end.signal);
     let fetched = 0;
     const stored = createBatches(mesh.blobs, log);
     const batches: Batches = {
@@ -49,13 +63,9 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     /** By as many streams as share it; they end when each group has come. */
     const readAll = async (maxUnacked: number, acks: boolean): Promise<number[]> => {
       const stop = new AbortController();
-      const request = {
-        ...{ consumer, taskId: '', messageTokens: 0, shared: true, filter: undefined },
-        credit: { maxUnacked, maxUnackedTokens: 0n },
-      };
       const got: number[] = [];
       const read = async (): Promise<void> => {
-        for await (const parcel of streams.open(request, stop.signal)) {
+        for await (const parcel of streams.open(requestOf(consumer, maxUnacked), stop.signal)) {
           for (const { batchId } of parcel?.batches ?? []) {
             got.push(Number(batchId));
             const ack = (cursor: Cursor | undefined): Cursor => acked(cursor as Cursor, [batchId]);
@@ -73,5 +83,42 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     fetched = 0;
     expect(await readAll(2, true)).to.deep.equal(ids);
     expect(fetched, 'that came before').to.be.at.most(GROUPS * 1.5);
+  });
+
+  it('send a batch whole that another one has sent, and that was given back while they were about to', async () => {
+    const name = 'both';
+    using cursors = await Cursors.open(mesh.bus);
+    using trajectories = openTrajectoryLog(mesh.bus, mesh.blobs);
+    const isBack = Promise.withResolvers<void>();
+    let writes = Number.NEGATIVE_INFINITY;
+    const late: Pick<Cursors, 'get' | 'names' | 'known' | 'changed' | 'update'> = {
+      get: (...asked) => cursors.get(...asked),
+      names: (...asked) => cursors.names(...asked),
+      known: (...asked) => cursors.known(...asked),
+      changed: (...asked) => cursors.changed(...asked),
+      update: async (...asked) => {
+        if (++writes === 2) await isBack.promise;
+        return await cursors.update(...asked);
+      },
+    };
+    const batches = createBatches(mesh.blobs, log);
+    const streams = new Streams({ cursors: late as Cursors, trajectories, batches, policy, log });
+    const both = [0, 1].map(() => streams.open(requestOf(name, 1, name), end.signal));
+    opened.push(...both);
+    for (const one of both) await one.next();
+    // From here on the first write is that of the one which sends, the second that of the other.
+    writes = 0;
+    const coming = both.map((one) => one.next());
+    const batchId = BigInt(await mesh.announceTrace(name, 1_000));
+    const first = await Promise.race(coming);
+    giveBack(first.value?.memory ?? []);
+    const nack = { batchIds: [batchId], deliveryCounts: [], notBeforeMs: 1, reason: '' };
+    await cursors.update(name, (cursor) => nacked(cursor as Cursor, nack), end.signal);
+    isBack.resolve();
+    const [one, other] = await Promise.all(coming);
+    const [again] = (one === first ? other : one)?.value?.batches ?? [];
+    const whole = again && decodedBatch(again);
+    expect(whole).to.include({ batchId, deliveryCount: 2 });
+    expect(whole?.trajectories[0]?.traces[0]?.responseIds.byteLength).to.equal(4_000);
   });
 });

@@ -20,6 +20,8 @@ export interface Resolved {
   readonly tokens: number;
   /** What was read for it, and holds its traces: it ends with the batch. */
   readonly memory: readonly Uint8Array[];
+  /** A stream sends it, and its memory with it: no other may, also where the batch may be sent again meanwhile. */
+  isTaken?: true;
 }
 
 /** Resolves when so many bytes of trajectories may be fetched. */

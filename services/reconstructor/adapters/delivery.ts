@@ -48,12 +48,12 @@ export async function* deliver(
     const candidates = packed(request, supply.ready(cursor));
     const { batches, isWaiting } = await admitted(work, cursor, candidates);
     if (batches.length > 0) {
-      const sent = new Set(batches.map((batch) => Number(batch.batchId)));
+      const ids = new Set(batches.map((batch) => Number(batch.batchId)));
+      const sent = candidates.filter(({ batchId }) => ids.has(batchId));
       supply.take(sent);
       // What comes next is fetched while this is being sent.
       supply.ready(known());
-      const memory = candidates.flatMap((one) => (sent.has(one.batchId) ? one.memory : []));
-      yield { batches, memory, seeks: cursor.seeks };
+      yield { batches, memory: sent.flatMap(({ memory }) => memory), seeks: cursor.seeks };
     } else if (isWaiting) {
       const now = Date.now();
       const dueMs = (nextDueMs(cursor, now) ?? Number.POSITIVE_INFINITY) - now;
@@ -92,8 +92,10 @@ async function admitted(
   const { consumer, credit, filter } = request;
   const policyVersion = parts.policy.current;
   const offers = candidates.map(({ batch }) => offerOf(batch, filter, policyVersion));
+  // One that another stream has sent meanwhile may be free again: it is fetched anew.
+  const left = (): Offer[] => offers.filter((_, i) => candidates[i]?.isTaken === undefined);
   const admission = (known: Cursor): Admission =>
-    admit(known, stream, cursor.seeks, offers, credit, Date.now());
+    admit(known, stream, cursor.seeks, left(), credit, Date.now());
   // A stream without credit asks nobody: acknowledgements show here at once, or when its place is looked at.
   const asKnown = admission(cursor);
   if (asKnown.full && asKnown.admitted.size === 0) return { batches: [], isWaiting: true };

@@ -13,8 +13,8 @@ import { present, type StreamParts, type StreamRequest } from './stream-parts.ts
 export interface Supply {
   /** What comes next, as far as it is there; what comes behind it is being fetched. */
   ready(cursor: Cursor): Resolved[];
-  /** These are let go: their memory may end. */
-  take(batchIds: ReadonlySet<number>): void;
+  /** These are the caller's alone, and let go: their memory may end. */
+  take(batches: readonly Resolved[]): void;
 }
 
 type Place = Pick<StreamRequest, 'consumer' | 'taskId'>;
@@ -71,7 +71,9 @@ function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: Abort
       const before = again.ready(ids.map(Number));
       return ids.length > 0 ? before : ahead.ready(Number(cursor.sent));
     },
-    take(batchIds) {
+    take(batches) {
+      for (const one of batches) one.isTaken = true;
+      const batchIds = new Set(batches.map(({ batchId }) => batchId));
       for (const from of [again, ahead]) from.take(batchIds);
     },
   };
