@@ -7,6 +7,7 @@ import type { Bus } from '../common/nats/bus.ts';
 import { PolicyWatch } from '../common/nats/policy.ts';
 import { heldMs } from '../common/policy.ts';
 import { Admission } from './admission/admission.ts';
+import { Room } from './admission/room.ts';
 import type { SchedulerConfig } from './config.ts';
 import { clock, unixMs } from './dispatch/clock.ts';
 import type { HeldMs } from './dispatch/deadlines.ts';
@@ -28,6 +29,7 @@ export interface SchedulerContext extends Dispatch {
   readonly blobs: BlobStore;
   readonly lease: Lease;
   readonly stateLog: StateLog;
+  readonly room: Room;
   readonly admission: Admission;
   readonly watchers: Watchers;
   readonly sweepTimes: SweepTimes;
@@ -50,6 +52,8 @@ export interface ContextOverrides {
   readonly callbackPauseMs?: number;
   /** Of the sweep of blobs. */
   readonly sweepTimes?: SweepTimes;
+  /** Specs of tasks in memory. */
+  readonly liveSpecsBytesMax?: number;
 }
 
 export interface ContextOptions {
@@ -98,6 +102,7 @@ export async function createContext(
   const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldMs: held });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>
     committed({ ...dispatch, log, watchers }, change, session);
+  const room = new Room(state, overrides.liveSpecsBytesMax);
   return {
     ...common,
     ...dispatch,
@@ -107,7 +112,8 @@ export async function createContext(
     watchers,
     sweepTimes: overrides.sweepTimes ?? {},
     surroundings: () => surroundingsOf(dispatch, isHeld()),
-    admission: new Admission({ ...dispatch, bus, signal }),
+    room,
+    admission: new Admission({ ...dispatch, bus, room, signal }),
     failed: failed.promise,
     stop: () => stop.abort(new PolarError('SHUTTING_DOWN', 'the scheduler is stopping')),
   };

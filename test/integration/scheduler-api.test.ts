@@ -99,6 +99,28 @@ describe('scheduler API', () => {
       expect(ids.size).to.equal(1);
     });
 
+    it('holds submits that come together to the specs that may be in memory', async () => {
+      await scheduler[Symbol.asyncDispose]();
+      const liveSpecsBytesMax = 1024 * 1024;
+      scheduler = await startScheduler(nats.url, { liveSpecsBytesMax });
+      await scheduler.leading;
+      const submit = (taskId: string): Promise<unknown> =>
+        scheduler.client.submitTask({ spec: taskSpec(taskId, { instruction: 'x'.repeat(100 * 1024) }) });
+      const submits = await Promise.allSettled(Array.from({ length: 40 }, (_, i) => submit(`t${i}`)));
+      const refused = submits.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      expect(refused.length).to.be.within(30, 39);
+      expect(new Set(refused.map(({ reason }) => reason))).to.deep.equal(new Set(['LIVE_SESSIONS_LIMIT']));
+      expect(refused[0]?.message).to.contain(`LIVE_SPECS_BYTES_MAX (${liveSpecsBytesMax})`);
+      const [{ taskId = '' } = {}] = (await scheduler.client.listTasks({ summary: true })).tasks;
+      await scheduler.client.cancelTask({ taskId });
+      await until('there is room for one again', async () => {
+        return await submit('more').then(
+          () => true,
+          () => false,
+        );
+      });
+    });
+
     it('names every fault at once', async () => {
       const spec = taskSpec('bad id', { instruction: '', harness: { name: 'emacs' }, numSamples: 99_999 });
       const error = await refusal(scheduler.client.submitTask({ spec, requestId: 'x'.repeat(129) }));

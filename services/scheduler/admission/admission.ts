@@ -6,7 +6,7 @@ import type { Task } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_
 import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
-import { COMMIT_BYTES_MAX, LIVE_SESSIONS_MAX, LIVE_SPECS_BYTES_MAX } from '../../common/limits.ts';
+import { COMMIT_BYTES_MAX } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { type Archive, recordOf } from '../archive/archive.ts';
 import { archivedView } from '../archive/lookup.ts';
@@ -20,12 +20,14 @@ import { taskChange } from '../domain/state.ts';
 import { taskRecord } from '../domain/task.ts';
 import { taskView } from '../domain/view.ts';
 import { wasAnnounced } from './announced.ts';
+import type { Room } from './room.ts';
 import type { Submission } from './submission.ts';
 
 export interface AdmissionOptions {
   readonly board: Board;
   readonly specs: Specs;
   readonly archive: Archive;
+  readonly room: Room;
   readonly bus: Bus;
   readonly signal: AbortSignal;
 }
@@ -41,7 +43,6 @@ export class Admission {
   readonly #options: AdmissionOptions;
   /** Tasks on their way into the log, by task id and by request id. */
   readonly #submitting = new Map<string, Promise<Submitted[]>>();
-  #sessions = 0;
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
@@ -105,26 +106,19 @@ export class Admission {
   }
 
   async #commit(submissions: readonly Submission[]): Promise<void> {
-    const { board } = this.#options;
-    const sessions = submissions.reduce((sum, { spec }) => sum + spec.numSamples, 0);
+    const { board, room } = this.#options;
     board.journal.admit();
-    this.checkRoom(sessions);
+    // Before any files are stored.
+    room.check(submissions.reduce((sum, { spec }) => sum + spec.numSamples, 0));
     for (const submission of submissions) checkOfferedOf(submission, board.nodes.healthy);
-    this.#sessions += sessions;
-    try {
-      const filesRefs = await Promise.all(submissions.map((one) => this.#stored(one)));
-      const createMs = unixMs();
-      const changes = submissions.map(({ path: _, ...one }, i) => {
-        this.#checkTombstone(one.spec.taskId, createMs);
-        return taskChange(
-          taskRecord({ ...one, filesRef: filesRefs[i], sessionPrefix: newId('s'), createMs }),
-        );
-      });
-      if (changes.length > 1) checkCommitSize(changes);
-      await board.journal.proposeAtOnce(changes);
-    } finally {
-      this.#sessions -= sessions;
-    }
+    const filesRefs = await Promise.all(submissions.map((one) => this.#stored(one)));
+    const createMs = unixMs();
+    const changes = submissions.map(({ path: _, ...one }, i) => {
+      this.#checkTombstone(one.spec.taskId, createMs);
+      return taskChange(taskRecord({ ...one, filesRef: filesRefs[i], sessionPrefix: newId('s'), createMs }));
+    });
+    if (changes.length > 1) checkCommitSize(changes);
+    await room.hold(changes, () => board.journal.proposeAtOnce(changes));
   }
 
   /** Where its files are, if it is too large for the log. */
@@ -142,20 +136,6 @@ export class Admission {
   #checkTombstone(taskId: string, nowMs: number): void {
     if (!this.#options.board.state.isCancelledAhead(taskId, nowMs)) return;
     throw new PolarError('TASK_CANCELLED', `task ${taskId} was cancelled before it was submitted`);
-  }
-
-  /** Throws LIVE_SESSIONS_LIMIT where so many more sessions may not be live. */
-  checkRoom(numSamples: number): void {
-    const { state } = this.#options.board;
-    const sessions = state.sessions + this.#sessions + numSamples;
-    const limit =
-      sessions > LIVE_SESSIONS_MAX
-        ? `LIVE_SESSIONS_MAX (${LIVE_SESSIONS_MAX}) sessions`
-        : state.specsBytes + COMMIT_BYTES_MAX > LIVE_SPECS_BYTES_MAX
-          ? `LIVE_SPECS_BYTES_MAX (${LIVE_SPECS_BYTES_MAX}) bytes of task specs`
-          : undefined;
-    if (limit === undefined) return;
-    throw new PolarError('LIVE_SESSIONS_LIMIT', `at most ${limit} may be live: wait for some to end`);
   }
 }
 

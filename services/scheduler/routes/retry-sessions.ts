@@ -57,14 +57,13 @@ async function goAgain(
 }
 
 /** Throws NOT_FOUND, or LIVE_SESSIONS_LIMIT where it cannot come back. */
-async function inMemory({ board, archive, admission }: SchedulerContext, taskId: string): Promise<TaskState> {
+async function inMemory({ board, archive, room }: SchedulerContext, taskId: string): Promise<TaskState> {
   const { state, journal } = board;
   if (!state.tasks.has(taskId)) {
     const changes = await archivedChanges(archive, taskId);
     // Another call may have brought it back, and its sessions may be under way.
     if (changes !== undefined && !state.tasks.has(taskId)) {
-      admission.checkRoom(changes.length);
-      await journal.within(journal.propose(...changes));
+      await journal.within(room.hold(changes, () => journal.propose(...changes)));
     }
   }
   return taskOf(state, taskId);
