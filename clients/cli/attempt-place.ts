@@ -32,7 +32,7 @@ export async function placeOf(
 
 /**
  * As the scheduler has it now; undefined where the attempt has no node yet. Who follows the last one waits for the next, where
- * that is to come. Throws NOT_FOUND where it will have no node, or one that the topology has not.
+ * that is to come. Throws NOT_FOUND where there will be no such attempt, and where it has no node or one that the topology has not.
  */
 export async function placeNow(
   args: Arguments,
@@ -43,6 +43,9 @@ export async function placeNow(
   const { session } = await at(rollout, rolloutClient(rollout).getSession({ sessionId: asked.sessionId }));
   if (session === undefined || isToCome(session, asked, follows)) return undefined;
   const attempt = asked.attempt === 0 ? session.attempt : asked.attempt;
+  if (attempt > session.attempt) {
+    throw new PolarError('NOT_FOUND', `session ${asked.sessionId} has no attempt ${attempt}`);
+  }
   const found = session.attempts.find((one) => one.attempt === attempt);
   const url = addressIn(args, 'node-url') ?? addressOfNode(args, asked, found?.nodeId ?? '');
   return { url, attempt, isOver: session.state === SessionState.ENDED || found?.endTime !== undefined };

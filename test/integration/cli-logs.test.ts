@@ -48,16 +48,21 @@ describe('polar logs', function () {
 
   const rollout = () => createServiceClient(RolloutService, mesh.schedulerUrl);
 
-  async function begin(taskId: string, command: string, files: [string, Uint8Array][] = []): Promise<void> {
+  async function begin(
+    taskId: string,
+    command: string,
+    files: [string, Uint8Array][] = [],
+    artifacts = ['/polar/session/artifacts'],
+  ): Promise<void> {
     const prepare = files.map(([target, content]) => ({
       step: { case: 'uploadFile' as const, value: { target, content } },
     }));
-    const harness = { name: 'shell', command: { command }, artifacts: ['/polar/session/artifacts'] };
+    const harness = { name: 'shell', command: { command }, artifacts };
     const spec = create(TaskSpecSchema, { taskId, instruction: 'Say it.', harness, runtime: { prepare } });
     await rollout().submitTask({ spec });
   }
-  async function submit(...[taskId, command, files]: Parameters<typeof begin>): Promise<Session[]> {
-    await begin(taskId, command, files);
+  async function submit(...[taskId, ...more]: Parameters<typeof begin>): Promise<Session[]> {
+    await begin(taskId, ...more);
     return await waitForEnd(rollout(), taskId, WAIT_MS);
   }
   const logs = (...args: string[]) => polar(['logs', session.sessionId, '-c', mesh.topologyFile, ...args]);
@@ -75,7 +80,7 @@ describe('polar logs', function () {
     expect(JSON.parse((await logs('--json')).stdout)).to.include(told);
     const none = await logs('--attempt', '2');
     expect(none.code).to.equal(1);
-    expect(none.stderr).to.contain('NOT_FOUND');
+    expect(none.stderr).to.contain(`NOT_FOUND: session ${session.sessionId} has no attempt 2`);
   });
 
   it('lists the files that were kept, and writes one', async () => {
@@ -86,6 +91,31 @@ describe('polar logs', function () {
     const written = await logs('--file', path);
     expect(Buffer.byteLength(written.stdout)).to.equal(file.size_bytes);
     expect(JSON.parse(written.stdout).role).to.equal('assistant');
+  });
+
+  it('writes a file by its name in the task, and tells of those that are not there', async () => {
+    const [ended] = await submit(
+      'named',
+      'echo found > report.md',
+      [],
+      ['report.md', 'reprot.md', '/nothere'],
+    );
+    const ask = (...args: string[]) =>
+      polar(['logs', ended?.sessionId ?? '', '-c', mesh.topologyFile, ...args]);
+    expect((await ask('--file', 'report.md')).stdout).to.equal('found\n');
+    const { files, problems } = JSON.parse((await ask('--files', '--json')).stdout);
+    expect(files).to.have.length(1);
+    expect(problems).to.deep.equal([
+      '/polar/session/workspace/reprot.md: no file is there',
+      '/nothere: no file is there',
+    ]);
+  });
+
+  it('says of a session that it kept no files', async () => {
+    const [ended] = await submit('without', 'true', [], []);
+    const told = await polar(['logs', ended?.sessionId ?? '', '-c', mesh.topologyFile, '--files']);
+    expect(told.code).to.equal(1);
+    expect(told.stderr).to.contain(`this node kept no files of session ${ended?.sessionId}, of any attempt`);
   });
 
   it('has the transcript of a harness, and shows that its skills were there', async () => {

@@ -32,7 +32,11 @@ export const logs: Command = {
     stderr: { type: 'boolean', help: 'standard error instead of standard output' },
     follow: { type: 'boolean', short: 'f', help: 'wait for the harness, and go on until it has ended' },
     files: { type: 'boolean', help: 'list the transcript and the other files that were kept' },
-    file: { type: 'string', value: 'PATH', help: 'write one of them to standard output' },
+    file: {
+      type: 'string',
+      value: 'PATH',
+      help: 'write one of them to standard output, by its path or as the task names it',
+    },
   },
   examples: [
     'polar logs s0123456789ab-0 --follow',

@@ -33,6 +33,22 @@ describe('artifact store', () => {
     expect(await text('s-0', 0, '/b/../c')).to.equal('odd');
   });
 
+  it('reads a file by the name that its task has for it', async () => {
+    const keeping = await store.begin('s-0', 1);
+    await keeping.add('/work/out/a', false, Buffer.from('one'));
+    await keeping.done([], '/work');
+    for (const name of ['out/a', './out/a', '/work/out/a'])
+      expect(await text('s-0', 0, name)).to.equal('one');
+    const other = await store.read('s-0', 0, 'a').catch((thrown) => thrown);
+    expect(other.message).to.equal('this node kept no file a of session s-0, attempt 1');
+  });
+
+  it('names the attempt that kept nothing', async () => {
+    const told = (attempt: number) => store.list('s-0', attempt).catch(({ message }) => message);
+    expect(await told(0)).to.equal('this node kept no files of session s-0, of any attempt');
+    expect(await told(2)).to.equal('this node kept no files of session s-0, of attempt 2');
+  });
+
   it('says what is not there, whatever the path is', async () => {
     await keep('s-0', 1, { '/a': 'one' });
     const asked: Parameters<ArtifactStore['read']>[] = [

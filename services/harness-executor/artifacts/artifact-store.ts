@@ -1,6 +1,6 @@
 // Files that are kept of attempts: one folder each, the newest kept. `index.json` names them, they are called by number.
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { PolarError } from '../../common/errors.ts';
 import { makeFolders } from '../../common/folders.ts';
 import { HARNESS_ARTIFACTS_BYTES_MAX, HARNESS_LOGS_KEPT_MAX } from '../../common/limits.ts';
@@ -17,6 +17,8 @@ export interface ArtifactIndex {
   readonly artifacts: readonly Artifact[];
   /** Why some were not kept. */
   readonly problems: readonly string[];
+  /** By which the task names files; undefined where it names all of them from the root. */
+  readonly workdir?: string | undefined;
 }
 
 const INDEX = 'index.json';
@@ -64,18 +66,22 @@ export class ArtifactStore {
     const wanted = attempt === 0 ? this.#lastAttempt(sessionId) : attempt;
     const name = nameOf(sessionId, wanted);
     const index = this.#sizes.has(name) ? await indexIn(join(this.#folder, name)) : undefined;
-    if (index === undefined) throw notFound(`session ${sessionId}, attempt ${attempt}`);
+    if (index === undefined) throw keptNone(sessionId, wanted);
     return { ...index, attempt: wanted };
   }
 
-  /** Throws NOT_FOUND. */
+  /** By its path in the sandbox, or as its task named it. Throws NOT_FOUND. */
   async read(sessionId: string, attempt: number, path: string): Promise<Uint8Array> {
-    const { artifacts, attempt: found } = await this.list(sessionId, attempt);
-    const n = artifacts.findIndex((one) => one.path === path);
+    const { artifacts, attempt: found, workdir = '/' } = await this.list(sessionId, attempt);
+    const names = [path, posix.resolve(workdir, path)];
+    const n = artifacts.findIndex((one) => names.includes(one.path));
     const file = join(this.#folder, nameOf(sessionId, found), String(n));
     const bytes = n < 0 ? undefined : await readFile(file).catch(() => undefined);
-    if (bytes === undefined) throw notFound(`${path} of session ${sessionId}, attempt ${found}`);
-    return bytes;
+    if (bytes !== undefined) return bytes;
+    throw new PolarError(
+      'NOT_FOUND',
+      `this node kept no file ${path} of session ${sessionId}, attempt ${found}`,
+    );
   }
 
   #lastAttempt(sessionId: string): number {
@@ -116,8 +122,8 @@ export class Keeping implements AsyncDisposable {
     this.sizeBytes += content.byteLength;
   }
 
-  async done(problems: readonly string[]): Promise<void> {
-    const index: ArtifactIndex = { artifacts: this.#artifacts, problems };
+  async done(problems: readonly string[], workdir?: string): Promise<void> {
+    const index: ArtifactIndex = { artifacts: this.#artifacts, problems, workdir };
     await writeFile(join(this.#folder, INDEX), JSON.stringify(index));
     await this.#commit(index);
   }
@@ -138,5 +144,7 @@ const indexIn = (folder: string): Promise<ArtifactIndex | undefined> =>
 const sizeOf = ({ artifacts }: ArtifactIndex): number =>
   artifacts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
-const notFound = (what: string): PolarError =>
-  new PolarError('NOT_FOUND', `this node has no files of ${what}`);
+function keptNone(sessionId: string, attempt: number): PolarError {
+  const which = attempt === 0 ? 'any attempt' : `attempt ${attempt}`;
+  return new PolarError('NOT_FOUND', `this node kept no files of session ${sessionId}, of ${which}`);
+}

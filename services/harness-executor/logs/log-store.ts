@@ -90,7 +90,8 @@ export class LogStore {
       const bytes = await readFile(join(this.#folder, name)).catch(() => undefined);
       if (bytes !== undefined) return fromBinary(GetSessionLogsResponseSchema, bytes);
     }
-    throw new PolarError('NOT_FOUND', `this node has no output of session ${sessionId}, attempt ${attempt}`);
+    const which = wanted === 0 ? 'any attempt' : `attempt ${wanted}`;
+    throw new PolarError('NOT_FOUND', `this node has no output of session ${sessionId}, of ${which}`);
   }
 
   #lastAttempt(sessionId: string): number {

@@ -44,13 +44,13 @@ describe('what is kept of a sandbox', () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function kept(names: string[], keepMs = 30_000): Promise<ArtifactIndex> {
+  async function kept(names: string[], keepMs = 30_000, artifacts = ['/out']): Promise<ArtifactIndex> {
     listing = names.map((name) => `${name}\0`).join('');
     const store = await ArtifactStore.open(folder);
     const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${server.port}`);
     const ctx = { runtimes, artifacts: store, log: createLogger('test', 'silent') };
     const ref = create(AttemptRefSchema, { sessionId: 's-0', attempt: 1 });
-    const work = create(RunWorkSchema, { runtimeId: 'rt', harness: { name: 'shell', artifacts: ['/out'] } });
+    const work = create(RunWorkSchema, { runtimeId: 'rt', harness: { name: 'shell', artifacts } });
     const { signal } = new AbortController();
     await keepArtifacts(ctx as HarnessExecutorContext, ref, work, shell, signal, keepMs);
     return await store.list('s-0', 1);
@@ -62,6 +62,12 @@ describe('what is kept of a sandbox', () => {
     expect(performance.now() - beganMs).to.be.lessThan(20 * KEEP_MS);
     expect(artifacts.map(({ path }) => path)).to.deep.equal(['/out/a']);
     expect(problems).to.deep.equal(['not all files could be read in time']);
+  });
+
+  it('is told to be nothing where the task names a file that is not there', async () => {
+    const { artifacts, problems } = await kept(['./a', '', '', '.', ''], 30_000, ['/out', '/ou', '/one']);
+    expect(artifacts.map(({ path }) => path)).to.deep.equal(['/out/a', '/one']);
+    expect(problems).to.deep.equal(['/ou: no file is there']);
   });
 
   it('is what was listed whole', async () => {

@@ -34,29 +34,30 @@ export async function keepArtifacts(
   if (named.length + adapter.transcripts.length === 0) return;
   using deadline = new Deadline(keepMs, signal);
   try {
-    const paths = await resolved(ctx, work, named, deadline.signal);
+    const workdir = await workdirFor(ctx, work, named, deadline.signal);
+    const paths = named.map((path) => posix.resolve(workdir ?? '/', path));
     const roots = [...new Set([...adapter.transcripts, ...paths])];
     await using keeping = await ctx.artifacts.begin(ref.sessionId, ref.attempt);
-    const { found, problems } = await list(ctx, work, roots, keepMs / 2, deadline.signal);
+    const { found, whole } = await list(ctx, work, roots, keepMs / 2, deadline.signal);
+    const problems = whole ? missing(paths, found) : ['not all files could be listed'];
     problems.push(...(await fetchAll(ctx, keeping, adapter, work, found, deadline)));
     signal.throwIfAborted();
-    await keeping.done(shortened(problems));
+    await keeping.done(shortened(problems), workdir);
   } catch (error) {
     signal.throwIfAborted();
     events.artifactsNotKept(ctx.log, ref, error);
   }
 }
 
-/** Absolute in the sandbox; it is asked for its workdir where something is named by it. */
-async function resolved(
+/** Of the sandbox, which is asked for it where something is named by it. */
+async function workdirFor(
   ctx: HarnessExecutorContext,
   work: RunWork,
   paths: readonly string[],
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  if (paths.every((path) => posix.isAbsolute(path))) return paths.map((path) => posix.resolve(path));
-  const { workdir } = await leaseRuntime(ctx, work, signal);
-  return paths.map((path) => posix.resolve(workdir, path));
+): Promise<string | undefined> {
+  if (paths.every((path) => posix.isAbsolute(path))) return undefined;
+  return (await leaseRuntime(ctx, work, signal)).workdir;
 }
 
 type Found = ReturnType<typeof listed>;
@@ -67,15 +68,21 @@ async function list(
   roots: readonly string[],
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<{ found: Found; problems: string[] }> {
+): Promise<{ found: Found; whole: boolean }> {
   const argv = ['sh', '-c', LISTING_SCRIPT, 'sh', ...roots];
   const { stdout, result } = await execCollected(runtimes, { runtimeId, argv, timeoutMs }, signal);
   const { timedOut, droppedOutputBytes } = result;
+  const isCut = droppedOutputBytes > 0n;
   // Of a long one the first half is whole, and then something is missing.
-  const whole = droppedOutputBytes > 0n ? stdout.subarray(0, EXEC_OUTPUT_BYTES_MAX / 2) : stdout;
-  const problems = timedOut || droppedOutputBytes > 0n ? ['not all files could be listed'] : [];
-  return { found: listed(roots, whole), problems };
+  const output = isCut ? stdout.subarray(0, EXEC_OUTPUT_BYTES_MAX / 2) : stdout;
+  return { found: listed(roots, output), whole: !timedOut && !isCut };
 }
+
+/** What the task names and is not there: mostly a slip of the pen. */
+const missing = (paths: readonly string[], found: Found): string[] =>
+  [...new Set(paths)]
+    .filter((path) => !found.some(({ path: file }) => file === path || file.startsWith(`${path}/`)))
+    .map((path) => `${path}: no file is there`);
 
 async function fetchAll(
   { runtimes }: HarnessExecutorContext,

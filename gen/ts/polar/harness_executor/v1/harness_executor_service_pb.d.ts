@@ -238,7 +238,7 @@ export declare type ListSessionArtifactsResponse = Message<"polar.harness_execut
   artifacts: Artifact[];
 
   /**
-   * Why some were not kept: a limit, or a file that could not be read. Empty: all were.
+   * Why some were not kept: a limit, a file that could not be read, or none where the task names one. Empty: all were.
    *
    * @generated from field: repeated string problems = 3;
    */
@@ -306,7 +306,7 @@ export declare type GetSessionArtifactRequest = Message<"polar.harness_executor.
   attempt: number;
 
   /**
-   * Path, as ListSessionArtifacts has it.
+   * Path, as ListSessionArtifacts or the task has it.
    *
    * @generated from field: string path = 3;
    */
