@@ -181,13 +181,14 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
   const counts = outcome !== Outcome.INFRASTRUCTURE_ERROR && outcome !== Outcome.CANCELLED;
   const reward = isScored(outcome) ? record.evaluated?.reward : undefined;
   const createdMs = session.createTime === undefined ? nowMs : timestampMs(session.createTime);
+  const totalMs = BigInt(Math.max(0, nowMs - createdMs));
   return create(SessionRecordSchema, {
     session: {
       ...session,
       state: SessionState.ENDED,
       outcome,
       attempts: attemptsEnded(record, why, nowMs),
-      times: timesWith(record, { totalMs: BigInt(Math.max(0, nowMs - createdMs)) }),
+      times: timesWith(record, { ...spentIn(record, nowMs), totalMs }),
       endTime: timestampFromMs(nowMs),
       ...(why && { failure: bounded(why) }),
       ...(counts && stats && { stats }),

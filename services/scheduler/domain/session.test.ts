@@ -1,0 +1,25 @@
+import { create } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { cancelled, dispatched, moved, queuedSession, running, SessionState, sessionOf } from './session.ts';
+import { specDigest, taskRecord } from './task.ts';
+
+describe('a session', () => {
+  const spec = create(TaskSpecSchema, { taskId: 't', numSamples: 1, harness: { name: 'shell' } });
+  const about = { filesRef: undefined, specSha256: specDigest(spec), requestId: 'r', createMs: 1_000 };
+  const queued = queuedSession(taskRecord({ spec, sessionPrefix: 's', ...about }), spec, 0);
+  const preparing = dispatched(queued, { nodeId: 'n', bootId: 'b' }, 2_000);
+  const ready = moved(preparing, SessionState.READY, 5_000, { prepareMs: 3_000n });
+
+  it('has as its own the time of the stage in which it was cancelled, as its attempt has', () => {
+    const [inRun, inPrepare] = [cancelled(running(ready, 9_000), 31_500), cancelled(preparing, 2_700)];
+    for (const [record, times] of [
+      [inRun, { queueMs: 1_000n, prepareMs: 3_000n, readyMs: 4_000n, runMs: 22_500n, totalMs: 30_500n }],
+      [inPrepare, { queueMs: 1_000n, prepareMs: 700n, runMs: 0n, totalMs: 1_700n }],
+    ] as const) {
+      const session = sessionOf(record);
+      expect(session.times).to.include(times);
+      expect(session.attempts[0]?.times).to.include({ ...times, totalMs: 0n });
+    }
+  });
+});
