@@ -30,15 +30,20 @@ export const exportSession: Command = {
       throw new UsageError('--attempt must be a number from 1');
     const kind = calls === true ? ExportKind.CALLS : ExportKind.TRACES;
     const url = trajectoryUrl(args);
-    const stream = trajectoryClient(url).exportSession({ sessionId: args.operands[0] ?? '', kind, attempt });
-    await at(url, writeLines(stream, textFlag(args, 'out')), '--trajectory-url');
+    const client = trajectoryClient(url);
+    // Asked for when it is read: a failure before would be nobody's.
+    const open = () => client.exportSession({ sessionId: args.operands[0] ?? '', kind, attempt });
+    await at(url, writeLines(open, textFlag(args, 'out')), '--trajectory-url');
     return 0;
   },
 };
 
-async function writeLines(stream: AsyncIterable<{ readonly line: string }>, file?: string): Promise<void> {
+async function writeLines(
+  open: () => AsyncIterable<{ readonly line: string }>,
+  file?: string,
+): Promise<void> {
   const lines = (async function* () {
-    for await (const { line } of stream) yield `${line}\n`;
+    for await (const { line } of open()) yield `${line}\n`;
   })();
   if (file !== undefined) return await writeWhole(file, lines);
   // Standard output stays open: it is not ours to end.
