@@ -1,6 +1,7 @@
 // A child process with a lifeline: it ends when its standard input does, so that nothing outlives this process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { constants } from 'node:os';
 import process from 'node:process';
 import { STOP_FORCE_MS } from '../../../services/common/limits.ts';
 
@@ -19,7 +20,7 @@ export interface ChildOptions {
 export interface Child {
   readonly pid: number;
   readonly process: ChildProcess;
-  /** Exit code, 128 for a signal. */
+  /** Exit code; as in a shell 128 and the number of a signal. */
   readonly ended: Promise<number>;
   /** SIGTERM, then SIGKILL after a grace. */
   stop(): Promise<void>;
@@ -37,9 +38,9 @@ export function startChild({ command, args, env, output, pipeOutput, third }: Ch
   if (log !== undefined) closeSync(log);
   child.stdin?.on('error', () => {});
   const ended = new Promise<number>((resolve) => {
-    child.once('exit', (code) => {
+    child.once('exit', (code, signal) => {
       killGroup(child.pid);
-      resolve(code ?? 128);
+      resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']);
     });
     child.once('error', () => resolve(127));
   });
@@ -51,6 +52,12 @@ export function startChild({ command, args, env, output, pipeOutput, third }: Ch
     clearTimeout(force);
   };
   return { pid: child.pid ?? 0, process: child, ended, stop };
+}
+
+/** An exit code as it is told: `SIGKILL`, or `exit code 3`. */
+export function endOf(code: number): string {
+  const [name] = Object.entries(constants.signals).find(([, number]) => number === code - 128) ?? [];
+  return name ?? `exit code ${code}`;
 }
 
 /** What a child left in its process group. What it put into groups of its own has owners of its own. */

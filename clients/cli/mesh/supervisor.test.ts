@@ -45,4 +45,25 @@ describe('a supervisor', () => {
       rmSync(folder, { recursive: true });
     }
   });
+
+  for (const [command, told] of [
+    ['kill -KILL $$', 'SIGKILL'],
+    ['exit 3', 'exit code 3'],
+  ] as const) {
+    it(`tells of ${told} as that`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'polar-test-supervisor-'));
+      const file = join(folder, 'log');
+      const supervisor = new Supervisor();
+      try {
+        const start = async (): Promise<Child> =>
+          startChild({ command: 'sh', args: ['-c', command], env: process.env, output: { file } });
+        await supervisor.add({ name: 'short', logFile: file, start });
+        const error = await supervisor.failed.catch((thrown) => thrown);
+        expect(error.message).to.contain(`short ended (${told}) while it started`);
+      } finally {
+        await supervisor.stop();
+        rmSync(folder, { recursive: true });
+      }
+    });
+  }
 });

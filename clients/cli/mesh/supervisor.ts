@@ -2,7 +2,7 @@
 import { sleep } from '../../../services/common/clock.ts';
 import { PolarError, REASONS, type Reason } from '../../../services/common/errors.ts';
 import { complain } from '../output/say.ts';
-import type { Child } from './child.ts';
+import { type Child, endOf } from './child.ts';
 import { LogFiles, lastWords, sizeOf } from './logs.ts';
 
 /** Restarts of one process within a minute; then the mesh stops. */
@@ -72,7 +72,7 @@ export class Supervisor {
       if (recent > RESTARTS_PER_MINUTE_MAX) {
         throw new PolarError('INTERNAL', `${name} ended ${recent} times within a minute; see ${logFile}`);
       }
-      complain(`${name} ended (${code}) and is started again; see ${logFile}`);
+      complain(`${name} ended (${endOf(code)}) and is started again; see ${logFile}`);
       await sleep(RESTART_PAUSE_MS * recent);
       if (this.#stopping) return;
       child = await start();
@@ -98,5 +98,5 @@ function startFailure(name: string, code: number, logFile: string, logStart: num
   const [, reason = '', message = said] = /^([A-Z_]+): ([\s\S]*)$/.exec(said) ?? [];
   const known = Object.hasOwn(REASONS, reason) ? (reason as Reason) : 'INTERNAL';
   const why = message === '' ? '' : `: ${message}`;
-  return new PolarError(known, `${name} ended (${code}) while it started${why}\nsee ${logFile}`);
+  return new PolarError(known, `${name} ended (${endOf(code)}) while it started${why}\nsee ${logFile}`);
 }
