@@ -27,6 +27,12 @@ describe('a request to an engine', () => {
 
   const cases: readonly [string, RequestListener, string, string][] = [
     ['an error of its own', (_, to) => to.writeHead(400).end('too long'), 'ENGINE_ERROR', '400: too long'],
+    [
+      'a path that it has not',
+      (_, to) => to.writeHead(404).end('{"detail":"Not Found"}'),
+      'ENGINE_ERROR',
+      '404: {"detail":"Not Found"}; real engines with the weights that sampled score ids again, the scripted one does not',
+    ],
     ['what is not JSON', (_, to) => to.end('<html>'), 'ENGINE_ERROR', 'not JSON: <html>'],
     [
       'an answer that is cut',

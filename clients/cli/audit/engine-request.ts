@@ -16,6 +16,8 @@ export interface EngineRequest {
 const REPLY_BYTES_MAX = 256 * 1024 * 1024;
 /** Of an engine's own error that are told. */
 const ERROR_CHARS = 500;
+/** Of an engine that does not know the path, or the model. */
+const NOT_THERE = 'real engines with the weights that sampled score ids again, the scripted one does not';
 
 /** The JSON of the answer. Throws ENGINE_UNAVAILABLE, ENGINE_ERROR. */
 export async function postToEngine({ url, key, body, timeoutMs }: EngineRequest): Promise<unknown> {
@@ -25,7 +27,9 @@ export async function postToEngine({ url, key, body, timeoutMs }: EngineRequest)
     const text = await textOf(response, url);
     const { statusCode = 0 } = response;
     if (statusCode >= 200 && statusCode < 300) return jsonOf(text, url);
-    throw new PolarError('ENGINE_ERROR', `${url} answers ${statusCode}: ${text.slice(0, ERROR_CHARS)}`);
+    const hint = statusCode === 404 ? `; ${NOT_THERE}` : '';
+    const told = text.slice(0, ERROR_CHARS);
+    throw new PolarError('ENGINE_ERROR', `${url} answers ${statusCode}: ${told}${hint}`);
   } catch (error) {
     if (error instanceof PolarError) throw error;
     const why = deadline.isOver ? deadline.signal.reason : error;
