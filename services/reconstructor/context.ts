@@ -6,6 +6,7 @@ import { type Bus, openBus } from '../common/nats/bus.ts';
 import { createRecords, type Records } from '../common/nats/records.ts';
 import { type Batches, createBatches } from './adapters/batches.ts';
 import { Cursors } from './adapters/cursors.ts';
+import { Exports } from './adapters/exports.ts';
 import { openPolicyVersion, type PolicyVersion } from './adapters/policy-version.ts';
 import { createScheduler } from './adapters/scheduler.ts';
 import { createSessions, type Sessions } from './adapters/sessions.ts';
@@ -33,6 +34,7 @@ export interface ReconstructorContext extends AsyncDisposable {
   readonly policy: PolicyVersion;
   readonly streams: Streams;
   readonly sessions: Sessions;
+  readonly exports: Exports;
   readonly retention: Retention;
 }
 
@@ -68,6 +70,7 @@ export async function createContext(
       policy,
       streams: new Streams({ cursors, trajectories, batches, policy, log }),
       sessions: createSessions(scheduler, trajectories),
+      exports: new Exports(),
       retention: { store: createStore(bus), keepMs: keepMsOf(config.topology) },
       async [Symbol.asyncDispose]() {
         cursors[Symbol.dispose]();

@@ -15,10 +15,7 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
-import {
-  EXPORT_BUILDS_AT_ONCE_MAX,
-  EXPORT_BUILDS_WAITING_MAX,
-} from '../../services/reconstructor/routes/export-session.ts';
+import { EXPORTS_AT_ONCE_MAX, EXPORTS_WAITING_MAX } from '../../services/reconstructor/adapters/exports.ts';
 import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -212,11 +209,11 @@ describe('reconstructor: sessions', () => {
     let running = 0;
     for (const mark of readFileSync(log, 'utf8')) {
       running += mark === '+' ? 1 : -1;
-      expect(running).to.be.at.most(EXPORT_BUILDS_AT_ONCE_MAX);
+      expect(running).to.be.at.most(EXPORTS_AT_ONCE_MAX);
     }
   });
 
-  it('counts an export no more that leaves before its turn', async () => {
+  it('writes a few exports at once of whatever kind, and counts none more that leaves before its turn', async () => {
     const [begun, end] = [join(plugins, 'begun'), join(plugins, 'end')];
     writeFileSync(
       join(plugins, 'plan.mjs'),
@@ -228,17 +225,17 @@ describe('reconstructor: sessions', () => {
         return { traces: calls.map((call) => ({ calls: [call.callId] })) };
       } };`,
     );
-    const slow = Array.from({ length: EXPORT_BUILDS_AT_ONCE_MAX }, () => lines('planned', ExportKind.TRACES));
+    const slow = Array.from({ length: EXPORTS_AT_ONCE_MAX }, () => lines('planned', ExportKind.TRACES));
     await eventually(
       'all that may build do',
       () => existsSync(begun) && readFileSync(begun).length === slow.length,
     );
     const leave = new AbortController();
-    const many = Array.from({ length: EXPORT_BUILDS_WAITING_MAX + 1 }, () =>
+    const many = Array.from({ length: EXPORTS_WAITING_MAX + 1 }, () =>
       reasonOf(
         Array.fromAsync(
           reconstructor.client.exportSession(
-            { sessionId: 'planned', kind: ExportKind.TRACES },
+            { sessionId: 'planned', kind: ExportKind.CALLS },
             { signal: leave.signal },
           ),
         ),
@@ -247,7 +244,7 @@ describe('reconstructor: sessions', () => {
     expect(await Promise.race(many)).to.include({ reason: 'EXPORTS_LIMIT' });
     leave.abort();
     await Promise.all(many);
-    const late = lines('planned', ExportKind.TRACES);
+    const late = lines('planned', ExportKind.CALLS);
     // A refusal would come at once, while the others build.
     await settledWithin(late, 500);
     writeFileSync(end, '');

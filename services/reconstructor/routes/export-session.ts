@@ -7,7 +7,6 @@ import {
   type TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import type { Trace } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { abortable, Semaphore } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import type { ReconstructorContext } from '../context.ts';
 import type { Call } from '../domain/call.ts';
@@ -21,14 +20,6 @@ import { builderOf } from '../strategies/build-with.ts';
 /** Of the message of a group: lost with a disk, or unreadable. */
 const GONE: readonly string[] = ['BLOB_MISSING', 'RECORDS_INVALID'];
 
-/** Attempts whose traces are built for exports at once, beside the builds of the mesh; more wait. */
-export const EXPORT_BUILDS_AT_ONCE_MAX = 2;
-/** Those that wait; above: EXPORTS_LIMIT. */
-export const EXPORT_BUILDS_WAITING_MAX = 64;
-
-const builds = new Semaphore(EXPORT_BUILDS_AT_ONCE_MAX);
-let asked = 0;
-
 export const exportSession = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'exportSession'> => ({
@@ -38,22 +29,34 @@ export const exportSession = (
     if (attempt > session.attempt) {
       throw new PolarError('NOT_FOUND', `session ${sessionId} has no attempt ${attempt}`);
     }
-    // One line at a time: all prompts of a long session together are many times its records.
-    if (kind === ExportKind.TRACES) {
-      for (const trace of await tracesOf(ctx, session, attempt, signal)) yield { line: traceLine(trace) };
-      return;
-    }
-    const records = await recordsOf(ctx, session, attempt, signal);
-    if (kind === ExportKind.CALLS) checkKept(session, attempt, records);
-    if (kind === ExportKind.IMAGES) {
-      for (const line of imageLines(bodiesOf(records).values())) yield { line };
-      return;
-    }
-    const rewards = kind === ExportKind.CALLS ? await rewardsOf(ctx, session, attempt, signal) : [];
-    const lineOf = lines(kind, records, rewards);
-    for (const [i, call] of expand(records).entries()) yield { line: lineOf(call, i) };
+    const open = () => linesOf(ctx, { session, attempt, kind }, signal);
+    for await (const line of ctx.exports.run(open, signal)) yield { line };
   },
 });
+
+interface Export {
+  readonly session: Session;
+  readonly attempt: number;
+  readonly kind: ExportKind;
+}
+
+/** One at a time: all prompts of a long session together are many times its records. */
+async function linesOf(
+  ctx: ReconstructorContext,
+  { session, attempt, kind }: Export,
+  signal: AbortSignal,
+): Promise<Iterator<string>> {
+  if (kind === ExportKind.TRACES) {
+    return (await tracesOf(ctx, session, attempt, signal)).values().map(traceLine);
+  }
+  const records = await recordsOf(ctx, session, attempt, signal);
+  if (kind === ExportKind.CALLS) checkKept(session, attempt, records);
+  if (kind === ExportKind.IMAGES) return imageLines(bodiesOf(records).values());
+  const rewards = kind === ExportKind.CALLS ? await rewardsOf(ctx, session, attempt, signal) : [];
+  return expand(records)
+    .values()
+    .map(lines(kind, records, rewards));
+}
 
 /** What writes the line of a call, which is made of the record with the same place. */
 function lines(
@@ -139,24 +142,7 @@ async function tracesOf(
   }
   const { strategy, config } = (await ctx.sessions.builder(session, signal)) ?? {};
   const builder = await builderOf(strategy, config, ctx.config.topology.reconstructor);
-  return await inTurn(async () => {
-    const records = await recordsOf(ctx, session, attempt, signal);
-    checkKept(session, attempt, records);
-    return (await builder.build(expand(records), signal)).traces;
-  }, signal);
-}
-
-/**
- * A build holds all records of an attempt, and may have a process of its own: of callers there may be many. One that
- * leaves while it waits is counted no more; a build that began is, until it ends.
- */
-async function inTurn<T>(build: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  if (asked >= EXPORT_BUILDS_AT_ONCE_MAX + EXPORT_BUILDS_WAITING_MAX) {
-    throw new PolarError('EXPORTS_LIMIT', `${asked} exports build traces, or wait to; ask again`);
-  }
-  asked++;
-  const done = builds.run(build, signal);
-  const leave = (): void => void asked--;
-  done.then(leave, leave);
-  return await abortable(done, signal);
+  const records = await recordsOf(ctx, session, attempt, signal);
+  checkKept(session, attempt, records);
+  return (await builder.build(expand(records), signal)).traces;
 }

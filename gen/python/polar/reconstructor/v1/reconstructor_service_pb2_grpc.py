@@ -137,7 +137,8 @@ class TrajectoryServiceServicer(object):
     def ExportSession(self, request, context):
         """ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
         docs/export-format.md. Calls have no reward where the group's message, which tells it, is lost. Errors: NOT_FOUND,
-        DATA_LOSS (calls of an ended session that retention has taken).
+        DATA_LOSS (calls of an ended session that retention has taken), RESOURCE_EXHAUSTED (too many exports wait for their
+        turn, or no line of this one was read for 60 s).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -795,7 +795,8 @@ export declare const TrajectoryService: GenService<{
   /**
    * ExportSession streams the recorded calls, their messages or the traces of a session as JSON lines in the format of
    * docs/export-format.md. Calls have no reward where the group's message, which tells it, is lost. Errors: NOT_FOUND,
-   * DATA_LOSS (calls of an ended session that retention has taken).
+   * DATA_LOSS (calls of an ended session that retention has taken), RESOURCE_EXHAUSTED (too many exports wait for their
+   * turn, or no line of this one was read for 60 s).
    *
    * @generated from rpc polar.reconstructor.v1.TrajectoryService.ExportSession
    */
