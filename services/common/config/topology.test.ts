@@ -48,6 +48,9 @@ describe('a topology file', () => {
 
   it('may be empty: every default is that of the reference system', () => {
     const { rollout, gateway, reconstructor } = parseTopology('{}', 'topology.yaml');
+    for (const empty of ['', '# rollout:\n', '---\n']) {
+      expect(parseTopology(empty, 'topology.yaml')).to.deep.equal(parseTopology('{}', 'topology.yaml'));
+    }
     expect(rollout).to.include({ host: '0.0.0.0', port: 8080, public_url: 'http://127.0.0.1:8080' });
     expect(rollout).to.include({ dispatch_poll_interval_seconds: 1, callback_grace_seconds: 120 });
     expect(gateway.heartbeat_interval_seconds).to.equal(30);

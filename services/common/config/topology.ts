@@ -65,7 +65,8 @@ const persistence = z.strictObject({
 /** By name; what they do is the LLM proxy's matter. */
 const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys', 'tool-arguments'] as const;
 
-const engineKind = z.enum(['sglang', 'vllm', 'llamacpp', 'openai']);
+export const ENGINE_KINDS = ['sglang', 'vllm', 'llamacpp', 'openai'] as const;
+const engineKind = z.enum(ENGINE_KINDS);
 
 /** [mesh] Where the key of an engine is: in the environment of the llm-proxy, or a file that only it can read. */
 const engineKey = {
@@ -334,7 +335,9 @@ export function readTopology(file: string): Topology {
 
 /** The same from text. */
 export function parseTopology(text: string, file: string): Topology {
-  return complete(parseStrict(topologySchema, text, file, 'INVALID_CONFIG'));
+  // Null: there is nothing, or comments alone.
+  const parsed = parseStrict(topologySchema.nullable(), text, file, 'INVALID_CONFIG');
+  return complete(parsed ?? topologySchema.parse({}));
 }
 
 function complete(parsed: Parsed): Topology {
