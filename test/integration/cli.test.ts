@@ -106,6 +106,16 @@ describe('polar', function () {
       ['up', '--data-dir', '/proc/polar/x'],
       /data_dir: \/proc\/polar\/x cannot be used: ENOENT/,
     ],
+    [
+      'a kind of engine that there is not',
+      ['up', '--engine', 'foo'],
+      /^polar: --engine must be one of sglang, .*, not foo/,
+    ],
+    [
+      'an engine without its scheme',
+      ['up', '--engine-url', 'h:1'],
+      /^polar: --engine-url must be like http:\/\/HOST:PORT/,
+    ],
     ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
     ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
   ];
@@ -156,8 +166,10 @@ describe('polar', function () {
 
   it('lists every fault of a topology file', async () => {
     const topology = file('topology.yaml', 'rollout: {port: 0}\ngateway: {nodes: [{engine: vllm}]}\n');
-    for (const command of [['status'], ['up'], ['serve', 'scheduler'], ['serve_gateway']]) {
-      const { code, stderr } = await polar([...command, '-c', topology]);
+    const commands = [['status'], ['up'], ['serve', 'scheduler'], ['serve_gateway']];
+    const named = commands.map((command) => polar([...command, '-c', topology]));
+    const ofVariable = polar(['up'], { env: { POLAR_TOPOLOGY: topology } });
+    for (const { code, stderr } of await Promise.all([...named, ofVariable])) {
       expect(stderr).to.contain('  rollout.port: ').and.contain('  gateway.nodes[0].engine: unknown key');
       expect(code).to.equal(2);
     }
@@ -181,6 +193,11 @@ describe('polar', function () {
     const { code, stderr } = await polar(['serve_gateway', '-c', topology]);
     expect(code).to.equal(2);
     expect(stderr).to.contain('--node-id').and.contain('a, b');
+    for (const command of [['serve_gateway'], ['serve', 'llm-proxy']]) {
+      const wrong = await polar([...command, '-c', topology, '--node-id', 'c']);
+      expect(wrong.stderr).to.match(/^polar: --node-id must be one of a, b, not c/);
+      expect(wrong.code).to.equal(2);
+    }
   });
 
   it('tells where nobody answers, and what to do, with exit code 3', async () => {

@@ -34,9 +34,7 @@ export async function serveAll(
   nodeId: string | undefined,
 ): Promise<number> {
   const { nodes } = topologyOf(args).gateway;
-  if (nodeId === undefined && nodes.length > 1 && names.some((name) => NODE_SERVICES.includes(name))) {
-    throw new UsageError(`--node-id is needed: the topology has ${nodes.map(({ id }) => id).join(', ')}`);
-  }
+  if (names.some((name) => NODE_SERVICES.includes(name))) checkNode(nodes, nodeId);
   const topology = textFlag(args, 'config');
   const env = {
     ...inherited,
@@ -58,4 +56,12 @@ export async function serveAll(
   const first = await Promise.race([asked, ...children.map(({ ended }) => ended)]);
   await Promise.all(children.map((child) => child.stop()));
   return first === undefined || first === 0 ? EXIT.ok : EXIT.failed;
+}
+
+function checkNode(nodes: readonly { readonly id: string }[], nodeId: string | undefined): void {
+  const ids = nodes.map(({ id }) => id);
+  if (nodeId === undefined ? ids.length === 1 : ids.includes(nodeId)) return;
+  const told = ids.join(', ');
+  if (nodeId === undefined) throw new UsageError(`--node-id is needed: the topology has ${told}`);
+  throw new UsageError(`--node-id must be one of ${told}, not ${nodeId}`);
 }

@@ -2,11 +2,14 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { ENGINE_KINDS } from '../../../services/common/config/topology.ts';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, textFlags, UsageError } from '../arguments.ts';
+import { environment } from '../config.ts';
 import { runExample } from '../example.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
+import { addressIn } from '../mesh-clients.ts';
 import { complain, progress, say, sayJson } from '../output/say.ts';
 import { ROOT } from '../services.ts';
 
@@ -72,10 +75,10 @@ async function runUp(
   const started = performance.now();
   const mesh = await startLocalMesh(
     {
-      config: textFlag(args, 'config'),
+      config: textFlag(args, 'config') ?? environment.topology,
       dataDir: textFlag(args, 'data-dir'),
-      engine: textFlag(args, 'engine'),
-      engineUrl: textFlag(args, 'engine-url'),
+      engine: engineKind(args),
+      engineUrl: addressIn(args, 'engine-url'),
       scripts: textFlags(args, 'script'),
     },
     signal,
@@ -97,6 +100,12 @@ async function runUp(
   } finally {
     await mesh.stop();
   }
+}
+
+function engineKind(args: Arguments): string | undefined {
+  const kind = textFlag(args, 'engine');
+  if (kind === undefined || ENGINE_KINDS.some((one) => one === kind)) return kind;
+  throw new UsageError(`--engine must be one of ${ENGINE_KINDS.join(', ')}, not ${kind}`);
 }
 
 function announce(mesh: LocalMesh, readyMs: number, json: boolean): void {
