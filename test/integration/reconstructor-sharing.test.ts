@@ -112,7 +112,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     const batchId = BigInt(await mesh.announceTrace(name, 1_000));
     const first = await Promise.race(coming);
     giveBack(first.value?.memory ?? []);
-    const nack = { batchIds: [batchId], deliveryCounts: [], notBeforeMs: 1, reason: '' };
+    const nack = { batchIds: [batchId], deliveryCounts: [], delayMs: 0, nowMs: Date.now(), reason: '' };
     await cursors.update(name, (cursor) => nacked(cursor as Cursor, nack), end.signal);
     isBack.resolve();
     const [one, other] = await Promise.all(coming);

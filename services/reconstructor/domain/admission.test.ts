@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { type Admission, admit, againIds, nextDueMs } from './admission.ts';
-import { acked, nacked, newCursor, sought } from './cursor.ts';
+import { acked, nacked, nackedCount, newCursor, sought } from './cursor.ts';
 import { closed, opened } from './members.ts';
 
 const [a, b] = ['a', 'b'].map((streamId) => ({ streamId, shared: true })) as [Ref, Ref];
@@ -64,7 +64,7 @@ describe('admission', () => {
     const back = nacked(send(both(), a, [candidate(1)]).cursor, {
       batchIds: [1n],
       deliveryCounts: [],
-      notBeforeMs: 5000,
+      ...{ delayMs: 4000, nowMs: 1000 },
       reason: 'later',
     });
     expect(againIds(back, 4999)).to.deep.equal([]);
@@ -73,6 +73,13 @@ describe('admission', () => {
     const again = send(back, a, [candidate(1)], { nowMs: 5000 });
     expect(again.admitted.get(1n)).to.include({ deliveries: 2, nacks: 1, nackReason: 'later' });
     expect(nextDueMs(again.cursor, 1000)).to.equal(undefined);
+  });
+
+  it('sends again at once what was given back without a delay, also by a clock that is behind', () => {
+    const nack = { batchIds: [1n], deliveryCounts: [], delayMs: 0, nowMs: 5000, reason: '' };
+    const back = nacked(send(both(), a, [candidate(1)]).cursor, nack);
+    expect(nackedCount(back)).to.equal(1);
+    expect(againIds(back, 1000)).to.deep.equal([1n]);
   });
 
   it('voids what was chosen before a seek, and marks what comes again behind it', () => {

@@ -25,10 +25,10 @@ const candidate = (batchId: number, droppedReason = '', droppedSessions = {}) =>
   droppedReason,
   droppedSessions,
 });
-const nack = (batchIds: readonly bigint[], notBeforeMs: number, reason: string) => ({
+const nack = (batchIds: readonly bigint[], delayMs: number, reason: string) => ({
   batchIds,
   deliveryCounts: [],
-  notBeforeMs,
+  ...{ delayMs, nowMs: 1000 },
   reason,
 });
 const sending = (...batchIds: number[]): Cursor => {
@@ -110,7 +110,7 @@ describe('cursor', () => {
 
   it('is not given back twice by a call that comes again', () => {
     const cursor = sending(3, 7);
-    const first = { ...nack([3n, 7n], 1, 'late'), deliveryCounts: [1, 1] };
+    const first = { ...nack([3n, 7n], 0, 'late'), deliveryCounts: [1, 1] };
     const waiting = nacked(cursor, first);
     expect(againIds(waiting, 1000)).to.deep.equal([3n, 7n]);
     const again = admit(waiting, stream, 0n, [candidate(3)], credit, 1000).cursor;
@@ -131,7 +131,7 @@ describe('cursor', () => {
     const open = cursor.unacked.map(({ batchId }) => batchId);
     expect(open).to.have.lengthOf(4_000);
     for (let i = 0; i < open.length; i += NACKED_BATCHES_MAX) {
-      cursor = nacked(cursor, nack(open.slice(i, i + 1_000), 1, '\u{4e2d}'.repeat(NACK_REASON_CHARS_MAX)));
+      cursor = nacked(cursor, nack(open.slice(i, i + 1_000), 0, '\u{4e2d}'.repeat(NACK_REASON_CHARS_MAX)));
       send();
     }
     expect(cursor.unacked.every(({ nacks }) => nacks === 1)).to.equal(true);

@@ -71,15 +71,18 @@ export interface Nack {
   readonly batchIds: readonly bigint[];
   /** Of each, the delivery that is given back; 0, or none at all: whichever. */
   readonly deliveryCounts: readonly number[];
-  readonly notBeforeMs: number;
+  /** 0: at once. */
+  readonly delayMs: number;
+  readonly nowMs: number;
   readonly reason: string;
 }
 
 /**
- * Given back, to be sent again from `notBeforeMs` on. What waits to come again, is acknowledged, or was sent again since
+ * Given back, to be sent again when the delay is over. What waits to come again, is acknowledged, or was sent again since
  * the delivery that is given back, is left as it is.
  */
-export function nacked(cursor: Cursor, { batchIds, deliveryCounts, notBeforeMs, reason }: Nack): Cursor {
+export function nacked(cursor: Cursor, nack: Nack): Cursor {
+  const { batchIds, deliveryCounts, reason } = nack;
   checkSent(cursor, batchIds);
   const upTo = new Map(batchIds.map((id, i) => [id, deliveryCounts[i] || Number.POSITIVE_INFINITY]));
   const isGiven = (batch: UnackedBatch): boolean =>
@@ -88,7 +91,7 @@ export function nacked(cursor: Cursor, { batchIds, deliveryCounts, notBeforeMs, 
   if (given.size === 0) return cursor;
   const others = cursor.unacked.reduce((sum, one) => sum + (given.has(one) ? 0 : bytesOf(one.nackReason)), 0);
   const hasRoom = others + given.size * bytesOf(reason) <= NACK_REASONS_BYTES_MAX;
-  const change = { member: 0, nackReason: hasRoom ? reason : '', notBeforeMs: BigInt(notBeforeMs) };
+  const change = { member: 0, nackReason: hasRoom ? reason : '', notBeforeMs: dueMs(nack) };
   const next = copied(cursor);
   next.unacked = next.unacked.map((batch) =>
     given.has(batch) ? { ...batch, ...change, nacks: batch.nacks + 1 } : batch,
@@ -97,6 +100,9 @@ export function nacked(cursor: Cursor, { batchIds, deliveryCounts, notBeforeMs, 
   const message = `more than NACKED_BATCHES_MAX (${NACKED_BATCHES_MAX}) batches would wait to come again`;
   throw new PolarError('NACKS_LIMIT', message);
 }
+
+/** Another process may be the one that sends it, by a clock of its own: what need not wait is due by any clock. */
+const dueMs = ({ delayMs, nowMs }: Nack): bigint => (delayMs === 0 ? 1n : BigInt(nowMs + delayMs));
 
 const bytesOf = (text: string): number => (text === '' ? 0 : Buffer.byteLength(text));
 

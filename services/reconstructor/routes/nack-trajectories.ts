@@ -17,8 +17,7 @@ export const nackTrajectories = (
     const { consumer, batchIds, deliveryCounts, delayMs, reason } = request;
     check(request);
     await checkTask(ctx, consumer, batchIds, signal);
-    const notBeforeMs = Date.now() + Number(delayMs);
-    const nack = { batchIds, deliveryCounts, notBeforeMs, reason };
+    const nack = { batchIds, deliveryCounts, delayMs: Number(delayMs), nowMs: Date.now(), reason };
     const cursor = await changeCursor(ctx, consumer, (known) => nacked(known, nack), signal);
     batchesNacked(ctx.log, consumer, batchIds.length, Number(delayMs), reason);
     return { waiting: nackedCount(cursor) };
