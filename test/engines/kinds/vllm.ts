@@ -72,7 +72,8 @@ export const vllm: RealEngine = {
     return places.map((place, i) => objectOf(objectOf(place)[String(ids[from + i])])['logprob'] as number);
   },
   async running(url) {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
+    // Not on a connection that it may be closing.
+    const metrics = await (await fetch(`${url}/metrics`, { headers: { connection: 'close' } })).text();
     return Number(/^vllm:num_requests_running\{[^}]*\} (\S+)$/m.exec(metrics)?.[1]);
   },
 };
