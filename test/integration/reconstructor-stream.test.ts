@@ -328,19 +328,54 @@ describe('reconstructor: stream', () => {
     trainer.close();
   });
 
-  it('goes on after the stream has lost what was sent, as after a loss of power', async () => {
-    await announceMany(2);
-    const trainer = new Trainer(reconstructor.client, 'trainer');
-    await trainer.batches(2);
-    trainer.close();
-    await sleep(100);
-    await mesh.bus.jsm.streams.delete(STREAMS.trajectories.name);
-    await mesh.bus.jsm.streams.add(STREAMS.trajectories);
-    const only = await mesh.announceTrace('anew', 4);
-    const again = new Trainer(reconstructor.client, 'trainer');
-    const next = await again.batch();
-    expect(only).to.equal(1);
-    expect(Number(next.batchId)).to.equal(only);
-    again.close();
+  describe('whose log has lost what was sent, as after a loss of power', () => {
+    let trainer: Trainer;
+    beforeEach(async () => {
+      const all = await announceMany(3);
+      trainer = new Trainer(reconstructor.client, 'trainer');
+      await trainer.batches(3);
+      await ack('trainer', ...all.slice(0, 2));
+    });
+    afterEach(() => trainer.close());
+    const lose = async (): Promise<void> => {
+      await mesh.bus.jsm.streams.delete(STREAMS.trajectories.name);
+      await mesh.bus.jsm.streams.add(STREAMS.trajectories);
+    };
+    const tasks = (batches: readonly { readonly taskId: string; readonly redelivered: boolean }[]) =>
+      batches.map(({ taskId, redelivered }) => [taskId, redelivered]);
+    const announceNew = async (count: number): Promise<[string, boolean][]> => {
+      const names = Array.from({ length: count }, (_, i) => `new${count}-${i}`);
+      for (const name of names) await mesh.announceTrace(name, 4);
+      return names.map((name) => [name, false]);
+    };
+
+    for (const count of [1, 3, 5]) {
+      it(`sends all that has come since: ${count} in the place of 3`, async () => {
+        trainer.close();
+        await lose();
+        const all = await announceNew(count);
+        trainer = new Trainer(reconstructor.client, 'trainer');
+        expect(Number((await trainer.message()).seeks)).to.equal(1);
+        expect(tasks(await trainer.batches(count))).to.deep.equal(all);
+      });
+    }
+
+    it('sends it in a stream that stays open, too', async () => {
+      await lose();
+      const all = await announceNew(1);
+      expect(tasks([await trainer.batch()])).to.deep.equal(all);
+      await ack('trainer', 1);
+      await lose();
+      const more = await announceNew(2);
+      expect(tasks(await trainer.batches(2))).to.deep.equal(more);
+    });
+
+    it('sends nothing again that is kept, and is acknowledged', async () => {
+      trainer.close();
+      await mesh.bus.jsm.streams.purge(STREAMS.trajectories.name);
+      const all = await announceNew(1);
+      trainer = new Trainer(reconstructor.client, 'trainer');
+      expect(tasks([await trainer.batch()])).to.deep.equal(all);
+    });
   });
 });

@@ -98,6 +98,8 @@ export interface StoredMessage {
   readonly seq: number;
   readonly subject: string;
   readonly header: { readonly get: (name: string) => string };
+  /** When it was stored, by the clock of NATS. */
+  readonly time: Date;
 }
 
 interface Answer {
@@ -117,6 +119,7 @@ function messageOf({ headers: bytes, payload }: Answer): StoredMessage {
     seq: Number(headers.get('Nats-Sequence')),
     subject: headers.get('Nats-Subject') ?? '',
     header: { get: (name) => headers.get(name) ?? '' },
+    time: new Date(headers.get('Nats-Time-Stamp') ?? 0),
   };
 }
 

@@ -18,7 +18,7 @@ function opened({ sizeBytes = 1, removed = 0, broken = 0 } = {}) {
       fetched.push(batchId);
       if (batchId === broken) throw new Error('broken');
       const batch = create(TrajectoryBatchSchema, { batchId: BigInt(batchId) });
-      return { batchId, batch, sizeBytes, tokens: 1, memory: [] };
+      return { batchId, storedMs: 1, batch, sizeBytes, tokens: 1, memory: [] };
     },
     ended.signal,
     () => {},

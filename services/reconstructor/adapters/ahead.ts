@@ -2,7 +2,9 @@
 // there is room for.
 import { AHEAD_BATCHES_MAX, AHEAD_BYTES_MAX, STREAM_POLL_MS } from '../../common/limits.ts';
 import type { Batches, Resolved } from './batches.ts';
-import type { StoredGroup, TrajectoryLog } from './trajectory-log.ts';
+import { isKept } from './lost-end.ts';
+import type { Persist } from './persistently.ts';
+import type { Place, StoredGroup, TrajectoryLog } from './trajectory-log.ts';
 import { Wakeup } from './wakeup.ts';
 
 export interface AheadParts {
@@ -12,10 +14,10 @@ export interface AheadParts {
 
 export interface Ahead {
   /**
-   * The batches behind `after` that are there, up to the first one that is not; the next ones are being looked for. What
-   * is up to `after` is let go. Throws what ended the search for the first.
+   * The batches behind a place that are there, up to the first one that is not; the next ones are being looked for. What
+   * is up to it is let go. Throws what ended the search for the first.
    */
-  ready(after: number): Resolved[];
+  ready(after: Place): Resolved[];
   /** These are let go: their memory may end. */
   take(batchIds: ReadonlySet<number>): void;
 }
@@ -40,20 +42,32 @@ const isPlaced = ({ sizeBytes, isDone }: Held): boolean => sizeBytes > 0 || isDo
 const fits = (heldBytes: number, sizeBytes: number): boolean =>
   heldBytes === 0 || heldBytes + sizeBytes <= AHEAD_BYTES_MAX;
 
-/** `persist` repeats what fails because NATS is away; `wake` is called when a batch is ready. Empty task: all. */
+/** What the reader of the log does. */
+interface AheadReader {
+  /** Repeats what fails because NATS is away. */
+  readonly persist: Persist;
+  /** Called when a batch is ready. */
+  readonly wake: () => void;
+  /** Called where the log has lost the place that is read from, and begins before it. */
+  readonly goBack: () => Promise<void>;
+}
+
+/** Empty task: all. */
 export function openAhead(
   { trajectories, batches }: AheadParts,
   taskId: string,
   signal: AbortSignal,
-  persist: <T>(attempt: () => Promise<T>) => Promise<T>,
-  wake: () => void,
+  { persist, wake, goBack }: AheadReader,
 ): Ahead {
   const source: Source = {
     next: async (after, ended) => {
       for (;;) {
         const { count } = trajectories.published;
-        const stored = await persist(() => trajectories.several(after, taskId, ended));
-        if (stored.length > 0) return stored;
+        const stored = await persist(() => trajectories.several(after.batchId, taskId, ended));
+        // Looked at behind the question: what was found there comes behind that place.
+        const isBehind = await persist(() => isKept(trajectories, after, ended));
+        if (isBehind && stored.length > 0) return stored;
+        if (!isBehind) await goBack();
         await trajectories.published.wait(count, STREAM_POLL_MS, ended);
         ended.throwIfAborted();
       }
@@ -64,11 +78,11 @@ export function openAhead(
   let window: Window | undefined;
   return {
     ready(after) {
-      if (window?.covers(after) !== true) {
+      if (window?.covers(after.batchId) !== true) {
         window?.close();
         window = new Window(source, after, signal);
       }
-      window.release(after);
+      window.release(after.batchId);
       return window.ready();
     },
     take(batchIds) {
@@ -80,7 +94,7 @@ export function openAhead(
 
 interface Source {
   /** The next ones, at least one. */
-  readonly next: (after: number, signal: AbortSignal) => Promise<readonly StoredGroup[]>;
+  readonly next: (after: Place, signal: AbortSignal) => Promise<readonly StoredGroup[]>;
   readonly resolve: (
     stored: StoredGroup,
     room: (sizeBytes: number) => Promise<void>,
@@ -109,9 +123,9 @@ class Window {
   #from: number;
   #error: unknown;
 
-  constructor(source: Source, after: number, signal: AbortSignal) {
+  constructor(source: Source, after: Place, signal: AbortSignal) {
     this.#source = source;
-    this.#from = after;
+    this.#from = after.batchId;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
     this.#signal.addEventListener('abort', () => refuse(this.#entries), { once: true });
     this.#fill(after).catch((error: unknown) => {
@@ -150,11 +164,11 @@ class Window {
     this.#stop.abort();
   }
 
-  async #fill(after: number): Promise<void> {
+  async #fill(after: Place): Promise<void> {
     for (let last = after; ; ) {
       for (const stored of await this.#source.next(last, this.#signal)) {
-        last = stored.batchId;
-        const entry: Entry = { batchId: last, sizeBytes: 0, isDone: false };
+        last = stored;
+        const entry: Entry = { batchId: stored.batchId, sizeBytes: 0, isDone: false };
         this.#entries.push(entry);
         void this.#resolve(entry, stored);
         await this.#notFull();

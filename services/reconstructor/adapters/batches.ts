@@ -8,11 +8,10 @@ import { batchOf, lostGroup, withoutTrajectory } from '../domain/batch.ts';
 import { tokensOf } from '../domain/stored.ts';
 import { trajectoryLost } from '../events.ts';
 import { GroupTrajectories, lost } from './group-trajectories.ts';
-import type { StoredGroup } from './trajectory-log.ts';
+import type { Place, StoredGroup } from './trajectory-log.ts';
 
 /** A group with its trajectories, whose traces are as they are stored. */
-export interface Resolved {
-  readonly batchId: number;
+export interface Resolved extends Place {
   /** Without what depends on who gets it, and when. */
   readonly batch: TrajectoryBatch;
   readonly sizeBytes: number;
@@ -40,23 +39,24 @@ export function createBatches(blobs: BlobStore, log: Logger, bytesMax = BATCH_BY
   return {
     trajectory: (group, result, signal) => of.one(group, result, signal),
     async resolve(stored, signal, room) {
-      const { batchId, subject } = stored;
+      const { batchId, storedMs, subject } = stored;
+      const place = { batchId, storedMs };
       let group: GroupReady;
       try {
         group = await stored.read(signal);
       } catch (error) {
         trajectoryLost(log, subject, lost(error, signal));
-        return { batchId, batch: lostGroup(batchId, subject, error), sizeBytes: 0, tokens: 0, memory: [] };
+        return { ...place, batch: lostGroup(batchId, subject, error), sizeBytes: 0, tokens: 0, memory: [] };
       }
       try {
         await room?.(of.roomFor(group));
         const { trajectories, sizeBytes, memory } = await of.all(group, signal);
         const tokens = trajectories.reduce((sum, one) => sum + tokensOf(one), 0);
-        return { batchId, batch: batchOf(batchId, group, trajectories), sizeBytes, tokens, memory };
+        return { ...place, batch: batchOf(batchId, group, trajectories), sizeBytes, tokens, memory };
       } catch (error) {
         trajectoryLost(log, subject, lost(error, signal));
         const none = group.sessions.map((result) => withoutTrajectory(group, result, error));
-        return { batchId, batch: batchOf(batchId, group, none), sizeBytes: 0, tokens: 0, memory: [] };
+        return { ...place, batch: batchOf(batchId, group, none), sizeBytes: 0, tokens: 0, memory: [] };
       }
     },
   };

@@ -91,9 +91,12 @@ async function admitted(
   if (candidates.length === 0) return { batches: [], isWaiting: true };
   const { consumer, credit, filter } = request;
   const policyVersion = parts.policy.current;
-  const offers = candidates.map(({ batch }) => offerOf(batch, filter, policyVersion));
+  const offers = candidates.map(({ batch, storedMs }) => ({
+    ...offerOf(batch, filter, policyVersion),
+    storedMs,
+  }));
   // One that another stream has sent meanwhile may be free again: it is fetched anew.
-  const left = (): Offer[] => offers.filter((_, i) => candidates[i]?.isTaken === undefined);
+  const left = () => offers.filter((_, i) => candidates[i]?.isTaken === undefined);
   const admission = (known: Cursor): Admission =>
     admit(known, stream, cursor.seeks, left(), credit, Date.now());
   // A stream without credit asks nobody: acknowledgements show here at once, or when its place is looked at.

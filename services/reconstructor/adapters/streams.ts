@@ -3,11 +3,12 @@ import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
 import { CONSUMERS_MAX, STREAM_PROGRESS_MS } from '../../common/limits.ts';
-import { clamped, newCursor, sentEver } from '../domain/cursor.ts';
+import { newCursor } from '../domain/cursor.ts';
 import { closed, opened, type StreamRef } from '../domain/members.ts';
-import { cursorClamped, streamEnded, streamOpened } from '../events.ts';
+import { streamEnded, streamOpened } from '../events.ts';
 import { deliver, type Parcel } from './delivery.ts';
 import { hold } from './hold.ts';
+import { setBack } from './lost-end.ts';
 import { present, type StreamParts, type StreamRequest } from './stream-parts.ts';
 import { Supplies } from './supply.ts';
 import type { Wakeup } from './wakeup.ts';
@@ -84,20 +85,17 @@ export class Streams {
   }
 
   async #join(request: StreamRequest, stream: StreamRef, signal: AbortSignal): Promise<Cursor> {
-    const { cursors, trajectories, log } = this.#parts;
+    const { cursors } = this.#parts;
     const { consumer, taskId } = request;
     const before = await cursors.get(consumer, signal);
     if (before === undefined && (await cursors.names(signal)).length >= CONSUMERS_MAX) {
       throw new PolarError('CONSUMERS_LIMIT', `there are ${CONSUMERS_MAX} consumers: use one that is there`);
     }
-    // Read after the cursor, which an older stream may still move on: only what was sent before can show a loss.
-    const last = BigInt(await trajectories.lastBatchId(signal));
-    const lost = before !== undefined && sentEver(before) > last;
-    if (lost) cursorClamped(log, consumer, before.sent, last);
+    if (before !== undefined) await setBack(this.#parts, consumer, signal);
     const join = (cursor: Cursor | undefined): Cursor => {
       const known = cursor ?? newCursor(taskId);
       if (known.taskId !== taskId) throw otherTask(known.taskId);
-      return opened(lost ? clamped(known, last) : known, stream, Date.now());
+      return opened(known, stream, Date.now());
     };
     return await cursors.update(consumer, join, signal);
   }

@@ -7,6 +7,7 @@ import { batchRemoved } from '../events.ts';
 import { Again } from './again.ts';
 import { openAhead } from './ahead.ts';
 import type { Resolved, Room } from './batches.ts';
+import { placeOf, setBack } from './lost-end.ts';
 import { type Persist, persistently } from './persistently.ts';
 import { present, type StreamParts, type StreamRequest } from './stream-parts.ts';
 
@@ -61,7 +62,8 @@ export class Supplies {
 function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: AbortSignal): Supply {
   const persist = persistently(parts.log, signal);
   const wake = (): void => parts.cursors.changed(consumer).wake();
-  const ahead = openAhead(parts, taskId, signal, persist, wake);
+  const goBack = (): Promise<void> => persist(() => setBack(parts, consumer, signal));
+  const ahead = openAhead(parts, taskId, signal, { persist, wake, goBack });
   const fetch = (batchId: number, room: Room): Promise<Resolved | undefined> =>
     sentBefore({ parts, consumer, signal, persist }, batchId, room);
   const again = new Again(fetch, signal, wake);
@@ -69,7 +71,7 @@ function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: Abort
     ready(cursor) {
       const ids = againIds(cursor, Date.now());
       const before = again.ready(ids.map(Number));
-      return ids.length > 0 ? before : ahead.ready(Number(cursor.sent));
+      return ids.length > 0 ? before : ahead.ready(placeOf(cursor));
     },
     take(batches) {
       for (const one of batches) one.isTaken = true;

@@ -22,9 +22,15 @@ const GROUPS_AT_ONCE = 16;
 
 type Query = Parameters<Bus['direct']['getMessage']>[1];
 
-/** A group in the stream. */
-export interface StoredGroup {
+/** What tells a group from another one that got its id after the stream had lost its end. */
+export interface Place {
   readonly batchId: number;
+  /** Unix time at which it was stored, by the clock of NATS; 0: not known. */
+  readonly storedMs: number;
+}
+
+/** A group in the stream. */
+export interface StoredGroup extends Place {
   readonly subject: string;
   readonly taskId: string;
   /** Digest of the blob that it is in where it is too large for a message. */
@@ -103,9 +109,10 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
 }
 
 function stored(blobs: BlobStore, message: StoredMessage): StoredGroup {
-  const { data, header, seq, subject } = message;
+  const { data, header, seq, subject, time } = message;
   return {
     batchId: seq,
+    storedMs: time.getTime(),
     subject,
     taskId: namesIn(subject).taskId,
     claim: claimOf(header),

@@ -9,6 +9,7 @@ type Ref = { streamId: string; shared: boolean };
 const both = (): Cursor => opened(opened(newCursor(''), a, 1000), b, 1000);
 const candidate = (batchId: number, tokens = 10) => ({
   batchId: BigInt(batchId),
+  storedMs: 0,
   tokens,
   droppedReason: '',
   droppedSessions: {},

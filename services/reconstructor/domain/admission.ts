@@ -21,6 +21,8 @@ export interface Credit {
 /** A batch that is ready to be sent. */
 export interface Candidate {
   readonly batchId: bigint;
+  /** Unix time at which it was stored, by the clock of NATS. */
+  readonly storedMs: number;
   readonly tokens: number;
   /** Empty: it is whole. */
   readonly droppedReason: string;
@@ -111,10 +113,11 @@ function roomOf(cursor: Cursor, number: number, credit: Credit): { take(tokens: 
 function record(
   cursor: Cursor,
   known: UnackedBatch | undefined,
-  { batchId, tokens, droppedReason, droppedSessions }: Candidate,
+  candidate: Candidate,
   member: number,
 ): UnackedBatch {
-  const place = known ?? first(cursor, batchId);
+  const { tokens, droppedReason, droppedSessions } = candidate;
+  const place = known ?? first(cursor, candidate);
   const batch: UnackedBatch = {
     ...place,
     deliveries: place.deliveries + 1,
@@ -129,7 +132,7 @@ function record(
 }
 
 /** Its place in the cursor. What came before a seek, or was skipped by one, counts as sent once. */
-function first(cursor: Cursor, batchId: bigint): UnackedBatch {
+function first(cursor: Cursor, { batchId, storedMs }: Candidate): UnackedBatch {
   const ever = sentEver(cursor);
   cursor.sentCount++;
   const deliveries = batchId <= ever ? 1 : 0;
@@ -137,5 +140,9 @@ function first(cursor: Cursor, batchId: bigint): UnackedBatch {
   cursor.unacked.push(batch);
   cursor.sent = batchId;
   cursor.sentEver = batchId > ever ? batchId : ever;
+  if (batchId > ever) {
+    cursor.markBatchId = batchId;
+    cursor.markStoredMs = BigInt(storedMs);
+  }
   return batch;
 }

@@ -21,6 +21,7 @@ const credit = { maxUnacked: 10_000, maxUnackedTokens: 0n };
 
 const candidate = (batchId: number, droppedReason = '', droppedSessions = {}) => ({
   batchId: BigInt(batchId),
+  storedMs: batchId * 100,
   tokens: 10,
   droppedReason,
   droppedSessions,
@@ -147,10 +148,22 @@ describe('cursor', () => {
     expect(reasonOf(() => acked(back, [13n]))).to.equal('INVALID_REQUEST');
   });
 
-  it('forgets batches behind the end of the stream', () => {
+  it('forgets batches behind the end of the stream; of the others, those that are open come again', () => {
     const cursor = clamped(sending(3, 7, 12), 8n);
-    expect(cursor.sent).to.equal(8n);
-    expect(cursor.unacked.map(({ batchId }) => batchId)).to.deep.equal([3n, 7n]);
+    expect(cursor).to.include({ sent: 8n, sentEver: 8n, seeks: 1n });
+    expect(againIds(cursor, 1000)).to.deep.equal([3n, 7n]);
     expect(clamped(sought(sending(3, 7, 12), 0n), 8n).sentEver).to.equal(8n);
+    const next = admit(cursor, stream, 0n, [candidate(13)], credit, 1000);
+    expect(next.admitted.size, 'chosen before').to.equal(0);
+    expect(acked(cursor, [12n], 0n), 'received before').to.equal(cursor);
+    expect(reasonOf(() => acked(cursor, [12n], 1n))).to.equal('INVALID_REQUEST');
+  });
+
+  it('knows when the last batch that it was sent was stored, and not of one that came again', () => {
+    const cursor = sending(3, 7);
+    expect(cursor).to.include({ markBatchId: 7n, markStoredMs: 700n });
+    const again = admit(sought(cursor, 0n), stream, 1n, [candidate(3)], credit, 1000).cursor;
+    expect(again).to.include({ sent: 3n, markBatchId: 7n, markStoredMs: 700n });
+    expect(clamped(cursor, 5n)).to.include({ markBatchId: 0n, markStoredMs: 0n });
   });
 });

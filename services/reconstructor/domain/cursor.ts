@@ -45,8 +45,8 @@ export function ackedAboveFloor(cursor: Cursor): number {
  * INVALID_REQUEST for a batch that was never sent, and changes nothing then.
  */
 export function acked(cursor: Cursor, batchIds: readonly bigint[], seeks = cursor.seeks): Cursor {
-  checkSent(cursor, batchIds);
   if (seeks < cursor.seeks) return cursor;
+  checkSent(cursor, batchIds);
   const ids = new Set(batchIds);
   if (!cursor.unacked.some((batch) => ids.has(batch.batchId))) return cursor;
   const next = copied(cursor);
@@ -121,13 +121,21 @@ export function sought(cursor: Cursor, floor: bigint): Cursor {
   return next;
 }
 
-/** After a loss of power the stream may end before what was sent: batches that are gone are forgotten. */
+/**
+ * The stream has lost what it had behind `lastBatchId`: what comes there is new. As behind a seek, what was received before
+ * no longer counts, nor what is about to be sent; of the rest, what was not acknowledged comes again.
+ */
 export function clamped(cursor: Cursor, lastBatchId: bigint): Cursor {
   if (sentEver(cursor) <= lastBatchId) return cursor;
   const next = copied(cursor);
   if (next.sent > lastBatchId) next.sent = lastBatchId;
   next.sentEver = lastBatchId;
-  next.unacked = next.unacked.filter((batch) => batch.batchId <= lastBatchId);
+  next.markBatchId = 0n;
+  next.markStoredMs = 0n;
+  next.unacked = next.unacked
+    .filter((batch) => batch.batchId <= lastBatchId)
+    .map((batch) => ({ ...batch, member: 0 }));
+  next.seeks++;
   return next;
 }
 

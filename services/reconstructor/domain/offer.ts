@@ -13,7 +13,7 @@ import { tokensOf } from './stored.ts';
 import { rewardsIn } from './trace-rewards.ts';
 
 /** What a stream may send, if the cursor admits it. */
-export interface Offer extends Candidate {
+export interface Offer extends Omit<Candidate, 'storedMs'> {
   readonly batch: TrajectoryBatch;
 }
 

@@ -298,7 +298,7 @@ class Capability(_message.Message):
     def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., digest: _Optional[str] = ..., expire_ms: _Optional[int] = ..., model_name: _Optional[str] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., model_pools: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Cursor(_message.Message):
-    __slots__ = ("task_id", "sent", "sent_count", "unacked", "members", "last_member", "shared", "seeks", "sent_ever", "dropped_groups", "dropped_sessions")
+    __slots__ = ("task_id", "sent", "sent_count", "unacked", "members", "last_member", "shared", "seeks", "sent_ever", "dropped_groups", "dropped_sessions", "mark_batch_id", "mark_stored_ms")
     class DroppedGroupsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +324,8 @@ class Cursor(_message.Message):
     SENT_EVER_FIELD_NUMBER: _ClassVar[int]
     DROPPED_GROUPS_FIELD_NUMBER: _ClassVar[int]
     DROPPED_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    MARK_BATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    MARK_STORED_MS_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     sent: int
     sent_count: int
@@ -335,7 +337,9 @@ class Cursor(_message.Message):
     sent_ever: int
     dropped_groups: _containers.ScalarMap[str, int]
     dropped_sessions: _containers.ScalarMap[str, int]
-    def __init__(self, task_id: _Optional[str] = ..., sent: _Optional[int] = ..., sent_count: _Optional[int] = ..., unacked: _Optional[_Iterable[_Union[UnackedBatch, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CursorMember, _Mapping]]] = ..., last_member: _Optional[int] = ..., shared: bool = ..., seeks: _Optional[int] = ..., sent_ever: _Optional[int] = ..., dropped_groups: _Optional[_Mapping[str, int]] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    mark_batch_id: int
+    mark_stored_ms: int
+    def __init__(self, task_id: _Optional[str] = ..., sent: _Optional[int] = ..., sent_count: _Optional[int] = ..., unacked: _Optional[_Iterable[_Union[UnackedBatch, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[CursorMember, _Mapping]]] = ..., last_member: _Optional[int] = ..., shared: bool = ..., seeks: _Optional[int] = ..., sent_ever: _Optional[int] = ..., dropped_groups: _Optional[_Mapping[str, int]] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ..., mark_batch_id: _Optional[int] = ..., mark_stored_ms: _Optional[int] = ...) -> None: ...
 
 class CursorMember(_message.Message):
     __slots__ = ("number", "stream_id", "seen_ms")

@@ -1080,7 +1080,7 @@ export declare type Cursor = Message<"polar.event.v1.Cursor"> & {
   shared: boolean;
 
   /**
-   * How many times it was sought.
+   * How many times it was sought, or set back.
    *
    * @generated from field: uint64 seeks = 10;
    */
@@ -1106,6 +1106,21 @@ export declare type Cursor = Message<"polar.event.v1.Cursor"> & {
    * @generated from field: map<string, uint64> dropped_sessions = 13;
    */
   droppedSessions: { [key: string]: bigint };
+
+  /**
+   * A batch that was sent, the largest such id as a rule, and Unix time in milliseconds at which it was stored, by the
+   * clock of NATS; 0: not known. Where the stream has another batch under the id, it has lost its end meanwhile.
+   *
+   * @generated from field: uint64 mark_batch_id = 14;
+   */
+  markBatchId: bigint;
+
+  /**
+   * See mark_batch_id.
+   *
+   * @generated from field: uint64 mark_stored_ms = 15;
+   */
+  markStoredMs: bigint;
 };
 
 /**

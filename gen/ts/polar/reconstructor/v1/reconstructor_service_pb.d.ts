@@ -159,8 +159,8 @@ export declare type StreamTrajectoriesResponse = Message<"polar.reconstructor.v1
   policyVersion: bigint;
 
   /**
-   * How many times the consumer was sought. When it grows, what was received before no longer counts: batches that come
-   * from here on are to be done again.
+   * How many times the consumer was sought, or set back since the store had lost its end. When it grows, what was received
+   * before no longer counts: batches that come from here on are to be done again.
    *
    * @generated from field: uint64 seeks = 4;
    */
