@@ -122,8 +122,9 @@ describe('plug-ins, artifacts and logs of the harness executor', () => {
       `${workspace}/out/deep/t w o`,
       '/polar/session/artifacts/report',
     ]);
-    expect(problems).to.have.length(1);
-    expect(problems[0]).to.contain('out/large');
+    expect(problems).to.have.length(2);
+    expect(problems.find((one) => one.includes('out/large'))).to.be.a('string');
+    expect(problems).to.include(`${workspace}/nothing: no file is there`);
     const { content } = await harnesses().getSessionArtifact({
       ...asked,
       path: `${workspace}/out/deep/t w o`,
