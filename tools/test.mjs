@@ -17,8 +17,8 @@ const env = {
   PATH: `${bin}${delimiter}${process.env.PATH}`,
   NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
 };
-/** More than cores: tests wait much of their time. */
-const slots = Number(process.env.POLAR_TEST_JOBS ?? Math.ceil(1.5 * availableParallelism()));
+/** More than cores: tests wait half of their time. */
+const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism());
 /** What takes longest comes first. */
 const ALONE = [
   'test/chaos/',
