@@ -15,6 +15,7 @@ import {
   STOP_GRACE_MS,
   TRAJECTORY_READ_BYTES_MAX,
 } from './limits.ts';
+import { cutLost } from './lost-callers.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { secureContext, tlsServerOptions } from './tls/server-options.ts';
 
@@ -34,6 +35,9 @@ export interface Port {
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+/** A connection on which nothing moves is probed by the kernel after this, and ended ten unanswered seconds later. */
+const PROBED_AFTER_MS = 10_000;
 
 /** How often Node looks at the limits of requests. */
 const CHECK_MS = 30_000;
@@ -61,6 +65,8 @@ export interface PortOptions {
   readonly greeted?: boolean;
   /** A request from its first byte to its last; then it is cut. Default HTTP_REQUEST_MS. */
   readonly requestMs?: number;
+  /** Between two looks for callers whose machines are gone while something is on its way to them. Default: none is taken. */
+  readonly lookMs?: number | undefined;
 }
 
 export interface PortTls {
@@ -78,11 +84,11 @@ export function createPort(handler: Handler, options: PortOptions = {}): Port {
   const secure = tls && secureServer(withBodyLimit(handler, requestMs), tls.store, times);
   // A server of HTTP/1 listens: one that does not has no idle tracking and no header timeout.
   const listener: Server = secure?.server ?? h1;
-  const sockets = new Set<Socket>();
   /** Of them those that no server has been given: they have said nothing, or less than tells the version. */
   const silent = new Set<Socket>();
   const [serveH1] = h1.listeners('connection') as [Serve];
   listener.removeAllListeners('connection');
+  const sockets = connectionsOf(listener, options);
   const given = (socket: Socket, first: First): void => {
     silent.delete(socket);
     if (secure !== undefined && first === 'tls') {
@@ -102,10 +108,6 @@ export function createPort(handler: Handler, options: PortOptions = {}): Port {
     const serve = (): void => sniff(socket, (first) => given(socket, first));
     if (greeted) readGreeting(socket, HTTP_SILENT_MS, serve);
     else serve();
-  });
-  listener.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
   });
 
   return {
@@ -138,6 +140,20 @@ export function createPort(handler: Handler, options: PortOptions = {}): Port {
       clearTimeout(cut);
     },
   };
+}
+
+/** While they are open. */
+function connectionsOf(listener: Server, { lookMs }: PortOptions): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  listener.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.setKeepAlive(true, PROBED_AFTER_MS);
+  });
+  if (lookMs === undefined) return sockets;
+  const looks = cutLost(sockets, lookMs);
+  listener.once('close', () => looks[Symbol.dispose]());
+  return sockets;
 }
 
 type Serve = (this: Server, socket: Socket) => void;

@@ -28,6 +28,8 @@ export interface ServerOptions {
   readonly byteStreams?: readonly ByteStream[];
   /** Plain HTTP requests that are neither RPCs nor health; true when it took the request. */
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Between two looks for callers whose machines are gone; undefined: the kernel takes a quarter of an hour. */
+  readonly lookMs?: number;
   /** Path of a Unix socket that serves `http` and health, and no RPC; its connections begin with a greeting. */
   readonly httpSocket?: string;
   /** Undefined: without TLS. */
@@ -97,8 +99,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const serve: Handler = (request, response) => {
     if (!bytes(request, response)) connect(request, response);
   };
-  const port =
-    options.tls === undefined ? createPort(serve) : guardedPort(serve, options.tls, options.routes);
+  const port = servicePort(serve, options);
   const listening = await port.listen(options.port, options.host);
   const plain = await plainPorts(fallback as Handler, options).catch(async (error: unknown) => {
     await port.close(0);
@@ -115,14 +116,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** Health is told to whoever comes by TLS. */
-function guardedPort(serve: Handler, store: CertificateStore, routes: ServerOptions['routes']): Port {
+/** With TLS, health is told to whoever comes by it. */
+function servicePort(serve: Handler, { tls: store, routes, lookMs }: ServerOptions): Port {
+  if (store === undefined) return createPort(serve, { lookMs });
   const refuse = refusals(store, routes);
   const handler: Handler = (request, response) => {
     const welcome = isHealth(request.url) || refusalOf(store, request.socket) === undefined;
     (welcome ? serve : refuse)(request, response);
   };
-  return createPort(handler, { tls: { store, plain: refuse } });
+  return createPort(handler, { tls: { store, plain: refuse }, lookMs });
 }
 
 /** Where `http` and health are served, and no RPC. */

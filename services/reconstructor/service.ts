@@ -11,6 +11,9 @@ import { sweepAgain } from './retention/sweep.ts';
 import { routes } from './routes/index.ts';
 import { trajectoryBytes } from './routes/stream-trajectories.ts';
 
+/** Between two looks for trainers whose machines are gone: what their streams hold is for others. */
+const CALLER_LOOK_MS = 5_000;
+
 export class ReconstructorService implements RunningService {
   readonly failed: Promise<never>;
   readonly #context: ReconstructorContext;
@@ -44,6 +47,7 @@ export class ReconstructorService implements RunningService {
         services: [TrajectoryService.typeName],
         routes: (router) => routes(router, context),
         byteStreams: [trajectoryBytes(context)],
+        lookMs: CALLER_LOOK_MS,
       });
       const service = new ReconstructorService(context, server, signal);
       server.readiness.set(true);
