@@ -68,8 +68,15 @@ const JOBS = {
     job('buf lint', 'buf', 'lint'),
     job('buf format', 'buf', 'format', 'proto', '--diff', '--exit-code'),
     job('tsc', 'tsc', '-p', '.'),
-    job('ruff', join(root, '.venv/bin/ruff'), 'check', '--quiet', '.'),
-    job('mypy', join(root, '.venv/bin/mypy'), '--config-file', 'clients/python/pyproject.toml'),
+    job('ruff', join(root, '.venv/bin/python'), '-m', 'ruff', 'check', '--quiet', '.'),
+    job(
+      'mypy',
+      join(root, '.venv/bin/python'),
+      '-m',
+      'mypy',
+      '--config-file',
+      'clients/python/pyproject.toml',
+    ),
   ],
   gen: () => [
     job('generated code', process.execPath, 'tools/generate.mjs', '--check'),

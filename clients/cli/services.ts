@@ -33,7 +33,12 @@ export const nodeFlagsOf = (name: ServiceName): readonly string[] =>
   FLAGS_OF[name] ?? ['--no-parallel-scavenge', '--max-semi-space-size=2', '--heap-growing-percent=60'];
 
 const FLAGS_OF: Partial<Record<ServiceName, readonly string[]>> = {
-  'llm-proxy': ['--v8-pool-size=1', '--max-semi-space-size=16', '--heap-growing-percent=60'],
+  'llm-proxy': [
+    '--v8-pool-size=1',
+    '--min-semi-space-size=32',
+    '--max-semi-space-size=32',
+    '--heap-growing-percent=60',
+  ],
   // Bytes of trajectories on their way count as old; only a heap that may begin large does not look at them all the time.
   // Groups on their way live for a while: in a small young space each would be moved twice.
   reconstructor: ['--no-parallel-scavenge', '--max-semi-space-size=8', '--initial-old-space-size=128'],

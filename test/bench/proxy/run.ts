@@ -88,7 +88,7 @@ async function cost(bench: Bench): Promise<void> {
 
 const about = (rounds: number): string[] => [
   `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node.js ${process.version};`,
-  `${new Date().toISOString().slice(0, 10)}; ${flags.quick ? 'a quick run' : `medians of ${rounds} rounds`}.`,
+  `${new Date().toISOString().slice(0, 10)}; ${flags.quick ? 'a quick run' : rounds === 1 ? 'one round' : `medians of ${rounds} rounds`}.`,
 ];
 
 async function growth(bench: Bench): Promise<void> {
