@@ -70,8 +70,8 @@ const FEW: RoundsOptions = { sizes: [1], rounds: 1, floor: 24, warmUp: 32 };
 const SIZES: Readonly<Record<string, RoundsOptions>> = {
   process: flags.quick ? QUICK : { sizes: [1, 64, 256, 1_000], rounds: 2, floor: 128, warmUp: 128 },
   bubblewrap: flags.quick ? QUICK : { sizes: [1, 64, 256, 1_000], rounds: 2, floor: 128, warmUp: 128 },
-  // Five minutes.
-  docker: flags.quick ? FEW : { sizes: [1, 64, 256, 1_000], rounds: 1, floor: 64, warmUp: 32 },
+  // Eight minutes.
+  docker: flags.quick ? FEW : { sizes: [1, 64, 256, 1_000], rounds: 1, floor: 64, warmUp: 128 },
   podman: flags.quick ? FEW : { sizes: [1, 64], rounds: 1, floor: 64, warmUp: 32 },
 };
 const IN_CONTAINERS = ['docker', 'podman'];
