@@ -144,8 +144,28 @@ def test_wait_sees_every_change_over_a_cut_connection(stack):
     with_client(link.url, use)
 
 
-def test_a_watch_that_takes_too_long_is_deadline_exceeded(stack):
-    server = serve(stack, Rollout())
+def test_wait_goes_on_where_its_watch_ends_before_the_task(stack):
+    service = Rollout()
+    service.early_ends = 3
+    server = serve(stack, service)
+
+    async def use(client):
+        waiting = asyncio.ensure_future(client.wait("t", timeout_s=30))
+        while service.watches < 4 and not waiting.done():
+            await asyncio.sleep(0.01)
+        for name in service.states:
+            service.set(name, SESSION_STATE_ENDED)
+        assert (await waiting).HasField("end_time")
+        assert service.watches == 4
+
+    with_client(server.url, use)
+
+
+@pytest.mark.parametrize("early_ends", [0, 1_000_000])
+def test_a_watch_that_takes_too_long_is_deadline_exceeded(stack, early_ends):
+    service = Rollout()
+    service.early_ends = early_ends
+    server = serve(stack, service)
 
     async def use(client):
         with pytest.raises(errors.DeadlineExceeded, match="task t has not ended"):

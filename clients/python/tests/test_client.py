@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import grpc
@@ -31,6 +32,8 @@ class Rollout(pb_grpc.RolloutServiceServicer):
         self.submits: dict[str, pb.SubmitTaskRequest] = {}
         self.calls = 0
         self.watches = 0
+        #: Watches that end before the task.
+        self.early_ends = 0
         self.states = {"t-0": SESSION_STATE_QUEUED, "t-1": SESSION_STATE_QUEUED, "t-2": SESSION_STATE_QUEUED}
         self.hold_s = 0.0
         self.retried: list[tuple[str, int]] = []
@@ -122,6 +125,9 @@ class Rollout(pb_grpc.RolloutServiceServicer):
                 session = Session(session_id=name, state=state)
                 yield pb.WatchTaskResponse(session=session, cursor=f"{len(told)}")
             if not news and self._ended():
+                return
+            if self.early_ends > 0:
+                self.early_ends -= 1
                 return
             yield pb.WatchTaskResponse(cursor=f"{len(told)}")
 
@@ -306,10 +312,25 @@ def test_wait_ends_with_the_task_and_watch_tells_each_change_once(mesh, stack):
     assert client.wait("t").HasField("end_time")
 
 
+def test_wait_goes_on_where_its_watch_ends_before_the_task(mesh):
+    service, _, client = mesh
+    service.early_ends = 3
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(client.wait, "t", timeout_s=30)
+        while service.watches < 4 and not waiting.done():
+            time.sleep(0.01)
+        for name in service.states:
+            service.set(name, SESSION_STATE_ENDED)
+        assert waiting.result().HasField("end_time")
+    assert service.watches == 4
+
+
 def test_wait_has_a_deadline(mesh):
-    _, _, client = mesh
-    with pytest.raises(errors.DeadlineExceeded):
-        client.wait("t", timeout_s=0.4)
+    service, _, client = mesh
+    for service.early_ends in (0, 1_000_000):
+        with pytest.raises(errors.DeadlineExceeded, match="task t has not ended"):
+            client.wait("t", timeout_s=0.4)
+    assert service.watches < 50
 
 
 def test_cancel_ends_the_task(mesh):

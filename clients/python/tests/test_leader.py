@@ -30,7 +30,9 @@ class Scheduler(pb_grpc.RolloutServiceServicer):
 
     def GetTask(self, request, context):
         self._check(context)
-        return pb.GetTaskResponse(task=pb.Task(task_id=request.task_id))
+        task = pb.Task(task_id=request.task_id)
+        task.end_time.GetCurrentTime()
+        return pb.GetTaskResponse(task=task)
 
     def WatchTask(self, request, context):
         self._check(context)

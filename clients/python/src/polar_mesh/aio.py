@@ -279,15 +279,17 @@ class Client(_Connected):
             )
             try:
                 while (left_s := end - time.monotonic()) > 0:
-                    change = await reader.get(left_s)
+                    try:
+                        change = await reader.get(left_s)
+                    except Ended:
+                        limit_s = blocking.last_call_s(left_s)
+                        blocking.check_ended(await self.get_task(task_id, timeout_s=limit_s))
+                        return
                     backoff.reset()
                     if change is not None:
                         cursor = change.cursor
                         if blocking.is_news(change, seen):
                             yield change
-            except Ended:
-                self._check_open()
-                return
             except PolarError as error:
                 blocking.watch_failed(error, self._rollout)
                 if await pause(self._closed, min(backoff.delay(error), end - time.monotonic())):

@@ -268,13 +268,15 @@ class Client(TrajectoryCalls):
             )
             try:
                 while (left_s := end - time.monotonic()) > 0:
-                    change = reader.get(left_s)
+                    try:
+                        change = reader.get(left_s)
+                    except Ended:
+                        check_ended(self.get_task(task_id, timeout_s=last_call_s(left_s)))
+                        return
                     backoff.reset()
                     if change is not None:
                         cursor = change.cursor
                         yield change
-            except Ended:
-                return
             except PolarError as error:
                 watch_failed(error, self._rollout)
                 backoff.pause(error, end)
@@ -305,11 +307,22 @@ def is_news(change: rollout.WatchTaskResponse, seen: dict[str, Session]) -> bool
     return True
 
 
+def check_ended(task: rollout.Task) -> None:
+    """Raises where its watch was ended before it, or it was retried since: it is to be watched again."""
+    if not task.HasField("end_time"):
+        raise Aborted("the watch has ended, and the task goes on", code="ABORTED")
+
+
+def last_call_s(left_s: float) -> float:
+    """Seconds for the question whether a task has ended whose watch has, in a wait that is over in ``left_s``."""
+    return max(min(left_s, limits.CALL_S), limits.HAND_OVER_S)
+
+
 def watch_failed(error: PolarError, leader: Leader) -> None:
     """The server drops a watcher that is too slow; what it missed is in the next watch's first messages."""
     if isinstance(error, Unavailable):
         leader.turn()
-    error.retryable |= isinstance(error, Aborted)
+    error.retryable |= isinstance(error, (Aborted, DeadlineExceeded))
 
 
 def not_ended(task_id: str) -> DeadlineExceeded:
