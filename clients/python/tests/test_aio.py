@@ -7,6 +7,7 @@ import gc
 import inspect
 import threading
 import time
+from functools import partial
 
 import grpc
 import pytest
@@ -144,13 +145,17 @@ def test_wait_sees_every_change_over_a_cut_connection(stack):
     with_client(link.url, use)
 
 
-def test_wait_goes_on_where_its_watch_ends_before_the_task(stack):
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_wait_goes_on_where_its_watch_ends_before_the_task(stack, kind):
     service = Rollout()
     service.early_ends = 3
     server = serve(stack, service)
+    other = polar_mesh.Client(server.url, server.url)
+    stack.callback(other.close)
 
     async def use(client):
-        waiting = asyncio.ensure_future(client.wait("t", timeout_s=30))
+        wait = partial(asyncio.to_thread, other.wait) if kind == "blocking" else client.wait
+        waiting = asyncio.ensure_future(wait("t", timeout_s=30))
         while service.watches < 4 and not waiting.done():
             await asyncio.sleep(0.01)
         for name in service.states:

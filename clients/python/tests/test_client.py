@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import grpc
@@ -310,19 +309,6 @@ def test_wait_ends_with_the_task_and_watch_tells_each_change_once(mesh, stack):
     assert service.cursors[0] == ""
     assert all(service.cursors[1:])
     assert client.wait("t").HasField("end_time")
-
-
-def test_wait_goes_on_where_its_watch_ends_before_the_task(mesh):
-    service, _, client = mesh
-    service.early_ends = 3
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(client.wait, "t", timeout_s=30)
-        while service.watches < 4 and not waiting.done():
-            time.sleep(0.01)
-        for name in service.states:
-            service.set(name, SESSION_STATE_ENDED)
-        assert waiting.result().HasField("end_time")
-    assert service.watches == 4
 
 
 def test_wait_has_a_deadline(mesh):
