@@ -1,14 +1,14 @@
 // The archive of ended tasks on a real nats-server: what is asked of a task stays answered when it has left memory, and a
 // scheduler that is killed in between leaves nothing out and nothing twice.
-import { fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
+import { type Change, CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
 import { RetryOnly, type Task } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import type { PolarError } from '../../services/common/errors.ts';
-import { SIDE_EFFECTS_AT_ONCE_MAX } from '../../services/common/limits.ts';
+import { COMMIT_BYTES_MAX, SIDE_EFFECTS_AT_ONCE_MAX } from '../../services/common/limits.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
@@ -18,7 +18,12 @@ import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
 import { Archive } from '../../services/scheduler/archive/archive.ts';
 import { archivedChanges } from '../../services/scheduler/archive/lookup.ts';
 import { ended, queuedSession } from '../../services/scheduler/domain/session.ts';
-import { announcedGroup, sessionChange, taskChange } from '../../services/scheduler/domain/state.ts';
+import {
+  announcedGroup,
+  sessionChange,
+  taskChange,
+  tombstoneChange,
+} from '../../services/scheduler/domain/state.ts';
 import { specDigest, taskRecord } from '../../services/scheduler/domain/task.ts';
 import { lastSeqOf } from '../../services/scheduler/journal/chain.ts';
 import { openStateLog } from '../../services/scheduler/journal/state-log.ts';
@@ -53,6 +58,15 @@ async function archivedInLog(bus: Bus): Promise<string[]> {
     );
   };
   return (await Promise.all(Array.from({ length: last }, (_, i) => read(i + 1)))).flat();
+}
+
+const bytesOf = (changes: Change[]): number =>
+  toBinary(CommitSchema, create(CommitSchema, { changes })).byteLength;
+
+/** Of so many bytes in the log; it says nothing. */
+function changeOf(bytes: number): Change {
+  const named = (length: number): Change => tombstoneChange('x'.repeat(length), 0);
+  return named(2 * bytes - bytesOf([named(bytes)]));
 }
 
 async function allTasks(client: RolloutClient, pageSize: number, sinceTime?: Timestamp): Promise<Task[]> {
@@ -230,38 +244,48 @@ describe('scheduler archive', () => {
     );
   });
 
-  /** A task of 4 sessions that a kill left between the commits that bring it back; its sessions as they ended. */
-  async function tornTask(taskId: string): Promise<Session[]> {
+  /**
+   * A task of 4 sessions that a kill left behind the first of the commits that bring it back: there is room for so many of
+   * its changes in that one. Returns its sessions as they ended.
+   */
+  async function tornTask(taskId: string, changesBefore = 4): Promise<Session[]> {
     const first = await startScheduler(nats.url);
     await first.client.submitTask({ spec: taskSpec(taskId, { numSamples: 4 }) });
     await first.client.cancelTask({ taskId });
     await until('it is archived', async () => (await archivedInLog(bus)).includes(taskId));
     const sessions = await sessionsOf(first.client, taskId);
     await first[Symbol.asyncDispose]();
-    const { signal } = new AbortController();
+    const kill = new AbortController();
+    const { signal } = kill;
     const blobs = createBlobStore(bus);
     const log = createLogger('test', 'silent');
-    const hooks = { onCommitted: () => {}, onFailed: () => {} };
-    const stateLog = await openStateLog({ bus, blobs, log, holder: 'test', signal, ...hooks });
-    const changes = (await archivedChanges(new Archive(bus, blobs, signal), taskId)) ?? [];
-    await stateLog.journal.propose(...changes.slice(0, 4));
+    const hooks = { onCommitted: () => kill.abort(), onFailed: () => {} };
+    const { journal } = await openStateLog({ bus, blobs, log, holder: 'test', signal, ...hooks });
+    const changes =
+      (await archivedChanges(new Archive(bus, blobs, new AbortController().signal), taskId)) ?? [];
+    const bytes = bytesOf(changes.flat().slice(0, changesBefore));
+    await Promise.allSettled([
+      journal.propose(changeOf(COMMIT_BYTES_MAX - bytes)),
+      journal.proposeParts(changes),
+    ]);
     return sessions;
   }
 
-  it('completes a task that a kill left between the commits that bring it back', async () => {
-    await tornTask('torn');
-    await using node = await startFakeNode(nats.url, SLOTS);
-    await using scheduler = await startScheduler(nats.url);
-    await scheduler.leading;
-    const { sessionIds } = await scheduler.client.retrySessions({ taskId: 'torn', only: RetryOnly.FAILED });
-    expect(sessionIds).to.deep.equal([]);
-    await until('it is archived again', async () => (await archivedInLog(bus)).length >= 2);
-    const sessions = await sessionsOf(scheduler.client, 'torn');
-    expect(sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal(Array(4).fill('CANCELLED'));
-    expect(node.taken).to.deep.equal([]);
-    const { state } = await bus.jsm.streams.info(STREAMS.trajectories.name);
-    expect(state.messages).to.equal(1);
-  });
+  for (const changes of [1, 2, 4])
+    it(`completes a task that a kill left after ${changes} of the changes that bring it back`, async () => {
+      await tornTask('torn', changes);
+      await using node = await startFakeNode(nats.url, SLOTS);
+      await using scheduler = await startScheduler(nats.url);
+      await scheduler.leading;
+      const { sessionIds } = await scheduler.client.retrySessions({ taskId: 'torn', only: RetryOnly.FAILED });
+      expect(sessionIds).to.deep.equal([]);
+      await until('it is archived again', async () => (await archivedInLog(bus)).length >= 2);
+      const sessions = await sessionsOf(scheduler.client, 'torn');
+      expect(sessions.map(({ outcome }) => Outcome[outcome])).to.deep.equal(Array(4).fill('CANCELLED'));
+      expect(node.taken).to.deep.equal([]);
+      const { state } = await bus.jsm.streams.info(STREAMS.trajectories.name);
+      expect(state.messages).to.equal(1);
+    });
 
   it('cancels nothing of such a task before it is whole', async () => {
     const before = await tornTask('torn');

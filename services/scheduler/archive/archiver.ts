@@ -81,7 +81,7 @@ export class Archiver {
       wanted: () => state.tasks.get(taskId) === task && isTorn(task),
       run: async () => {
         const changes = await archivedChanges(archive, taskId);
-        await journal.propose(...(changes ?? [archivedChange(task)]));
+        await journal.proposeParts(changes ?? [[archivedChange(task)]]);
       },
     });
   }

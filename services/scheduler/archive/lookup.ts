@@ -36,19 +36,20 @@ export async function archivedSessionOf(archive: Archive, sessionId: string): Pr
 /**
  * The changes that bring a task back into the state; undefined where it is not there, or not with all its sessions: one
  * without a record would be one that waits, and would run. They may be several commits: a kill between them leaves a task
- * that is announced and not whole, which the archiver completes.
+ * that is announced and not whole, which the archiver completes. The task itself is not there without its announcement.
  */
-export async function archivedChanges(archive: Archive, taskId: string): Promise<Change[] | undefined> {
+export async function archivedChanges(archive: Archive, taskId: string): Promise<Change[][] | undefined> {
   const archived = await archive.task(taskId);
   if (archived?.task === undefined) return undefined;
   const record = recordOf(archived);
   const { groupId, callbackState } = archived.task;
   const sessions = await archive.sessions(archived, 0, record.numSamples);
   if (sessions.length < record.numSamples) return undefined;
-  const changes = [taskChange(record)];
+  const head = [taskChange(record)];
   // Before the announcement: once that is in the state, a callback that is not done would be told again.
   if (callbackState !== CallbackState.UNSPECIFIED) {
-    changes.push(callbackOfGroup(taskId, groupId, callbackState === CallbackState.DELIVERED));
+    head.push(callbackOfGroup(taskId, groupId, callbackState === CallbackState.DELIVERED));
   }
-  return [...changes, announcedGroup(taskId, groupId), ...sessions.map(sessionChange)];
+  head.push(announcedGroup(taskId, groupId));
+  return [head, ...sessions.map((session) => [sessionChange(session)])];
 }

@@ -90,15 +90,16 @@ export class Journal {
    * is closed to us.
    */
   async propose(...changes: Change[]): Promise<void> {
-    await this.#propose(changes.map((change) => [change]));
+    await this.proposeParts(changes.map((change) => [change]));
   }
 
   /** The same of changes that are in the log all or none: they must be at most COMMIT_BYTES_MAX. */
   async proposeAtOnce(changes: Change[]): Promise<void> {
-    await this.#propose([changes]);
+    await this.proposeParts([changes]);
   }
 
-  async #propose(parts: readonly Change[][]): Promise<void> {
+  /** The same of several such parts, in order. */
+  async proposeParts(parts: readonly Change[][]): Promise<void> {
     if (this.#failed !== undefined) throw this.#failed;
     const done = Promise.withResolvers<void>();
     for (const [i, changes] of parts.entries()) {

@@ -63,7 +63,7 @@ async function inMemory({ board, archive, room }: SchedulerContext, taskId: stri
     const changes = await archivedChanges(archive, taskId);
     // Another call may have brought it back, and its sessions may be under way.
     if (changes !== undefined && !state.tasks.has(taskId)) {
-      await journal.within(room.hold(changes, () => journal.propose(...changes)));
+      await journal.within(room.hold(changes.flat(), () => journal.proposeParts(changes)));
     }
   }
   return taskOf(state, taskId);
