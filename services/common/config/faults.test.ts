@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { asPolarError, type FieldFault } from '../errors.ts';
+import { asPolarError, type FieldFault, PolarError } from '../errors.ts';
 import { parseStrict, readText } from './faults.ts';
 
 const node = z.strictObject({ id: z.string(), max_run_workers: z.number().default(1) });
@@ -67,6 +67,35 @@ describe('faults of a strict file', () => {
     const lines = Array.from({ length: 9 }, (_, i) => `k${i}: &k${i} {<<: [${Array(9).fill(`*k${i - 1}`)}]}`);
     lines[0] = 'k0: &k0 {image: x}';
     expect(faultsOf(lines.join('\n')).map(({ field }) => field)).to.deep.equal(['(document)']);
+  });
+
+  it('tell integers that would be read as others, and none that are exact', () => {
+    const row = (text: string): string => `num_samples: 1\nrow: ${text}`;
+    const free = z.strictObject({ num_samples: z.int().max(9), row: z.json() });
+    const read = (text: string): unknown => parseStrict(free, text, 'a.yaml', 'INVALID_TASK').row;
+    const large = 9_007_199_254_740_993n;
+    for (const [text, field] of [
+      [row(`${large}`), 'row'],
+      [row(`{of: [{id: 1}, {id: -${large}}]}`), 'row.of[1].id'],
+      [row('{"of": [0, 0x20000000000001, 1]}'), 'row.of[1]'],
+      [row(`{${large}: x}`), `row.${large}`],
+      [row(`{a: &a {id: ${large}}, b: *a}`), 'row.a.id'],
+      [`num_samples: ${large}\nrow: 1`, 'num_samples'],
+    ] as const) {
+      expect(() => read(text), text)
+        .to.throw(PolarError, 'is beyond 2**53, where numbers are not exact: give it as a string')
+        .with.nested.property('fields.length', 1);
+      expect(() => read(text), text).to.throw(`  ${field}: `);
+    }
+    const both = `num_samples: 10\nrow: ${large}`;
+    expect(() => read(both)).to.throw('2 fault(s)');
+    expect(read(row('[9007199254740992, -9007199254740992, 1e300, 0000000000000000007]'))).to.deep.equal([
+      2 ** 53,
+      -(2 ** 53),
+      1e300,
+      7,
+    ]);
+    expect(read(row(`"${large}"`))).to.equal(`${large}`);
   });
 
   it('name the line that is not in UTF-8', () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Document, LineCounter, parse, parseDocument } from 'yaml';
 import { type ZodType, z } from 'zod';
 import { type FieldFault, PolarError, type Reason } from '../errors.ts';
+import { inexactIntegers } from './inexact.ts';
 import { nearKey } from './near-keys.ts';
 
 /** Files are YAML 1.2, with the merge keys (`<<`) of 1.1, which other programs read, too. */
@@ -32,7 +33,12 @@ export function parseStrict<T extends ZodType>(
       }),
     );
   }
-  return checkStrict(schema, plainOf(document, file, reason), file, reason);
+  const value = plainOf(document, file, reason);
+  const inexact = Array.from(inexactIntegers(document.contents), ({ path, description }) => ({
+    field: pathOf(path),
+    description,
+  }));
+  return checkStrict(schema, value, file, reason, inexact);
 }
 
 /** Throws where its aliases make more of it than can be held. */
@@ -44,18 +50,20 @@ function plainOf(document: Document, file: string, reason: Reason): unknown {
   }
 }
 
-/** Check a value that is already parsed. */
+/** Check a value that is already parsed. `known`: what is wrong with it in any case. */
 export function checkStrict<T extends ZodType>(
   schema: T,
   value: unknown,
   what: string,
   reason: Reason,
+  known: readonly FieldFault[] = [],
 ): z.output<T> {
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const { issues } = result.error;
-  const told = issues.slice(0, FAULTS_TOLD_MAX).flatMap((issue) => faultsOf(issue, schema));
-  throw faulty(reason, what, told, issues.length - FAULTS_TOLD_MAX);
+  if (result.success && known.length === 0) return result.data;
+  const issues = result.error?.issues ?? [];
+  const found = issues.slice(0, FAULTS_TOLD_MAX).flatMap((issue) => faultsOf(issue, schema));
+  const others = found.filter(({ field }) => known.every((one) => one.field !== field));
+  throw faulty(reason, what, [...known, ...others], issues.length - FAULTS_TOLD_MAX);
 }
 
 /**
