@@ -1,6 +1,7 @@
 // RPCs by every protocol, on a port of Node.js: the one place that makes a handler of Connect's.
 import { type ConnectNodeAdapterOptions, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Handler } from './port.ts';
+import { withReasons } from './unread-request.ts';
 import { withValuesLimit } from './values-limit.ts';
 
 export function connectHandler(options: ConnectNodeAdapterOptions): Handler {
@@ -8,7 +9,8 @@ export function connectHandler(options: ConnectNodeAdapterOptions): Handler {
     ...options,
     routes(router) {
       options.routes(router);
-      for (const [i, handler] of router.handlers.entries()) router.handlers[i] = withValuesLimit(handler);
+      for (const [i, handler] of router.handlers.entries())
+        router.handlers[i] = withReasons(withValuesLimit(handler));
     },
   }) as Handler;
   return (request, response) => {

@@ -14,6 +14,7 @@ import { DEEP } from './stored.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { refusals } from './tls/refusals.ts';
 import { refusalOf } from './tls/server-options.ts';
+import { reasoned } from './unread-request.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -50,7 +51,7 @@ const mapErrors: Interceptor = (next) => async (request) => {
     const response = await next(request);
     return response.stream ? { ...response, message: mapped(response.message) } : response;
   } catch (error) {
-    throw toConnectError(error);
+    throw reasoned(toConnectError(error));
   }
 };
 
@@ -66,7 +67,7 @@ async function* mapped<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* messages;
   } catch (error) {
-    throw toConnectError(error);
+    throw reasoned(toConnectError(error));
   }
 }
 

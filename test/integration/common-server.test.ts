@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { create } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import { createClient, type Transport } from '@connectrpc/connect';
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { encodeEnvelope } from '@connectrpc/connect/protocol';
+import { errorFromJson } from '@connectrpc/connect/protocol-connect';
 import {
   compressionGzip,
   createConnectTransport,
@@ -14,6 +16,7 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { expect } from 'chai';
+import { ErrorInfoSchema } from '../../gen/ts/google/rpc/error_details_pb.js';
 import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
@@ -27,6 +30,9 @@ import { fromConnectError, PolarError } from '../../services/common/errors.ts';
 import { HTTP_IDLE_MS, STOP_GRACE_MS } from '../../services/common/limits.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 import { REQUEST_VALUES_MAX } from '../../services/common/values-limit.ts';
+
+/** Flags and length. */
+const ENVELOPE_HEAD_BYTES = 5;
 
 describe('one port', () => {
   let server: RunningServer;
@@ -131,6 +137,32 @@ describe('one port', () => {
     for (const right of [{ sessionId: 'x' }, { session_id: 'x' }])
       expect(await ask(right)).to.deep.equal([404, 'not_found', 'no session x']);
   });
+
+  const unread = [
+    ['with an unknown field', 'GetTrajectory', 'json', '{"sessionid": "x"}', ['sessionid']],
+    ['with a field of another type', 'GetTrajectory', 'json', '{"sessionId": 1}', ['session_id']],
+    ['that is no JSON', 'GetTrajectory', 'json', '{', []],
+    ['that is cut', 'GetTrajectory', 'proto', '\xff', []],
+    ['for a stream', 'StreamTrajectories', 'connect+json', '{"consumer": 1}', ['consumer']],
+  ] as const;
+  for (const [what, method, type, body, fields] of unread) {
+    it(`says what is wrong with a request ${what}, with its reason`, async () => {
+      const streams = method === 'StreamTrajectories';
+      const bytes = Buffer.from(body, 'latin1');
+      const answer = await fetch(`${url}/${TrajectoryService.typeName}/${method}`, {
+        method: 'POST',
+        headers: { 'content-type': `application/${type}` },
+        body: streams ? Buffer.from(encodeEnvelope(0, bytes)) : bytes,
+      });
+      const text = Buffer.from(await answer.arrayBuffer()).subarray(streams ? ENVELOPE_HEAD_BYTES : 0);
+      const told = JSON.parse(String(text));
+      const error = errorFromJson(streams ? told.error : told, undefined, new ConnectError('no error'));
+      expect([answer.status, error.code]).to.deep.equal([streams ? 200 : 400, Code.InvalidArgument]);
+      const [info] = error.findDetails(ErrorInfoSchema);
+      expect(info).to.deep.include({ reason: 'INVALID_REQUEST', metadata: { boundary: 'mesh' } });
+      expect(fromConnectError(error).fields.map(({ field }) => field)).to.deep.equal(fields);
+    });
+  }
 
   it('hands other HTTP requests to the service, and answers 404 to what nobody takes', async () => {
     expect(await (await fetch(`${url}/plain`)).text()).to.equal('plain');
