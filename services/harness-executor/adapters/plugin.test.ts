@@ -50,6 +50,12 @@ describe('adapters of plug-ins', () => {
     expect(await messageOf(() => load(never, 50))).to.contain('it was not loaded in 50 ms');
   });
 
+  it('that do not come back from a call are stopped in it', async () => {
+    const one = await adapter('files() { for (;;) try { for (;;); } catch {} }');
+    expect(await messageOf(() => one.files(context))).to.contain('files took longer than 1000 ms');
+    expect(one.command(context).argv).to.deep.equal(['echo']);
+  });
+
   it('that throw as they are loaded, whatever it is, say so', async () => {
     expect(await messageOf(() => load("throw new Error('no key');"))).to.contain('no key');
     expect(await messageOf(() => load("throw 'no text';"))).to.contain('no text');

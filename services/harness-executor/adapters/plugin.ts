@@ -2,6 +2,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
 import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import { FailureSchema } from '../../../gen/ts/polar/common/v1/failure_pb.js';
@@ -16,6 +17,11 @@ import type { Adapter, HarnessCommand, HarnessPackage } from './adapter.ts';
 
 /** Loading one; then HARNESS_PLUGIN_INVALID. */
 const LOAD_MS = 10_000;
+/** A call of one of its functions, which holds up all other runs of the node; then the same. */
+const CALL_MS = 1_000;
+/** What is called from a script ends with its time limit, be it an endless loop. */
+const STOPPABLE = new Script('call()');
+const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 /** A folder's name in the cache and in the sandbox. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const VERSION = /^(?:\w[\w.+-]{0,63})?$/;
@@ -117,8 +123,11 @@ function checked<T extends z.ZodType>(
 ): z.output<T> {
   let given: unknown;
   try {
-    given = call();
+    given = STOPPABLE.runInNewContext({ call }, { timeout: CALL_MS });
   } catch (error) {
+    // Of that script's own Error.
+    const isLate = (error as { code?: unknown } | null | undefined)?.code === TIMED_OUT;
+    if (isLate) throw invalid(importPath, `${method} took longer than ${CALL_MS} ms`);
     throw invalid(importPath, `${method} threw: ${asPolarError(error).message}`);
   }
   if (given instanceof Promise) {
