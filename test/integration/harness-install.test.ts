@@ -10,6 +10,7 @@ import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { type AttemptRef, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
+import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { newRef, startNode, type TestNode } from '../support/node.ts';
@@ -100,13 +101,14 @@ describe('harness executor without the harness of a run', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function factsOfRun(): Promise<(string | undefined)[]> {
+  async function factsOfRun(given = async () => {}): Promise<(string | undefined)[]> {
     await using _ = await startStandInProxy({ node });
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
     const harness = { importPath: 'slow.mjs' };
     const value = create(RunWorkSchema, { runtimeId, timeoutMs: 20_000n, harness });
     await node.work(ref, { case: 'run', value });
+    await given();
     await node.fact(ref);
     return node.facts.filter((fact) => fact.ref?.sessionId === ref.sessionId).map(({ kind }) => kind.case);
   }
@@ -114,5 +116,16 @@ describe('harness executor without the harness of a run', () => {
   it('says when it installs it and when that has ended, and nothing once it is there', async () => {
     expect(await factsOfRun()).to.deep.equal(['installing', 'installed', 'ran']);
     expect(await factsOfRun()).to.deep.equal(['ran']);
+  });
+
+  it('says that it is there of a run that an executor had before, which may have waited for it', async () => {
+    await node.end('harness-executor', 'SIGKILL');
+    const { durable_name: durable = '' } = CONSUMERS.work('run', 'node-1', 4);
+    const given = async (): Promise<void> => {
+      const consumer = await node.bus.nc.jetstream().consumers.get(STREAMS.work.name, durable);
+      (await consumer.next())?.nak();
+      await node.start('harness-executor');
+    };
+    expect(await factsOfRun(given)).to.deep.equal(['installed', 'ran']);
   });
 });

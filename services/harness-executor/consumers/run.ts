@@ -31,8 +31,9 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
     concurrency: consumer.max_ack_pending ?? ctx.config.node.max_run_workers,
     handle: async (delivery) => {
       const { ref, work } = runWorkOf(delivery);
-      if (delivery.deliveryCount > 1) events.runRedelivered(log, ref);
-      await runs.run(keyOf(ref), () => slots.run(() => run(ctx, ref, work, signal)));
+      const again = delivery.deliveryCount > 1;
+      if (again) events.runRedelivered(log, ref);
+      await runs.run(keyOf(ref), () => slots.run(() => run(ctx, ref, work, again, signal)));
     },
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
@@ -54,12 +55,13 @@ async function run(
   ctx: HarnessExecutorContext,
   ref: AttemptRef,
   work: RunWork,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   // Not begun: the next executor takes it.
   signal.throwIfAborted();
   const startedAt = performance.now();
-  const end: RunEnd = await runHarness(ctx, ref, work, signal).catch((error) => ({
+  const end: RunEnd = await runHarness(ctx, ref, work, again, signal).catch((error) => ({
     failed: failureOf(error),
   }));
   // A stopping executor still says how its runs ended, so that nobody has to wait for it.

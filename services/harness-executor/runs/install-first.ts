@@ -7,20 +7,25 @@ import * as events from '../events.ts';
 import { ensureInstalled, installFolder, isInstalled } from '../installs/install.ts';
 import { untilStored } from './until-stored.ts';
 
-/** Its folder; undefined where nothing is needed. Throws HARNESS_INSTALL_FAILED. */
+/**
+ * Its folder; undefined where nothing is needed. `again`: the run was given to an executor before, which may have said that
+ * it installs, and no more. Throws HARNESS_INSTALL_FAILED.
+ */
 export async function installFirst(
   ctx: HarnessExecutorContext,
   ref: AttemptRef,
   adapter: Adapter,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { config, log } = ctx;
   const { name, install } = adapter;
   const cacheDir = config.node.cache_dir;
   if (install === undefined) return undefined;
-  if (await isInstalled(cacheDir, adapter)) return installFolder(cacheDir, name, install.version);
   const startedAt = performance.now();
-  await tell(ctx, ref, { kind: { case: 'installing', value: {} }, durationMs: 0 }, signal);
+  const isThere = await isInstalled(cacheDir, adapter);
+  if (isThere && !again) return installFolder(cacheDir, name, install.version);
+  if (!isThere) await tell(ctx, ref, { kind: { case: 'installing', value: {} }, durationMs: 0 }, signal);
   const folder = await ensureInstalled(cacheDir, adapter, events.installEvents(log), signal);
   const durationMs = performance.now() - startedAt;
   await tell(ctx, ref, { kind: { case: 'installed', value: {} }, durationMs }, signal);

@@ -32,18 +32,20 @@ export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
 
 /**
  * Run the harness of a session. A harness that fails by itself or uses up its time is a result; what infrastructure did
- * to it is a failure. Throws a PolarError with the reason where the run could not be done.
+ * to it is a failure. `again`: the work was delivered before. Throws a PolarError with the reason where the run could
+ * not be done.
  */
 export async function runHarness(
   ctx: HarnessExecutorContext,
   ref: AttemptRef,
   work: RunWork,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<RunEnd> {
   const { config, log } = ctx;
   const startedAt = performance.now();
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
-  const installed = await installFirst(ctx, ref, adapter, signal);
+  const installed = await installFirst(ctx, ref, adapter, again, signal);
   const installMs = performance.now() - startedAt;
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   // While a mesh is upgraded, a scheduler or runtime-prewarm of the version before may not tell where the proxy is.
