@@ -16,6 +16,12 @@ export interface Spans {
 
 /** Index behind the opening bracket of the array that a member of the outermost object is; -1: it is none. */
 export function findArray(bytes: Uint8Array, member: string): number {
+  const at = findMember(bytes, member);
+  return bytes[at] === ARRAY ? at + 1 : -1;
+}
+
+/** Where the value of a member of the outermost object begins; -1: there is none. */
+function findMember(bytes: Uint8Array, member: string): number {
   let at = blank(bytes, 0);
   if (bytes[at] !== OBJECT) return -1;
   do {
@@ -25,12 +31,20 @@ export function findArray(bytes: Uint8Array, member: string): number {
     const colon = blank(bytes, keyEnd);
     if (bytes[colon] !== COLON) return -1;
     const value = blank(bytes, colon + 1);
-    if (equals(bytes, key + 1, keyEnd - 1, member)) return bytes[value] === ARRAY ? value + 1 : -1;
+    if (equals(bytes, key + 1, keyEnd - 1, member)) return value;
     const end = valueEnd(bytes, value);
     if (end < 0) return -1;
     at = blank(bytes, end);
   } while (bytes[at] === COMMA);
   return -1;
+}
+
+/** The value of a member of the outermost object as it is written; undefined: there is none. */
+export function memberText(text: string, member: string): string | undefined {
+  const bytes = Buffer.from(text);
+  const at = findMember(bytes, member);
+  const end = at < 0 ? -1 : valueEnd(bytes, at);
+  return end < 0 ? undefined : bytes.toString('utf8', at, end);
 }
 
 /**

@@ -1,5 +1,6 @@
 // An assistant's turn read off the text that a Hermes or Qwen model writes: thinking, text, tool calls in JSON.
 import { isObject, type JsonObject, textOf } from './json.ts';
+import { memberText } from './json-spans.ts';
 
 const CALL = '<tool_call>';
 const CALL_END = '</tool_call>';
@@ -24,22 +25,31 @@ export function readWrittenTurn(written: string, hasTools: boolean, newCallId: (
   return message;
 }
 
-/** Thinking ends with its mark; the mark that begins it may have been part of the prompt. */
+const THINKING = /^\s*<think>/;
+
+/** Thinking ends with its mark, or where it was cut short; the mark that begins it may have been part of the prompt. */
 function apart(written: string): { readonly thinking: string | undefined; readonly said: string } {
   const end = written.indexOf('</think>');
-  if (end < 0) return { thinking: undefined, said: written };
-  const thinking = written.slice(0, end).replace(/^\s*<think>/, '');
+  const thinking = written.slice(0, end < 0 ? undefined : end).replace(THINKING, '');
+  if (end < 0)
+    return thinking === written
+      ? { thinking: undefined, said: written }
+      : { thinking: thinking.trim(), said: '' };
   return { thinking: thinking.trim(), said: written.slice(end + '</think>'.length).replace(/^\s+/, '') };
 }
 
 function calledIn(body: string): JsonObject | undefined {
   try {
-    const call: unknown = JSON.parse(body.trim());
+    const written = body.trim();
+    const call: unknown = JSON.parse(written);
     if (!isObject(call)) return undefined;
     const name = textOf(call['name']);
-    const given = call['arguments'] ?? {};
     if (name === undefined) return undefined;
-    return { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) };
+    const given = call['arguments'] ?? {};
+    if (typeof given === 'string') return { name, arguments: given };
+    // As the model wrote them: written again, numbers would lose digits.
+    const text = call['arguments'] === given ? memberText(written, 'arguments') : undefined;
+    return { name, arguments: text ?? JSON.stringify(given) };
   } catch {
     return undefined;
   }
