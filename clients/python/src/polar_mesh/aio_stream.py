@@ -267,8 +267,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
     ) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        self._books.nacked([one.batch_id for one in given])
-        await self._server.nack(given, delay_s, reason, timeout_s)
+        await self._server.nack(self._books.nacked(given), delay_s, reason, timeout_s)
 
     async def _pause(self, end: float) -> None:
         """Wait until the next try may be. Raises Ended where the stream is closed."""

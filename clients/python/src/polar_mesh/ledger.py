@@ -49,10 +49,14 @@ class Sent(NamedTuple):
     ready_ms: int
     #: How many times it had been given back.
     nacks: int
+    #: The delivery that was given out, and the last one of those that new connections have brought of it since.
+    delivery: int
+    latest: int
 
 
 def _sent(message: TrajectoryBatch) -> Sent:
-    return Sent(message.ready_time.ToMilliseconds(), message.nack_count)
+    delivery = message.delivery_count
+    return Sent(message.ready_time.ToMilliseconds(), message.nack_count, delivery, delivery)
 
 
 class Books:
@@ -107,14 +111,18 @@ class Books:
             return True
 
     def knows(self, message: TrajectoryBatch) -> bool:
-        """Whether it was given out already."""
+        """Whether it was given out already; where the trainer holds it, this is its delivery from now on, too."""
         with self._lock:
             return self._knows(message)
 
     def _knows(self, message: TrajectoryBatch) -> bool:
         batch_id, sent = message.batch_id, _sent(message)
-        known = self._held.get(batch_id) or self._nacked.get(batch_id)
-        if known is not None and known.ready_ms == sent.ready_ms and sent.nacks <= known.nacks:
+        held, nacked = self._held.get(batch_id), self._nacked.get(batch_id)
+        if held is not None and _same(held, sent):
+            self._held[batch_id] = held._replace(latest=max(held.latest, sent.latest))
+            return True
+        # One that was sent before the server was told of an earlier delivery alone is not given back by that.
+        if nacked is not None and _same(nacked, sent) and sent.delivery <= nacked.latest:
             return True
         return self._acked.get(batch_id) == sent.ready_ms
 
@@ -135,11 +143,22 @@ class Books:
             while len(self._acked) > ACKED_KEPT and (oldest := next(iter(self._acked))) <= floor:
                 del self._acked[oldest]
 
-    def nacked(self, batch_ids: Sequence[int]) -> None:
+    def nacked(self, given: Sequence[Delivery]) -> list[Delivery]:
+        """What is given back: of what the trainer holds, or has given back, the last delivery."""
         with self._lock:
-            for one in batch_ids:
-                if one in self._held:
-                    self._nacked[one] = self._held.pop(one)
+            for one in given:
+                if one.batch_id in self._held and one.count == self._held[one.batch_id].delivery:
+                    self._nacked[one.batch_id] = self._held.pop(one.batch_id)
+            return [self._latest(one) for one in given]
+
+    def _latest(self, given: Delivery) -> Delivery:
+        known = self._nacked.get(given.batch_id)
+        return Delivery(given.batch_id, known.latest) if known is not None and known.delivery == given.count else given
+
+
+def _same(known: Sent, sent: Sent) -> bool:
+    """Whether it is what is known, and was not given back since."""
+    return known.ready_ms == sent.ready_ms and sent.nacks <= known.nacks
 
 
 class Intake:
@@ -291,8 +310,7 @@ class Ledger:
         self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
     ) -> None:
         # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        self.books.nacked([one.batch_id for one in given])
-        self._server.nack(given, delay_s, reason, timeout_s)
+        self._server.nack(self.books.nacked(given), delay_s, reason, timeout_s)
 
     @property
     def version_is_old(self) -> bool:
