@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { UnaryRequest } from '@connectrpc/connect';
+import { createClient, createRouterTransport, type UnaryRequest } from '@connectrpc/connect';
 import { expect } from 'chai';
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
@@ -11,7 +11,8 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createPlainClient } from '../../services/common/client.ts';
 import { RPC_TIMEOUT_MS } from '../../services/common/limits.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { limited } from './rpcs.ts';
+import { call, stream } from './page/rpc.js';
+import { type DashboardMesh, limited } from './rpcs.ts';
 import { type RunningDashboard, startDashboard } from './server.ts';
 
 const ROLLOUT = 'polar.scheduler.v1.RolloutService';
@@ -70,6 +71,44 @@ describe('dashboard calls', () => {
       await eventually('the mesh is left', () => !calls.has(`/${method}`), RPC_TIMEOUT_MS / 2);
     });
   }
+
+  it('have a limit, which those that are over do not count against', async () => {
+    const transport = createRouterTransport(({ service }) => {
+      service(RolloutService, {
+        getTask: () => ({}),
+        async *watchTask({ taskId }, { signal }) {
+          yield {};
+          if (taskId === 'open') await once(signal, 'abort');
+        },
+      });
+    });
+    const mesh = { rollout: createClient(RolloutService, transport) } as DashboardMesh;
+    const free = { host: '127.0.0.1', token: false, actions: false, password: undefined };
+    const answering = await startDashboard({ ...free, port: 0, mesh: { ...mesh, nodes: new Map() } });
+    const asked = { base: `http://127.0.0.1:${answering.port}` };
+    const read = () => call(`${ROLLOUT}/GetTask`, {}, asked);
+    const watch = (taskId: string, signal?: AbortSignal) =>
+      stream(`${ROLLOUT}/WatchTask`, { taskId }, { ...asked, ...(signal && { signal }) });
+    try {
+      for (let i = 0; i < 30; i++) {
+        const one = i % 2 === 0 ? read : () => Array.fromAsync(watch('over'));
+        await Promise.all(Array.from({ length: 10 }, one));
+      }
+      const leave = new AbortController();
+      const open = Array.from({ length: 256 }, () => watch('open', leave.signal));
+      await Promise.all(open.map((one) => one.next()));
+      expect(await read().catch((error) => error)).to.have.property('code', 'resource_exhausted');
+      leave.abort();
+      await eventually('they are over', () =>
+        read().then(
+          () => true,
+          () => false,
+        ),
+      );
+    } finally {
+      await answering.close();
+    }
+  });
 
   it('that are over before they begin take no place of those in progress', async () => {
     const call = limited()(() => Promise.reject(new Error('asked')));

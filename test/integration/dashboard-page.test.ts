@@ -3,12 +3,13 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Browser, type BrowserPage, type HTMLElement } from 'happy-dom';
 import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { type Running, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
-import { curlTask, waitForEnd } from '../support/tasks.ts';
+import { curlTask, spoken, waitForEnd } from '../support/tasks.ts';
 
 const WAIT_MS = 60_000;
 const SHOWN_MS = 20_000;
@@ -117,18 +118,22 @@ describe('page of polar dashboard', function () {
 
   it('shows a session that runs grow, without being asked again', async () => {
     // Written so that what it says is not in the task, which a page shows too.
-    const command = "echo on'e'; sleep 4; echo tw'o'; sleep 600";
+    const command = `echo on'e'; ${spoken('x')}; echo tw'o'; sleep 600`;
     const spec = create(TaskSpecSchema, {
       ...{ taskId: 'running', instruction: 'Wait.', numSamples: 1 },
       harness: { name: 'shell', command: { command } },
       evaluator: { strategy: 'session_completed' },
     });
+    // Its call waits until the page has shown what came before.
+    const policy = createPlainClient(PolicyService, mesh.proxyUrl);
+    await policy.pause({});
     await rollout().submitTask({ spec });
     await go('#/task/running', 'running');
     await shows('its session', 'running');
     click('tbody a[href^="#/session/"]');
     await shows('its output', 'one\n');
     expect(main()).to.not.include('two\n');
+    await policy.resume({});
     await shows('the rest of it', 'one\ntwo\n');
     await rollout().cancelTask({ taskId: 'running' });
     await shows('its end', 'cancelled');

@@ -35,6 +35,13 @@ export function curlTask(
   return create(TaskSpecSchema, Object.assign(base, more));
 }
 
+/** One model call in a shell harness. */
+export function spoken(text: string): string {
+  const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: text }] });
+  const headers = `-H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json'`;
+  return `curl -sS --fail -o /dev/null "$OPENAI_BASE_URL/chat/completions" ${headers} -d '${body}'`;
+}
+
 /** Poll, through restarts of everything, until all sessions of a task have ended. */
 export async function waitForEnd(
   rollout: Client<typeof RolloutService>,
