@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { expect } from 'chai';
 import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { followTask } from './watching.ts';
+import { sleep } from '../../services/common/clock.ts';
+import { followTask, followTasks } from './watching.ts';
 
 describe('following a task', () => {
   it('asks again where a scheduler says nothing any more', async () => {
@@ -15,7 +17,7 @@ describe('following a task', () => {
     const silent = createServer(() => ++asked === 2 && stop.abort()).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    expect(await followTask(url, 'task', () => {}, stop.signal, 30)).to.deep.equal([]);
+    expect(await followTask(url, 'task', () => {}, stop.signal, { silentMs: 30 })).to.deep.equal([]);
     expect(asked).to.equal(2);
     silent.closeAllConnections();
     silent.close();
@@ -47,4 +49,48 @@ describe('following a task', () => {
       server.close();
     }
   });
+
+  it('follows none of several any more where one cannot be followed', async () => {
+    const ended: string[] = [];
+    const { server, url } = await serve((router) =>
+      router.rpc(RolloutService.method.watchTask, async function* ({ taskId }, { signal }) {
+        if (taskId === 'none') throw new ConnectError('there is no such task', Code.NotFound);
+        yield { cursor: '1' };
+        await once(signal, 'abort');
+        ended.push(taskId);
+      }),
+    );
+    const options = { signal: new AbortController().signal, contact: { isMade: false } };
+    const following = followTasks(url, ['long', 'none'], () => {}, options);
+    const thrown = await following.catch((error: Error) => error.message);
+    expect(thrown).to.contain('there is no such task');
+    while (ended.length === 0) await sleep(5);
+    expect(ended).to.deep.equal(['long']);
+    server.close();
+  });
+
+  it('waits for a scheduler that has answered another call, as one that is started again', async () => {
+    const begun = performance.now();
+    const session = { sessionId: 'task-0', state: SessionState.ENDED };
+    const { server, url } = await serve((router) =>
+      router
+        .rpc(RolloutService.method.listSessions, () => ({ sessions: [session] }))
+        .rpc(RolloutService.method.watchTask, async function* () {
+          const isAway = performance.now() - begun < 2500;
+          if (isAway) throw new ConnectError('not yet', Code.Unavailable);
+          yield { session, cursor: '1' };
+        }),
+    );
+    const options = { signal: new AbortController().signal, contact: { isMade: true } };
+    const [[ended] = []] = await followTasks(url, ['task'], () => {}, options);
+    expect(ended?.state).to.equal(SessionState.ENDED);
+    server.closeAllConnections();
+    server.close();
+  });
 });
+
+async function serve(routes: (router: ConnectRouter) => void): Promise<{ server: Server; url: string }> {
+  const server = createServer(connectNodeAdapter({ routes })).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}

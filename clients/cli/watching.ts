@@ -15,18 +15,40 @@ const NEVER_REACHED_MS = 2_000;
 /** A watch on which nothing comes for so long is broken, as by a machine that is gone: progress comes all the time. */
 const SILENT_MS = 2.5 * STREAM_PROGRESS_MS;
 
+/** What watches on one scheduler know of it together. */
+export interface Contact {
+  /** It has answered: it comes back. */
+  isMade: boolean;
+}
+
+/** Several at once. One that cannot be followed ends the others: throws what that one throws. */
+export async function followTasks(
+  url: string,
+  taskIds: readonly string[],
+  onChange: (session: Session) => void,
+  { signal, contact }: { readonly signal: AbortSignal; readonly contact: Contact },
+): Promise<Session[][]> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  try {
+    const follow = (id: string): Promise<Session[]> => followTask(url, id, onChange, either, { contact });
+    return await Promise.all(taskIds.map(follow));
+  } finally {
+    over.abort();
+  }
+}
+
 /** Calls `onChange` for each change, and returns the sessions when all have ended or the signal aborts. */
 export async function followTask(
   url: string,
   taskId: string,
   onChange: (session: Session) => void,
   signal: AbortSignal,
-  silentMs = SILENT_MS,
+  { silentMs = SILENT_MS, contact = { isMade: false } }: { silentMs?: number; contact?: Contact } = {},
 ): Promise<Session[]> {
   const client = rolloutClient(url);
   const sessions = new Map<string, Session>();
   let lastSeen = performance.now();
-  let limitMs = NEVER_REACHED_MS;
   let resumeCursor = '';
   while (!signal.aborted) {
     using silence = new Deadline(silentMs, signal);
@@ -36,7 +58,7 @@ export async function followTask(
         silence.renew();
         resumeCursor = cursor;
         lastSeen = performance.now();
-        limitMs = UNREACHABLE_MS;
+        contact.isMade = true;
         if (session === undefined || !isNews(sessions.get(session.sessionId), session)) continue;
         sessions.set(session.sessionId, session);
         onChange(session);
@@ -48,6 +70,7 @@ export async function followTask(
       if (signal.aborted) break;
       const error = silence.isOver ? silent(silentMs) : thrown;
       const { retryable } = asPolarError(error);
+      const limitMs = contact.isMade ? UNREACHABLE_MS : NEVER_REACHED_MS;
       if (!retryable || performance.now() - lastSeen > limitMs) throw error;
       await sleep(REOPEN_MS, signal);
     }

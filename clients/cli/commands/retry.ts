@@ -37,6 +37,6 @@ export const retry: Command = {
       say(
         sessionIds.length === 0 ? 'nothing to try again' : sessionIds.map((id) => `session ${id}`).join('\n'),
       );
-    return args.flags['wait'] === true ? await runWatch(args) : 0;
+    return args.flags['wait'] === true ? await runWatch(args, true) : 0;
   },
 };

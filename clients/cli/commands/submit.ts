@@ -44,7 +44,7 @@ export const submit: Command = {
       if (args.flags['json'] === true) sayJson({ task_id: taskIds[i], session_ids: sessionIds });
       else say(`task ${taskIds[i]}\n${sessionIds.map((id) => `session ${id}`).join('\n')}`);
     }
-    return args.flags['wait'] === true ? await runWatch({ ...args, operands: taskIds }) : 0;
+    return args.flags['wait'] === true ? await runWatch({ ...args, operands: taskIds }, true) : 0;
   },
 };
 

@@ -7,7 +7,7 @@ import { at, rolloutUrl } from '../mesh-clients.ts';
 import { jsonOf } from '../output/json.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 import { failureLines, sessionTable, stateName } from '../output/table.ts';
-import { followTask, hasTrajectory } from '../watching.ts';
+import { followTasks, hasTrajectory } from '../watching.ts';
 
 export const watch: Command = {
   name: 'watch',
@@ -15,11 +15,14 @@ export const watch: Command = {
   operands: ['TASK...'],
   flags: { ...URL_FLAGS },
   examples: ['polar watch calculator', 'polar watch calculator --json | jq .state'],
-  run: runWatch,
+  run: (args) => runWatch(args),
 };
 
-/** Follows the tasks that the operands name. Exit code 0 when every session ended with a trajectory. */
-export async function runWatch(args: Arguments): Promise<number> {
+/**
+ * Follows the tasks that the operands name, of a scheduler that `hasAnswered` or not. Exit code 0 when every session ended
+ * with a trajectory.
+ */
+export async function runWatch(args: Arguments, hasAnswered = false): Promise<number> {
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
@@ -27,11 +30,12 @@ export async function runWatch(args: Arguments): Promise<number> {
     const url = rolloutUrl(args);
     const json = args.flags['json'] === true;
     const show = json ? (one: Session) => sayJson(jsonOf(SessionSchema, one)) : progressLines();
-    const tasks = await at(
-      url,
-      Promise.all(args.operands.map((taskId) => followTask(url, taskId, show, stop.signal))),
-    );
-    if (!json) for (const sessions of tasks) printSessions(sessions);
+    const options = { signal: stop.signal, contact: { isMade: hasAnswered } };
+    const tasks = await at(url, followTasks(url, args.operands, show, options));
+    for (const [i, sessions] of json ? [] : tasks.entries()) {
+      if (tasks.length > 1) say(`task ${args.operands[i]}`);
+      printSessions(sessions);
+    }
     const complete = (sessions: Session[]): boolean => sessions.length > 0 && sessions.every(hasTrajectory);
     return tasks.every(complete) ? EXIT.ok : EXIT.failed;
   } finally {
