@@ -64,7 +64,7 @@ export const URL_FLAGS = {
   'rollout-url': {
     type: 'string',
     value: 'URL',
-    help: 'the scheduler, or several by commas; default: that of -c FILE, else $POLAR_ROLLOUT_URL, else of $POLAR_TOPOLOGY',
+    help: 'the scheduler, or several by commas; default: that of -c FILE, else $POLAR_ROLLOUT_URL, else of $POLAR_TOPOLOGY, else the one that `polar up` runs in this folder, else http://127.0.0.1:8080',
   },
 } as const satisfies Record<string, Flag>;
 
@@ -73,7 +73,7 @@ export const TRAJECTORY_FLAGS = {
   'trajectory-url': {
     type: 'string',
     value: 'URL',
-    help: 'the reconstructor; default: that of -c FILE, else $POLAR_TRAJECTORY_URL, else of $POLAR_TOPOLOGY',
+    help: 'the reconstructor; default: that of -c FILE, else $POLAR_TRAJECTORY_URL, else of $POLAR_TOPOLOGY, else the one that `polar up` runs in this folder, else http://127.0.0.1:8070',
   },
 } as const satisfies Record<string, Flag>;
 

@@ -2,7 +2,7 @@
 import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../services/common/errors.ts';
 import type { Arguments } from './arguments.ts';
-import { addressIn, at, rolloutClient, rolloutUrl, topologyOf } from './mesh-clients.ts';
+import { addressIn, at, meshTopologyOf, rolloutClient, rolloutUrl } from './mesh-clients.ts';
 import { addressOf } from './services.ts';
 
 export interface AskedAttempt {
@@ -59,7 +59,7 @@ function isToCome({ state, attempt }: Session, asked: AskedAttempt, follows: boo
 
 /** On its own machine only. */
 function addressOfNode(args: Arguments, { sessionId }: AskedAttempt, nodeId: string): string {
-  const topology = topologyOf(args);
+  const topology = meshTopologyOf(args);
   if (topology.gateway.nodes.some(({ id }) => id === nodeId)) {
     return addressOf(topology, 'harness-executor', nodeId);
   }

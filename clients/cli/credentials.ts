@@ -5,7 +5,7 @@ import { CertificateStore } from '../../services/common/tls/certificates.ts';
 import { type Arguments, textFlag } from './arguments.ts';
 import { environment } from './config.ts';
 import { complain } from './output/say.ts';
-import { topologyOf } from './topology-file.ts';
+import { meshTopologyOf } from './topology-file.ts';
 
 let given: Arguments | undefined;
 let store: CertificateStore | undefined;
@@ -47,7 +47,7 @@ const FLAG_OF: Readonly<Record<keyof CertificateFiles, string>> = {
 /** Flags before variables before the topology; who may read the mesh's own key may call with it. */
 export function certificateFiles(args: Arguments): CertificateFiles {
   const { certificates } = environment;
-  const { tls } = topologyOf(args);
+  const { tls } = meshTopologyOf(args);
   const ca = textFlag(args, 'ca') ?? certificates.ca_file ?? tls?.ca_file;
   const cert = textFlag(args, 'cert') ?? certificates.cert_file;
   const key = textFlag(args, 'key') ?? certificates.key_file;

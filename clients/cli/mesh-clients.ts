@@ -8,19 +8,19 @@ import { environment } from './config.ts';
 import { credentialsFor } from './credentials.ts';
 import { leaderClient } from './leader-client.ts';
 import { isOfMesh } from './origin.ts';
-import { topologyOf } from './topology-file.ts';
+import { meshTopologyOf } from './topology-file.ts';
 
-export { topologyOf };
+export { meshTopologyOf };
 
 /** One or more by commas. */
 export function rolloutUrl(args: Arguments): string {
   const given = addressIn(args, 'rollout-url', ['POLAR_ROLLOUT_URL', environment.rolloutUrl]);
-  return given ?? topologyOf(args).rollout.public_url;
+  return given ?? meshTopologyOf(args).rollout.public_url;
 }
 
 export function trajectoryUrl(args: Arguments): string {
   const given = addressIn(args, 'trajectory-url', ['POLAR_TRAJECTORY_URL', environment.trajectoryUrl]);
-  return given ?? topologyOf(args).reconstructor.public_url;
+  return given ?? meshTopologyOf(args).reconstructor.public_url;
 }
 
 /** What a flag says, else the variable: a topology file that is named on the command line goes before that. */

@@ -151,6 +151,27 @@ describe('polar up', function () {
     }
   });
 
+  it('is the one that commands in its folder call, whatever its ports and the name of its node are', async () => {
+    const blocker = await block(8080);
+    try {
+      const mesh = startPolar(['up', '--json'], { cwd: folder });
+      running.push(mesh);
+      await ready(mesh);
+      const task = join(folder, 'task.json');
+      const agent = { harness: 'shell', custom_shell: { command: 'echo was here' } };
+      writeFileSync(task, JSON.stringify({ task_id: 'here', instruction: 'x', agent }));
+      const submitted = await polar(['submit', task, '--wait'], { cwd: folder });
+      expect(submitted.code, submitted.stderr).to.equal(0);
+      const session = /^session (\S+)/m.exec(submitted.stdout)?.[1] ?? '';
+      const logs = await polar(['logs', session], { cwd: folder });
+      expect(logs.stdout, logs.stderr).to.equal('was here\n');
+      const told = await polar(['status', '--rollout-url', 'http://127.0.0.1:1'], { cwd: folder });
+      expect(told.stderr).to.contain('nobody answers at http://127.0.0.1:1 ');
+    } finally {
+      blocker.close();
+    }
+  });
+
   it('takes ports that no mesh has which starts in the same moment', async () => {
     const others = [1, 2, 3].map((n) => start('--data-dir', join(folder, `mesh-${n}`)));
     const taken = await Promise.all(others.map(async (mesh) => Object.values((await ready(mesh)).addresses)));

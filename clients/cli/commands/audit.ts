@@ -23,7 +23,7 @@ import { endedSince, sessionsOf } from '../audit/selection.ts';
 import { type AuditedSession, auditSession } from '../audit/session.ts';
 import { inherited } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
-import { at, rolloutUrl, topologyOf, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
+import { at, meshTopologyOf, rolloutUrl, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 
 export const audit: Command = {
@@ -119,7 +119,7 @@ function showRescored(rescoring: Rescoring, json: boolean): void {
 function engineOf(args: Arguments): Engine {
   const [url, kind] = [textFlag(args, 'engine'), textFlag(args, 'engine-kind')];
   if (url !== undefined && kind === undefined) throw new UsageError('--engine needs --engine-kind');
-  const inference = topologyOf(args).gateway.nodes[0]?.inference;
+  const inference = meshTopologyOf(args).gateway.nodes[0]?.inference;
   const chosen = kind ?? inference?.engine ?? '';
   if (!(SCORING_KINDS as readonly string[]).includes(chosen)) {
     throw new UsageError(`--engine-kind must be one of ${SCORING_KINDS.join(', ')}: ${chosen} scores no ids`);

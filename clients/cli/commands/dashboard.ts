@@ -19,7 +19,13 @@ import {
 import { environment } from '../config.ts';
 import { credentialsFor } from '../credentials.ts';
 import { EXIT } from '../exit-codes.ts';
-import { rolloutClient, rolloutUrl, topologyOf, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
+import {
+  meshTopologyOf,
+  rolloutClient,
+  rolloutUrl,
+  trajectoryClient,
+  trajectoryUrl,
+} from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
 import { addressOf } from '../services.ts';
 
@@ -85,7 +91,7 @@ const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64ur
 
 /** Harness-executors listen on their own machine alone: of nodes elsewhere the page has no output of harnesses. */
 function meshOf(args: Arguments): DashboardMesh {
-  const topology = topologyOf(args);
+  const topology = meshTopologyOf(args);
   const nodes = topology.gateway.nodes.map(({ id, public_url: proxyUrl }): [string, NodeClients] => {
     const harnessUrl = addressOf(topology, 'harness-executor', id);
     const proxy = createPlainClient(ProxyService, proxyUrl, credentialsFor(proxyUrl));

@@ -4,8 +4,8 @@ import { type Arguments, type Command, textFlag, UsageError } from '../arguments
 import { inherited } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
 import { startChild } from '../mesh/child.ts';
-import { topologyOf } from '../mesh-clients.ts';
 import { mainOf, NODE_SERVICES, nodeFlagsOf, type ServiceName } from '../services.ts';
+import { topologyOf } from '../topology-file.ts';
 
 export const serveRollout: Command = {
   name: 'serve_rollout',

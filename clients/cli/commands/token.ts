@@ -13,8 +13,8 @@ import { SCOPES } from '../../../services/common/access/scopes.ts';
 import { newToken, parseTokens } from '../../../services/common/access/tokens.ts';
 import { faulty, readText } from '../../../services/common/config/faults.ts';
 import { type Command, textFlag, UsageError } from '../arguments.ts';
-import { topologyOf } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
+import { topologyOf } from '../topology-file.ts';
 
 export const token: Command = {
   name: 'token',

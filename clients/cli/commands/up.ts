@@ -108,6 +108,10 @@ function engineKind(args: Arguments): string | undefined {
   throw new UsageError(`--engine must be one of ${ENGINE_KINDS.join(', ')}, not ${kind}`);
 }
 
+/** As it can be pasted: folders may have spaces. */
+const inShell = (path: string): string =>
+  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+
 function announce(mesh: LocalMesh, readyMs: number, json: boolean): void {
   const { addresses, supervisor, local, logs } = mesh;
   for (const note of local.moved) complain(note);
@@ -126,7 +130,7 @@ function announce(mesh: LocalMesh, readyMs: number, json: boolean): void {
   for (const [name, address] of Object.entries(addresses)) say(`  ${name.padEnd(width)}  ${address}`);
   say(`  ${'logs'.padEnd(width)}  ${logs}`);
   say(`  ${'topology'.padEnd(width)}  ${local.file}`);
-  say(`  ${'look at it'.padEnd(width)}  polar dashboard -c ${local.file}`);
+  say(`  ${'look at it'.padEnd(width)}  polar dashboard -c ${inShell(local.file)}`);
   if (local.embedded.length > 0) {
     say(
       'The engine is scripted: real tokenizer, chat template, ids and logprobs, replies from a script, no GPU.',

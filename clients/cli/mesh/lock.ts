@@ -6,14 +6,14 @@ import { PolarError } from '../../../services/common/errors.ts';
 
 /** Throws INVALID_CONFIG when another mesh runs on the folder. Returns what gives the lock back. */
 export function lockDataDir(dataDir: string): () => void {
-  const file = join(dataDir, 'run', 'lock');
+  const file = lockIn(dataDir);
   const me = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
   try {
     writeFileSync(file, me, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const holder = readHolder(file);
-    if (holder !== undefined && startOf(holder.pid) === holder.started) {
+    const holder = livingHolder(file);
+    if (holder !== undefined) {
       throw new PolarError(
         'INVALID_CONFIG',
         `a mesh runs on ${dataDir} already (process ${holder.pid}): stop it, or choose another folder with --data-dir`,
@@ -24,9 +24,15 @@ export function lockDataDir(dataDir: string): () => void {
   return () => rmSync(file, { force: true });
 }
 
-function readHolder(file: string): { pid: number; started: string } | undefined {
+/** Whether a mesh runs on the folder. */
+export const isLocked = (dataDir: string): boolean => livingHolder(lockIn(dataDir)) !== undefined;
+
+const lockIn = (dataDir: string): string => join(dataDir, 'run', 'lock');
+
+function livingHolder(file: string): { pid: number } | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as { pid: number; started: string };
+    const { pid, started } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number; started: string };
+    return startOf(pid) === started ? { pid } : undefined;
   } catch {
     return undefined;
   }

@@ -1,11 +1,12 @@
 // The topology of a local mesh: the file's or a built-in one, completed and written where the services read it.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { stringify } from 'yaml';
 import { faulty, parsePlain, readText } from '../../../services/common/config/faults.ts';
 import { loginKeys, natsAddress, natsOf } from '../../../services/common/config/nats.ts';
 import { parseTopology, type Topology } from '../../../services/common/config/topology.ts';
 import { environment, inherited } from '../config.ts';
+import { runTopologyIn } from '../topology-file.ts';
 import { freePort, freePorts, listenersOf, takenPorts } from './listeners.ts';
 
 const HOST = '127.0.0.1';
@@ -106,7 +107,7 @@ export async function localTopology({ tree, topology, named, builtIn }: Wanted):
     if (faults.length > 0) throw faulty('INVALID_CONFIG', named, faults);
   }
   const embedded = await embedEngines(tree);
-  const written = write(tree, join(topology.data_dir, 'run'), named);
+  const written = write(tree, runTopologyIn(topology.data_dir), named);
   const natsUrl = existing ?? `${tls === undefined ? 'nats' : 'tls'}://${HOST}:${written.topology.nats.port}`;
   const monitorPort = await freePort(MONITOR_PORT, HOST);
   const { shown: natsShown } = natsAddress(natsUrl);
@@ -135,9 +136,8 @@ async function embedEngines(tree: Tree): Promise<Embedded[]> {
 }
 
 /** Write the tree as the services are to read it. */
-function write(tree: Tree, folder: string, named: string): { topology: Topology; file: string } {
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, 'topology.yaml');
+function write(tree: Tree, file: string, named: string): { topology: Topology; file: string } {
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, stringify(tree));
   return { file, topology: parseTopology(stringify(tree), named) };
 }
