@@ -4,7 +4,7 @@ import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { HeartbeatSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure, type Reason } from '../../common/errors.ts';
-import { NODE_FAILURES_MAX, NODE_PAUSE_MAX_MS, NODE_PAUSE_MS } from './failing.ts';
+import { NODE_FAILURES_MAX, NODE_PAUSE_MAX_MS, NODE_PAUSE_MS, RUN_FAILURES_KEPT_MS } from './failing.ts';
 import { canPrepare, type NodeState, Nodes } from './nodes.ts';
 import { attemptLost, dispatched, moved, queuedSession, SessionState } from './session.ts';
 
@@ -76,6 +76,26 @@ describe('a node that fails', () => {
     );
     expect(pauses.at(-1)).to.equal(NODE_PAUSE_MAX_MS);
     expect(bench.paused).to.have.length(8);
+  });
+
+  it('in runs is paused, too, though all sandboxes become ready there', () => {
+    const bench = new Bench();
+    const lost = (): number => {
+      bench.lose(bench.to(bench.to(bench.begin(), READY), RUNNING), 'HARNESS_INSTALL_FAILED');
+      return bench.pauseMs();
+    };
+    const pauses = [1, 2, 3, 4, 5].map(lost);
+    expect(pauses).to.deep.equal([0, 0, NODE_PAUSE_MS, 2 * NODE_PAUSE_MS, 4 * NODE_PAUSE_MS]);
+    bench.to(bench.begin(), READY);
+    expect(bench.node.failures.count, 'a sandbox that is ready says nothing of runs').to.equal(5);
+    bench.pass(RUN_FAILURES_KEPT_MS);
+    expect(bench.node.failures.count, 'what has run for so long goes well').to.equal(0);
+    expect([1, 2, 3].map(lost)).to.deep.equal([0, 0, NODE_PAUSE_MS]);
+    bench.to(bench.to(bench.to(bench.begin(), READY), RUNNING), FINISHING);
+    expect(bench.node.failures.count, 'a run has ended well').to.equal(0);
+    for (let i = 0; i < 2 * NODE_FAILURES_MAX; i++)
+      bench.lose(bench.to(bench.to(bench.begin(), READY), RUNNING), 'ENGINE_UNAVAILABLE');
+    expect(bench.node.failures.count, 'the engine of a task is away').to.equal(1);
   });
 
   it('is tried with one session at a time after a pause, until something goes well there', () => {

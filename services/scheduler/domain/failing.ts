@@ -2,7 +2,7 @@
 // pauses tried with one session at a time, until one goes well. Otherwise the node that fails fastest, and so is the least
 // loaded, would take the whole queue. Kept in memory only.
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import type { Reason } from '../../common/errors.ts';
+import { Boundary, type Reason } from '../../common/errors.ts';
 import { Outcome, SessionState, sessionOf } from './session.ts';
 
 /** Attempts that a node loses in a row before it is paused. */
@@ -11,17 +11,23 @@ export const NODE_FAILURES_MAX = 3;
 export const NODE_PAUSE_MS = 1_000;
 /** The longest: a node that is mended takes sessions again after at most this. */
 export const NODE_PAUSE_MAX_MS = 30_000;
+/** Runs that were lost say nothing any more when none was for so long: those that go well may take hours to their end. */
+export const RUN_FAILURES_KEPT_MS = 2 * NODE_PAUSE_MAX_MS;
 
 /** Attempts in a row that a node has lost. */
 export interface Failures {
   readonly count: number;
   /** Of the last one. */
   readonly reason: string;
-  /** By the clock of the records, in milliseconds; 0 while it is not paused. */
+  /** The last one was prepared by then, and lost by the node: that others are prepared, too, says nothing. */
+  readonly inRun: boolean;
+  /** Of the last one; by the clock of the records, in milliseconds. */
+  readonly atMs: number;
+  /** By the same clock; 0 while it is not paused. */
   readonly pausedUntilMs: number;
 }
 
-export const NO_FAILURES: Failures = { count: 0, reason: '', pausedUntilMs: 0 };
+export const NO_FAILURES: Failures = { count: 0, reason: '', inRun: false, atMs: 0, pausedUntilMs: 0 };
 
 /** The task or the store may be to blame; and what ends by its budget eats no queue. */
 const NOT_OF_THE_NODE: readonly Reason[] = [
@@ -33,16 +39,22 @@ const NOT_OF_THE_NODE: readonly Reason[] = [
 
 /** After a session went from one state to another there. What began before a pause and fails in it does not make it longer. */
 export function failuresAfter(failures: Failures, before: SessionRecord, after: SessionRecord): Failures {
-  if (wentWell(before, after)) return NO_FAILURES;
+  if (wentWell(failures, before, after)) return NO_FAILURES;
   if (failures.pausedUntilMs > 0 || !hasFailed(before, after)) return failures;
   const count = failures.count + 1;
-  const pausedUntilMs = count < NODE_FAILURES_MAX ? 0 : Number(after.stateMs) + pauseMs(count);
-  return { count, reason: sessionOf(after).failure?.reason ?? '', pausedUntilMs };
+  const atMs = Number(after.stateMs);
+  const pausedUntilMs = count < NODE_FAILURES_MAX ? 0 : atMs + pauseMs(count);
+  const { boundary, reason = '' } = sessionOf(after).failure ?? {};
+  // A task may name engines that are away: others go on.
+  const inRun = sessionOf(before).state !== SessionState.PREPARING && boundary !== Boundary.PROVIDER;
+  return { count, reason, inRun, atMs, pausedUntilMs };
 }
 
 /** After a pause that is over. */
-export const resumed = (failures: Failures, nowMs: number): Failures =>
-  failures.pausedUntilMs <= nowMs ? { ...failures, pausedUntilMs: 0 } : failures;
+export function resumed(failures: Failures, nowMs: number): Failures {
+  if (failures.inRun && nowMs - failures.atMs > RUN_FAILURES_KEPT_MS) return NO_FAILURES;
+  return failures.pausedUntilMs <= nowMs ? { ...failures, pausedUntilMs: 0 } : failures;
+}
 
 export const isFailing = ({ count }: Failures): boolean => count >= NODE_FAILURES_MAX;
 
@@ -53,10 +65,10 @@ export const mayTry = (failures: Failures, preparing: number): boolean =>
 const pauseMs = (count: number): number =>
   Math.min(NODE_PAUSE_MAX_MS, NODE_PAUSE_MS * 2 ** (count - NODE_FAILURES_MAX));
 
-function wentWell(before: SessionRecord, after: SessionRecord): boolean {
+function wentWell({ inRun }: Failures, before: SessionRecord, after: SessionRecord): boolean {
   const [from, to] = [sessionOf(before).state, sessionOf(after).state];
   return (
-    (from === SessionState.PREPARING && to === SessionState.READY) ||
+    (from === SessionState.PREPARING && to === SessionState.READY && !inRun) ||
     (from === SessionState.RUNNING && to === SessionState.FINISHING)
   );
 }

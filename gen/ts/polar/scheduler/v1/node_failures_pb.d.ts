@@ -14,7 +14,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_polar_scheduler_v1_node_failures: GenFile;
 
 /**
- * NodeFailures are attempts in a row that infrastructure took from a node, none of which became ready or ended its run.
+ * NodeFailures are attempts in a row that infrastructure took from a node, with none between them that went well.
  *
  * @generated from message polar.scheduler.v1.NodeFailures
  */
