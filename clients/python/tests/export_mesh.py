@@ -100,6 +100,7 @@ class Mesh(Trajectories, rollout_grpc.RolloutServiceServicer):
         self.tasks = tasks
         self.running: set[str] = set()
         self.lost: set[str] = set()
+        self.removed: set[str] = set()
         self.lost_messages: set[str] = set()
         self.unreachable_messages: set[str] = set()
         self.reads: list[str] = []
@@ -138,6 +139,8 @@ class Mesh(Trajectories, rollout_grpc.RolloutServiceServicer):
         if session_id in self.lost:
             abort(context, grpc.StatusCode.DATA_LOSS, "no blob", "BLOB_MISSING")
         task, sample = session_id[1:].split("-")
+        if f"t{task}" in self.removed:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "the group is gone", "NOT_ENDED")
         return pb.GetTrajectoryResponse(trajectory=made_trajectory(int(task), int(sample)))
 
     def ExportSession(self, request, context):

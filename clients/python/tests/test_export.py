@@ -19,7 +19,7 @@ from support import Server
 
 from polar_mesh import Client, errors
 from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import Trace
-from polar_mesh.export import COLUMNS, ExportError, Rule, export, run
+from polar_mesh.export import COLUMNS, ExportError, Rule, cli, export, run
 
 # Read when `datasets` is imported: it is to ask nobody.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -236,6 +236,17 @@ def test_a_second_export_writes_what_is_missing_only(mesh, tmp_path, monkeypatch
     again = export(client, tmp_path, format=format, tasks=TASKS)
     assert (again.groups_added, set(service.reads)) == (2, {f"s{t}-{i}" for t in (2, 3) for i in range(SAMPLES)})
     assert parts(tmp_path) == all_parts
+
+
+def test_what_retention_has_taken_is_not_said_to_come(mesh, tmp_path, capsys):
+    service, _ = mesh
+    service.running, service.removed = {"t1"}, {"t2", "t3"}
+    where = [f"--{name}-url={service.url}" for name in ("rollout", "trajectory")]
+    assert cli.main([str(tmp_path), *where, *(f"--task={one}" for one in TASKS)]) == 0
+    told = capsys.readouterr().out
+    assert "24 rows of 3 groups" in told
+    assert "1 groups have not ended: run the same again" in told
+    assert "2 groups have ended and are not in the store: retention has taken them" in told
 
 
 @pytest.mark.skipif(not FORMAT.exists(), reason="only in a checkout")

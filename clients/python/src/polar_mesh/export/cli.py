@@ -86,6 +86,8 @@ def _tell(folder: str, result: Result) -> None:
         print(f"  left out: {count} {reason}")
     if result.unfinished:
         print(f"  {result.unfinished} groups have not ended: run the same again when they have")
+    if result.absent:
+        print(f"  {result.absent} groups have ended and are not in the store: retention has taken them, or they come in a moment")
 
 
 class _Bar:

@@ -53,6 +53,8 @@ class Result:
     rows_added: int
     #: Groups that have not ended: run the same export again.
     unfinished: int
+    #: Groups that have ended and are not in the store: retention has taken them, or they come in a moment.
+    absent: int
 
 
 @dataclass
@@ -67,7 +69,7 @@ class _Part:
     chars: int = 0
 
     def take(self, group: Group, rows_of: Callable[[Group, Counter[str]], list[Row]]) -> bool:
-        """False where the group has not ended."""
+        """False where the group is not in the store."""
         dropped: Counter[str] = Counter()
         try:
             rows = rows_of(group, dropped)
@@ -197,7 +199,7 @@ def _fill(
             if part.full:
                 part = _close(store, source, part)
         else:
-            source.unfinished += 1
+            source.absent += 1
         if on_progress is not None:
             rows_so_far = sum(one["rows"] for one in store.parts) + len(part.rows)
             on_progress(Progress(count, source.total, rows_so_far, len(store.parts)))
@@ -225,4 +227,5 @@ def _result(store: Store, source: Source, added: int, rows_before: int) -> Resul
         groups_added=added,
         rows_added=rows - rows_before,
         unfinished=source.unfinished,
+        absent=source.absent,
     )

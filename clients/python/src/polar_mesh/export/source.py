@@ -26,7 +26,8 @@ class Group:
     key: str
     #: Of a consumer's batch; 0 elsewhere.
     batch_id: int
-    #: Counts in its argument what cannot be had, by reason. Raises FailedPrecondition where the group has not ended.
+    #: Counts in its argument what cannot be had, by reason. Raises FailedPrecondition where the group is
+    #: not in the store.
     read: Callable[[Counter[str]], Sequence[Trajectory]]
 
 
@@ -37,6 +38,8 @@ class Source(Protocol):
     total: int | None
     #: Groups that have not ended; a later export takes them.
     unfinished: int
+    #: Groups that have ended and are not in the store.
+    absent: int
 
     def groups(self) -> Iterator[Group]: ...
 
@@ -48,7 +51,7 @@ class TaskSource:
 
     def __init__(self, client: Client, task_ids: Sequence[str]) -> None:
         self._groups: list[Group] = []
-        self.unfinished = 0
+        self.unfinished = self.absent = 0
         for task_id in dict.fromkeys(task_ids):
             sessions = sorted(client.list_sessions(task_id), key=lambda one: (one.group_id, one.sample_index))
             for group_id, those in groupby(sessions, key=lambda one: one.group_id):
@@ -97,7 +100,7 @@ class ConsumerSource:
         self._consumer = consumer
         self._idle_s = idle_s
         self.total: int | None = None
-        self.unfinished = 0
+        self.unfinished = self.absent = 0
 
     def groups(self) -> Iterator[Group]:
         with self._client.stream(self._consumer, max_unacked=GROUPS_MAX) as stream:
