@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { heldBytes } from '../../test/support/held-bytes.ts';
 import { Kept } from './kept.ts';
 
 describe('kept', () => {
@@ -20,5 +21,16 @@ describe('kept', () => {
     const kept = new Kept<number>(2);
     kept.get('a', () => 0);
     expect(kept.get('a', () => 1)).to.equal(0);
+  });
+
+  it('tells long keys apart, and holds none of them', () => {
+    const [keys, chars] = [32, 1_000_000];
+    const kept = new Kept<number>(keys);
+    const before = heldBytes();
+    for (let i = 0; i < keys; i++) kept.get(`${'x'.repeat(chars)}${i}`, () => i);
+    expect(heldBytes() - before).to.be.below(chars * 4);
+    expect(kept.get(`${'x'.repeat(chars)}7`, () => -1)).to.equal(7);
+    kept.delete(`${'x'.repeat(chars)}7`);
+    expect(kept.get(`${'x'.repeat(chars)}7`, () => -1)).to.equal(-1);
   });
 });

@@ -24,6 +24,15 @@ describe('settings of the chat template', () => {
     expect(key).not.to.equal(settingsKey({}));
   });
 
+  it('have a short key, however much a harness says', () => {
+    const keyOf = (text: string): string => settingsKey({ chat_template_kwargs: { text } });
+    const long = 'x'.repeat(100_000);
+    expect(keyOf(long)).to.have.length.below(200);
+    expect(keyOf(long))
+      .to.equal(keyOf(long))
+      .and.not.equal(keyOf(`${long}y`));
+  });
+
   it('are for one request alone where it changes the template itself', () => {
     expect(isOneOff({ temperature: 1 })).to.equal(false);
     expect(isOneOff({ continue_final_message: true })).to.equal(true);

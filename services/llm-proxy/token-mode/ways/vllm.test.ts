@@ -18,6 +18,7 @@ describe('a call of vLLM with ids', () => {
   const derendered: JsonObject[] = [];
   /** What rendering says beside ids and sampling. */
   let rendered: JsonObject = {};
+  let renderings = 0;
   const server = createServer(async (request, response) => {
     response.end(JSON.stringify(await answerOf(request)));
   });
@@ -26,6 +27,7 @@ describe('a call of vLLM with ids', () => {
   async function answerOf(request: IncomingMessage): Promise<JsonObject> {
     const body = objectOf((await json(request)) as JsonObject);
     if (request.url === '/v1/chat/completions/render') {
+      renderings++;
       const { max_tokens: most = WINDOW - RENDERED_IDS } = body;
       const sampling = { max_tokens: most };
       return { token_ids: Array<number>(RENDERED_IDS).fill(1), sampling_params: sampling, ...rendered };
@@ -50,7 +52,10 @@ describe('a call of vLLM with ids', () => {
   });
 
   /** What the engine is told, and whether it is asked for routed experts, with a prompt of 2,000 ids. */
-  async function sentFor(limits: JsonObject): Promise<{ sampling: JsonObject; tokens: Tokens }> {
+  async function sentFor(
+    limits: JsonObject,
+    way = new VllmWay(),
+  ): Promise<{ sampling: JsonObject; tokens: Tokens }> {
     const { port } = server.address() as AddressInfo;
     const experts = { layers: 48, topK: 8, experts: 128 };
     const spec = { kind: 'vllm', model: 'm', key: undefined, callsMax: 1, experts } as const;
@@ -61,7 +66,7 @@ describe('a call of vLLM with ids', () => {
     const prompt = { behind: 0, tail, expertRows: 1_500, length: 2_000, text: [] };
     const sent = { messages: [{ role: 'user', content: 'x' }], ...limits };
     const request = { engine, model: 'm', sent, showsLogprobs: false, tokens, prompt };
-    await new VllmWay().whole(request, AbortSignal.timeout(10_000));
+    await way.whole(request, AbortSignal.timeout(10_000));
     return { sampling: objectOf(generated.at(-1)?.['sampling_params']), tokens };
   }
 
@@ -93,6 +98,20 @@ describe('a call of vLLM with ids', () => {
       reasoning_parser_kwargs: PARSER,
     });
     expect(await told({ reasoning_ended: null, reasoning_parser_kwargs: null })).to.deep.equal({});
+  });
+
+  it('has its parameters rendered once, where they are not too long to be kept', async () => {
+    const renderedFor = async (stop: string): Promise<number> => {
+      rendered = { sampling_params: { stop, max_tokens: 9 } };
+      const way = new VllmWay();
+      renderings = 0;
+      for (let i = 0; i < 3; i++)
+        expect((await sentFor({ stop, max_tokens: 9 }, way)).sampling['stop']).to.equal(stop);
+      return renderings;
+    };
+    expect(await renderedFor('x')).to.equal(1);
+    expect(await renderedFor('x'.repeat(100_000))).to.equal(3);
+    rendered = {};
   });
 
   it('is derendered with the end of the prompt, upon which the blank before the first word depends', async () => {

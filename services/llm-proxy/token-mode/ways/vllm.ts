@@ -27,11 +27,15 @@ interface Params {
   readonly reasoning: JsonObject;
   /** Ids that prompt and reply may have together. */
   readonly windowTokens: number;
+  /** Of the first two. */
+  readonly chars: number;
 }
 
 const RENDER = '/v1/chat/completions/render';
 const DERENDER = '/v1/chat/completions/derender';
 const GENERATE = '/inference/v1/generate';
+/** Parameters that are kept for further requests, in characters: stop strings and formats may be megabytes. */
+const PARAMS_CHARS_MAX = 16 * 1024;
 /** Ids of the prompt's end, from which derendering tells whether a blank stands before the first word. */
 const SEED_IDS = 8;
 
@@ -58,7 +62,10 @@ export class VllmWay implements TokenWay {
   }
 
   /** Throws ENGINE_REFUSED where the prompt leaves no room for a reply. */
-  async #paramsOf(request: TokenRequest, signal: AbortSignal): Promise<Omit<Params, 'windowTokens'>> {
+  async #paramsOf(
+    request: TokenRequest,
+    signal: AbortSignal,
+  ): Promise<Pick<Params, 'sampling' | 'reasoning'>> {
     const { seed, ...chat } = chatOf(request);
     const { engine, model, prompt } = request;
     const key = JSON.stringify([engine.name, chat]);
@@ -66,7 +73,9 @@ export class VllmWay implements TokenWay {
     const params = this.#params.get(key, async () =>
       paramsIn(await engine.ask(RENDER, chat, AbortSignal.timeout(RENDER_MS))),
     );
-    const { sampling, reasoning, windowTokens } = await abortable(params, signal);
+    const found = await abortable(params, signal);
+    if (found.chars > PARAMS_CHARS_MAX) this.#params.delete(key);
+    const { sampling, reasoning, windowTokens } = found;
     const more: JsonObject = seed === undefined ? {} : { seed };
     const most = chat['max_completion_tokens'] ?? chat['max_tokens'];
     // The rendering leaves out what is vLLM's own default, 16, which generating takes for no limit.
@@ -86,7 +95,8 @@ function paramsIn(rendered: JsonObject): Params {
   if (ended === true) reasoning['reasoning_ended'] = true;
   if (isObject(kwargs)) reasoning['reasoning_parser_kwargs'] = kwargs;
   const ids = arrayOf(rendered['token_ids']).length;
-  return { sampling, reasoning, windowTokens: countOf(sampling['max_tokens']) + ids };
+  const { length: chars } = JSON.stringify([sampling, reasoning]);
+  return { sampling, reasoning, windowTokens: countOf(sampling['max_tokens']) + ids, chars };
 }
 
 /** The chat of what was generated; of what the engine interrupted, which nobody is shown, its head. */
