@@ -93,9 +93,15 @@ describe('a node that fails', () => {
     expect([1, 2, 3].map(lost)).to.deep.equal([0, 0, NODE_PAUSE_MS]);
     bench.to(bench.to(bench.to(bench.begin(), READY), RUNNING), FINISHING);
     expect(bench.node.failures.count, 'a run has ended well').to.equal(0);
-    for (let i = 0; i < 2 * NODE_FAILURES_MAX; i++)
-      bench.lose(bench.to(bench.to(bench.begin(), READY), RUNNING), 'ENGINE_UNAVAILABLE');
-    expect(bench.node.failures.count, 'the engine of a task is away').to.equal(1);
+  });
+
+  it('in runs whose engine is away or whose executor began anew goes on with the next that is ready', () => {
+    for (const reason of ['ENGINE_UNAVAILABLE', 'EXECUTOR_LOST', 'SHUTTING_DOWN'] as const) {
+      const bench = new Bench();
+      for (let i = 0; i < 2 * NODE_FAILURES_MAX; i++)
+        bench.lose(bench.to(bench.to(bench.begin(), READY), RUNNING), reason);
+      expect(bench.node.failures.count, reason).to.equal(1);
+    }
   });
 
   it('is tried with one session at a time after a pause, until something goes well there', () => {

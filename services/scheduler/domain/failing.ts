@@ -37,6 +37,9 @@ const NOT_OF_THE_NODE: readonly Reason[] = [
   'BLOB_MISSING',
 ];
 
+/** What runs end with, all at once, as their executor does. */
+const OF_A_RESTART: readonly Reason[] = ['EXECUTOR_LOST', 'SHUTTING_DOWN'];
+
 /** After a session went from one state to another there. What began before a pause and fails in it does not make it longer. */
 export function failuresAfter(failures: Failures, before: SessionRecord, after: SessionRecord): Failures {
   if (wentWell(failures, before, after)) return NO_FAILURES;
@@ -45,8 +48,9 @@ export function failuresAfter(failures: Failures, before: SessionRecord, after: 
   const atMs = Number(after.stateMs);
   const pausedUntilMs = count < NODE_FAILURES_MAX ? 0 : atMs + pauseMs(count);
   const { boundary, reason = '' } = sessionOf(after).failure ?? {};
-  // A task may name engines that are away: others go on.
-  const inRun = sessionOf(before).state !== SessionState.PREPARING && boundary !== Boundary.PROVIDER;
+  // A task may name engines that are away, and an executor that began anew is there: others go on.
+  const passes = boundary === Boundary.PROVIDER || OF_A_RESTART.some((one) => one === reason);
+  const inRun = sessionOf(before).state !== SessionState.PREPARING && !passes;
   return { count, reason, inRun, atMs, pausedUntilMs };
 }
 
