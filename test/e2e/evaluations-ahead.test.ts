@@ -3,13 +3,14 @@ import type { Client } from '@connectrpc/connect';
 import { expect } from 'chai';
 import type { Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { createServiceClient } from '../../services/common/client.ts';
+import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { sleepMark } from '../support/sleep-mark.ts';
-import { curlTask, waitForEnd } from '../support/tasks.ts';
+import { curlTask, spoken, waitForEnd } from '../support/tasks.ts';
 
 const REPOSITORY = 'git init -q . && git -c user.name=n -c user.email=e@e commit -q --allow-empty -m base';
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
@@ -33,11 +34,11 @@ describe('evaluations that are prepared ahead', function () {
   });
   after(() => mesh?.[Symbol.asyncDispose]());
 
-  /** `evalCommand` prepares each evaluation anew, a run takes so many seconds. */
-  const graded = (taskId: string, samples: number, evalCommand: string, runSeconds: number): TaskSpec =>
+  /** `evalCommand` prepares each evaluation anew, a run takes as long as `run`. */
+  const graded = (taskId: string, samples: number, evalCommand: string, run: string): TaskSpec =>
     curlTask(taskId, samples, 0, {
       maxAttempts: 10,
-      harness: { name: 'shell', modelName: 'm', command: { command: `echo x > made; sleep ${runSeconds}` } },
+      harness: { name: 'shell', modelName: 'm', command: { command: `echo x > made; ${run}` } },
       runtime: {
         prepare: [exec(REPOSITORY)],
         evalPrepare: { steps: [exec(`${REPOSITORY} && ${evalCommand}`)] },
@@ -62,7 +63,7 @@ describe('evaluations that are prepared ahead', function () {
     lines().filter((line) => line.msg === msg && sessions.some((one) => one.sessionId === line.session_id));
 
   it('have one sandbox each, which goes with the grading', async () => {
-    await rollout.submitTask({ spec: graded('ahead', 4, 'sleep 0.5', 1) });
+    await rollout.submitTask({ spec: graded('ahead', 4, 'sleep 0.5', 'sleep 1') });
     const sessions = await waitForEnd(rollout, 'ahead', 60_000);
     expect(sessions.map(({ reward }) => reward)).to.deep.equal([1, 1, 1, 1]);
     await leavesNothing(mesh.nodeFolder, []);
@@ -76,7 +77,7 @@ describe('evaluations that are prepared ahead', function () {
 
   it('have none any more where the session is cancelled', async () => {
     const nap = sleepMark();
-    await rollout.submitTask({ spec: graded('cancelled', 2, nap, 600) });
+    await rollout.submitTask({ spec: graded('cancelled', 2, nap, 'sleep 600') });
     const { sessions } = await rollout.listSessions({ taskId: 'cancelled' });
     await eventually('they run', async () => {
       const now = await rollout.getTask({ taskId: 'cancelled' });
@@ -90,13 +91,14 @@ describe('evaluations that are prepared ahead', function () {
 
   it('are graded, and leave nothing, whoever is killed meanwhile', async () => {
     const prepared = async (attemptMin: number): Promise<void> => {
-      await eventually(
-        `an evaluation's sandbox of attempt ${attemptMin} or later`,
-        () => of('runtime prepared', sessions).some(({ attempt = 0 }) => attempt >= attemptMin),
-        30_000,
+      await eventually(`an evaluation's sandbox of attempt ${attemptMin} or later`, () =>
+        of('runtime prepared', sessions).some(({ attempt = 0 }) => attempt >= attemptMin),
       );
     };
-    await rollout.submitTask({ spec: graded('killed', 2, 'true', 4) });
+    // No run ends before all were killed: each waits for the answer to a call.
+    const policy = createPlainClient(PolicyService, mesh.proxyUrl);
+    await policy.pause({});
+    await rollout.submitTask({ spec: graded('killed', 2, 'true', spoken('x')) });
     const { sessions } = await rollout.listSessions({ taskId: 'killed' });
     await prepared(1);
     await mesh.kill('runtime-prewarm');
@@ -104,6 +106,7 @@ describe('evaluations that are prepared ahead', function () {
     await prepared(2);
     await Promise.all([mesh.kill('evaluator'), mesh.kill('scheduler')]);
     await Promise.all([mesh.start('evaluator'), mesh.start('scheduler')]);
+    await policy.resume({});
     const ended = await waitForEnd(rollout, 'killed', 90_000);
     expect(ended.map(({ reward }) => reward)).to.deep.equal([1, 1]);
     await leavesNothing(mesh.nodeFolder, []);
