@@ -130,6 +130,22 @@ describe('llm-proxy with an engine that breaks its contract', () => {
     });
   }
 
+  it('records the replies that have ids where others of the call have none, which is not passed on', async () => {
+    const one = { message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop' };
+    const choices = [
+      { index: 0, ...one, ...ids },
+      { index: 1, ...one },
+    ];
+    engine.answer = () => reply({}, { choices });
+    const capability = await proxy.admit('half');
+    expect((await proxy.chat(capability, { messages: MESSAGES, n: 2 })).status).to.equal(502);
+    const [record, ...others] = await proxy.records('half');
+    expect(record).to.include({ choiceIndex: 0, finishReason: 'error', replyDigest: '' });
+    expect(record?.errorReason).to.equal('ENGINE_NO_TOKEN_IDS');
+    expect([...unpackIds(record!.sampledIds)]).to.deep.equal([1]);
+    expect(others).to.deep.equal([]);
+  });
+
   const delta = (content: string, id: number) => ({
     choices: [{ index: 0, delta: { content }, token_ids: [id], logprobs: logprobs(-1), finish_reason: null }],
     prompt_token_ids: [7, 8],

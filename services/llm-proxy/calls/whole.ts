@@ -8,11 +8,10 @@ import { type Choice, type Exchange, interrupted, requireIds } from './exchange.
 
 export async function wholeReply(exchange: Exchange): Promise<void> {
   const { call, writer, delivery } = exchange.parts;
-  const { tried, reply } = await exchange.ask(async (tried, signal) => ({
-    tried,
-    reply: await tried.whole(signal),
-  }));
-  const choices = choicesOf(tried, reply);
+  const { tried, reply, choices } = await exchange.ask(async (tried, signal) => {
+    const reply = await tried.whole(signal);
+    return { tried, reply, choices: choicesOf(tried, reply) };
+  });
   const error = choices.some(({ finishReason }) => finishReason === 'abort') ? interrupted(tried) : undefined;
   const kept = error === undefined ? choices : choices.map((choice) => ({ ...choice, reply: undefined }));
   const recorded = exchange.record({ tried, choices: kept, usage: objectOf(reply['usage']), error });
