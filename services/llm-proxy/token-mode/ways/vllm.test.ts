@@ -19,6 +19,7 @@ describe('a call of vLLM with ids', () => {
   /** What rendering says beside ids and sampling. */
   let rendered: JsonObject = {};
   let renderings = 0;
+  let silent = false;
   const server = createServer(async (request, response) => {
     response.end(JSON.stringify(await answerOf(request)));
   });
@@ -28,6 +29,7 @@ describe('a call of vLLM with ids', () => {
     const body = objectOf((await json(request)) as JsonObject);
     if (request.url === '/v1/chat/completions/render') {
       renderings++;
+      if (silent) return await new Promise(() => {});
       const { max_tokens: most = WINDOW - RENDERED_IDS } = body;
       const sampling = { max_tokens: most };
       return { token_ids: Array<number>(RENDERED_IDS).fill(1), sampling_params: sampling, ...rendered };
@@ -112,6 +114,14 @@ describe('a call of vLLM with ids', () => {
     expect(await renderedFor('x')).to.equal(1);
     expect(await renderedFor('x'.repeat(100_000))).to.equal(3);
     rendered = {};
+  });
+
+  it('is unavailable where nothing comes of its rendering, so that it is asked again', async () => {
+    silent = true;
+    const error = await sentFor({}, new VllmWay(1)).catch((thrown) => thrown);
+    silent = false;
+    expect(error).to.include({ reason: 'ENGINE_UNAVAILABLE' });
+    expect(error.message).to.match(/no rendering within 1 ms/);
   });
 
   it('is derendered with the end of the prompt, upon which the blank before the first word depends', async () => {

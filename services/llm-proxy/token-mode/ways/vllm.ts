@@ -15,6 +15,8 @@ import {
   weightVersionOf,
 } from '../../domain/tokens.ts';
 import { askExperts } from '../../engines/ask-experts.ts';
+import type { Engine } from '../../engines/engine.ts';
+import { Silence, unavailable } from '../../engines/http.ts';
 import { retriedBehind } from '../../engines/retry.ts';
 import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { tellExperts } from '../../engines/vllm.ts';
@@ -41,6 +43,12 @@ const SEED_IDS = 8;
 
 export class VllmWay implements TokenWay {
   readonly #params = new Kept<Promise<Params>>(RENDERINGS_KEPT_MAX);
+  readonly #renderMs: number;
+
+  /** `renderMs`: for one rendering. */
+  constructor(renderMs = RENDER_MS) {
+    this.#renderMs = renderMs;
+  }
 
   async whole(request: TokenRequest, signal: AbortSignal): Promise<JsonObject> {
     const { engine, model, sent, tokens, prompt } = request;
@@ -69,10 +77,7 @@ export class VllmWay implements TokenWay {
     const { seed, ...chat } = chatOf(request);
     const { engine, model, prompt } = request;
     const key = JSON.stringify([engine.name, chat]);
-    // Not the signal of the call: others may wait for the same.
-    const params = this.#params.get(key, async () =>
-      paramsIn(await engine.ask(RENDER, chat, AbortSignal.timeout(RENDER_MS))),
-    );
+    const params = this.#params.get(key, async () => paramsIn(await this.#rendered(engine, chat)));
     const found = await abortable(params, signal);
     if (found.chars > PARAMS_CHARS_MAX) this.#params.delete(key);
     const { sampling, reasoning, windowTokens } = found;
@@ -84,6 +89,17 @@ export class VllmWay implements TokenWay {
     if (left > 0) return { sampling: { ...sampling, ...more, max_tokens: left }, reasoning };
     const message = `the prompt of ${prompt.length} tokens is longer than the model's context window at ${model}`;
     throw new PolarError('ENGINE_REFUSED', message);
+  }
+
+  /** Not for as long as the call: others may wait for the same. */
+  async #rendered(engine: Engine, chat: JsonObject): Promise<JsonObject> {
+    const limit = AbortSignal.timeout(this.#renderMs);
+    try {
+      return await engine.ask(RENDER, chat, limit);
+    } catch (error) {
+      if (!limit.aborted) throw error;
+      throw unavailable(engine.name, new Silence(`no rendering within ${this.#renderMs} ms`));
+    }
   }
 }
 
