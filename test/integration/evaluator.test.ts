@@ -100,6 +100,14 @@ describe('evaluator', () => {
       expect(excluded.evaluation?.['excluded_files']).to.have.members(['__pycache__/a.pyc', 'notes.md']);
     });
 
+    it('says of committed changes in a repository made anew that they are not graded', async () => {
+      const anew = 'rm -rf .git; git init -q; git add -A';
+      const committed = await evaluated({ agent: `${SOLVE}; ${anew}; ${COMMIT} anew` });
+      expect([committed.reward, committed.evaluation?.['empty_generation']]).to.deep.equal([0, true]);
+      expect(committed.evaluation?.['patch_error_tail']).to.contain('what was committed in the session');
+      expect((await evaluated({})).evaluation).to.not.have.property('patch_error_tail');
+    });
+
     it('leaves excluded files as they were', async () => {
       const config = { exclude_patterns: ['a.py'] };
       const { evaluation: left } = await evaluated({ agent: SOLVE, config });

@@ -6,7 +6,7 @@ import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
 import { bounded, tailOf } from '../domain/evaluation.ts';
 import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
-import { baseTrees, execIn, extractChanges, inTime, leftOutOf } from '../sandboxes/repository.ts';
+import { baseTrees, execIn, extractChanges, inTime, lacksBase, leftOutOf } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
 import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
@@ -97,13 +97,22 @@ function checkWorks(what: string, fresh: ExecOutput): void {
   throw new PolarError('INVALID_TASK', `evaluator.config.${what} ${how}`);
 }
 
+const BASELESS = {
+  patch_error_tail:
+    'the repository has none of the commits that a fresh sandbox has after `prepare`, and no change since its own last one: what was committed in the session is not graded',
+};
+
 /** The patch, or the grade where there is none to apply. */
-function readPatch({ config }: PatchJob, { stdout, stderr, result }: ExecOutput): FilteredPatch | Grade {
+function readPatch({ config }: PatchJob, output: ExecOutput): FilteredPatch | Grade {
+  const { stdout, stderr, result } = output;
   if (result.exitCode !== 0) {
     return zero({ patch_exit_code: result.exitCode, patch_error_tail: tailOf(stderr, TAIL_CHARS) });
   }
   if (result.droppedOutputBytes > 0n) return zero({ patch_too_large: true, failed_apply_patch: true });
   const patch = filterPatch(stdout, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
-  if (isEmptyPatch(patch.bytes)) return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
+  if (isEmptyPatch(patch.bytes)) {
+    const why = lacksBase(output) ? BASELESS : {};
+    return zero({ empty_generation: true, excluded_files: [...patch.excluded], ...why });
+  }
   return patch.isRead || config.exclude_patterns.length === 0 ? patch : zero(UNREAD);
 }

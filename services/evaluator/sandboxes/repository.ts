@@ -45,11 +45,14 @@ const NOT_ADDED = [
 const LEFT_OUT_TOLD_MAX = 100;
 /** Before each of them: git's own warnings go to standard error, too. */
 const LEFT_OUT = 'left-out:';
+/** A line for a repository that knows none of the commits. */
+const NO_BASE = 'no-base';
 
 /**
  * All changes since the newest of `trees` that the repository knows, committed or not, new files too. Where it knows none
- * of them, since its last commit. The agent's own index is not used: it may say anything. Standard error lists what git
- * cannot add, marked: repositories inside this one, and what it cannot read. Where it cannot write, it is a failure.
+ * of them, since its last commit, and standard error says so. The agent's own index is not used: it may say anything.
+ * Standard error lists what git cannot add, marked: repositories inside this one, and what it cannot read. Where it cannot
+ * write, it is a failure.
  */
 const EXTRACT = [
   'cd -- "$1" || exit',
@@ -57,7 +60,7 @@ const EXTRACT = [
   `top=$(${GIT} rev-parse --show-toplevel) && cd -- "$top" || exit`,
   'base=',
   `for tree; do if ${GIT} cat-file -e "$tree^{tree}" 2>/dev/null; then base=$tree; break; fi; done`,
-  `[ -n "$base" ] || base=$(${GIT} rev-parse --verify "HEAD^{tree}") || exit`,
+  `[ -n "$base" ] || { base=$(${GIT} rev-parse --verify "HEAD^{tree}") || exit; echo ${NO_BASE} >&2; }`,
   'temp=$(mktemp -d) || exit',
   'trap \'rm -rf "$temp"\' EXIT',
   'export GIT_INDEX_FILE="$temp/index"',
@@ -75,6 +78,9 @@ const EXTRACT = [
   `} 2>/dev/null | head -n ${LEFT_OUT_TOLD_MAX} | sed 's/^/${LEFT_OUT}/' >&2`,
   `${GIT} diff-index --cached -p ${DIFF} "$base"`,
 ].join('\n');
+
+/** Whether what the agent has committed cannot be told from what was there before. */
+export const lacksBase = ({ stderr }: ExecOutput): boolean => text(stderr).split('\n').includes(NO_BASE);
 
 /** Paths that `extractChanges` could not take. */
 export const leftOutOf = ({ stderr }: ExecOutput): string[] =>
