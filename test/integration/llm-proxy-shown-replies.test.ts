@@ -84,6 +84,11 @@ for (const kind of ['vllm', 'sglang', 'llamacpp'] as const) {
           expect(entries).to.have.length(unpackIds(record!.sampledIds).length);
           expect(entries.slice(0, 2).map(({ token }) => token)).to.deep.equal(['Again', ',']);
           expect(entries[0]?.logprob).to.be.below(0);
+          const alone = { ...body, top_logprobs: undefined };
+          for (const { top_logprobs } of entriesIn(
+            await shown(await stage.proxy.chat(capability, alone), stream),
+          ))
+            expect(top_logprobs).to.deep.equal([]);
         }
       });
 
@@ -163,7 +168,8 @@ describe('a reply of an engine of kind openai', () => {
         const entries = entriesIn(
           await shown(await proxy.chat(capability, { ...asked, stream, ...more }), stream),
         );
-        expect(entries).to.deep.equal('logprobs' in more ? [entry] : []);
+        const seen = 'top_logprobs' in more ? entry : { ...entry, top_logprobs: [] };
+        expect(entries).to.deep.equal('logprobs' in more ? [seen] : []);
         const { logprobs, top_logprobs } = engine.requests.at(-1)!.body;
         expect(JSON.parse(JSON.stringify({ logprobs, top_logprobs }))).to.deep.equal(more);
       }

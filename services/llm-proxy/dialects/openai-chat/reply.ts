@@ -1,6 +1,6 @@
 // The openai-chat dialect: what a harness gets to see of a reply.
 import { alikeOf, type Form } from '../../domain/alike-chunks.ts';
-import { arrayOf, countOf, isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
+import { arrayOf, countOf, isObject, type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 import { DONE, eventOf, lineOf } from '../../domain/sse.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
 import { CallStream, type Declared, showCalls } from './tool-calls.ts';
@@ -8,6 +8,8 @@ import { CallStream, type Declared, showCalls } from './tool-calls.ts';
 /** What a harness asked to see, and how. */
 export interface Wants {
   readonly logprobs: boolean;
+  /** Likeliest tokens beside each logprob; unset: none. */
+  readonly topLogprobs?: number;
   /** A chunk with usage at the end of a stream. */
   readonly usage: boolean;
   /** Unset: all tools are functions. */
@@ -149,9 +151,21 @@ function visibleChoice(choice: JsonValue, wants: Wants): JsonValue {
     if (CHOICE_EXTRAS.has(key)) continue;
     const value = choice[key] ?? null;
     if (key === 'delta' && isObject(value)) seen[key] = visibleDelta(value);
-    else seen[key] = key === 'logprobs' && !wants.logprobs ? null : value;
+    else seen[key] = key === 'logprobs' ? shownLogprobs(value, wants) : value;
   }
   return seen;
+}
+
+/** With no more of the likeliest tokens than were asked for: some engines tell one with each logprob in any case. */
+function shownLogprobs(told: JsonValue, { logprobs, topLogprobs: most = 0 }: Wants): JsonValue {
+  const content = isObject(told) ? told['content'] : undefined;
+  if (!logprobs) return null;
+  if (!isObject(told) || !Array.isArray(content)) return told;
+  const entries = content.map((entry) => {
+    const top = isObject(entry) ? arrayOf(entry['top_logprobs']) : [];
+    return top.length > most ? { ...objectOf(entry), top_logprobs: top.slice(0, most) } : entry;
+  });
+  return { ...told, content: entries };
 }
 
 /** Without what says nothing: some engines send all members with each delta. */

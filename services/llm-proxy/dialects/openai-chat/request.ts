@@ -1,5 +1,5 @@
 // The openai-chat dialect: what a harness asks.
-import { type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { countOf, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { Asked } from '../dialect.ts';
 import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
@@ -22,6 +22,7 @@ export function readChatRequest(body: JsonObject, allowed?: Allowed): Asked {
   if (logprobs === true && typeof top === 'number') fields['top_logprobs'] = top;
   const wants = {
     logprobs: logprobs === true,
+    topLogprobs: countOf(top),
     usage: objectOf(body['stream_options'])['include_usage'] === true,
     declared: asFunctions(tools.declared) ? undefined : tools.declared,
   };
