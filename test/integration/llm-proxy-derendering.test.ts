@@ -103,6 +103,38 @@ describe('a reply of token mode at vllm', () => {
   }
 });
 
+describe('several replies of token mode at vllm', () => {
+  it('have the weights that sampled each of them', async () => {
+    const ids = [65, 66, 67];
+    const choices = [[ids.length], [1, ids.length]].map((ends, index) => ({
+      index,
+      token_ids: ids,
+      finish_reason: 'length',
+      logprobs: { content: ids.map((token_id) => ({ token_id, logprob: -1 })) },
+      weight_versions: ends.map((end, i) => ({ version: String(7 + i), start: ends[i - 1] ?? 0, end })),
+    }));
+    await using stage = await staged('token', (path) =>
+      path === GENERATE ? { body: { request_id: 'r', model: 'm', choices } } : undefined,
+    );
+    expect((await secondTurn(stage.proxy, 's', false, { n: choices.length })).status).to.equal(200);
+    const [, ...records] = await stage.proxy.records('s');
+    const weights = records.map(({ policyVersion, policySpans }) => ({
+      policyVersion,
+      ends: policySpans.map(({ policyVersion: version, end }) => [version, end]),
+    }));
+    expect(weights).to.deep.equal([
+      { policyVersion: 7n, ends: [] },
+      {
+        policyVersion: 7n,
+        ends: [
+          [7n, 1],
+          [8n, 3],
+        ],
+      },
+    ]);
+  });
+});
+
 describe('what is sampled before derendering fails', () => {
   const ERROR = { error: { message: 'the tokenizer fell over', code: 500 } };
 

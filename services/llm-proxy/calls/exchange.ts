@@ -20,6 +20,7 @@ import {
   type Sampled,
   sampledOf,
   type Tokens,
+  type Weights,
 } from '../domain/tokens.ts';
 import { usageOf } from '../domain/usage.ts';
 import type { CallOrder, EngineCall, TextCall } from '../engines/engine-call.ts';
@@ -226,6 +227,7 @@ export class Exchange implements Disposable {
     const cancelled = call.signal.aborted && error === undefined;
     const lengths = Array.from(tried.tokens.choices, (one) => one?.ids?.length ?? 0);
     const counted = usageOf(usage, choice.index, lengths) ?? countOfUnknown(sampled);
+    const { weights = tried.tokens } = sampled;
     return {
       ...promptOf(tried.tokens),
       sampledIds: idColumn(sampled),
@@ -234,6 +236,7 @@ export class Exchange implements Disposable {
       reply: cancelled || choice.reply === undefined ? undefined : digestReply(choice.reply),
       fields: {
         ...shared,
+        ...(tried.trainable ? this.#versionOf(weights) : frozenVersion(weights)),
         callId: choice.index === 0 ? call.id : `${call.id}-${choice.index}`,
         choiceIndex: choice.index,
         finishReason: cancelled ? 'cancelled' : choice.finishReason,
@@ -247,9 +250,8 @@ export class Exchange implements Disposable {
   /** What the records of all choices say alike. */
   #shared({ tried, error }: Ending): Fields {
     const { attempt, call, asked, role, normalisedBy } = this.parts;
-    const { engine, model, sent, tokens } = tried;
+    const { engine, model, sent } = tried;
     return {
-      ...(tried.trainable ? this.#versionOf(tokens) : frozenVersion(tokens)),
       startSeq: call.startSeq,
       endSeq: attempt.order(),
       model,
@@ -271,14 +273,13 @@ export class Exchange implements Disposable {
   }
 
   /** The engine's word where it has one, else what was published when the call began. */
-  #versionOf(tokens: Tokens): Fields {
-    const { weightVersion } = tokens;
+  #versionOf({ weightVersion, spans }: Weights): Fields {
     const published = this.#passage?.version;
     if (weightVersion === '' && published !== undefined) return published;
     const named = policyVersionOf(weightVersion);
     const same = published !== undefined && published.weightVersion === weightVersion;
     const policyVersion = same && named === 0n ? published.policyVersion : named;
-    return { policyVersion, weightVersion, policySpans: policySpansOf(tokens) };
+    return { policyVersion, weightVersion, policySpans: policySpansOf(spans) };
   }
 
   #times(): NonNullable<Fields['times']> {
@@ -311,7 +312,7 @@ export const countOfUnknown = ({ ids, logprobs }: Sampled): { completionTokens: 
   ids === undefined && logprobs.length > 0 ? { completionTokens: logprobs.length } : undefined;
 
 /** A frozen model has no version of the policy. */
-const frozenVersion = ({ weightVersion }: Tokens): Fields => ({ weightVersion });
+const frozenVersion = ({ weightVersion }: Weights): Fields => ({ weightVersion });
 
 /** Whether the engine is of a kind that tells ids. Others' replies are recorded without, and never trained. */
 export const tellsIds = ({ engine }: PlacedCall): boolean => engine.adapter.features.wholeIds;
@@ -342,8 +343,8 @@ const logprobsOf = (sampled: Sampled): { logprobs?: Uint8Array } => {
   return logprobs === undefined ? {} : { logprobs };
 };
 
-const policySpansOf = (tokens: Tokens): NonNullable<Fields['policySpans']> =>
-  tokens.spans.map((span) => ({ ...span, policyVersion: policyVersionOf(span.weightVersion) }));
+const policySpansOf = (spans: Weights['spans']): NonNullable<Fields['policySpans']> =>
+  spans.map((span) => ({ ...span, policyVersion: policyVersionOf(span.weightVersion) }));
 
 /** Only what went wrong at the engine is said on the record. */
 function providerReason(error: unknown): string {

@@ -17,6 +17,14 @@ export interface WeightSpan {
   readonly end: number;
 }
 
+/** Which weights sampled. */
+export interface Weights {
+  /** The engine's word for them, empty where it has none. */
+  readonly weightVersion: string;
+  /** Empty: all by `weightVersion`. */
+  readonly spans: readonly WeightSpan[];
+}
+
 /** What was sampled for one choice. */
 export interface Sampled {
   /** Unset: the engine has not told. A column as long as all came at once. */
@@ -25,6 +33,8 @@ export interface Sampled {
   logprobs: number[] | Float32Array;
   /** Its routed experts; unset: the engine told none. */
   experts?: ToldRows | undefined;
+  /** Unset: those of the call. */
+  weights?: Weights;
 }
 
 /** A prompt that goes on from a recorded call: all ids of that, then `tail`. */

@@ -155,7 +155,7 @@ function readGenerated(generated: JsonObject, into: Tokens): void {
     if (ids !== undefined) addSampled(sampled, ids);
     addLogprobs(sampled, choice);
     tellExperts(into, sampled, choice);
+    // An update may come at another token of each.
+    sampled.weights = { weightVersion: weightVersionOf(choice) ?? '', spans: weightSpansOf(choice) };
   }
-  into.weightVersion = weightVersionOf(choices[0]) ?? '';
-  into.spans = weightSpansOf(choices[0]);
 }
