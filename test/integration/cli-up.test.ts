@@ -136,27 +136,16 @@ describe('polar up', function () {
     expect(mesh.stderr()).to.contain('scheduler ended').and.contain('nats-server ended');
   });
 
-  it('takes other ports where its own are taken, and says so', async () => {
-    const blocker = await block(8080);
-    try {
-      const mesh = start();
-      const { addresses, topology } = await ready(mesh);
-      expect(addresses['tasks (RolloutService)']).to.not.equal('http://127.0.0.1:8080');
-      expect(readTopology(topology).rollout.public_url).to.equal(addresses['tasks (RolloutService)']);
-      mesh.child.kill('SIGINT');
-      expect((await mesh.ended).code).to.equal(0);
-      expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
-    } finally {
-      blocker.close();
-    }
-  });
-
-  it('is the one that commands in its folder call, whatever its ports and the name of its node are', async () => {
+  it('takes other ports where its own are taken, and says so; commands in its folder find it there', async () => {
     const blocker = await block(8080);
     try {
       const mesh = startPolar(['up', '--json'], { cwd: folder });
       running.push(mesh);
-      await ready(mesh);
+      const { addresses, topology } = await ready(mesh);
+      const rollout = addresses['tasks (RolloutService)'];
+      expect(rollout).to.not.equal('http://127.0.0.1:8080');
+      expect(readTopology(topology).rollout.public_url).to.equal(rollout);
+
       const task = join(folder, 'task.json');
       const agent = { harness: 'shell', custom_shell: { command: 'echo was here' } };
       writeFileSync(task, JSON.stringify({ task_id: 'here', instruction: 'x', agent }));
@@ -167,6 +156,10 @@ describe('polar up', function () {
       expect(logs.stdout, logs.stderr).to.equal('was here\n');
       const told = await polar(['status', '--rollout-url', 'http://127.0.0.1:1'], { cwd: folder });
       expect(told.stderr).to.contain('nobody answers at http://127.0.0.1:1 ');
+
+      mesh.child.kill('SIGINT');
+      expect((await mesh.ended).code).to.equal(0);
+      expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
     } finally {
       blocker.close();
     }
