@@ -101,6 +101,23 @@ describe('runtime-prewarm: guardian', function () {
     await eventually('all is cleared', () => leftovers(node).length === 0);
   });
 
+  it('has what a next manager needs, however late the guardian of the one before ends', async () => {
+    const manager = await startManager(node, managers);
+    const late = guardianOf(node);
+    process.kill(late, 'SIGSTOP');
+    manager.kill('SIGKILL');
+    await once(manager, 'exit');
+    const next = spawnManager(node);
+    managers.push(next);
+    await eventually('its guardian waits', () => processesWith(guardedBy(node)).length === 2);
+    process.kill(late, 'SIGCONT');
+    await managerIsReady(node);
+    const id = await node.acquire({ spec: { backend: 'process' } });
+    expect((await node.sh(id, 'exit 3')).exitCode).to.equal(3);
+    next.kill('SIGKILL');
+    await eventually('all is cleared', () => leftovers(node).length === 0);
+  });
+
   it('ends when its guardian does', async () => {
     const manager = await startManager(node, managers);
     process.kill(guardianOf(node), 'SIGKILL');

@@ -5,7 +5,7 @@ import process from 'node:process';
 import { expect } from 'chai';
 import { sleep } from '../../common/clock.ts';
 import { cgroupContainment } from './cgroups.ts';
-import { findHierarchies } from './hierarchies.ts';
+import { basesOf, findHierarchies } from './hierarchies.ts';
 
 const limits = { memoryBytes: 256 << 20, cpus: 1 };
 
@@ -15,7 +15,7 @@ for (const ignoreV2 of [false, true]) {
     const hierarchies = findHierarchies(ignoreV2);
     const containment = cgroupContainment(base, hierarchies);
     after(() => {
-      for (const folder of containment?.bases ?? []) rmdirSync(folder);
+      if (containment !== undefined) for (const folder of basesOf(hierarchies, base)) rmdirSync(folder);
       expect(globSync(`/sys/fs/cgroup/{,*/}${base}`)).to.eql([]);
     });
     if (containment === undefined) {

@@ -10,7 +10,6 @@ import type { Cell, CellUsage, Containment } from './containment.ts';
 import {
   type Controller,
   enforcedBelow,
-  findHierarchies,
   type Hierarchies,
   makeBases,
   readIfThere,
@@ -26,7 +25,7 @@ const LOOKS_MIN = 50;
 /** `base` names the parent group, one for each manager's data. Undefined where groups cannot be made here. */
 export function cgroupContainment(
   base: string,
-  hierarchies: Hierarchies = findHierarchies(),
+  hierarchies: Hierarchies,
   endMs = SANDBOX_END_MS,
 ): Containment | undefined {
   if (!makeBases(hierarchies, base)) return undefined;
@@ -34,7 +33,6 @@ export function cgroupContainment(
   return {
     kind: 'cgroup',
     enforced,
-    bases: hierarchies.roots.map((root) => join(root, base)),
     open(name, limits) {
       const cell = new CgroupCell(hierarchies, join(base, name), endMs);
       cell.make(limits, enforced);

@@ -35,8 +35,6 @@ export interface Containment {
   readonly kind: string;
   /** Limits that are enforced here. */
   readonly enforced: readonly ('memory' | 'pids' | 'cpu')[];
-  /** Folders of control groups whose processes belong to this manager; the guardian clears them. */
-  readonly bases: readonly string[];
   /** `name` is unique among open cells. */
   open(name: string, limits: SandboxLimits): Cell;
 }

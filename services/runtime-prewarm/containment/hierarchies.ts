@@ -56,6 +56,10 @@ export function findHierarchies(ignoreV2 = false): Hierarchies {
   return { v2, points, roots: [...new Set([...(v2 === undefined ? [] : [v2]), ...points.values()])] };
 }
 
+/** The base group in every hierarchy, whether it is there or not. */
+export const basesOf = ({ roots }: Hierarchies, base: string): string[] =>
+  roots.map((root) => join(root, base));
+
 /** Makes the base group in every hierarchy. False where groups cannot be made: then nothing of it is left. */
 export function makeBases({ v2, points, roots }: Hierarchies, base: string): boolean {
   const made: string[] = [];

@@ -14,7 +14,6 @@ const SUPERVISOR = join(import.meta.dirname, 'supervise.py');
 export const supervisorContainment = (python: string): Containment => ({
   kind: 'supervisor',
   enforced: [],
-  bases: [],
   open: () => new SupervisorCell(python),
 });
 

@@ -22,6 +22,7 @@ export interface GuardianOptions {
   readonly stage: string | undefined;
   /** Name on the stage to host path. */
   readonly shown: ReadonlyMap<string, string>;
+  /** Folders of control groups whose processes belong to this manager. */
   readonly groupBases: readonly string[];
   readonly python: string;
   /** Of container engines. */

@@ -8,6 +8,7 @@ import { makeFolders } from '../../common/folders.ts';
 import { sha256 } from '../../common/ids.ts';
 import { cgroupContainment } from '../containment/cgroups.ts';
 import type { Containment } from '../containment/containment.ts';
+import { basesOf, findHierarchies } from '../containment/hierarchies.ts';
 import { supervisorContainment } from '../containment/supervisor.ts';
 import type { MountRoot, ResolvedMount } from '../domain/mounts.ts';
 import { FifoPool } from './fifos.ts';
@@ -76,7 +77,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
   makeFolders(imagesDir);
   const instance = instanceOf(dataDir);
   const stage = isRoot && canMount() ? `/run/${instance}` : undefined;
-  const containment = cgroupContainment(instance) ?? supervisorContainment(python);
+  const hierarchies = findHierarchies();
   const boxes = join(realpathSync(dataDir), 'boxes');
   const layers = join(realpathSync(dataDir), 'layers');
   makeFolders(layers, 0o711);
@@ -90,9 +91,11 @@ export async function openHost(options: HostOptions): Promise<Host> {
       ['images', realpathSync(imagesDir)],
       ...options.mountRoots.map(({ name, path }) => [name, path] as const),
     ]),
-    groupBases: containment.bases,
+    groupBases: basesOf(hierarchies, instance),
     ...{ python, sockets: options.engineSockets, instance },
   });
+  // Not before: the guardian of an earlier manager removes the groups at its end, and has the lock until then.
+  const containment = cgroupContainment(instance, hierarchies) ?? supervisorContainment(python);
   const uid = isRoot ? SANDBOX_UID : undefined;
   const fifos = new FifoPool(join(boxes, '.fifos'), uid);
   const nsenter = ['nsenter', `--mount=/proc/${guardian.pid}/ns/mnt`];
