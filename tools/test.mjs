@@ -2,11 +2,13 @@
 // one test but those of mocha and pytest, whose own tests are counted.
 //   node tools/test.mjs [lint] [gen] [mocha] [pytest]
 // Each file below ALONE has a mocha of its own. Processes, sockets and timers are real, so that a machine which stands still
-// can fail a test: a file with a failed test is run once more, and what passes only then is told at the end.
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+// can fail a test: a file of mocha's with a failed test is run once more, a failed test of pytest's, too, and what passes only
+// then is told at the end.
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pytestJob } from './pytest-job.mjs';
 import { mochaJob, runJobs } from './test-jobs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,18 +34,6 @@ const ALONE = [
 const say = (text) => process.stdout.write(`${text}\n`);
 const job = (name, command, ...args) => ({ name, command, args });
 
-function pytest() {
-  const output = join(scratch, 'pytest.xml');
-  const args = ['-m', 'pytest', '-q', '-rs', `--junitxml=${output}`, 'clients/python/tests'];
-  const read = () => {
-    const xml = readFileSync(output, 'utf8');
-    const of = (name) => Number(new RegExp(`<testsuite [^>]*\\b${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
-    const failed = of('failures') + of('errors');
-    return { passed: of('tests') - failed - of('skipped'), failed, skipped: of('skipped') };
-  };
-  return { ...job('pytest', join(root, '.venv/bin/python'), ...args), read };
-}
-
 function mochas() {
   const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
   const alone = ALONE.flatMap((place) => files.filter((file) => file.startsWith(place)));
@@ -61,7 +51,7 @@ function mochas() {
 
 const JOBS = {
   // Long, and one job: begun last, it would run alone.
-  pytest: () => [pytest()],
+  pytest: () => [pytestJob(join(root, '.venv/bin/python'), ['clients/python/tests'], { folder: scratch })],
   mocha: mochas,
   lint: () => [
     job('biome', 'biome', 'check', '.'),

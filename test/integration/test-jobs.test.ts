@@ -3,8 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { expect } from 'chai';
+import { pytestJob } from '../../tools/pytest-job.mjs';
 import { mochaJob, runJobs } from '../../tools/test-jobs.mjs';
 import { ROOT } from '../support/cli.ts';
+
+const PYTHON = join(ROOT, '.venv/bin/python');
 
 describe('the jobs of a test run', () => {
   let folder: string;
@@ -57,6 +60,38 @@ describe('the jobs of a test run', () => {
     expect(result).to.include({ passed: 0, failed: 1, skipped: 1 });
     expect(result?.secondTry).to.deep.equal([]);
     expect(result?.report).to.contain('so wrong').and.contain('a.cjs');
+  });
+
+  it('runs a test of pytest that fails once more, and no other', async () => {
+    const lines = [
+      'import os, pytest',
+      'def test_flaky():',
+      '  seen = os.path.exists("seen"); open("seen", "w").close()',
+      '  assert seen, "not yet"',
+      'def test_good(): open("ran", "a").write(".")',
+      '@pytest.mark.skip(reason="later")',
+      'def test_later(): pass',
+    ];
+    writeFileSync(join(folder, 'test_a.py'), lines.join('\n'));
+    const [result] = await run([pytestJob(PYTHON, ['test_a.py'], { folder })]);
+    expect(result).to.include({ passed: 2, failed: 0, skipped: 1 });
+    expect(result?.secondTry).to.deep.equal(['test_a › test_flaky']);
+    expect(result?.report).to.contain('not yet');
+    expect(readFileSync(join(folder, 'ran'), 'utf8')).to.equal('.');
+  });
+
+  it('counts what fails twice in pytest as failed, with what it says of it, and faults in its files', async () => {
+    writeFileSync(
+      join(folder, 'test_a.py'),
+      'def test_broken(): assert False, "so wrong"\ndef test_good(): pass',
+    );
+    writeFileSync(join(folder, 'test_b.py'), 'import no_such_module');
+    const [one] = await run([pytestJob(PYTHON, ['test_a.py'], { folder })]);
+    expect(one).to.include({ passed: 1, failed: 1 });
+    expect(one?.report).to.contain('so wrong');
+    const [other] = await run([pytestJob(PYTHON, ['test_b.py'], { folder })]);
+    expect(other).to.include({ passed: 0, failed: 1 });
+    expect(other?.report).to.contain('no_such_module');
   });
 
   it('fails a file that does not end, though its tests pass, and does not try it again', async () => {

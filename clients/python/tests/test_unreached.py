@@ -159,7 +159,8 @@ def test_a_call_that_a_batch_needs_ends_with_the_wait_and_is_made_again_by_the_n
     monkeypatch.setattr(waits, "HAND_OVER_S", 0.01)
     server = Server(Unanswered(kind, 1).register)
     stack.callback(server.stop)
-    error, took_s, got, _ = waited(server.url, 0.3, 20, filter=Filter(staleness_max=2))
+    # Long enough for the batch to have come, and the call to be under way.
+    error, took_s, got, _ = waited(server.url, 1.5, 20, filter=Filter(staleness_max=2))
     assert isinstance(error, errors.DeadlineExceeded)
     assert isinstance(error.__cause__, errors.Unavailable)
     assert took_s < 10
