@@ -28,6 +28,11 @@ export function sha256Half(text: string): string {
   return half.toString('latin1');
 }
 
+const KEY_CHARS_MAX = 128;
+
+/** What is held for a key: of a longer one its digest, as keys say what a request does, and that may be megabytes. */
+export const shortKey = (key: string): string => (key.length > KEY_CHARS_MAX ? sha256Half(key) : key);
+
 /** Ids that become NATS subject tokens, file names and URL parts. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 

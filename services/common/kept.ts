@@ -1,10 +1,5 @@
 // A map that holds the entries used last.
-import { sha256Half } from './ids.ts';
-
-/** Of a longer one its digest is held: keys say what a request does, and that may be megabytes. */
-const KEY_CHARS_MAX = 128;
-
-const shortened = (key: string): string => (key.length > KEY_CHARS_MAX ? sha256Half(key) : key);
+import { shortKey } from './ids.ts';
 
 export class Kept<V> {
   readonly #max: number;
@@ -17,7 +12,7 @@ export class Kept<V> {
 
   /** What is kept under the name, else what `make` makes. A promise that is rejected is not kept. */
   get(named: string, make: () => V): V {
-    const key = shortened(named);
+    const key = shortKey(named);
     const known = this.#entries.get(key);
     const value = known ?? make();
     this.#entries.delete(key);
@@ -33,6 +28,6 @@ export class Kept<V> {
   }
 
   delete(key: string): void {
-    this.#entries.delete(shortened(key));
+    this.#entries.delete(shortKey(key));
   }
 }

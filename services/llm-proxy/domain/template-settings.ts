@@ -1,5 +1,5 @@
 // What a chat template is given beside messages and tools. Two prompts extend each other only under equal settings.
-import { sha256Half } from '../../common/ids.ts';
+import { shortKey } from '../../common/ids.ts';
 import { canonicalJson, type JsonObject } from './json.ts';
 
 const FIELDS = ['chat_template_kwargs', 'reasoning_effort'] as const;
@@ -15,14 +15,8 @@ export function templateSettings(fields: JsonObject): JsonObject {
   return settings;
 }
 
-/** Longer settings have a digest for their key: each recorded call holds one, and a harness may say megabytes. */
-const KEY_CHARS_MAX = 128;
-
 /** One text for equal settings. */
-export function settingsKey(fields: JsonObject): string {
-  const text = canonicalJson(templateSettings(fields));
-  return text.length > KEY_CHARS_MAX ? sha256Half(text) : text;
-}
+export const settingsKey = (fields: JsonObject): string => shortKey(canonicalJson(templateSettings(fields)));
 
 const ONE_OFF = ['chat_template', 'add_generation_prompt', 'continue_final_message', 'documents', 'prompt'];
 
