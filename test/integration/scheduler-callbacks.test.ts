@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
-import { CallbackState } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { CallbackState, RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { spawnScheduler, startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
@@ -20,11 +20,11 @@ interface Told {
   readonly body: string;
 }
 
-/** Answers with the statuses given, in order, then with 200. */
+/** Answers with the statuses given, in order, then with 200; or as it is told to of what came so far. */
 async function startReceiver(
-  statuses: readonly number[],
+  statuses: readonly number[] | ((told: readonly Told[]) => number),
 ): Promise<{ url: string; told: Told[] } & AsyncDisposable> {
-  const left = [...statuses];
+  const left = typeof statuses === 'function' ? [] : [...statuses];
   const told: Told[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -33,7 +33,7 @@ async function startReceiver(
       const header = (name: string): string => String(request.headers[name] ?? '');
       const body = Buffer.concat(chunks).toString();
       told.push({ id: header('polar-event-id'), signature: header('polar-signature'), body });
-      const status = left.shift() ?? 200;
+      const status = typeof statuses === 'function' ? statuses(told) : (left.shift() ?? 200);
       response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
     });
   }).listen(0, '127.0.0.1');
@@ -120,6 +120,43 @@ describe('scheduler callbacks', () => {
       return task?.callbackState === CallbackState.DELIVERED;
     });
     expect(new Set(receiver.told.map(({ id }) => id))).to.deep.equal(new Set(['durable:g0']));
+  });
+
+  it('are sent after the scheduler was killed, of sessions too that go again by then', async () => {
+    await using receiver = await startReceiver([503, 503]);
+    await using server = await startNats();
+    await using other = await spawnScheduler(server.url, TOPOLOGY);
+    await other.client.submitTask({ spec: taskSpec('again', { callbackUrl: receiver.url }) });
+    await other.client.cancelTask({ taskId: 'again' });
+    await until('it was refused once', () => receiver.told.length > 0);
+    await other.client.retrySessions({ taskId: 'again', only: RetryOnly.MISSING });
+    await other.kill();
+    const before = receiver.told.length;
+    await other.start();
+    await until('it is told', () => receiver.told.length > before);
+    expect(new Set(receiver.told.map(({ id }) => id))).to.deep.equal(new Set(['again:g0']));
+    expect(new Set(receiver.told.map(({ body }) => body)).size).to.equal(1);
+    await other.client.cancelTask({ taskId: 'again' });
+    await until('both are told', () => receiver.told.some(({ id }) => id === 'again:g1'));
+  });
+
+  it('are tried no more often of a group when that of one before is taken meanwhile', async () => {
+    const ofSecond = (told: readonly Told[]): Told[] => told.filter(({ id }) => id === 'twice:g1');
+    await using receiver = await startReceiver((told) =>
+      told.at(-1)?.id === 'twice:g0' && ofSecond(told).length > 0 ? 200 : 503,
+    );
+    await scheduler[Symbol.asyncDispose]();
+    scheduler = await startScheduler(nats.url, { callbackPauseMs: 3 }, TOPOLOGY);
+    await submit(taskSpec('twice', { callbackUrl: receiver.url }));
+    await scheduler.client.cancelTask({ taskId: 'twice' });
+    await until('it was refused once', () => receiver.told.length > 0);
+    await scheduler.client.retrySessions({ taskId: 'twice', only: RetryOnly.MISSING });
+    await scheduler.client.cancelTask({ taskId: 'twice' });
+    await until('the second is given up', async () => {
+      const { task } = await scheduler.client.getTask({ taskId: 'twice' });
+      return task?.callbackState === CallbackState.GIVEN_UP;
+    });
+    expect(ofSecond(receiver.told)).to.have.length(10);
   });
 
   it('are refused to anything but http and https, and to hosts inside that are not named', async () => {

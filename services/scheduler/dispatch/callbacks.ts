@@ -11,8 +11,8 @@ import {
 } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { CallbackHosts } from '../admission/callback-hosts.ts';
-import { callbackBody, callbackId } from '../domain/callback.ts';
-import { callbackChange, isSettled, type TaskState } from '../domain/state.ts';
+import { callbackId } from '../domain/callback.ts';
+import { callbackOfGroup, type TaskState } from '../domain/state.ts';
 import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
 import { postCallback } from './callback-post.ts';
@@ -37,34 +37,38 @@ interface Callback {
 export class Callbacks {
   readonly #options: CallbacksOptions;
   readonly #slots = new Semaphore(CALLBACKS_AT_ONCE_MAX);
-  readonly #running = new Set<Promise<void>>();
+  /** By id. */
+  readonly #running = new Map<string, Promise<void>>();
 
   constructor(options: CallbacksOptions) {
     this.#options = options;
   }
 
   /** To be called when a group was announced, durably, and at a take-over. */
-  check(task: TaskState): void {
-    if (!task.announced || isSettled(task)) return;
+  check({ record: { taskId }, spec, owed }: TaskState): void {
+    for (const [groupId, body] of owed) {
+      const id = callbackId(taskId, groupId);
+      if (this.#running.has(id)) continue;
+      const telling = this.#tell({ url: spec.callbackUrl, id, body })
+        .then((error) => this.#done(taskId, groupId, error))
+        // The service stops or the log is closed: the next one tells it.
+        .catch(() => {})
+        .finally(() => this.#running.delete(id));
+      this.#running.set(id, telling);
+    }
+  }
+
+  async #done(taskId: string, groupId: string, error: PolarError | undefined): Promise<void> {
     const { journal, log } = this.#options;
-    const done = callbackChange(task, true);
-    const givenUp = callbackChange(task, false);
-    const callback = { url: task.spec.callbackUrl, id: callbackId(task), body: callbackBody(task) };
-    const running = this.#tell(callback)
-      .then(async (error) => {
-        if (error === undefined) events.callbackDelivered(log, callback.id);
-        else events.callbackGivenUp(log, callback.id, error);
-        await journal.propose(error === undefined ? done : givenUp);
-      })
-      // The service stops or the log is closed: the next one tells it.
-      .catch(() => {})
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
+    const id = callbackId(taskId, groupId);
+    if (error === undefined) events.callbackDelivered(log, id);
+    else events.callbackGivenUp(log, id, error);
+    await journal.propose(callbackOfGroup(taskId, groupId, error === undefined));
   }
 
   /** Resolves when none is on its way, once the signal has aborted. */
   async idle(): Promise<void> {
-    await Promise.allSettled(this.#running);
+    await Promise.allSettled(this.#running.values());
   }
 
   /** Why it was given up; undefined where it was taken. Throws when the signal aborts. */

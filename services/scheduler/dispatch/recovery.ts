@@ -5,7 +5,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { Archiver } from '../archive/archiver.ts';
 import { isEnded } from '../domain/session.ts';
-import { allEnded, isSettled, isTorn } from '../domain/state.ts';
+import { allEnded, isTorn } from '../domain/state.ts';
 import type { Announcer } from './announcer.ts';
 import type { Board, Found } from './board.ts';
 import type { Callbacks } from './callbacks.ts';
@@ -29,9 +29,9 @@ export interface RecoveryOptions {
 /** Sessions that wait into the queue, those on nodes into their slots; finished groups announced, callbacks told, the rest archived. */
 export function restore({ board, announcer, archiver, callbacks, deadlines }: RecoveryOptions): void {
   for (const task of board.state.tasks.values()) {
+    callbacks.check(task);
     if (isTorn(task)) archiver.complete(task);
-    else if (isSettled(task)) archiver.check(task);
-    else if (task.announced) callbacks.check(task);
+    else if (task.announced) archiver.check(task);
     else if (allEnded(task)) announcer.check(task);
     else {
       board.place(task);

@@ -1,36 +1,38 @@
 // What a callback tells: that a task's group is announced, and how its sessions ended.
-import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { CALLBACK_SESSIONS_MAX } from '../../common/limits.ts';
 import { groupIdOf, Outcome, sessionOf } from './session.ts';
 import type { TaskState } from './state.ts';
-import { taskView } from './view.ts';
 
 /** The same for every try, so that a receiver can tell what it has seen. */
-export const callbackId = ({ record, round }: TaskState): string => `${record.taskId}:${groupIdOf(round)}`;
+export const callbackId = (taskId: string, groupId: string): string => `${taskId}:${groupId}`;
 
 /** JSON in the names of the API; to be made when the group is announced. */
 export function callbackBody(task: TaskState): string {
-  const { taskId, groupId, endTime, sessionsByOutcome, meanReward } = taskView(task);
+  const { record, round, endMs, byOutcome, rewards, rewardSum } = task;
+  const { taskId } = record;
+  const groupId = groupIdOf(round);
   const sessions = task.sessions
     .filter((record) => record !== undefined)
     .map(sessionOf)
     .filter((session) => session.groupId === groupId);
   return JSON.stringify({
-    id: callbackId(task),
+    id: callbackId(taskId, groupId),
     type: 'task.ended',
     task_id: taskId,
     group_id: groupId,
-    end_time: endTime && timestampDate(endTime).toISOString(),
-    sessions_by_outcome: sessionsByOutcome,
-    mean_reward: meanReward,
+    end_time: new Date(endMs).toISOString(),
+    sessions_by_outcome: Object.fromEntries([...byOutcome].map(([key, count]) => [nameOf(key), count])),
+    mean_reward: rewards > 0 ? rewardSum / rewards : undefined,
     num_sessions: sessions.length,
     sessions: sessions.slice(0, CALLBACK_SESSIONS_MAX).map((session) => ({
       session_id: session.sessionId,
       sample_index: session.sampleIndex,
-      outcome: Outcome[session.outcome].toLowerCase(),
+      outcome: nameOf(session.outcome),
       reward: session.reward,
       reason: session.failure?.reason,
       attempt: session.attempt,
     })),
   });
 }
+
+const nameOf = (outcome: Outcome): string => Outcome[outcome].toLowerCase();

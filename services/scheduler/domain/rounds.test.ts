@@ -10,7 +10,7 @@ import { RetryOnly } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_
 import { failure } from '../../common/errors.ts';
 import { QUEUES_REMEMBERED_MAX, TOMBSTONES_MAX } from '../../common/limits.ts';
 import { clocksOf, leaseMs } from './budgets.ts';
-import { callbackBody, callbackId } from './callback.ts';
+import { callbackBody } from './callback.ts';
 import { stopAtMs } from './early-stop.ts';
 import { groupReady } from './group.ts';
 import { goesAgain } from './retry.ts';
@@ -281,11 +281,29 @@ describe('callbacks', () => {
     expect(reread(state).tasks.get('t')?.callback).to.equal('given-up');
   });
 
+  it('are owed as they were announced when sessions go again before, through a snapshot', () => {
+    const { state, task } = stateWith({ callbackUrl: 'http://h/' }, 1);
+    end(state, task, 0, Outcome.INFRASTRUCTURE_ERROR);
+    const body = callbackBody(task);
+    state.apply(announcedChange(task));
+    set(state, retried(state.session(task, 0), groupIdOf(1), 4_000));
+    for (const one of [state, reread(state)]) {
+      const again = one.tasks.get('t') as TaskState;
+      expect([...again.owed]).to.deep.equal([['g0', body]]);
+      end(one, again, 0, Outcome.COMPLETED);
+      one.apply(announcedChange(again));
+      one.apply(callbackChange(again, true));
+      expect(isSettled(again)).to.equal(false);
+      one.apply(callbackChange({ ...again, round: 0 }, false));
+      expect(isSettled(again)).to.equal(true);
+      expect(again.callback).to.equal('delivered');
+    }
+  });
+
   it('tell the sessions of the group, without what is large', () => {
     const { state, task } = stateWith({ callbackUrl: 'http://h/' }, 2);
     end(state, task, 0, Outcome.COMPLETED);
     end(state, task, 1, Outcome.INFRASTRUCTURE_ERROR);
-    expect(callbackId(task)).to.equal('t:g0');
     const { sessions, ...rest } = JSON.parse(callbackBody(task));
     expect(rest).to.deep.equal({
       ...{ id: 't:g0', type: 'task.ended', task_id: 't', group_id: 'g0' },

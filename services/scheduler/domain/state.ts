@@ -5,12 +5,14 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
   type CallbackDone,
+  type CallbackOwed,
   type Change,
   ChangeSchema,
   type SessionRecord,
   type TaskRecord,
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { TOMBSTONES_MAX } from '../../common/limits.ts';
+import { callbackBody } from './callback.ts';
 import { queueOf } from './queue.ts';
 import {
   groupIdOf,
@@ -48,6 +50,8 @@ export interface TaskState {
   announced: boolean;
   /** Of the present group; undefined while it is to come. */
   callback: 'delivered' | 'given-up' | undefined;
+  /** What its callback has to tell of announced groups, by group: sessions may go again before it is told. */
+  readonly owed: Map<string, string>;
 }
 
 export interface SessionChange {
@@ -153,6 +157,9 @@ export class State {
       case 'taskTombstone':
         this.#setTombstone(kind.value.taskId, Number(kind.value.expireMs));
         return undefined;
+      case 'callbackOwed':
+        this.#setOwed(kind.value);
+        return undefined;
       case 'callbackDone':
         this.#setCallback(kind.value);
         return undefined;
@@ -182,6 +189,7 @@ export class State {
       for (const record of task.sessions) {
         if (record !== undefined) yield sessionChange(record);
       }
+      for (const [groupId, body] of task.owed) yield owedChange(task, groupId, body);
       if (!task.announced) continue;
       yield announcedChange(task);
       if (task.callback !== undefined) yield callbackChange(task, task.callback === 'delivered');
@@ -207,6 +215,7 @@ export class State {
       round: 0,
       announced: false,
       callback: undefined,
+      owed: new Map(),
     };
     this.tasks.set(record.taskId, task);
     this.#byPrefix.set(record.sessionPrefix, task);
@@ -270,7 +279,12 @@ export class State {
     }
   }
 
+  #setOwed({ taskId, groupId, body }: CallbackOwed): void {
+    this.tasks.get(taskId)?.owed.set(groupId, body);
+  }
+
   #setCallback({ taskId, groupId, delivered }: CallbackDone): void {
+    this.tasks.get(taskId)?.owed.delete(groupId);
     const task = this.#withGroup(taskId, groupId);
     if (task === undefined) return;
     task.callback = delivered ? 'delivered' : 'given-up';
@@ -289,6 +303,8 @@ export class State {
     const task = this.#withGroup(taskId, groupId);
     if (task === undefined || task.announced) return;
     task.announced = true;
+    if (task.spec.callbackUrl !== '' && task.callback === undefined)
+      task.owed.set(groupId, callbackBody(task));
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
       if (record === undefined) continue;
@@ -320,8 +336,7 @@ const endedOf = ({ byState }: TaskState): number => byState.get(SessionState.END
 export const isTorn = (task: TaskState): boolean => task.announced && !allEnded(task);
 
 /** Whether nothing is left to do for a task: it goes to the archive. */
-export const isSettled = (task: TaskState): boolean =>
-  task.announced && (task.spec.callbackUrl === '' || task.callback !== undefined);
+export const isSettled = (task: TaskState): boolean => task.announced && task.owed.size === 0;
 
 export const taskChange = (record: TaskRecord): Change =>
   create(ChangeSchema, { kind: { case: 'task', value: record } });
@@ -340,6 +355,9 @@ export const announcedGroup = (taskId: string, groupId: string): Change =>
 
 export const archivedChange = ({ record: { taskId }, round }: TaskState): Change =>
   create(ChangeSchema, { kind: { case: 'taskArchived', value: { taskId, groupId: groupIdOf(round) } } });
+
+const owedChange = ({ record: { taskId } }: TaskState, groupId: string, body: string): Change =>
+  create(ChangeSchema, { kind: { case: 'callbackOwed', value: { taskId, groupId, body } } });
 
 export const callbackChange = ({ record: { taskId }, round }: TaskState, delivered: boolean): Change =>
   callbackOfGroup(taskId, groupIdOf(round), delivered);

@@ -20,7 +20,7 @@ class Commit(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
 
 class Change(_message.Message):
-    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "task_archived", "revision_reached", "queue_used", "order_reached")
+    __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "callback_owed", "task_archived", "revision_reached", "queue_used", "order_reached")
     EPOCH_BEGAN_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class Change(_message.Message):
     NODE_DRAINED_FIELD_NUMBER: _ClassVar[int]
     TASK_TOMBSTONE_FIELD_NUMBER: _ClassVar[int]
     CALLBACK_DONE_FIELD_NUMBER: _ClassVar[int]
+    CALLBACK_OWED_FIELD_NUMBER: _ClassVar[int]
     TASK_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     REVISION_REACHED_FIELD_NUMBER: _ClassVar[int]
     QUEUE_USED_FIELD_NUMBER: _ClassVar[int]
@@ -39,11 +40,12 @@ class Change(_message.Message):
     node_drained: NodeDrained
     task_tombstone: TaskTombstone
     callback_done: CallbackDone
+    callback_owed: CallbackOwed
     task_archived: TaskArchived
     revision_reached: RevisionReached
     queue_used: QueueUsed
     order_reached: OrderReached
-    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ..., queue_used: _Optional[_Union[QueueUsed, _Mapping]] = ..., order_reached: _Optional[_Union[OrderReached, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch_began: _Optional[_Union[EpochBegan, _Mapping]] = ..., task: _Optional[_Union[TaskRecord, _Mapping]] = ..., session: _Optional[_Union[SessionRecord, _Mapping]] = ..., group_announced: _Optional[_Union[GroupAnnounced, _Mapping]] = ..., node_drained: _Optional[_Union[NodeDrained, _Mapping]] = ..., task_tombstone: _Optional[_Union[TaskTombstone, _Mapping]] = ..., callback_done: _Optional[_Union[CallbackDone, _Mapping]] = ..., callback_owed: _Optional[_Union[CallbackOwed, _Mapping]] = ..., task_archived: _Optional[_Union[TaskArchived, _Mapping]] = ..., revision_reached: _Optional[_Union[RevisionReached, _Mapping]] = ..., queue_used: _Optional[_Union[QueueUsed, _Mapping]] = ..., order_reached: _Optional[_Union[OrderReached, _Mapping]] = ...) -> None: ...
 
 class EpochBegan(_message.Message):
     __slots__ = ("holder",)
@@ -122,6 +124,16 @@ class TaskTombstone(_message.Message):
     task_id: str
     expire_ms: int
     def __init__(self, task_id: _Optional[str] = ..., expire_ms: _Optional[int] = ...) -> None: ...
+
+class CallbackOwed(_message.Message):
+    __slots__ = ("task_id", "group_id", "body")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    group_id: str
+    body: str
+    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., body: _Optional[str] = ...) -> None: ...
 
 class CallbackDone(_message.Message):
     __slots__ = ("task_id", "group_id", "delivered")

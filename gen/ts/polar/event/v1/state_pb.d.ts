@@ -114,6 +114,14 @@ export declare type Change = Message<"polar.event.v1.Change"> & {
     case: "callbackDone";
   } | {
     /**
+     * A callback is to be told of a group whose task has gone on since.
+     *
+     * @generated from field: polar.event.v1.CallbackOwed callback_owed = 12;
+     */
+    value: CallbackOwed;
+    case: "callbackOwed";
+  } | {
+    /**
      * A task is in the archive and not in the state any more.
      *
      * @generated from field: polar.event.v1.TaskArchived task_archived = 5;
@@ -430,6 +438,40 @@ export declare type TaskTombstone = Message<"polar.event.v1.TaskTombstone"> & {
  * Use `create(TaskTombstoneSchema)` to create a new message.
  */
 export declare const TaskTombstoneSchema: GenMessage<TaskTombstone>;
+
+/**
+ * CallbackOwed goes with a snapshot: what sessions that go again were in the group is nowhere else any more.
+ *
+ * @generated from message polar.event.v1.CallbackOwed
+ */
+export declare type CallbackOwed = Message<"polar.event.v1.CallbackOwed"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * The group.
+   *
+   * @generated from field: string group_id = 2;
+   */
+  groupId: string;
+
+  /**
+   * What the receiver is told, JSON.
+   *
+   * @generated from field: string body = 3;
+   */
+  body: string;
+};
+
+/**
+ * Describes the message polar.event.v1.CallbackOwed.
+ * Use `create(CallbackOwedSchema)` to create a new message.
+ */
+export declare const CallbackOwedSchema: GenMessage<CallbackOwed>;
 
 /**
  * CallbackDone ends the callback of a group.
