@@ -9,6 +9,16 @@ export interface RunningService extends AsyncDisposable {
   readonly failed: Promise<never>;
 }
 
+/** What a service is configured with. Where that is faulty the process ends, and says so as for any other failure. */
+export function configured<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    tellFailure(error);
+    process.exit(1);
+  }
+}
+
 /**
  * Start a service, wait for SIGTERM, SIGINT, the end of the lifeline or a failure, stop it.
  * The lifeline is standard input, where POLAR_LIFELINE=stdin: its writer holds it open while it lives, so that a
@@ -34,14 +44,19 @@ export async function runService(
       await started?.[Symbol.asyncDispose]();
     }
   } catch (error) {
-    const { reason, message } = asPolarError(error);
-    log.fatal({ reason, err: error }, 'service failed');
-    process.stderr.write(`polar: ${reason}: ${message}\n`);
+    log.fatal({ reason: asPolarError(error).reason, err: error }, 'service failed');
+    tellFailure(error);
     process.exitCode = 1;
     setTimeout(() => process.exit(1), STOP_FORCE_MS).unref();
   } finally {
     if (lifeline) process.stdin.destroy();
   }
+}
+
+/** In a form of which `polar up` reads the reason. */
+function tellFailure(error: unknown): void {
+  const { reason, message } = asPolarError(error);
+  process.stderr.write(`polar: ${reason}: ${message}\n`);
 }
 
 function stopRequest(lifeline: boolean): Promise<undefined> {
