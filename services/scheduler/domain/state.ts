@@ -75,6 +75,11 @@ export class State {
   /** Tasks that were cancelled ahead, and until when that holds. */
   readonly #tombstones = new Map<string, number>();
 
+  /** Of the task that comes next, be it new or from the archive. */
+  get order(): number {
+    return this.#order;
+  }
+
   /** Sessions that have not ended. */
   get liveSessions(): number {
     return this.#liveSessions;
