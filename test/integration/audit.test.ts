@@ -14,8 +14,10 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { packFloats, packIds, unpackFloats, unpackIds } from '../../services/common/columns.ts';
 import { PolarError } from '../../services/common/errors.ts';
 import { publish } from '../../services/common/nats/publish.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
+import { createStore } from '../../services/reconstructor/retention/store.ts';
 import { type Ended, polar } from '../support/cli.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, startReconstructor, type TestReconstructor } from '../support/reconstructor.ts';
@@ -253,6 +255,18 @@ describe('polar audit', function () {
     expect(stdout).to.match(/running +pi +running +2 +6 +0 +0 +6 +0/);
     expect(stdout).to.contain('their records alone are counted');
     expect(code).to.equal(0);
+  });
+
+  it('does not call clean what retention has taken', async () => {
+    await finish('swept');
+    const store = createStore(mesh.bus);
+    const { state } = await mesh.bus.jsm.streams.info(STREAMS.trajectories.name);
+    await store.removeRecords('swept', 1, AbortSignal.timeout(10_000));
+    await store.removeGroup(state.last_seq, AbortSignal.timeout(10_000));
+    const { code, stdout } = await audit('swept');
+    expect(stdout).to.contain('swept: records: 3 of its 3 recorded calls are gone').and.contain('1 findings');
+    expect(stdout).to.not.contain('accounted for');
+    expect(code).to.equal(1);
   });
 
   for (const kind of ['vllm', 'sglang', 'llamacpp'] as const) {

@@ -19,6 +19,7 @@ export interface Finding {
     | 'not_in_traces'
     | 'twice'
     | 'unknown_call'
+    | 'records'
     | 'trajectory';
   readonly message: string;
   readonly call_id?: string;

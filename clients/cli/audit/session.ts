@@ -48,8 +48,17 @@ export async function auditSession(client: Trajectories, session: Session): Prom
     }
   }
   const account = audit.finish();
-  const findings = lost === undefined ? account.findings : [...account.findings, lost];
+  const more = [lost, trajectory === undefined ? gone(session, account.calls) : undefined];
+  const findings = [...account.findings, ...more.filter((one) => one !== undefined)];
   return { account: { ...headOf(session, trajectory), ...account, findings }, traces: audit.traces, origins };
+}
+
+/** Calls that are told of and not there, where no trajectory tells of them: what was not looked at is not clean. */
+function gone({ stats }: Session, calls: number): Finding | undefined {
+  const missing = (stats?.calls ?? 0) - calls;
+  if (missing <= 0) return undefined;
+  const why = 'what every consumer has acknowledged is removed after retention.acked_days';
+  return { kind: 'records', message: `${missing} of its ${stats?.calls} recorded calls are gone: ${why}` };
 }
 
 const headOf = (session: Session, trajectory: Trajectory | undefined) => ({
