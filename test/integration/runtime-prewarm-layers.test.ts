@@ -125,6 +125,23 @@ if (bwrapIsThere && isHostRoot) {
       expect(await stamp(one)).to.equal(await stamp(two));
     });
 
+    it('lets clones rename what was prepared, and shows nothing of the host where a link has come along', async () => {
+      const workspace = 'mkdir -p src/below; echo prepared > src/below/made';
+      const id = await node.acquire({
+        spec: { prepare: [exec(`${workspace}; mkdir /own; ln -s /tmp /own/link`)] },
+      });
+      const rename = 'import os; os.rename("src", "lib"); os.rename("/own", "/opt/own")';
+      const { out, err } = await node.sh(id, `python3 -c '${rename}'; ls; cat lib/below/made`);
+      expect([out, err]).to.eql(['lib\nprepared\n', '']);
+      const again = await node.sh(id, 'mv lib src; mkdir lib; echo new > src/below/new; ls lib src/below');
+      expect(again.out).to.equal('lib:\n\nsrc/below:\nmade\nnew\n');
+      const source = join(node.folder, 'data/cache');
+      mkdirSync(join(source, 'one'), { recursive: true });
+      const mounts = [{ source: join(source, 'one'), target: '/opt/own/link/here' }];
+      const refused = await node.sh(id, 'true', { mounts }).catch((error) => error);
+      expect(refused.message).to.contain('a link leads away from /opt/own/link/here');
+    });
+
     it('lays them over images, with what a preparation took away', async () => {
       const image = join(node.folder, 'data/images/small');
       mkdirSync(join(image, 'etc'), { recursive: true });

@@ -21,8 +21,13 @@ import { placed, placedWherePossible } from './targets.ts';
 
 /** Relative paths: the mount table inside shows the options as they were given. */
 const MOUNT = 'cd "$1"; mount -t overlay overlay -o "$2" "$3/root"';
+/** Of the next n arguments, which bwrap shows something at: what came along with a renamed folder is seen only here. */
+const REFUSE_LINKS = [
+  'set -f; n=$1; shift; while [ "$n" -gt 0 ]; do way=.; IFS=/; for part in $1; do way=$way/$part',
+  'if [ -h "$way" ]; then echo "a link leads away from $1" >&2; exit 1; fi; done; unset IFS; n=$((n - 1)); shift; done',
+].join('; ');
 const ENTER = [
-  `${MOUNT}; cd "$3/root"; u=$4; shift 4; unset PWD OLDPWD`,
+  `${MOUNT}; cd "$3/root"; u=$4; shift 4; ${REFUSE_LINKS}; unset PWD OLDPWD`,
   'exec setpriv --reuid "$u" --regid "$u" --clear-groups -- "$@"',
 ].join('; ');
 
@@ -68,7 +73,9 @@ export class OverlayBox implements Box {
     for (const name of ['upper', 'work', 'root']) makeOwned(join(path, name), host.uid);
     if (ground.layer === undefined) makeAllOwned(this.#upper, SESSION_FOLDERS, host.uid);
     this.#below = below;
-    this.#options = `lowerdir=${ground.lowers.join(':')},upperdir=${below}/upper,workdir=${below}/work`;
+    const folders = `lowerdir=${ground.lowers.join(':')},upperdir=${below}/upper,workdir=${below}/work`;
+    // Else a folder that was prepared could not be renamed: `git mv` and package managers end with EXDEV.
+    this.#options = `${folders},redirect_dir=on`;
     const stage = join(`/proc/${host.guardian.pid}/root`, host.stage ?? '');
     this.#roots = [this.#upper, ...ground.lowers.map((lower) => join(stage, lower))];
   }
@@ -86,7 +93,8 @@ export class OverlayBox implements Box {
     const readOnly = [...this.#ground.readOnly, ...placed(shown, this.#roots)];
     const readOnlyTry = placedWherePossible(this.#ground.readOnlyTry, this.#roots);
     const options = { root: '.', readOnly, readOnlyTry };
-    const prefix = [...this.#mounted(ENTER), bwrap];
+    const targets = [...readOnly, ...readOnlyTry].map(([, target]) => target);
+    const prefix = [...this.#mounted(ENTER), String(targets.length), ...targets, bwrap];
     return await launch({ spec: this.#spec, folder: this.#folder, prefix, command, options }, sink, signal);
   }
 
