@@ -33,6 +33,8 @@ export interface SchedulerContext extends Dispatch {
   readonly admission: Admission;
   readonly watchers: Watchers;
   readonly sweepTimes: SweepTimes;
+  /** Since when it leads, by the monotonic clock. */
+  readonly sinceMs: number;
   /** What sessions wait for, at this moment. */
   readonly surroundings: () => Surroundings;
   /** Aborts when the service stops, and before anything fails because the state log is closed. */
@@ -111,6 +113,7 @@ export async function createContext(
     stateLog,
     watchers,
     sweepTimes: overrides.sweepTimes ?? {},
+    sinceMs: performance.now(),
     surroundings: () => surroundingsOf(dispatch, isHeld()),
     room,
     admission: new Admission({ ...dispatch, bus, room, signal }),

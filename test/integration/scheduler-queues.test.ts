@@ -259,6 +259,13 @@ describe('scheduler queues', () => {
     expect(unknown.reason).to.equal('NOT_FOUND');
   });
 
+  it('drain a node that is not heard yet by a scheduler that has just taken over', async () => {
+    const drained = scheduler.client.drainNode({ nodeId: 'node-1' });
+    drained.catch(() => {});
+    await using _node = await startFakeNode(nats.url);
+    expect((await drained).node).to.include({ nodeId: 'node-1', draining: true, healthy: true });
+  });
+
   it('end a session whose time in the queue is spent, as an infrastructure failure', async () => {
     const budgets = create(BudgetsSchema, { queue: durationFromMs(200) });
     await submit(taskSpec('impatient', { numSamples: 2, budgets }));
