@@ -250,6 +250,18 @@ describe('token mode goes on', () => {
     expect(lawsBroken(records)).to.deep.equal([]);
   });
 
+  it('after a restart, also where a branch beside it was asked in text mode', async () => {
+    await using stage = await staged({ kind: 'sglang', mode: 'token' });
+    const { agent, drift, mode } = await onItsWay(stage.proxy, 's', 2);
+    await agent.fork({ fields: { add_generation_prompt: true } }).ask();
+    agent.messages.at(-1)!.content += ' again';
+    await agent.work(1);
+    await stage.proxy.stopHere();
+    await stage.proxy.startHere();
+    await agent.ask();
+    expect([await drift(), await mode()]).to.deep.equal(['', 'token']);
+  });
+
   it('in branches beside each other and in a sub-agent between the turns', async () => {
     await using stage = await staged({ kind: 'sglang', mode: 'token', switches });
     const capability = await stage.proxy.admit('s');

@@ -59,6 +59,29 @@ describe('the history of an attempt', () => {
     }
   });
 
+  it('has the root of the call that it goes on from, whatever the call is with which it shares most', () => {
+    const turn = (content: string): Digested[] => [user('a'), said('b'), user(content)];
+    const inText: Call = {
+      messages: turn('c'),
+      reply: said('d'),
+      prompt: [1, 2, 3, 4, 5, 50],
+      sampled: [6, 7],
+    };
+    const inTokens: Call = {
+      messages: turn('e'),
+      reply: said('f'),
+      prompt: [1, 2, 3, 4, 5, 60, 61, 62],
+      sampled: [8],
+    };
+    for (const state of recorded(FIRST, inText, { ...inTokens, fields: { mode: 'token' } })) {
+      const found = state.goesOn(asked([...inTokens.messages, said('f'), user('g')])) as GoesOn;
+      expect(found.root.messages).to.equal(1);
+      expect([...found.root.ids()]).to.deep.equal([1, 2]);
+      const sampled = Array.from(found.ids.from(0), (_, place) => place).filter(found.sampledAt);
+      expect(sampled).to.deep.equal([2, 3, 8]);
+    }
+  });
+
   it('takes a turn as ended by the model only where no stop string and no id can have ended it', () => {
     const stopping = { ...FIRST, fields: { sampling: { stop: ['x'] } } };
     const stopped = { ...FIRST, fields: { sampling: { stop_token_ids: [7, 4] } } };

@@ -21,7 +21,8 @@ export interface Conversation {
 /** What is kept of a recorded call. */
 export interface Known {
   readonly baseIndex: number;
-  /** The call that it goes on from, or a base of that, whose prompt the engine made. */
+  readonly baseLength: number;
+  /** The call that it goes on from, or one before that, whose prompt the engine made. */
   readonly root: number;
   readonly tools: string;
   readonly settings: string;
@@ -68,9 +69,20 @@ export class History {
     const body = record.messageBodies[reply];
     const bare = body === undefined ? undefined : withoutThinking(body);
     if (bare !== undefined) this.#withoutThinking.add(bare);
-    const index = this.#calls.length;
-    const root = record.mode === 'token' && baseIndex >= 0 ? this.call(baseIndex).root : index;
-    this.#calls.push({ ...knownOf(record, bare !== undefined), root });
+    const root = record.mode === 'token' ? this.#rootOf(record) : undefined;
+    this.#calls.push({ ...knownOf(record, bare !== undefined), root: root ?? this.#calls.length });
+  }
+
+  /** Of a call that was given ids. Its base may be a branch beside it, whose root has what this one does not. */
+  #rootOf({ baseIndex, baseLength }: Completion): number | undefined {
+    let shared = baseLength;
+    for (let index = baseIndex; index >= 0; ) {
+      const base = this.call(index);
+      if (this.call(base.root).promptLength <= shared) return base.root;
+      shared = Math.min(shared, base.baseLength);
+      index = base.baseIndex;
+    }
+    return undefined;
   }
 
   call(index: number): Known {
@@ -105,11 +117,15 @@ export class History {
 
   /** Whether the id at this place of a call's ids, or of those that it goes on from, was sampled. */
   sampledAt(call: number, place: number): boolean {
-    for (let index = call; index >= 0; index = this.call(index).baseIndex) {
-      const { promptLength, sampledLength } = this.call(index);
-      if (place >= promptLength) return place < promptLength + sampledLength;
-    }
-    return false;
+    const { promptLength, sampledLength } = this.#bringerOf(call, place);
+    return place >= promptLength && place < promptLength + sampledLength;
+  }
+
+  /** The call that brought the id at this place: this one, or one that it takes its beginning from. */
+  #bringerOf(call: number, place: number): Known {
+    let known = this.call(call);
+    while (place < known.baseLength) known = this.call(known.baseIndex);
+    return known;
   }
 
   #classify(asked: Conversation, found: Found, at: number, extended: (call: number) => boolean): Drift {
@@ -139,11 +155,9 @@ export class History {
   }
 
   #startsThinking(head: number, at: number): boolean {
-    for (let index = head; index >= 0; index = this.call(index).baseIndex) {
-      const { thinks, promptLength } = this.call(index);
-      if (thinks && at >= promptLength && at < promptLength + THINKING_STARTS_WITHIN) return true;
-    }
-    return false;
+    if (at < 0) return false;
+    const { thinks, promptLength } = this.#bringerOf(head, at);
+    return thinks && at >= promptLength && at < promptLength + THINKING_STARTS_WITHIN;
   }
 
   #sameFrame(asked: Conversation, index: number): boolean {
@@ -167,12 +181,13 @@ function systemsOf({ messages }: Conversation): number {
 }
 
 function knownOf(record: Completion, thinks: boolean): Omit<Known, 'root'> {
-  const { baseIndex, promptLength, toolsDigest, finishReason } = record;
+  const { baseIndex, baseLength, promptLength, toolsDigest, finishReason } = record;
   const sampling = record.sampling ?? {};
   const sampled = unpackIds(record.sampledIds);
   const natural = finishReason === 'stop' || finishReason === 'tool_calls';
   return {
     baseIndex,
+    baseLength,
     tools: toolsDigest,
     settings: settingsKey(sampling),
     messages: record.baseMessageCount + record.messageDigests.length,
