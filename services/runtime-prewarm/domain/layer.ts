@@ -3,6 +3,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import { PrepareStepSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { sha256, sha256Half } from '../../common/ids.ts';
 import type { SandboxPlan } from './plan.ts';
+import { SESSION_FOLDERS } from './skeleton.ts';
 
 /** Uploads of fewer bytes cost less to write than an overlay does. */
 const UPLOAD_BYTES_MIN = 1024 * 1024;
@@ -27,7 +28,7 @@ export function layerKey({ steps, ...plan }: SandboxPlan, below: string): string
   const env = Object.entries(plan.env).sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = [
     ...steps.map((step) => sha256(toBinary(PrepareStepSchema, step))),
-    JSON.stringify({ ...plan, env, below }),
+    JSON.stringify({ ...plan, env, below, folders: SESSION_FOLDERS }),
   ];
   return sha256Half(parts.join('\n'));
 }

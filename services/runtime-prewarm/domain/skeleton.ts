@@ -22,6 +22,7 @@ export const SESSION_FOLDERS: readonly string[] = [
   'polar/session',
   'polar/session/workspace',
   'polar/session/logs',
+  'polar/session/logs/agent',
   'polar/session/artifacts',
 ];
 
