@@ -2,24 +2,54 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import {
   createAsyncIterable,
+  encodeEnvelope,
   readAllBytes,
   type UniversalHandler,
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
+import { findTrailerError, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
+import { trailerFlag, trailerParse, trailerSerialize } from '@connectrpc/connect/protocol-grpc-web';
+import { PREFIX_BYTES } from './byte-pieces.ts';
 import { type FieldFault, PolarError, toConnectError } from './errors.ts';
 
 /** An error as Connect writes it; ours are cut far below. */
 const ERROR_BYTES_MAX = 1024 * 1024;
 const OF_THE_CALLER: readonly Code[] = [Code.InvalidArgument, Code.ResourceExhausted];
 
-/** The same handler, whose refusals over plain HTTP have a reason; those of streams pass our interceptors. */
+/** The same handler, whose refusals of single requests have a reason; those of streams pass our interceptors. */
 export function withReasons(handler: UniversalHandler): UniversalHandler {
+  if (handler.method.methodKind !== 'unary') return handler;
   return Object.assign(async (request: Parameters<UniversalHandler>[0]) => {
     const response = await handler(request);
-    const isError = response.status >= 400 && response.body !== undefined;
-    return isError ? await withReason(response) : response;
+    const { status, header, trailer, body } = response;
+    if (status >= 400 && body !== undefined) return await withReason(response);
+    // Of a refusal, it is there with the response.
+    if (trailer !== undefined) giveReason(trailer);
+    const isWeb = header?.get('content-type')?.startsWith('application/grpc-web') === true;
+    return isWeb && body !== undefined ? await withReasonInBody(response) : response;
   }, handler);
+}
+
+/** Whether the trailer has an error that is another one now. */
+function giveReason(trailer: Headers): boolean {
+  const told = findTrailerError(trailer);
+  const error = told && reasoned(told);
+  if (error === undefined || error === told) return false;
+  setTrailerStatus(trailer, error);
+  return true;
+}
+
+/** gRPC-Web has its trailer as the last message of the body; each is one chunk, and all are made by then. */
+async function withReasonInBody(response: UniversalServerResponse): Promise<UniversalServerResponse> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) chunks.push(chunk);
+  const last = chunks.at(-1);
+  if (last?.[0] === trailerFlag) {
+    const trailer = trailerParse(last.subarray(PREFIX_BYTES));
+    if (giveReason(trailer)) chunks.splice(-1, 1, encodeEnvelope(trailerFlag, trailerSerialize(trailer)));
+  }
+  return { ...response, body: createAsyncIterable(chunks) };
 }
 
 async function withReason(response: UniversalServerResponse): Promise<UniversalServerResponse> {

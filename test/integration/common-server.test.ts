@@ -164,6 +164,21 @@ describe('one port', () => {
     });
   }
 
+  for (const [name, transport] of Object.entries(transports)) {
+    it(`says that a request that is cut cannot be read, with its reason, over ${name}`, async () => {
+      const cut = create(ListConsumersRequestSchema);
+      // Five bytes, of which none is there.
+      cut.$unknown = [{ no: 15, wireType: 2, data: new Uint8Array([5]) }];
+      const error = await createClient(TrajectoryService, transport())
+        .listConsumers(cut)
+        .then(() => expect.fail('it was taken'), ConnectError.from);
+      expect(error.code).to.equal(Code.InvalidArgument);
+      const [info] = error.findDetails(ErrorInfoSchema);
+      expect(info).to.deep.include({ reason: 'INVALID_REQUEST', metadata: { boundary: 'mesh' } });
+      expect(error.rawMessage).to.contain('parse binary: ');
+    });
+  }
+
   it('hands other HTTP requests to the service, and answers 404 to what nobody takes', async () => {
     expect(await (await fetch(`${url}/plain`)).text()).to.equal('plain');
     expect((await fetch(`${url}/nothing`)).status).to.equal(404);
