@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 
+import export_mesh
 import pytest
+from export_mesh import Mesh, made_messages
+from support import Server
 
+from polar_mesh import Client
+from polar_mesh.export import export
 from polar_mesh.export.conversations import conversations
 
 TURNS = 4
@@ -92,3 +97,44 @@ def test_half_a_character_is_replaced_wherever_it_stands():
     assert found.messages[2]["tool_calls"][0]["function"] == {"name": f"add{mark}", "arguments": f'{{"{mark}": ["{mark}", 1]}}'}
     assert found.tools == json.dumps(lines[0]["tools"]).replace("\\ud83d", mark)
     assert half not in json.dumps(found.messages, ensure_ascii=False)
+
+
+#: What the proxy takes of a message and hands on as it is.
+ODD = [
+    {"name": 3, "tool_call_id": ["t1"], "reasoning": [1]},
+    {"tool_calls": "add"},
+    {"tool_calls": [1, {"id": 2, "type": 3, "function": "add"}]},
+    {"tool_calls": [{"function": {"name": 4}}], "reasoning_content": [{"type": "text"}]},
+]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize(("what", "rows"), [("sft", 4), ("preference", 1)])
+def test_odd_messages_of_one_session_stop_no_export(stack, tmp_path, monkeypatch, what, rows, format):
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+
+    def with_odd(session_id):
+        first, second, side = made_messages(session_id)
+        said = [{"role": "user", "content": "Go on.", **odd} for odd in ODD if session_id == "s0-3"]
+        return [first, {**second, "messages": [*second["messages"], *said]}, side]
+
+    monkeypatch.setattr(export_mesh, "made_messages", with_odd)
+    server = Server(Mesh(tasks=1).register)
+    stack.callback(server.stop)
+    client = Client(server.url, server.url, timeout_s=10)
+    stack.callback(client.close)
+    assert export(client, tmp_path / "out", what=what, format=format, tasks=["t0"]).rows == rows
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_what_is_no_text_in_a_message_becomes_one(odd):
+    lines = session(said, said)[:1]
+    lines[0]["messages"] = [{"role": "user", "content": "Go on.", **odd}]
+    (found,) = conversations(lines)
+    message = found.messages[0]
+    calls = message["tool_calls"] or []
+    texts = [message[key] for key in ("reasoning_content", "tool_call_id", "name")]
+    texts += [text for call in calls for text in (call["id"], call["type"], *call["function"].values())]
+    assert all(text is None or isinstance(text, str) for text in texts)
+    assert len(calls) == sum(isinstance(call, dict) for call in odd.get("tool_calls", []))

@@ -112,14 +112,16 @@ def _whole(value: Any) -> Any:
 
 
 def _message(body: Mapping[str, Any]) -> dict[str, Any]:
-    calls = body.get("tool_calls") or None
+    # What a dialect does not know of a role comes from the harness as it is: calls of a user, a number for a name.
+    calls = body.get("tool_calls")
+    made = [_tool_call(one) for one in calls if isinstance(one, Mapping)] if isinstance(calls, list) else []
     return {
         "role": str(body.get("role", "")),
         "content": _text(body.get("content")),
         "reasoning_content": _text(body.get("reasoning_content") or body.get("reasoning")),
-        "tool_calls": calls and [_tool_call(one) for one in calls],
-        "tool_call_id": body.get("tool_call_id"),
-        "name": body.get("name"),
+        "tool_calls": made or None,
+        "tool_call_id": _text(body.get("tool_call_id")),
+        "name": _text(body.get("name")),
     }
 
 
@@ -127,17 +129,22 @@ def _text(content: Any) -> str | None:
     """Text parts joined; what has other parts, as JSON."""
     if content is None or isinstance(content, str):
         return content
-    if isinstance(content, list) and all(part.get("type") == "text" for part in content):
-        return "".join(part.get("text", "") for part in content)
+    if isinstance(content, list) and all(map(_is_text_part, content)):
+        return "".join(part["text"] for part in content)
     return json.dumps(content, ensure_ascii=False)
 
 
+def _is_text_part(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = call.get("function") or {}
+    told = call.get("function")
+    function = told if isinstance(told, Mapping) else {}
     arguments = function.get("arguments")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {
-        "id": call.get("id"),
-        "type": call.get("type", "function"),
-        "function": {"name": function.get("name"), "arguments": text},
+        "id": _text(call.get("id")),
+        "type": _text(call.get("type", "function")),
+        "function": {"name": _text(function.get("name")), "arguments": text},
     }
