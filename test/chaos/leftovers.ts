@@ -21,6 +21,7 @@ export async function ofIdle(cluster: Cluster): Promise<Leftovers> {
       globSync(`/sys/fs/cgroup/{,*/}${instance}/*/`),
     ),
     containers: await containersOf(cluster),
+    "containers' shims": await shimsOf(cluster),
     ...(await inNats(cluster.nats.url)),
   };
 }
@@ -32,6 +33,7 @@ export async function ofStopped(cluster: Cluster): Promise<Leftovers> {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   return {
     containers: await containersOf(cluster),
+    "containers' shims": await shimsOf(cluster),
     processes: names.flatMap(usersOf),
     mounts: mounts.filter((line) => names.some((name) => line.includes(name))),
     'control groups': nodes.flatMap(({ instance }) => globSync(`/sys/fs/cgroup/{,*/}${instance}`)),
@@ -64,6 +66,10 @@ async function containersOf({ engines, nodes }: Cluster): Promise<string[]> {
   );
   return (await Promise.all(shown)).flatMap((text) => text.split('\n').filter((line) => line !== ''));
 }
+
+/** Of an engine that was killed: it may not know them, so that it lists no container. */
+const shimsOf = async ({ engines }: Cluster): Promise<string[]> =>
+  (await Promise.all(engines.map(({ engine }) => engine.shims()))).flat();
 
 function boxesOf({ dataDir }: ClusterNode): string[] {
   return readdirSync(join(dataDir, 'boxes')).filter((name) => !name.startsWith('.'));

@@ -26,6 +26,9 @@ const WORKSPACE = '/polar/session/workspace';
 const specFor = ({ backend }: EngineKind) => ({ backend, image: PROGRAMS_IMAGE });
 const KILL_ROUNDS = 6;
 const KILL_SPREAD_MS = 600;
+/** Starts that a killed engine breaks off, and when: of such, Docker forgets nearly every second one. */
+const BROKEN_STARTS = 5;
+const BREAKS_MS = [400, 600, 800];
 
 const errorOf = async (promise: Promise<unknown>): Promise<{ reason: string; message: string }> =>
   await promise.then(
@@ -228,6 +231,25 @@ for (const kind of LONG_ENGINES) {
       expect((await node.sh(next, 'echo next')).out).to.equal('next\n');
       await eventually('the lost one is gone', async () => (await containers(docker, node)).length === 1);
     });
+
+    if (kind.backend === 'docker') {
+      it('ends what an engine that dies while it starts containers forgets', async () => {
+        await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
+        for (const breakMs of BREAKS_MS) {
+          const starts = Array.from({ length: BROKEN_STARTS }, () => errorOf(node.acquire({ spec })));
+          await sleep(breakMs);
+          await docker.kill();
+          await docker.start();
+          await Promise.all(starts);
+        }
+        await node.acquire({ spec });
+        const known = async (): Promise<number> => (await containers(docker, node)).length;
+        await eventually(
+          'each shim has its container',
+          async () => (await docker.shims()).length === (await known()),
+        );
+      });
+    }
 
     it('fetches an image where it may, and says why it could not', async () => {
       await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker, 'missing') });

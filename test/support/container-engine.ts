@@ -86,6 +86,12 @@ export abstract class TestEngine implements AsyncDisposable {
     return stdout;
   }
 
+  /** Processes that containerd keeps, one for each container that runs. */
+  async shims(): Promise<string[]> {
+    const found = await run('pgrep', ['-a', '-f', `containerd-shim.*${this.folder}/`]).catch(() => undefined);
+    return found === undefined ? [] : found.stdout.trim().split('\n');
+  }
+
   /** An image of that name, of a folder's files. */
   async importFolder(source: string, image: string): Promise<void> {
     await this.#import(['-C', source, '.'], image);

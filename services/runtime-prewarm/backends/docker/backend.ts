@@ -13,6 +13,7 @@ import { DockerBox, type DockerParts } from './box.ts';
 import { removeContainer } from './container.ts';
 import type { Dialect, EngineInfo } from './dialect.ts';
 import { Engine } from './engine.ts';
+import { Forgotten } from './forgotten.ts';
 import { type DockerImages, dockerImages } from './images.ts';
 import { DockerLayers, type OnStuck } from './layers.ts';
 
@@ -60,6 +61,7 @@ class DockerWatch {
   readonly #broker: NetnsBroker;
   readonly #images: DockerImages;
   readonly #layers: DockerLayers;
+  readonly #forgotten = new Forgotten();
   readonly #live = new Set<string>();
   /** Containers that could not be deleted, and were told. */
   readonly #stuck = new Set<string>();
@@ -103,6 +105,7 @@ class DockerWatch {
   async close(): Promise<void> {
     this.#layers[Symbol.dispose]();
     this.#engine.close();
+    await this.#forgotten.end(new Set());
     await this.#broker[Symbol.asyncDispose]();
   }
 
@@ -115,6 +118,7 @@ class DockerWatch {
     );
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
     await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
+    await this.#forgotten.end(new Set(all.map(({ Id }) => Id)));
     for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
   }
 
@@ -137,7 +141,14 @@ class DockerWatch {
     if (!info.PidsLimit || !info.MemoryLimit) throw new Error('it cannot limit memory and processes');
     this.#layers.keptIn(info.DockerRootDir ?? '');
     const parts: DockerParts = {
-      ...{ host, proxy, engine: this.#engine, broker: this.#broker, layers: this.#layers },
+      ...{
+        host,
+        proxy,
+        engine: this.#engine,
+        broker: this.#broker,
+        layers: this.#layers,
+        forgotten: this.#forgotten,
+      },
       ...{ dialect, users: dialect.users(info), config: dialect.config(), rootDir: info.DockerRootDir },
     };
     return {

@@ -19,6 +19,7 @@ import { Container } from './container.ts';
 import type { ContainerNeeds, Dialect } from './dialect.ts';
 import type { Engine } from './engine.ts';
 import { execInContainer } from './exec.ts';
+import type { Forgotten } from './forgotten.ts';
 import type { DockerLayers } from './layers.ts';
 import type { ContainerUsers } from './users.ts';
 
@@ -30,6 +31,7 @@ export interface DockerParts {
   readonly proxy: ProxyConnect;
   readonly dialect: Dialect;
   readonly layers: DockerLayers;
+  readonly forgotten: Forgotten;
   readonly users: ContainerUsers;
   /** What this engine's containers are made with beside what all are. */
   readonly config: ContainerNeeds;

@@ -6,11 +6,13 @@ import { ContainerGroup, ENDED_AT_ONCE } from '../../containment/container-group
 import { type ContainerOptions, containerConfig } from '../../domain/container-config.ts';
 import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
+import type { Forgotten } from './forgotten.ts';
 
 /** Where a container is. */
 export interface ContainerEngine {
   readonly engine: Engine;
   readonly dialect: Dialect;
+  readonly forgotten: Forgotten;
 }
 
 export class Container {
@@ -42,7 +44,7 @@ export class Container {
 
   /** Throws BACKEND_UNAVAILABLE for what the engine cannot do, SANDBOX_FAILED. */
   static async start(at: ContainerEngine, options: ContainerOptions): Promise<Container> {
-    const { engine, dialect } = at;
+    const { engine, dialect, forgotten } = at;
     let id: string | undefined;
     try {
       const made = await engine.call<{ Id: string }>('POST', '/containers/create', {
@@ -54,7 +56,10 @@ export class Container {
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
       return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
-      if (id !== undefined) await removeContainer(engine, id).catch(() => {});
+      if (id !== undefined) {
+        if (!(error instanceof EngineError || error instanceof PolarError)) forgotten.add(id);
+        await removeContainer(engine, id).catch(() => {});
+      }
       throw startFailure(dialect.name, error);
     }
   }

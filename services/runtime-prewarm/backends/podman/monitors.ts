@@ -1,9 +1,8 @@
 // Podman keeps a monitor of each command (conmon, with a child) for five minutes after its end. Those of a container that is
 // gone watch nothing any more.
-import { readdir, readFile } from 'node:fs/promises';
-import process from 'node:process';
 import { sleep } from '../../../common/clock.ts';
 import { monitoredIn } from '../../domain/podman-monitor.ts';
+import { killWhere, readOf } from '../../host/process-table.ts';
 
 /** A look reads the command line of every process of this machine (tens of ms): one is for all that went meanwhile. */
 const GATHER_MS = 500;
@@ -31,19 +30,11 @@ export class Monitors {
         if (left === 1) this.#gone.delete(container);
         else this.#gone.set(container, left - 1);
       }
-      for (const name of await readdir('/proc').catch(() => []))
-        if (/^\d+$/.test(name)) await endOf(name, gone);
+      await killWhere(async (pid) => {
+        const container = monitoredIn(await readOf(pid, 'cmdline'));
+        return container !== undefined && gone.has(container);
+      });
     }
     this.#isLooking = false;
-  }
-}
-
-async function endOf(pid: string, gone: ReadonlySet<string>): Promise<void> {
-  const container = monitoredIn(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''));
-  if (container === undefined || !gone.has(container)) return;
-  try {
-    process.kill(Number(pid), 'SIGKILL');
-  } catch {
-    // It has ended.
   }
 }

@@ -1,0 +1,40 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { expect } from 'chai';
+import { Forgotten } from './forgotten.ts';
+
+/** Stands for a shim: it is found by its command line alone. */
+function shim(id: string): ChildProcess {
+  const args = ['-e', 'setInterval(() => {}, 1e6)', '--', '-namespace', 'moby', '-id', id];
+  return spawn(process.execPath, args, { argv0: '/usr/bin/containerd-shim-runc-v2', stdio: 'ignore' });
+}
+
+describe('containers that an engine forgot', () => {
+  const ids = [0, 1, 2].map(() => randomBytes(32).toString('hex')) as [string, string, string];
+  let shims: ChildProcess[];
+
+  before(async () => {
+    shims = ids.map(shim);
+    await Promise.all(shims.map((one) => once(one, 'spawn')));
+  });
+  after(() => {
+    for (const one of shims) one.kill('SIGKILL');
+  });
+
+  it('end, and those that it knows and those that it did not break off do not', async () => {
+    const forgotten = new Forgotten();
+    const [lost, known] = ids;
+    forgotten.add(lost);
+    forgotten.add(known);
+    const ended = once(shims[0] as ChildProcess, 'exit');
+    await forgotten.end(new Set([known]));
+    expect((await ended)[1]).to.equal('SIGKILL');
+    expect(shims.slice(1).map(({ exitCode, signalCode }) => exitCode ?? signalCode)).to.eql([null, null]);
+    // The engine deleted it as it was told to, or as well as it could.
+    const later = once(shims[1] as ChildProcess, 'exit');
+    await forgotten.end(new Set());
+    await later;
+    expect((shims[2] as ChildProcess).signalCode).to.equal(null);
+  });
+});
