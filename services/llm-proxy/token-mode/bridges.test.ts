@@ -125,6 +125,8 @@ function goesOnFrom(template: Template, all: Rendering, head: readonly JsonObjec
   };
 }
 
+const { signal } = new AbortController();
+
 describe('bridges', () => {
   for (const [name, template] of Object.entries(TEMPLATES)) {
     for (const [how, ended] of Object.entries(SAMPLED_ENDS)) {
@@ -170,6 +172,20 @@ describe('bridges', () => {
     expect(await bridges.continuation(goesOn, all, new AbortController().signal)).to.equal(
       'renderer_differs',
     );
+  });
+
+  it('are built on the day after, too, where the template writes the date', async () => {
+    let day = 'Monday';
+    const render: Render = async (all) => idsOf(day + textOf(TEMPLATES['plain']!, all));
+    const bridges = new Bridges(render);
+    for (day of ['Monday', 'Tuesday', 'Wednesday']) {
+      const { all, goesOn } = one();
+      const prompt = await render({ ...all, messages: all.messages.slice(0, 1) }, signal);
+      const root = { messages: 1, ids: () => prompt };
+      const tail = await bridges.continuation({ ...goesOn, root }, all, signal);
+      const whole = textOf(TEMPLATES['plain']!, all);
+      expect(tail, day).to.deep.equal(idsOf(whole).subarray(goesOn.ids.length));
+    }
   });
 
   it('render each turn once, and nothing of the history', async () => {

@@ -12,6 +12,9 @@ import type { Render, Rendering } from './renderer.ts';
 /** What an engine answers that does not render, or not this. */
 const REFUSALS: ReadonlySet<string> = new Set(['ENGINE_REFUSED', 'ENGINE_ERROR']);
 
+/** With a shape that may have been kept, and with a new one. */
+const SHAPE_TRIES = 2;
+
 /** A frame, and whether the template writes down the ids of tool calls. */
 type TemplateFrame = Frame & { readonly keepIds: boolean };
 
@@ -55,29 +58,32 @@ export class Bridges {
     const head = { before: messages.slice(0, count - 1), turn: messages[count - 1] as JsonObject };
     const fresh = messages.slice(count);
     const sketch = sketchOf(head, fresh, frame.keepIds);
-    const shape = await this.#shape(sketch, frame, asked);
-    if ('fault' in shape) {
-      const thought = shape.fault !== 'turn' && messages.some((message) => thinkingOf(message) !== '');
-      return thought ? 'reasoning_dropped' : 'template_not_extending';
-    }
+    const key = canonicalJson([keyOf(asked), [...sketch.before], sketch.turn('x'), [...sketch.fresh]]);
     const whole = [...sketch.before, sketch.realTurn, ...fresh];
-    const rendered = await this.#render(sketched(whole, asked), signal);
-    return tailOf(rendered, shape.start, frame, end) ?? 'template_not_extending';
+    // A shape that was kept may be of the day before: templates write the date.
+    for (let tries = 1; tries <= SHAPE_TRIES; tries++) {
+      const shape = await this.#shapes.get(key, () => this.#shape(sketch, frame, asked));
+      if ('fault' in shape) {
+        const thought = shape.fault !== 'turn' && messages.some((message) => thinkingOf(message) !== '');
+        return thought ? 'reasoning_dropped' : 'template_not_extending';
+      }
+      const rendered = await this.#render(sketched(whole, asked), signal);
+      const tail = tailOf(rendered, shape.start, frame, end);
+      if (tail !== undefined) return tail;
+      this.#shapes.delete(key);
+    }
+    return 'template_not_extending';
   }
 
-  #shape(sketch: Sketch, frame: TemplateFrame, asked: Rendering): Promise<Shape> {
-    const { before, fresh, turn } = sketch;
-    const key = canonicalJson([keyOf(asked), [...before], turn('x'), [...fresh]]);
-    return this.#shapes.get(key, async () => {
-      const render = (messages: readonly JsonObject[]): Promise<Int32Array> => this.#own(messages, asked);
-      const [one, other, served, otherThinking] = await Promise.all([
-        render([...before, turn('x'), ...fresh]),
-        render([...before, turn('y'), ...fresh]),
-        render(before),
-        sketch.hasThinking ? render([...before, turn('x', 'y'), ...fresh]) : undefined,
-      ]);
-      return shapeOf({ before: served, one, other, otherThinking }, frame);
-    });
+  async #shape({ before, fresh, turn, hasThinking }: Sketch, frame: Frame, asked: Rendering): Promise<Shape> {
+    const render = (messages: readonly JsonObject[]): Promise<Int32Array> => this.#own(messages, asked);
+    const [one, other, served, otherThinking] = await Promise.all([
+      render([...before, turn('x'), ...fresh]),
+      render([...before, turn('y'), ...fresh]),
+      render(before),
+      hasThinking ? render([...before, turn('x', 'y'), ...fresh]) : undefined,
+    ]);
+    return shapeOf({ before: served, one, other, otherThinking }, frame);
   }
 
   #frame(asked: Rendering): Promise<TemplateFrame> {
