@@ -3,12 +3,15 @@ import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_pr
 import { createServiceClient } from '../common/client.ts';
 import { localUrl } from '../common/config/public-url.ts';
 import type { Runtimes } from '../common/exec.ts';
+import { Kept } from '../common/kept.ts';
+import { ENDED_WORK_KEPT_MAX } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { createRecords, type Records } from '../common/nats/records.ts';
 import { Once } from '../common/once.ts';
 import type { EvaluatorConfig } from './config.ts';
+import type { Tries } from './domain/tries.ts';
 
 export interface EvaluatorContext extends AsyncDisposable {
   readonly config: EvaluatorConfig;
@@ -21,6 +24,8 @@ export interface EvaluatorContext extends AsyncDisposable {
   readonly runtimes: Runtimes;
   /** Evaluations that this process holds or has ended. */
   readonly done: Once;
+  /** By session and attempt. */
+  readonly tries: Kept<Tries>;
 }
 
 export async function createContext(
@@ -51,6 +56,7 @@ export async function createContext(
       },
     ),
     done: new Once(),
+    tries: new Kept(ENDED_WORK_KEPT_MAX),
     [Symbol.asyncDispose]: () => bus.close(),
   };
 }

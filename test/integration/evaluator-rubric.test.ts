@@ -67,7 +67,11 @@ describe('evaluator rubric', function () {
     await judge[Symbol.asyncDispose]();
   });
 
-  async function kindOf(config: object, calls: readonly Completion[] = CALLS, sandbox = false) {
+  async function kindOf(
+    config: object,
+    calls: readonly Completion[] = CALLS,
+    { sandbox = false, timeoutMs = 30_000 } = {},
+  ) {
     const ref = newRef();
     const runtime = { backend: node.backend, prepare: PREPARE };
     const evaluator = {
@@ -80,7 +84,7 @@ describe('evaluator rubric', function () {
       outcome: Outcome.COMPLETED,
       calls: await mesh.record(ref.sessionId, ref.attempt, calls),
       instruction: 'Add the numbers.',
-      timeoutMs: 30_000n,
+      timeoutMs: BigInt(timeoutMs),
       evaluator,
     });
     await node.work(ref, { case: 'evaluate', value });
@@ -121,7 +125,7 @@ describe('evaluator rubric', function () {
     judge.answers(scores(5, 0));
     const tests = { repo_dir: REPO, test_command: 'true', expected_output_json: { a: 'PASSED' } };
     const config = { outcome: { strategy: 'test_on_output', config: tests } };
-    const kind = await kindOf(config, CALLS, true);
+    const kind = await kindOf(config, CALLS, { sandbox: true });
     const verdict = kind.case === 'evaluated' ? kind.value : undefined;
     // The agent has changed nothing.
     expect(verdict?.reward).to.equal(0);
@@ -221,6 +225,15 @@ describe('evaluator rubric', function () {
       judge.answers(() => {}, scores(1, 1));
       expect(own(await evaluated({ judge_max_retries: 0, judge_timeout: 1 }))).to.include({ c2: 1.04 });
       expect(node.log('evaluator')).to.contain('judge strict did not answer in 1000 ms');
+    });
+
+    it('never answers, as long as the evaluate budget lasts, and says what took it', async () => {
+      judge.answers(() => {});
+      const config = { judge_max_retries: 0, judge_timeout: 1 };
+      const kind = await kindOf(config, CALLS, { timeoutMs: 1_500 });
+      const why = kind.case === 'failed' ? kind.value.failure : undefined;
+      expect(why).to.include({ reason: 'JUDGE_UNAVAILABLE', infrastructure: true });
+      expect(judge.asked.length).to.be.within(1, 2);
     });
 
     it('is not there at all, and in the end gives no reward', async () => {

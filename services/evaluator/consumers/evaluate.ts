@@ -8,7 +8,8 @@ import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import { fromStored } from '../../common/stored.ts';
 import type { EvaluatorContext } from '../context.ts';
-import type { Verdict } from '../evaluators/evaluator.ts';
+import { Tries } from '../domain/tries.ts';
+import type { Evaluation, Verdict } from '../evaluators/evaluator.ts';
 import { evaluatorOf } from '../evaluators/index.ts';
 import * as events from '../events.ts';
 
@@ -32,8 +33,7 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
     concurrency: consumer.max_ack_pending ?? workers,
     handle: async (delivery) => {
       const { ref, work } = evaluateWorkOf(delivery);
-      const key = `${ref.sessionId}.${ref.attempt}`;
-      await done.run(key, () => slots.run(() => evaluate(ctx, ref, work, signal)));
+      await done.run(keyOf(ref), () => slots.run(() => evaluate(ctx, ref, work, signal)));
     },
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
@@ -41,6 +41,8 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
     },
   });
 }
+
+const keyOf = ({ sessionId, attempt }: AttemptRef): string => `${sessionId}.${attempt}`;
 
 function evaluateWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: EvaluateWork } {
   const { ref, kind } = fromStored(WorkSchema, bytes);
@@ -56,14 +58,17 @@ async function evaluate(
   work: EvaluateWork,
   signal: AbortSignal,
 ): Promise<void> {
+  const tries = ctx.tries.get(keyOf(ref), () => new Tries());
+  const budgetMs = Number(work.timeoutMs);
   const startedAt = performance.now();
-  const verdict = await verdictOf(ctx, ref, work, signal);
+  const verdict = await verdictOf(ctx, { ref, work }, tries.leftMs(budgetMs), signal);
   const durationMs = Math.round(performance.now() - startedAt);
   // Left to the next evaluator.
   signal.throwIfAborted();
   if (verdict instanceof PolarError) {
-    if (TRIED_AGAIN.includes(verdict.reason)) throw verdict;
-    return await publishFailed(ctx, ref, verdict, durationMs, signal);
+    const failure = tries.failed(verdict, durationMs);
+    if (TRIED_AGAIN.includes(verdict.reason) && tries.leftMs(budgetMs) > 0) throw failure;
+    return await publishFailed(ctx, ref, failure, durationMs, signal);
   }
   events.evaluated(ctx.log, ref, { reward: verdict.reward, duration_ms: durationMs });
   const kind = { case: 'evaluated', value: verdict } as const;
@@ -72,11 +77,10 @@ async function evaluate(
 
 async function verdictOf(
   ctx: EvaluatorContext,
-  ref: AttemptRef,
-  work: EvaluateWork,
+  { ref, work }: Pick<Evaluation, 'ref' | 'work'>,
+  timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Verdict | PolarError> {
-  const timeoutMs = Number(work.timeoutMs);
   const until = performance.now() + timeoutMs;
   using deadline = new Deadline(timeoutMs + EVALUATE_GRACE_MS, signal);
   const limited = deadline.signal;
