@@ -224,3 +224,30 @@ describe('llm-proxy with an engine that takes one call at a time', () => {
     expect(engine.bodies.map(({ messages }) => messages[0]?.content)).to.deep.equal(['first', 'last']);
   });
 });
+
+describe('llm-proxy with two engines that take one call at a time each', () => {
+  it('gives a place that those before it do not want to the next one', async () => {
+    await using first = await WireEngine.start('vllm');
+    await using second = await WireEngine.start('vllm');
+    const servers = [first.url, second.url];
+    const inference = { base_url: undefined, servers, max_concurrency: 1, queue_timeout_seconds: 5 };
+    await using proxy = await TestProxy.start({ engineUrl: '', kind: 'vllm', inference });
+    const leave = new AbortController();
+    const ask = async (session: string, init: RequestInit = {}): Promise<number> =>
+      (await proxy.chat(await proxy.admit(session), { messages: MESSAGES }, init)).status;
+    first.behaviour.delayMs = 60_000;
+    const left = ask('places-0', { signal: leave.signal }).catch(() => {});
+    await eventually('one is busy', () => first.bodies.length === 1);
+    // What it fails waits for the other one.
+    second.behaviour.status = () => BUSY;
+    const failed = ask('places-1');
+    await eventually('the other one has failed a call', () => second.bodies.length === 1);
+    second.behaviour.status = () => undefined;
+    expect(await ask('places-2')).to.equal(200);
+    expect(second.bodies).to.have.length(2);
+    first.behaviour.delayMs = 0;
+    leave.abort();
+    expect(await failed).to.equal(200);
+    await left;
+  });
+});

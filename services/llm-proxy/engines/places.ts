@@ -41,9 +41,9 @@ export class Places {
   /** A place; to be given back with `leave`. Throws ENGINE_BUSY, ENGINE_UNAVAILABLE, the signal's reason. */
   async take(applicant: Applicant, signal: AbortSignal): Promise<Member> {
     signal.throwIfAborted();
-    // Nobody overtakes those that wait.
-    const member = this.#waiting.size === 0 ? this.#place(applicant) : undefined;
-    return member ?? (await this.#wait(applicant, signal));
+    // Nobody overtakes those that wait for the same.
+    this.pump();
+    return this.#place(applicant) ?? (await this.#wait(applicant, signal));
   }
 
   leave(member: Member): void {
@@ -51,12 +51,18 @@ export class Places {
     this.pump();
   }
 
-  /** Place those that wait, as far as there is room now. */
+  /** Place those that wait, as far as there is room now; what is free may have failed those in front. */
   pump(): void {
+    let full = false;
     for (const waiting of this.#waiting) {
+      const isChoosy = waiting.applicant.failed.size > 0;
+      if (full && !isChoosy) continue;
       try {
         const member = this.#place(waiting.applicant);
-        if (member === undefined) return;
+        if (member === undefined) {
+          full ||= !isChoosy;
+          continue;
+        }
         waiting.resolve(member);
       } catch (error) {
         waiting.reject(error);
