@@ -66,14 +66,19 @@ export async function execStreamed(
   const { timeoutMs, leaseMs, clock, ...command } = request;
   const { runtimeId } = command;
   using call = new Call(timeoutMs, signal);
+  let [limitMs, isAsked] = [timeoutMs, false];
   using _ = clock?.follow((leftMs) => {
     call.renew(leftMs);
+    limitMs = leftMs;
+    // Before, there is no command that it could be told of.
+    if (!isAsked) return;
     const renewed = { runtimeId, timeout: durationFromMs(leftMs) };
     // Where the sandbox cannot be told, its command keeps the limit that it has.
     runtimes.limitExec(renewed, { signal: call.signal, timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
   });
   let result: ExecResult | undefined;
   try {
+    isAsked = true;
     const events = runtimes.exec(
       {
         ...command,
@@ -82,7 +87,7 @@ export async function execStreamed(
         defaultEnv: { ...command.defaultEnv },
         mounts: [...(command.mounts ?? [])],
         files: [...(command.files ?? [])],
-        timeout: durationFromMs(timeoutMs),
+        timeout: durationFromMs(limitMs),
         ...(leaseMs !== undefined && { lease: durationFromMs(leaseMs) }),
       },
       { signal: call.signal },

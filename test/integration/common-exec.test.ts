@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { expect } from 'chai';
 import {
@@ -10,7 +11,7 @@ import {
   RuntimeService,
 } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
-import { execCollected, execStreamed, type Runtimes } from '../../services/common/exec.ts';
+import { type ExecClock, execCollected, execStreamed, type Runtimes } from '../../services/common/exec.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 
 /** Streams that Node's HTTP/2 server lets a client reset one after another, before it cuts the connection. */
@@ -20,6 +21,8 @@ describe('exec', () => {
   let server: RunningServer;
   let runtimes: Runtimes;
   const left = Promise.withResolvers<void>();
+  /** Of the commands. */
+  const limits: number[] = [];
   before(async () => {
     server = await startServer({
       host: '127.0.0.1',
@@ -27,7 +30,8 @@ describe('exec', () => {
       services: [RuntimeService.typeName],
       routes: (router) =>
         router.service(RuntimeService, {
-          async *exec({ argv }, { signal }) {
+          async *exec({ argv, timeout }, { signal }) {
+            if (timeout !== undefined) limits.push(durationMs(timeout));
             yield { event: { case: 'stdout', value: Buffer.from(argv.join(' ')) } };
             if (argv[0] === 'lost') return;
             if (argv[0] === 'refused') throw new ConnectError('not this', Code.InvalidArgument);
@@ -53,6 +57,18 @@ describe('exec', () => {
       expect([Buffer.from(stdout).toString(), result.exitCode]).to.deep.equal([`echo ${i}`, 3]);
     }
   }).timeout(30_000);
+
+  it('begins with what its clock tells: until it is there no other limit reaches it', async () => {
+    const clock: ExecClock = {
+      follow(renew) {
+        renew(90_000);
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const command = { runtimeId: 'rt', argv: ['echo'], timeoutMs: 60_000, clock };
+    await execCollected(runtimes, command, new AbortController().signal);
+    expect(limits.at(-1)).to.equal(90_000);
+  });
 
   it('tells a stream without a result as a lost sandbox, and ends with its caller', async () => {
     const lost = await run(['lost']).catch((error) => error);

@@ -127,6 +127,19 @@ describe('harness executor', () => {
     stop.abort();
   });
 
+  it('does so, too, for a run that begins while they are held', async () => {
+    await using _ = await proxy();
+    const stop = new AbortController();
+    const policy = await PolicyWatch.open({ bus: node.bus, signal: stop.signal });
+    const pause = { id: 'q', mode: PauseMode.KEEP, nowMs: Date.now(), ttlMs: PAUSE_TTL_MAX_MS };
+    await policy.update((now) => pausing(now, pause), stop.signal);
+    const ref = newRef();
+    await node.work(ref, shellRun(await node.acquire(ref), 'sleep 1.5', 500));
+    expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
+    await policy.update((now) => resumed(now, 'q', Date.now()), stop.signal);
+    stop.abort();
+  });
+
   it('gives the environment in its order: injected, runtime, harness, command', async () => {
     await using _ = await proxy();
     const ref = newRef();
