@@ -4,6 +4,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { STICKY_LOAD_SLACK } from '../../services/common/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { readEvents, TestProxy } from '../support/llm-proxy.ts';
+import { RawEngine } from '../support/raw-engine.ts';
 import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
 
 const MESSAGES = [{ role: 'user', content: 'x' }];
@@ -249,5 +250,45 @@ describe('llm-proxy with two engines that take one call at a time each', () => {
     leave.abort();
     expect(await failed).to.equal(200);
     await left;
+  });
+});
+
+describe('llm-proxy with the engines that a router tells', () => {
+  it('knows one that comes back: it stays drained until that is undone, and has the calls that it had', async () => {
+    await using engine = await WireEngine.start('sglang');
+    await using other = await WireEngine.start('sglang');
+    let urls = [engine.url, other.url];
+    await using router = await RawEngine.start(({ path }) =>
+      path === '/workers' ? { body: { workers: urls.map((url) => ({ url })) } } : { status: 404, body: {} },
+    );
+    const inference = { scheduler: 'sglang_router', max_concurrency: 1 };
+    await using proxy = await TestProxy.start({ engineUrl: router.url, kind: 'sglang', inference });
+    const capability = await proxy.admit('comes-back');
+    const ask = (content: string, init: RequestInit = {}): Promise<Response> =>
+      proxy.chat(capability, { messages: [{ role: 'user', content }] }, init);
+    const told = async (): Promise<(number | boolean)[][]> =>
+      (await proxy.client.listEngines({})).engines
+        .filter(({ baseUrl }) => baseUrl === engine.url)
+        .map(({ draining, callsInFlight }) => [draining, callsInFlight]);
+    await ask('first');
+    await proxy.client.drainEngine({ baseUrl: other.url });
+    engine.behaviour.delayMs = 60_000;
+    const leave = new AbortController();
+    const asked = engine.bodies.length;
+    const long = ask('long', { signal: leave.signal }).catch(() => {});
+    await eventually('it is asked', () => engine.bodies.length === asked + 1);
+    await proxy.client.drainEngine({ baseUrl: engine.url });
+    urls = [other.url];
+    await eventually('it is gone', async () => (await told()).length === 0);
+    urls = [engine.url, other.url];
+    await eventually('it is back', async () => (await told()).length === 1);
+    expect(await told()).to.deep.equal([[true, 1]]);
+    leave.abort();
+    await long;
+    urls = [other.url];
+    await eventually('it is gone', async () => (await told()).length === 0);
+    expect(await proxy.client.drainEngine({ baseUrl: engine.url, undo: true })).to.include({
+      callsInFlight: 0,
+    });
   });
 });

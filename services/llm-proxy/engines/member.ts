@@ -4,6 +4,8 @@ import { Engine } from './engine.ts';
 import type { EngineSpec } from './spec.ts';
 
 export class Member implements RoutedEngine, Disposable {
+  /** As the topology or the router tells it. */
+  readonly url: string;
   readonly engine: Engine;
   readonly loadMax: number;
   load = 0;
@@ -11,6 +13,7 @@ export class Member implements RoutedEngine, Disposable {
   draining = false;
 
   constructor(url: string, spec: EngineSpec) {
+    this.url = url;
     this.engine = new Engine(url, spec);
     this.loadMax = spec.callsMax;
   }

@@ -88,8 +88,11 @@ export class Pool implements Disposable {
 
   /** Take the engines at this address out of use, or back in. */
   drain(url: string, draining: boolean): readonly Member[] {
-    const found = this.members.filter(({ engine }) => engine.name === url);
-    for (const member of found) member.draining = draining;
+    const found = this.#roster.at(url);
+    for (const member of found) {
+      member.draining = draining;
+      this.#roster.left(member);
+    }
     this.#places.pump();
     return found;
   }

@@ -1,7 +1,7 @@
 // Which engines a pool has: those of the topology, or the workers that a router tells; and which of them are back.
 import { abortable, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { ENGINE_LOOK_MS, ENGINE_PROBE_MS } from '../../common/limits.ts';
+import { ENGINE_LOOK_MS, ENGINE_PROBE_MS, ENGINES_FOUND_MAX } from '../../common/limits.ts';
 import { Member } from './member.ts';
 import type { PoolSpec } from './spec.ts';
 import { Workers } from './workers.ts';
@@ -12,7 +12,7 @@ export class Roster implements Disposable {
   readonly #members = new Map<string, Member>();
   /** The same: each call asks for them. */
   #list: readonly Member[] = [];
-  /** No longer in the router's list, with calls in flight. */
+  /** No longer in the router's list, with calls in flight or drained: should they come back, it is as what they were. */
   readonly #gone = new Set<Member>();
   readonly #workers: Workers | undefined;
   readonly #closed = new AbortController();
@@ -43,6 +43,11 @@ export class Roster implements Disposable {
     return this.#list;
   }
 
+  /** Those at this address, also such as have left the router's list. */
+  at(name: string): readonly Member[] {
+    return [...this.#list, ...this.#gone].filter(({ engine }) => engine.name === name);
+  }
+
   /** All engines that there are now. Throws ENGINE_UNAVAILABLE where a router does not tell them. */
   async found(signal: AbortSignal): Promise<readonly Member[]> {
     if (this.#workers !== undefined) {
@@ -52,9 +57,9 @@ export class Roster implements Disposable {
     return this.members;
   }
 
-  /** A call has left its place. */
+  /** A call has left its place, or the engine is taken back into use. */
   left(member: Member): void {
-    if (member.load === 0 && this.#gone.delete(member)) member[Symbol.dispose]();
+    if (isIdle(member) && this.#gone.delete(member)) member[Symbol.dispose]();
   }
 
   /** Where there is none. */
@@ -75,16 +80,31 @@ export class Roster implements Disposable {
   /** Engines that are gone from the list take no further calls; those in flight end. */
   #keep(urls: readonly string[]): void {
     for (const url of urls) {
-      if (!this.#members.has(url)) this.#members.set(url, new Member(url, this.#spec));
+      if (!this.#members.has(url)) this.#members.set(url, this.#back(url) ?? new Member(url, this.#spec));
     }
     for (const [url, member] of this.#members) {
       if (urls.includes(url)) continue;
       this.#members.delete(url);
-      if (member.load === 0) member[Symbol.dispose]();
-      else this.#gone.add(member);
+      this.#gone.add(member);
+      this.left(member);
     }
+    this.#forgetOldest();
     this.#list = [...this.#members.values()];
     this.#onChange();
+  }
+
+  #back(url: string): Member | undefined {
+    const member = [...this.#gone].find((one) => one.url === url);
+    if (member !== undefined) this.#gone.delete(member);
+    return member;
+  }
+
+  /** Of those that are drained, and may never come back. */
+  #forgetOldest(): void {
+    for (const member of this.#gone) {
+      if (this.#gone.size <= ENGINES_FOUND_MAX) return;
+      if (member.load === 0 && this.#gone.delete(member)) member[Symbol.dispose]();
+    }
   }
 
   /** Ask engines whether they are there, and the router who is. */
@@ -111,3 +131,5 @@ export class Roster implements Disposable {
     return withTimeout(ENGINE_PROBE_MS, this.#closed.signal);
   }
 }
+
+const isIdle = ({ load, draining }: Member): boolean => load === 0 && !draining;
