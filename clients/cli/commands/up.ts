@@ -6,6 +6,7 @@ import { ENGINE_KINDS } from '../../../services/common/config/topology.ts';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, textFlags, UsageError } from '../arguments.ts';
 import { environment } from '../config.ts';
+import { engineProblems } from '../engine-problems.ts';
 import { runExample } from '../example.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
@@ -73,6 +74,11 @@ async function runUp(
   asked: Promise<'asked'>,
 ): Promise<number> {
   const started = performance.now();
+  const json = args.flags['json'] === true;
+  // What is on its way when the mesh is to end has not failed.
+  const ended = (error: unknown): undefined => {
+    if (!signal.aborted) throw error;
+  };
   const mesh = await startLocalMesh(
     {
       config: textFlag(args, 'config') ?? environment.topology,
@@ -82,19 +88,14 @@ async function runUp(
       scripts: textFlags(args, 'script'),
     },
     signal,
-  ).catch((error) => {
-    if (signal.aborted) return undefined;
-    throw error;
-  });
+  ).catch(ended);
   if (mesh === undefined) return EXIT.ok;
   try {
-    announce(mesh, performance.now() - started, args.flags['json'] === true);
-    const code =
-      task === undefined
-        ? EXIT.ok
-        : await runExample(mesh, task, { json: args.flags['json'] === true, signal });
-    if (once) return code;
-    if (args.flags['json'] !== true && !signal.aborted) progress('The mesh is up. Ctrl-C ends it.');
+    announce(mesh, performance.now() - started, json);
+    for (const problem of await engineProblems(mesh.local.topology, signal)) complain(`WARNING: ${problem}`);
+    const code = task && (await runExample(mesh, task, { json, signal }).catch(ended));
+    if (once) return code ?? EXIT.ok;
+    if (!json && !signal.aborted) progress('The mesh is up. Ctrl-C ends it.');
     await Promise.race([asked, mesh.supervisor.failed]);
     return EXIT.ok;
   } finally {

@@ -43,16 +43,19 @@ export async function runWatch(args: Arguments, hasAnswered = false): Promise<nu
   }
 }
 
-/** One line a change, with the time since the first. */
+/** One line a change, with the time since the first, and the first line of why it failed, or goes again. */
 export function progressLines(): (session: Session) => void {
   const started = performance.now();
   return (session) => {
     const at = ((performance.now() - started) / 1000).toFixed(1).padStart(6);
     const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : '';
     const reward = session.reward === undefined ? '' : `, reward ${session.reward}`;
-    progress(`${at} s  ${session.sessionId}  ${stateName(session)}${attempt}${reward}`);
+    progress(`${at} s  ${session.sessionId}  ${stateName(session)}${attempt}${reward}${whyOf(session)}`);
   };
 }
+
+const whyOf = ({ failure }: Session): string =>
+  failure === undefined ? '' : `, ${failure.reason}: ${failure.message.trim().split('\n')[0]}`;
 
 export function printSessions(sessions: readonly Session[]): void {
   say(sessionTable(sessions));

@@ -179,7 +179,9 @@ async function allReady(
 function addressesOf({ topology, natsShown }: LocalTopology): Record<string, string> {
   const { nodes } = topology.gateway;
   const proxies = nodes.map(({ id }) => [`llm-proxy of ${id}`, addressOf(topology, 'llm-proxy', id)]);
-  const engines = new Set(nodes.map(({ inference }) => inference.base_url));
+  const engines = new Set(
+    nodes.flatMap(({ inference: { servers, base_url: url } }) => (servers.length > 0 ? servers : [url])),
+  );
   return {
     'tasks (RolloutService)': addressOf(topology, 'scheduler'),
     'trajectories (TrajectoryService)': addressOf(topology, 'reconstructor'),
