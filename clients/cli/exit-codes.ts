@@ -13,8 +13,8 @@ export const EXIT = {
 
 export function exitCodeOf(error: unknown): number {
   const { reason } = asPolarError(error);
-  if (['NODE_LOST', 'NATS_UNAVAILABLE', 'NATS_REFUSED', 'TLS_FAILED'].includes(reason))
-    return EXIT.unreachable;
+  const away = ['MESH_UNREACHABLE', 'NODE_LOST', 'NATS_UNAVAILABLE', 'NATS_REFUSED', 'TLS_FAILED'];
+  if (away.includes(reason)) return EXIT.unreachable;
   const bad = [
     'INVALID_TASK',
     'INVALID_CONFIG',

@@ -43,7 +43,10 @@ export const rolloutClient = leaderClient;
 export const trajectoryClient = (url: string): Client<typeof TrajectoryService> =>
   createPlainClient(TrajectoryService, url, credentialsFor(url));
 
-/** A call that says where it went when nobody answers there, or somebody else does; `flag` is the one that names the place. */
+/**
+ * A call that throws MESH_UNREACHABLE, with where it went, when nobody answers there, or somebody else does; `flag` is the one
+ * that names the place.
+ */
 export async function at<T>(url: string, call: Promise<T>, flag = '--rollout-url'): Promise<T> {
   try {
     return await call;
@@ -54,6 +57,6 @@ export async function at<T>(url: string, call: Promise<T>, flag = '--rollout-url
     if (!isNobody && !isOther) throw error;
     const who = isOther ? `what answers at ${url} is no mesh of this version` : `nobody answers at ${url}`;
     const advice = `start a mesh with \`polar up\`, or say where it is with -c or ${flag}`;
-    throw new PolarError('NODE_LOST', `${who} (${error.message}): ${advice}`, { cause: error });
+    throw new PolarError('MESH_UNREACHABLE', `${who} (${error.message}): ${advice}`, { cause: error });
   }
 }

@@ -82,6 +82,6 @@ try {
 
 /** As of every command of `polar`. */
 function exitCodeOf(reason: Reason): number {
-  if (reason === 'NODE_LOST') return 3;
+  if (reason === 'MESH_UNREACHABLE') return 3;
   return ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
 }

@@ -143,9 +143,15 @@ describe('polar rebuild, of what a mesh has stored', function () {
     };
     await refused(/NOT_FOUND: no task or session nobody/, 1, 'nobody');
     await refused(/NOT_ENDED: session \S+ of task runs has not ended, .* 1 others of 2/, 1, 'runs');
-    await refused(/NODE_LOST: nobody answers at/, 3, 'two-turns', '--rollout-url', 'http://127.0.0.1:9');
     await refused(
-      /NODE_LOST: nobody answers at .*:9/,
+      /MESH_UNREACHABLE: nobody answers at/,
+      3,
+      'two-turns',
+      '--rollout-url',
+      'http://127.0.0.1:9',
+    );
+    await refused(
+      /MESH_UNREACHABLE: nobody answers at .*:9/,
       3,
       'two-turns',
       '--trajectory-url',

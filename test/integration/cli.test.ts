@@ -207,7 +207,7 @@ describe('polar', function () {
     for (const args of [['status'], ['watch', 'x'], ['cancel', 'x'], ['export', 'x', '--calls', '-o', out]]) {
       const { code, stderr } = await polar(args, { env });
       expect(code, args[0]).to.equal(3);
-      expect(stderr).to.contain(`nobody answers at ${url}`).and.contain('polar up');
+      expect(stderr).to.contain(`MESH_UNREACHABLE: nobody answers at ${url}`).and.contain('polar up');
       expect(stderr).to.contain(args[0] === 'export' ? '--trajectory-url' : '--rollout-url');
     }
     expect(() => readFileSync(out)).to.throw('ENOENT');
@@ -223,7 +223,7 @@ describe('polar', function () {
     const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
     for (const at of [url, `${url}/other`]) {
       const { code, stderr } = await polar(['status', '--rollout-url', at]);
-      expect(stderr).to.contain(`what answers at ${at} is no mesh of this version`);
+      expect(stderr).to.contain(`MESH_UNREACHABLE: what answers at ${at} is no mesh of this version`);
       expect(code).to.equal(3);
     }
     web.close();

@@ -60,7 +60,7 @@ export function callsOfMesh(
 
 const located = (error: PolarError, url: string): PolarError =>
   error.reason === 'NODE_LOST'
-    ? new PolarError('NODE_LOST', `nobody answers at ${url} (${error.message})`, { cause: error })
+    ? new PolarError('MESH_UNREACHABLE', `nobody answers at ${url} (${error.message})`, { cause: error })
     : error;
 
 async function logOf(
