@@ -65,6 +65,8 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
         self.batches = list(batches)
         self.progress_s = progress_s
         self.streams = 0
+        #: The one that was streamed last.
+        self.consumer = ""
         #: Streams whose client has left.
         self.ended = 0
         self.delivered: list[int] = []
@@ -87,6 +89,7 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
         with self._lock:
             self.streams += 1
             mine = self.streams
+            self.consumer = request.consumer
         # Woken when the client leaves, so that no thread stays.
         context.add_callback(self._left)
         while context.is_active():
@@ -121,6 +124,12 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
             open_ids = [batch.batch_id for batch in self.batches if batch.batch_id not in self.acked]
             last = max(batch.batch_id for batch in self.batches)
             return pb.AckTrajectoriesResponse(floor=min(open_ids) - 1 if open_ids else last, seeks=self.seeks)
+
+    def ListConsumers(self, request, context) -> pb.ListConsumersResponse:
+        with self._lock:
+            pending = sum(batch.batch_id not in self.acked for batch in self.batches)
+            consumers = [pb.Consumer(name=self.consumer, pending=pending)] if self.consumer else []
+        return pb.ListConsumersResponse(consumers=consumers)
 
     def _ready(self, request, sent: set[int]) -> list[TrajectoryBatch]:
         open_batches = [batch for batch in self.batches if batch.batch_id not in self.acked]

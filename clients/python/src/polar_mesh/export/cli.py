@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tests-passed", action="store_true", help="sessions whose expected tests passed")
     parser.add_argument("--no-drift", action="store_true", help="sessions in which every call appends")
     parser.add_argument("--outcome", choices=OUTCOMES, help="that ended in this way")
-    parser.add_argument("--idle", type=float, default=5.0, metavar="S", help="a consumer has no more after this time")
+    parser.add_argument("--idle", type=float, default=5.0, metavar="S", help="without a batch for so long, ask if there is more")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="one call with all its retries")
     for name, default in (("rollout", "http://127.0.0.1:8080"), ("trajectory", "http://127.0.0.1:8070")):
         url = os.environ.get(f"POLAR_{name.upper()}_URL") or default

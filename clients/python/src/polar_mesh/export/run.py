@@ -124,13 +124,13 @@ def export(
         consumer: In place of tasks: what this consumer of the stream has not acknowledged. It is acknowledged when it
             is written, so that the consumer is for the export alone.
         rule: Which sessions are exported.
-        idle_s: Seconds without a batch, or part of one, after which a consumer has no more.
+        idle_s: Seconds without a batch, or part of one, after which the mesh is asked whether a consumer has more.
         on_progress: Called after each group.
 
     Raises:
         ExportError: the folder holds another export, the disk is full, pyarrow is missing.
         ValueError: no source or several, unknown ``what`` or ``format``.
-        PolarError: the mesh does not answer; of a consumer, also where it did not in the last ``idle_s`` seconds.
+        PolarError: the mesh does not answer; of a consumer, also where its stream broke in the last ``idle_s`` seconds.
     """
     if what not in ROWS or format not in FORMATS:
         raise ValueError(f"what is one of {', '.join(ROWS)}, format one of {', '.join(FORMATS)}")

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
 from ..batches import Batch, Trajectory
-from ..errors import DataLoss, DeadlineExceeded, PolarError
+from ..errors import DataLoss, DeadlineExceeded, PermissionDenied, PolarError
 from ..gen.polar.common.v1.session_pb2 import SESSION_STATE_ENDED
 
 if TYPE_CHECKING:
@@ -93,12 +93,15 @@ def queue_source(client: Client, queue: str) -> TaskSource:
 
 
 class ConsumerSource:
-    """What a consumer has not acknowledged; acknowledged when it is in a part. Ends when nothing comes for a while."""
+    """What a consumer has not acknowledged; acknowledged when it is in a part. Ends when nothing comes for a while, and the
+    mesh has no more."""
 
     def __init__(self, client: Client, consumer: str, idle_s: float) -> None:
         self._client = client
         self._consumer = consumer
         self._idle_s = idle_s
+        #: Batches that came and are not acknowledged.
+        self._out: set[int] = set()
         self.total: int | None = None
         self.unfinished = self.absent = 0
 
@@ -111,13 +114,25 @@ class ConsumerSource:
                     if isinstance(error.__cause__, PolarError):
                         # It was not to be had, which is not that there is no more.
                         raise error.__cause__ from None
-                    if stream.arriving:
+                    if stream.arriving or self._has_more():
                         continue
                     return
+                self._out.add(batch.batch_id)
                 yield _of_batch(batch)
 
     def written(self, batch_ids: Sequence[int]) -> None:
         self._client.ack(self._consumer, batch_ids)
+        self._out.difference_update(batch_ids)
+
+    def _has_more(self) -> bool:
+        """Whether the mesh is slow, which is not that there is no more. Whoever may not ask goes by the time alone."""
+        try:
+            consumers = {one.name: one for one in self._client.list_consumers()}
+        except PermissionDenied:
+            return False
+        known = consumers.get(self._consumer)
+        # One that is not there yet is made when the stream is open.
+        return known is None or known.pending - known.nacked > len(self._out)
 
 
 def _of_batch(batch: Batch) -> Group:
