@@ -66,6 +66,14 @@ describe('evaluator', () => {
       });
     });
 
+    it('finds expected names that hold a dash', async () => {
+      const config = {
+        test_command: 'echo "PASSED sums - small"; echo "FAILED sums - large - is 1"',
+        expected_output_json: { 'sums - small': 'PASSED', 'sums - large': 'FAILED' },
+      };
+      expect((await evaluated({ agent: SOLVE, config })).reward).to.equal(1);
+    });
+
     it('sees what the agent committed, staged, or hid from its own index', async () => {
       const agents = [
         `${SOLVE}; git add -A; ${COMMIT} done`,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parseResults, sameResults, stripAnsi } from './test-results.ts';
 
-const parsed = (output: string): object => Object.fromEntries(parseResults(output));
+const parsed = (output: string, expected = {}): object => Object.fromEntries(parseResults(output, expected));
 
 describe('test results', () => {
   it('are read from a pytest summary', () => {
@@ -45,6 +45,29 @@ describe('test results', () => {
     );
     expect(parsed('PASSED a.py::test_z[x - y')).to.deep.equal({ 'test_z[x - y': 'PASSED' });
     expect(parsed('FAILED a.py::test_w - assert [1] == [2]')).to.deep.equal({ test_w: 'FAILED' });
+  });
+
+  it('have the names that are expected, with a dash in them, too', () => {
+    const expected = {
+      'add - small': 'PASSED',
+      'x.py::add - large': 'PASSED',
+      'T.sub [a] - b': 'FAILED',
+      sub: '',
+    };
+    const output = [
+      'PASSED add - small',
+      'PASSED y.py::add - large',
+      'FAILED T.sub [a] - b - not equal - 1',
+      'FAILED sub - add - small',
+      'FAILED add - odd',
+    ].join('\n');
+    expect(parsed(output, expected)).to.deep.equal({
+      'add - small': 'PASSED',
+      'add - large': 'PASSED',
+      'T.sub [a] - b': 'FAILED',
+      sub: 'FAILED',
+      add: 'FAILED',
+    });
   });
 
   it('count the last of two', () => {

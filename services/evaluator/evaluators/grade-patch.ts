@@ -77,7 +77,7 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
   if (timedOut && !hadTheirTime(job, testMs)) {
     throw new PolarError('EVALUATION_TIMEOUT', 'too little of the evaluate budget was left for the tests');
   }
-  const results = parseResults(Buffer.from(bothOf(output)).toString('utf8'));
+  const results = parseResults(Buffer.from(bothOf(output)).toString('utf8'), expected);
   return {
     reward: !timedOut && sameResults(results, expected) ? 1 : 0,
     told: {
