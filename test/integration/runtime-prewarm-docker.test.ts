@@ -132,6 +132,17 @@ for (const kind of LONG_ENGINES) {
         expect(error.message).to.match(/its image needs the program cat/);
       });
 
+      it('keeps what a command says that does not read its input, and gives others all of it', async () => {
+        const id = await node.acquire({ spec });
+        const stdin = Buffer.alloc(300_000, 'x');
+        for (let i = 0; i < 4; i++) {
+          const { out, err, exitCode } = await node.sh(id, 'echo out; echo why >&2; exit 4', { stdin });
+          expect([out, err, exitCode]).to.eql(['out\n', 'why\n', 4]);
+        }
+        expect((await node.sh(id, 'head -c 10; sleep 0.2; wc -c', { stdin })).out).to.match(/^x{10}\d+\n$/);
+        expect((await node.sh(id, 'wc -c; wc -c', { stdin })).out).to.equal('300000\n0\n');
+      });
+
       it('refuses by name what this engine cannot give', async () => {
         const gpus = await errorOf(node.acquire({ spec: { ...spec, gpus: 1 } }));
         // No engine of podman's can give any: that is known without it.

@@ -7,6 +7,7 @@ import { BoundedOutput } from '../../domain/bounded-output.ts';
 import type { Command, CommandResult, NetworkUse, OutputSink } from '../../domain/command.ts';
 import { FrameReader } from '../../domain/docker-frames.ts';
 import { unstartedExitCode } from '../../domain/oci-failure.ts';
+import { openStdin } from '../../host/stdin-pipe.ts';
 import { Watch } from '../../host/watch.ts';
 import type { Container } from './container.ts';
 import type { Dialect, ExecState } from './dialect.ts';
@@ -89,6 +90,7 @@ class RunningExec {
   /** What came of one whose process was not seen: of a quick one, or of the engine that could not start it. */
   readonly #held: (readonly ['stdout' | 'stderr', Uint8Array])[] = [];
   #socket: Socket | undefined;
+  #stdin: Socket | undefined;
   #closed: Promise<void> = Promise.resolve();
 
   constructor(exec: DockerExec, sink: OutputSink) {
@@ -116,8 +118,8 @@ class RunningExec {
     const socket = await engine.hijack(`/exec/${made.Id}/start`, { Detach: false, Tty: false });
     this.#socket = socket;
     this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
-    if (stdin.byteLength > 0) socket.end(stdin);
     this.#pid = await this.#startedPid();
+    if (stdin.byteLength > 0) this.#feed(stdin);
     // Not before: what the engine says of a command that it could not start comes the same way.
     socket.on('data', (chunk: Buffer) => this.#frames.push(chunk));
     return this.#pid > 0;
@@ -167,8 +169,23 @@ class RunningExec {
 
   /** Without `end` only what nothing was dropped before is handed on. */
   close(): void {
+    this.#stdin?.destroy();
     this.#socket?.destroy();
     this.#output.endUntold();
+  }
+
+  /**
+   * Not by the engine: what a command has not read when it ends takes the end of its output along in Podman, and Docker waits
+   * for it to be read. The engine's own end is closed behind ours, so that the command sees the end of it once.
+   */
+  #feed(stdin: Uint8Array): void {
+    const { group } = this.#exec.container;
+    this.#stdin = openStdin(this.#pid);
+    // Else the number may be another process's by now.
+    if (!group.has(this.#pid)) this.#stdin?.destroy();
+    else if (this.#stdin === undefined) return void this.#socket?.end(stdin);
+    else this.#stdin.end(stdin);
+    this.#socket?.end();
   }
 
   #take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
