@@ -151,15 +151,6 @@ describe('harness executor', () => {
     );
   });
 
-  it('has the folders that its environment names', async () => {
-    await using _ = await proxy();
-    const ref = newRef();
-    const command =
-      'for name in SESSION ARTIFACTS LOGS AGENT_LOG; do eval "cd \\$${name}_DIR" && touch it; done';
-    await node.work(ref, shellRun(await node.acquire(ref), `set -e; ${command}`));
-    expect(ranOf(await node.fact(ref)).exitCode).to.equal(0);
-  });
-
   it('opens the proxy for this attempt alone, and only while it runs', async () => {
     await using standIn = await proxy();
     const ref = newRef();

@@ -87,6 +87,12 @@ for (const [backend, kind] of BACKENDS) {
       expect(err).to.equal('to-stderr\n');
     });
 
+    it('has the folders that the environment of harnesses names, and can write there', async () => {
+      for (const cwd of ['artifacts', 'logs', 'logs/agent']) {
+        expect((await node.sh(id, 'touch it', { cwd: `/polar/session/${cwd}` })).exitCode, cwd).to.equal(0);
+      }
+    });
+
     it('starts in the workspace, which it can write, and keeps files between commands', async () => {
       await node.sh(id, 'pwd > where; mkdir -p deep/er && echo kept > deep/er/file');
       const { out } = await node.sh(id, 'cat where deep/er/file');
@@ -221,6 +227,9 @@ for (const [backend, kind] of BACKENDS) {
       expect(await bad({ env: { 'A B': 'x' } })).to.equal('INVALID_REQUEST');
       expect(await bad({ argv: ['echo', 'x'.repeat(200_000)] })).to.equal('INVALID_REQUEST');
       expect(await bad({ argv: Array(30).fill('x'.repeat(100_000)) })).to.equal('INVALID_REQUEST');
+      expect(await bad({ argv: Array(20_000).fill('x') })).to.equal('INVALID_REQUEST');
+      const variables = Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`V${i}`, 'x']));
+      expect(await bad({ argv: ['env'], env: variables })).to.equal('INVALID_REQUEST');
       expect(await bad({ runtimeId: 'rt-none' })).to.equal('RUNTIME_LOST');
     });
 

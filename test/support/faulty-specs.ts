@@ -42,6 +42,9 @@ export const dir = (target: string, ...files: string[]) =>
     },
   });
 
+const variables = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`V${i}`, '']));
+
 export const good = (): TaskSpec =>
   create(TaskSpecSchema, {
     taskId: 'calc-1.a_b',
@@ -137,6 +140,7 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['runtime.workdir', runtime({ workdir: '/a/../b' }), /\.\./],
   ['runtime.env.A-B', runtime({ env: { 'A-B': '' } })],
   ['runtime.env.A', runtime({ env: { A: '\0' } })],
+  ['runtime.env', runtime({ env: variables(513) }), /^has 513 variables, at most 512$/],
   ['runtime.cpus', runtime({ cpus: -1 })],
   ['runtime.cpus', runtime({ cpus: Number.NaN })],
   ['runtime.prepare[0]', step(none()), /exec, upload_file, upload_dir/],

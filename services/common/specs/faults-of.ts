@@ -6,6 +6,8 @@ import { type FieldFault, PolarError } from '../errors.ts';
 
 /** Of one argument or variable of a process: Linux takes no longer one, and runs nothing then. */
 export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
+/** Of one environment. Those of a command are joined, and bwrap takes 9,000 arguments in all, three for each variable. */
+const VARIABLES_MAX = 512;
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export class Faults {
@@ -39,6 +41,9 @@ export class Faults {
   }
 
   environment(env: Readonly<Record<string, string>>, field: string): void {
+    const count = Object.keys(env).length;
+    if (!this.require(count <= VARIABLES_MAX, field, `has ${count} variables, at most ${VARIABLES_MAX}`))
+      return;
     for (const [name, value] of Object.entries(env)) {
       this.require(
         ENV_NAME.test(name),

@@ -27,6 +27,10 @@ export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
 /** Of all arguments together: Linux takes 2 MiB with the environment. */
 export const ARGUMENTS_BYTES_MAX = 1024 * 1024;
 
+/** Of them, and of all variables together: bwrap takes 9,000 in all, three for each variable. */
+export const ARGUMENTS_MAX = 2_048;
+export const VARIABLES_MAX = 2_048;
+
 /** The time limit of a command. */
 export interface CommandLimit {
   /** Count from now on; `over` is called once, unless it is stopped before. */

@@ -23,8 +23,10 @@ import type { Runtime, RuntimePrewarmContext } from '../context.ts';
 import {
   ARGUMENT_BYTES_MAX,
   ARGUMENTS_BYTES_MAX,
+  ARGUMENTS_MAX,
   type Command,
   type CommandResult,
+  VARIABLES_MAX,
 } from '../domain/command.ts';
 import { durationBetween, invalid, leaseOf } from '../domain/messages.ts';
 import { type ResolvedMount, resolveMount } from '../domain/mounts.ts';
@@ -88,12 +90,16 @@ function resultOf({ denied, ...result }: CommandResult) {
 function commandOf(ctx: RuntimePrewarmContext, request: ExecRequest, { plan, options }: Runtime): Command {
   const { argv, cwd, env, defaultEnv, timeout, stdin, mounts, proxyAccess } = request;
   if ((argv[0] ?? '') === '') throw invalid('argv', 'must name a program');
+  if (argv.length > ARGUMENTS_MAX) throw invalid('argv', `must be at most ${ARGUMENTS_MAX} arguments`);
   for (const text of argv) checkArgument('argv', text);
   if (argv.reduce((sum, text) => sum + Buffer.byteLength(text), 0) > ARGUMENTS_BYTES_MAX) {
     throw invalid('argv', `must be at most ${ARGUMENTS_BYTES_MAX} bytes together`);
   }
   checkVariables('env', env);
   checkVariables('default_env', defaultEnv);
+  if (Object.keys({ ...defaultEnv, ...plan.env, ...env }).length > VARIABLES_MAX) {
+    throw invalid('env', `and the sandbox's own must be at most ${VARIABLES_MAX} variables together`);
+  }
   if (stdin.byteLength > EXEC_STDIN_BYTES_MAX) {
     throw invalid('stdin', `must be at most ${EXEC_STDIN_BYTES_MAX} bytes`);
   }
