@@ -1,8 +1,8 @@
 // Which files of a sandbox lie where something is to be kept.
 
 /**
- * Prints for each argument the files below it, or `.` for a file, each ended by NUL, and one more NUL behind all. Small
- * images have no `find`.
+ * Prints for each argument the files below it, or `.` for a file, each ended by NUL, and one more NUL behind all. Ends with 1
+ * where it could not look everywhere. Small images have no `find`.
  */
 export const LISTING_SCRIPT = [
   'walk() {',
@@ -12,12 +12,14 @@ export const LISTING_SCRIPT = [
   '  done',
   '}',
   'if command -v find > /dev/null; then walk() { find . -type f -print0; }; fi',
+  'status=0',
   'for path do',
-  '  if [ -d "$path" ]; then (cd "$path" && walk .)',
+  '  if [ -d "$path" ]; then (cd "$path" && walk .) || status=1',
   '  elif [ -f "$path" ]; then printf ".\\0"',
   '  fi',
   '  printf "\\0"',
   'done',
+  'exit "$status"',
 ].join('\n');
 
 /** Absolute paths by root, from what the script printed; what stands last and was cut is left out. */

@@ -20,16 +20,18 @@ describe('what is kept of a sandbox', () => {
   let server: RunningServer;
   let listing: string;
   let dropped: bigint;
+  let exitCode: number;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'polar-test-keep-'));
     dropped = 0n;
+    exitCode = 0;
     server = await startServer({
       ...{ host: '127.0.0.1', port: 0, services: [RuntimeService.typeName] },
       routes: (router) =>
         router.service(RuntimeService, {
           async *exec() {
             yield { event: { case: 'stdout', value: Buffer.from(listing) } };
-            yield { event: { case: 'result', value: { droppedOutputBytes: dropped } } };
+            yield { event: { case: 'result', value: { droppedOutputBytes: dropped, exitCode } } };
           },
           async getFile({ path }, { signal }) {
             if (path.endsWith('slow')) await new Promise((done) => signal.addEventListener('abort', done));
@@ -76,6 +78,11 @@ describe('what is kept of a sandbox', () => {
     const { artifacts, problems } = await kept([...names, '', './other']);
     expect(artifacts.length).to.be.within(10, 199);
     expect(problems).to.deep.equal(['not all files could be listed']);
+  });
+
+  it('is not told to be nothing where nobody could look', async () => {
+    exitCode = 127;
+    expect((await kept([])).problems).to.deep.equal(['not all files could be listed']);
   });
 
   it('does not tell of every one of many files that cannot be read', async () => {

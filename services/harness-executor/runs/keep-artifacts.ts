@@ -71,11 +71,11 @@ async function list(
 ): Promise<{ found: Found; whole: boolean }> {
   const argv = ['sh', '-c', LISTING_SCRIPT, 'sh', ...roots];
   const { stdout, result } = await execCollected(runtimes, { runtimeId, argv, timeoutMs }, signal);
-  const { timedOut, droppedOutputBytes } = result;
+  const { exitCode, timedOut, droppedOutputBytes } = result;
   const isCut = droppedOutputBytes > 0n;
   // Of a long one the first half is whole, and then something is missing.
   const output = isCut ? stdout.subarray(0, EXEC_OUTPUT_BYTES_MAX / 2) : stdout;
-  return { found: listed(roots, output), whole: !timedOut && !isCut };
+  return { found: listed(roots, output), whole: exitCode === 0 && !timedOut && !isCut };
 }
 
 /** What the task names and is not there: mostly a slip of the pen. */
