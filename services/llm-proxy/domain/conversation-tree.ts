@@ -14,12 +14,16 @@ interface Place {
   latest: number;
 }
 
-/** What a request has in common with what was recorded. */
-export interface Found {
-  /** Calls whose whole conversation, reply included, is the longest such beginning of the request; oldest first. */
+/** Calls whose whole conversation, reply included, is the same. */
+export interface Heads {
+  /** Oldest first. */
   readonly heads: readonly number[];
-  /** Messages of that beginning. */
+  /** Messages of it, the reply included. */
   readonly headCount: number;
+}
+
+/** What a request has in common with what was recorded; the heads are those of the longest conversation that it goes on from. */
+export interface Found extends Heads {
   /** Messages at the start of the request that a recorded conversation begins with too. */
   readonly shared: number;
   /** The call with the longest conversation of those that share them, by the way taken last; -1 for none. */
@@ -67,11 +71,20 @@ export class ConversationTree {
     return at.depth;
   }
 
+  /** What the request goes on from, the longest conversation first. */
+  *headsOf(digests: readonly string[]): Iterable<Heads> {
+    const way = this.#wayOf(digests);
+    for (let i = way.length - 1; i >= 0; i--) {
+      const { replied, depth } = way[i] as Place;
+      if (replied !== undefined) yield { heads: replied, headCount: depth };
+    }
+  }
+
   find(digests: readonly string[]): Found {
     const way = this.#wayOf(digests);
-    const head = way.findLast(({ replied }) => replied !== undefined);
+    const [longest = { heads: [], headCount: 0 }] = this.headsOf(digests);
     const nearest = longestFrom(way.at(-1) ?? this.#root).latest;
-    return { heads: head?.replied ?? [], headCount: head?.depth ?? 0, shared: way.length, nearest };
+    return { ...longest, shared: way.length, nearest };
   }
 
   /** The places behind each message at the start of the request that was recorded so. */

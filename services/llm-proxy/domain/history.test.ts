@@ -106,6 +106,20 @@ describe('the history of an attempt', () => {
     }
   });
 
+  it('goes on from before a turn of other tools, or of a frozen model', () => {
+    const between: Call = { messages: [user('a'), said('b'), user('c')], reply: said('d'), prompt: [7, 8] };
+    const asides: Call[] = [
+      { ...between, tools: TOOLS },
+      { ...between, fields: { trainable: false } },
+    ];
+    for (const aside of asides) {
+      for (const state of recorded(FIRST, aside)) {
+        const found = state.goesOn(asked([...aside.messages, said('d'), user('e')]));
+        expect(found).to.include({ index: 0, count: 2 });
+      }
+    }
+  });
+
   it('has nowhere to go on from a call without ids or without a reply', () => {
     const [silent] = recorded({ messages: [user('a')], prompt: [1, 2] });
     expect(silent?.goesOn(asked([user('a'), said('b'), user('c')]))).to.be.a('string');

@@ -98,10 +98,14 @@ export class History {
 
   /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
   headOf(asked: Conversation): Head | Drift {
-    const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
-    const heads = found.heads.filter((one) => this.call(one).lastId !== undefined);
-    const index = heads.findLast((one) => this.#sameFrame(asked, one));
-    if (index !== undefined) return { index, count: found.headCount };
+    const digests = asked.messages.map(({ digest }) => digest);
+    const isPolicys = (index: number): boolean => this.call(index).lastId !== undefined;
+    for (const { heads, headCount } of this.#tree.headsOf(digests)) {
+      const index = heads.findLast((one) => isPolicys(one) && this.#sameFrame(asked, one));
+      if (index !== undefined) return { index, count: headCount };
+    }
+    const found = this.#tree.find(digests);
+    const heads = found.heads.filter(isPolicys);
     if (heads.length === 0) return this.#classify(asked, found, -1, () => false);
     return heads.some((one) => this.call(one).tools === asked.tools) ? 'settings_changed' : 'tools_changed';
   }
