@@ -96,7 +96,12 @@ describe('builder plug-ins', () => {
   it('fail by name when they throw, never return, use up memory, or end their process', async () => {
     const failing = (name: string, body: string, why: RegExp, seconds?: number): Promise<void> =>
       refused(run(planning(name, body), {}, seconds), 'BUILDER_PLUGIN_FAILED', why);
-    await failing('throws.mjs', 'throw new Error("no idea");', /throws\.mjs: it threw: no idea/);
+    await failing(
+      'throws.mjs',
+      '\n\nthrow new Error("no idea");',
+      /throws\.mjs: it threw in line 3: no idea/,
+    );
+    await failing('text.mjs', 'throw "no idea";', /text\.mjs: it threw: no idea/);
     await failing('loops.mjs', 'for (;;);', /loops\.mjs: it gave nothing in 300 ms/, 0.3);
     await failing('waits.mjs', 'return new Promise(() => setInterval(() => {}, 1e6));', /gave nothing/, 0.3);
     await failing('exits.mjs', 'process.exit(0);', /exits\.mjs: its process ended with exit code 0/);
@@ -112,7 +117,7 @@ describe('builder plug-ins', () => {
     await refused(
       run(planning('arrays.mjs', body)),
       'BUILDER_PLUGIN_FAILED',
-      /it threw: .*allocation failed/,
+      /it threw.*: .*allocation failed/,
     );
   });
 
@@ -168,6 +173,7 @@ describe('builder plug-ins', () => {
     await invalid('nowhere.mjs', /ENOENT/);
     await invalid(write('bare.mjs', 'export const other = 1;'), /exports no `builder`/);
     await invalid(write('broken.mjs', 'export const ='), /cannot be loaded/);
+    await invalid(write('throws.mjs', '\nthrow new Error("no");'), /cannot be loaded in line 2: no/);
     const without = builderOf('bare.mjs', undefined, { plugin_timeout_seconds: 1 });
     await refused(without, 'BUILDER_PLUGIN_INVALID', /plugins_dir is not set/);
     await refused(

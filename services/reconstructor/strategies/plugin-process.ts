@@ -31,7 +31,7 @@ async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer
     const module = (await import(url)) as { builder?: { build?: unknown } };
     build = module.builder?.build;
   } catch (error) {
-    return { fault: 'invalid', message: `it cannot be loaded: ${messageOf(error)}` };
+    return { fault: 'invalid', message: `it cannot be loaded${lineIn(url, error)}: ${messageOf(error)}` };
   }
   if (typeof build !== 'function') {
     return { fault: 'invalid', message: 'it exports no `builder` with a function `build`' };
@@ -39,8 +39,16 @@ async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer
   try {
     return { plan: await build(calls, options) };
   } catch (error) {
-    return { fault: 'failed', message: `it threw: ${messageOf(error)}` };
+    return { fault: 'failed', message: `it threw${lineIn(url, error)}: ${messageOf(error)}` };
   }
+}
+
+/** Where in the module: who wrote it sees nothing of what it prints. */
+function lineIn(url: string, error: unknown): string {
+  const stack = error instanceof Error ? String(error.stack) : '';
+  const [, behind] = stack.split(`${url}:`, 2);
+  const [line] = /^\d+/.exec(behind ?? '') ?? [];
+  return line === undefined ? '' : ` in line ${line}`;
 }
 
 function messageOf(error: unknown): string {
