@@ -1,4 +1,5 @@
 // What streams that share a consumer fetch of the store, over a real NATS server.
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
@@ -12,8 +13,10 @@ import {
 import type { StreamRequest } from '../../services/reconstructor/adapters/stream-parts.ts';
 import { Streams, type TrajectoryStream } from '../../services/reconstructor/adapters/streams.ts';
 import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
+import { Wakeup } from '../../services/reconstructor/adapters/wakeup.ts';
 import { acked, nacked } from '../../services/reconstructor/domain/cursor.ts';
 import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
+import { heldBytes } from '../support/held-bytes.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh } from '../support/reconstructor.ts';
 
@@ -120,5 +123,28 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     const whole = again && decodedBatch(again);
     expect(whole).to.include({ batchId, deliveryCount: 2 });
     expect(whole?.trajectories[0]?.traces[0]?.responseIds.byteLength).to.equal(4_000);
+  });
+
+  it('hold no more the longer they wait for a batch', async () => {
+    using cursors = await Cursors.open(mesh.bus);
+    using trajectories = openTrajectoryLog(mesh.bus, mesh.blobs);
+    const versions: PolicyVersion = { current: 0n, changed: new Wakeup() };
+    const batches = createBatches(mesh.blobs, log);
+    const streams = new Streams({ cursors, trajectories, batches, policy: versions, log });
+    const stream = streams.open(requestOf('waits', 1, 'waits'), end.signal);
+    opened.push(stream);
+    await stream.next();
+    /** Progress without a batch, as every few seconds. */
+    const waitOn = async (times: number): Promise<number> => {
+      for (let i = 0; i < times; i++) {
+        const progress = stream.next();
+        await setImmediate();
+        versions.changed.wake();
+        expect((await progress).value).to.equal(undefined);
+      }
+      return heldBytes();
+    };
+    const before = await waitOn(1_000);
+    expect(((await waitOn(5_000)) - before) / 5_000, 'bytes each').to.be.below(200);
   });
 });

@@ -117,20 +117,21 @@ async function* withProgress(
   versions: Wakeup,
   told: number,
 ): TrajectoryStream {
-  let next = parcels.next();
   for (let count = told; ; ) {
-    next.catch(() => {});
-    const timer = new AbortController();
-    const quiet = versions.wait(count, STREAM_PROGRESS_MS, timer.signal);
-    const first = await Promise.race([next, quiet]).finally(() => timer.abort(OVER));
-    ({ count } = versions);
-    if (first === undefined) {
+    const next = parcels.next();
+    // Listened to once: each further listener would be kept until a batch comes, which may be days.
+    const come = new AbortController();
+    const end = (): void => come.abort(OVER);
+    next.then(end, end);
+    for (;;) {
+      await versions.wait(count, STREAM_PROGRESS_MS, come.signal);
+      ({ count } = versions);
+      if (come.signal.aborted) break;
       yield undefined;
-      continue;
     }
-    if (first.done === true) return;
-    yield first.value;
-    next = parcels.next();
+    const parcel = await next;
+    if (parcel.done === true) return;
+    yield parcel.value;
   }
 }
 
