@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type Heartbeat, HeartbeatSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
@@ -67,6 +68,29 @@ export async function openBackend() {
   };
 }
 `;
+/** Its sandboxes take no file before their gate is open. */
+const GATED = `import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+export async function openBackend(node) {
+  const base = node.builtIn('process');
+  return {
+    isolates: base.isolates,
+    images: () => [],
+    async create(spec, signal) {
+      const box = await base.create(spec, signal);
+      const put = box.putFiles.bind(box);
+      box.putFiles = async (...files) => {
+        writeFileSync(join(import.meta.dirname, 'putting'), '');
+        while (!existsSync(join(import.meta.dirname, 'put'))) await sleep(5);
+        await put(...files);
+      };
+      return box;
+    },
+    async [Symbol.asyncDispose]() {},
+  };
+}
+`;
 const FAULTY: readonly (readonly [path: string, module: string, why: RegExp])[] = [
   ['throws.ts', 'throw new Error("no luck");', /plug-in throws.ts: no luck/],
   ['other.ts', 'export const backend = {};', /exports no function `openBackend`/],
@@ -93,7 +117,12 @@ describe('runtime-prewarm: backends by path', function () {
     folder = mkdtempSync(join(tmpdir(), 'polar-test-plugins-'));
     mkdirSync(join(folder, 'plugins/mine'), { recursive: true });
     writeFileSync(join(folder, 'plugins', OWN), MODULE);
-    for (const [path, module] of [...FAULTY, ['moody.ts', MOODY], ['slow.ts', SLOW]] as const) {
+    for (const [path, module] of [
+      ...FAULTY,
+      ['moody.ts', MOODY],
+      ['slow.ts', SLOW],
+      ['gated.ts', GATED],
+    ] as const) {
       writeFileSync(join(folder, 'plugins', path), module);
     }
     writeFileSync(join(folder, 'outside.ts'), MODULE);
@@ -161,6 +190,19 @@ describe('runtime-prewarm: backends by path', function () {
       await node[Symbol.asyncDispose]();
     }
     expect(existsSync(closed)).to.equal(true);
+  });
+
+  it('have the limit of a command counted anew from its call on, while its files are written, too', async () => {
+    const inFolder = (name: string): string => join(folder, 'plugins', name);
+    await using node = await startNode({ natsUrl: nats.url, node: nodeWith('gated.ts') });
+    const id = await node.acquire({ spec: { backend: 'gated.ts' } });
+    const files = [{ target: '/polar/session/x', content: Buffer.from('x') }];
+    const running = node.sh(id, 'sleep 1; echo whole', { timeoutMs: 500, files });
+    await eventually('its files are written', () => existsSync(inFolder('putting')));
+    const told = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(60_000) });
+    writeFileSync(inFolder('put'), '');
+    expect(told.running).to.equal(true);
+    expect(await running).to.include({ timedOut: false, out: 'whole\n' });
   });
 
   it('that take too long are given up, and closed when they are open at last', async () => {

@@ -64,11 +64,7 @@ async function* eventsOf(
   if (request.lease !== undefined) runtime.lease(leaseOf('lease', request.lease));
   const queue = outputQueue();
   const files = request.files.map(fileOf);
-  const work = async (): Promise<CommandResult> => {
-    if (files.length > 0) await runtime.putFiles(files);
-    return await runtime.exec(command, queue.push, signal);
-  };
-  const done = orBroken(work(), signal).finally(queue.close);
+  const done = orBroken(runtime.exec(command, queue.push, signal, files), signal).finally(queue.close);
   done.catch(() => {});
   for await (const { stream, bytes } of queue.items) {
     yield create(ExecResponseSchema, { event: { case: stream, value: bytes } });

@@ -61,14 +61,21 @@ export class Runtime {
   }
 
   /**
-   * Throws RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile, SANDBOX_FAILED where
+   * Files, then one command: from its call on its limit can be counted anew. Throws what putFiles throws,
+   * RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile, SANDBOX_FAILED where
    * the node's disk is full at its end: whatever came of it, it may be for that alone. A command whose caller has left is
    * waited for: it is being killed.
    */
-  async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
+  async exec(
+    command: Command,
+    sink: OutputSink,
+    signal: AbortSignal,
+    files: readonly FileWrite[] = [],
+  ): Promise<CommandResult> {
     const env = { ...command.defaultEnv, ...this.plan.env, ...command.env };
     return await this.#alone(async (gone) => {
       this.#limit = command.limit;
+      if (files.length > 0) await this.#box.putFiles(files, gone);
       const result = await this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
       this.denied.add(result.denied);
       await this.#disk?.refuseFull(gone);
