@@ -165,7 +165,8 @@ export class AttemptState {
     const settings = settingsKey(fields.sampling ?? {});
     const whole = this.#wholePrompt(draft);
     const extendedBy = (call: number): boolean => startsWith(whole, this.#tree.idsOf(call));
-    return this.#history.driftOf({ messages, tools: tools?.digest ?? '', settings }, length, extendedBy);
+    const asked = { messages, tools: tools?.digest ?? '', settings };
+    return this.#history.driftOf(asked, length, extendedBy, draft.behind);
   }
 
   #wholePrompt({ promptIds, behind }: Draft): Int32Array {

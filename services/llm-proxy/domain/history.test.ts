@@ -107,7 +107,8 @@ describe('the history of an attempt', () => {
   });
 
   it('goes on from before a turn of other tools, or of a frozen model', () => {
-    const between: Call = { messages: [user('a'), said('b'), user('c')], reply: said('d'), prompt: [7, 8] };
+    const messages = [user('a'), said('b'), user('c')];
+    const between: Call = { messages, reply: said('d'), prompt: [1, 2, 3, 4, 5, 6] };
     const asides: Call[] = [
       { ...between, tools: TOOLS },
       { ...between, fields: { trainable: false } },
@@ -116,6 +117,9 @@ describe('the history of an attempt', () => {
       for (const state of recorded(FIRST, aside)) {
         const found = state.goesOn(asked([...aside.messages, said('d'), user('e')]));
         expect(found).to.include({ index: 0, count: 2 });
+        const next = draftOf({ messages: [...messages, said('d'), user('e')], prompt: [5, 7] });
+        const record = state.encode({ ...next, behind: 0 });
+        expect(record).to.include({ baseIndex: 1, baseLength: 5, drift: '' });
       }
     }
   });

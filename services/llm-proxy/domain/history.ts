@@ -112,11 +112,12 @@ export class History {
 
   /**
    * Why the prompt does not extend its conversation. `at` is the index of its first id that is another, `extended` tells
-   * whether it begins with all ids of a call.
+   * whether it begins with all ids of a call; `behind` is the one that it was made to go on from, if it was.
    */
-  driftOf(asked: Conversation, at: number, extended: (call: number) => boolean): Drift {
+  driftOf(asked: Conversation, at: number, extended: (call: number) => boolean, behind?: number): Drift {
     const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
-    return this.#classify(asked, found, at, extended);
+    const heads = behind === undefined ? found.heads : [behind];
+    return this.#classify(asked, { ...found, heads }, at, extended);
   }
 
   /** Whether the id at this place of a call's ids, or of those that it goes on from, was sampled. */
