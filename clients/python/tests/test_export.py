@@ -182,16 +182,6 @@ def test_messages_that_may_come_end_the_export_and_lose_nothing(mesh, tmp_path, 
     assert export(client, tmp_path / "out", what=what, tasks=["t0"]).dropped == {}
 
 
-def test_a_part_of_conversations_is_bounded_by_its_text(mesh, tmp_path, monkeypatch):
-    _, client = mesh
-    assert export(client, tmp_path / "one", what="sft", tasks=TASKS).parts == 1
-    rows = [json.loads(line) for line in parts(tmp_path / "one")["part-00000.jsonl"].splitlines()]
-    text = sum(len(message["content"] or "") for row in rows for message in row["messages"])
-    assert run._chars(rows) > text
-    monkeypatch.setattr(run, "PART_CHARS", run._chars(rows) // 3)
-    assert export(client, tmp_path / "all", what="sft", tasks=TASKS).parts == 3
-
-
 @pytest.mark.parametrize("what", ["traces", "sft"])
 def test_an_export_that_broke_goes_on_and_is_the_same_byte_for_byte(mesh, tmp_path, monkeypatch, what):
     monkeypatch.setattr(run, "GROUPS_MAX", 2)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..batches import Trajectory
 from ..errors import FailedPrecondition, PolarError
 from .rows import ROWS, Row
@@ -27,6 +25,7 @@ PART_CHARS = 64_000_000
 PART_ROWS = 50_000
 
 _DEFAULT_RULE = Rule()
+_ID_COLUMNS = [one.name for one in COLUMNS["traces"] if one.kind == "ids"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class _Part:
         self.groups[group.key] = group.batch_id
         self.rows += rows
         self.dropped += dropped
-        self.ids += sum(len(value) for row in rows for value in row.values() if isinstance(value, np.ndarray))
+        self.ids += sum(len(row[name]) for row in rows for name in _ID_COLUMNS if name in row)
         self.chars += sum(map(_chars, rows))
         return True
 
