@@ -18,7 +18,9 @@ import { expect } from 'chai';
 import type { Command } from '../../clients/cli/arguments.ts';
 import { COMMANDS } from '../../clients/cli/commands/index.ts';
 import { helpOf } from '../../clients/cli/output/help.ts';
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { newToken } from '../../services/common/access/tokens.ts';
+import { startServer } from '../../services/common/server.ts';
 import { polar, ROOT, startPolar } from '../support/cli.ts';
 import { freePort, unclaimedPorts } from '../support/nats.ts';
 
@@ -227,6 +229,32 @@ describe('polar', function () {
       expect(code).to.equal(3);
     }
     web.close();
+  });
+
+  it('says what an export has written, and that a session has nothing', async () => {
+    await using stack = new AsyncDisposableStack();
+    const server = await startServer({
+      host: '127.0.0.1',
+      port: 0,
+      services: [TrajectoryService.typeName],
+      routes: (router) =>
+        router.service(TrajectoryService, {
+          async *exportSession({ sessionId }) {
+            if (sessionId !== 'cancelled') yield* [{ line: '{}' }, { line: '{}' }];
+          },
+        }),
+    });
+    stack.defer(() => server.close());
+    const env = { POLAR_TRAJECTORY_URL: `http://127.0.0.1:${server.port}` };
+    const exported = (...args: string[]) => polar(['export', '--traces', ...args], { env });
+    const out = join(folder, 'traces.jsonl');
+    const none = 'session cancelled has no traces; `polar status cancelled` says how it went\n';
+    expect(await exported('cancelled')).to.deep.equal({ code: 0, stdout: '', stderr: none });
+    expect((await exported('cancelled', '-o', out)).stderr).to.equal(none);
+    const stdout = '{}\n{}\n';
+    expect(await exported('s')).to.deep.equal({ code: 0, stdout, stderr: '' });
+    expect((await exported('s', '-o', out)).stderr).to.equal(`traces in ${out}: 2\n`);
+    expect(readFileSync(out, 'utf8')).to.equal(stdout);
   });
 
   it('calls the mesh of the file that it is given, before that of a variable, which is none where it is empty', async () => {

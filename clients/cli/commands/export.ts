@@ -5,6 +5,7 @@ import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor
 import { writeWhole } from '../../../services/common/whole-file.ts';
 import { type Command, TLS_FLAGS, TRAJECTORY_FLAGS, textFlag, UsageError } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
+import { progress } from '../output/say.ts';
 
 export const exportSession: Command = {
   name: 'export',
@@ -31,21 +32,33 @@ export const exportSession: Command = {
     const kind = calls === true ? ExportKind.CALLS : ExportKind.TRACES;
     const url = trajectoryUrl(args);
     const client = trajectoryClient(url);
+    const sessionId = args.operands[0] ?? '';
+    const file = textFlag(args, 'out');
     // Asked for when it is read: a failure before would be nobody's.
-    const open = () => client.exportSession({ sessionId: args.operands[0] ?? '', kind, attempt });
-    await at(url, writeLines(open, textFlag(args, 'out')), '--trajectory-url');
+    const open = () => client.exportSession({ sessionId, kind, attempt });
+    const count = await at(url, writeLines(open, file), '--trajectory-url');
+    const what = calls === true ? 'calls' : 'traces';
+    const none = `session ${sessionId} has no ${what}; \`polar status ${sessionId}\` says how it went`;
+    if (count === 0) progress(none);
+    else if (file !== undefined) progress(`${what} in ${file}: ${count}`);
     return 0;
   },
 };
 
+/** Resolves to how many there were. */
 async function writeLines(
   open: () => AsyncIterable<{ readonly line: string }>,
   file?: string,
-): Promise<void> {
+): Promise<number> {
+  let count = 0;
   const lines = (async function* () {
-    for await (const { line } of open()) yield `${line}\n`;
+    for await (const { line } of open()) {
+      count++;
+      yield `${line}\n`;
+    }
   })();
-  if (file !== undefined) return await writeWhole(file, lines);
   // Standard output stays open: it is not ours to end.
-  await pipeline(lines, process.stdout, { end: false });
+  if (file === undefined) await pipeline(lines, process.stdout, { end: false });
+  else await writeWhole(file, lines);
+  return count;
 }
