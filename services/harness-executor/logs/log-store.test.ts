@@ -41,11 +41,14 @@ describe('log store', () => {
   it('tells of output that the sandbox did not hand on', async () => {
     const log = store.begin('s-0', 1);
     log.stdout(Buffer.alloc(2 * HARNESS_LOG_EDGE_BYTES, 'x'));
-    log.stderr(Buffer.from('err'));
-    await log.close(0, 1_000);
-    const { stdout, stderr, stdoutSize } = await store.read('s-0', 1);
+    log.stderr(Buffer.alloc(2 * HARNESS_LOG_EDGE_BYTES, 'y'));
+    await log.close(0, { stdout: 1_000, stderr: 7 });
+    const { stdout, stderr, stdoutSize, stderrSize } = await store.read('s-0', 1);
     expect(text(stdout)).to.contain('x\n[1000 bytes left out]\nx');
-    expect([text(stderr), Number(stdoutSize)]).to.deep.equal(['err', 2 * HARNESS_LOG_EDGE_BYTES + 1_000]);
+    expect(text(stderr)).to.contain('y\n[7 bytes left out]\ny');
+    expect(
+      [Number(stdoutSize), Number(stderrSize)].map((one) => one - 2 * HARNESS_LOG_EDGE_BYTES),
+    ).to.deep.equal([1_000, 7]);
   });
 
   it('leaves nothing of what it cannot keep', async () => {

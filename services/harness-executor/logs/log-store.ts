@@ -20,8 +20,8 @@ import { toRemove } from '../domain/retention.ts';
 export interface AttemptLog {
   readonly stdout: (bytes: Uint8Array) => void;
   readonly stderr: (bytes: Uint8Array) => void;
-  /** Keep it; `exitCode` -1 where the command gave none, `leftOutBytes` of what the sandbox did not hand on. */
-  close(exitCode: number, leftOutBytes?: number): Promise<void>;
+  /** Keep it; `exitCode` -1 where the command gave none, `leftOut` bytes the sandbox did not hand on. */
+  close(exitCode: number, leftOut?: { readonly stdout: number; readonly stderr: number }): Promise<void>;
 }
 
 const SUFFIX = '.log';
@@ -67,10 +67,9 @@ export class LogStore {
     return {
       stdout: (bytes) => stdout.push(bytes),
       stderr: (bytes) => stderr.push(bytes),
-      close: async (exitCode, leftOutBytes = 0) => {
-        // Of a stream that is kept whole nothing was left out; where it was of both, they were counted together.
-        const cut = [stdout, stderr].filter(({ sizeBytes }) => sizeBytes >= 2 * HARNESS_LOG_EDGE_BYTES);
-        for (const one of cut) one.leftOut(Math.ceil(leftOutBytes / cut.length));
+      close: async (exitCode, leftOut = { stdout: 0, stderr: 0 }) => {
+        stdout.leftOut(leftOut.stdout);
+        stderr.leftOut(leftOut.stderr);
         try {
           await this.#write(name, toBinary(GetSessionLogsResponseSchema, snapshot(exitCode, false)));
         } finally {

@@ -41,17 +41,20 @@ export async function execHarness(
   signal: AbortSignal,
 ): Promise<ExecResult> {
   const output = logs.begin(ref.sessionId, ref.attempt);
-  let [exitCode, leftOutBytes] = [-1, 0];
+  let exitCode = -1;
+  let leftOut = { stdout: 0, stderr: 0 };
   try {
     const timeoutMs = Number(work.timeoutMs);
     const limits = { timeoutMs, leaseMs: leaseMsOf(work), clock: new RunClock(policy, timeoutMs) };
     const request = { ...command, ...limits, files, runtimeId: work.runtimeId, proxyAccess: true };
     const result = await sandboxCall(execStreamed(runtimes, request, output, signal));
-    [exitCode, leftOutBytes] = [result.exitCode, Number(result.droppedOutputBytes)];
+    exitCode = result.exitCode;
+    const stderr = Number(result.droppedStderrBytes);
+    leftOut = { stdout: Number(result.droppedOutputBytes) - stderr, stderr };
     if (!result.empty) throw new PolarError('SANDBOX_FAILED', 'processes of the harness could not be ended');
     return result;
   } finally {
-    await output.close(exitCode, leftOutBytes).catch((error) => events.logNotKept(log, ref, error));
+    await output.close(exitCode, leftOut).catch((error) => events.logNotKept(log, ref, error));
   }
 }
 

@@ -19,6 +19,10 @@ export class BoundedOutput {
     return this.#tails.stdout.droppedBytes + this.#tails.stderr.droppedBytes;
   }
 
+  get droppedStderrBytes(): number {
+    return this.#tails.stderr.droppedBytes;
+  }
+
   /** The first half is handed on at once. */
   take(stream: OutputStream, bytes: Uint8Array): void {
     const kept = bytes.subarray(0, this.#left[stream]);

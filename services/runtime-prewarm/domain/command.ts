@@ -66,6 +66,8 @@ export interface CommandResult extends NetworkUse {
   readonly cpuMs: number;
   readonly wallMs: number;
   readonly droppedOutputBytes: number;
+  /** Of them; a plug-in may not tell. */
+  readonly droppedStderrBytes?: number;
 }
 
 export type OutputStream = 'stdout' | 'stderr';

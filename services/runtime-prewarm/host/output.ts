@@ -38,6 +38,10 @@ export class Output {
     return this.#bounded?.droppedBytes ?? 0;
   }
 
+  get droppedStderrBytes(): number {
+    return this.#bounded?.droppedStderrBytes ?? 0;
+  }
+
   /** Call once, after the spawn. */
   read(sink: OutputSink): void {
     const bounded = new BoundedOutput(sink, EXEC_OUTPUT_BYTES_MAX);

@@ -33,6 +33,7 @@ export interface Ended {
   readonly usage: CellUsage;
   readonly wallMs: number;
   readonly droppedOutputBytes: number;
+  readonly droppedStderrBytes: number;
   /** The first bytes of standard error: what a launcher says that fails. */
   readonly complaint: string;
 }
@@ -71,9 +72,19 @@ async function runInCell(
     signal.throwIfAborted();
     output.end();
     const { timedOut } = watch;
-    const { complaint, droppedBytes: droppedOutputBytes } = output;
+    const { complaint, droppedBytes: droppedOutputBytes, droppedStderrBytes } = output;
     const wallMs = performance.now() - begin;
-    return { code, started, timedOut, empty, usage: cell.usage(), wallMs, complaint, droppedOutputBytes };
+    return {
+      code,
+      started,
+      timedOut,
+      empty,
+      usage: cell.usage(),
+      wallMs,
+      complaint,
+      droppedOutputBytes,
+      droppedStderrBytes,
+    };
   } catch (error) {
     cell.kill();
     await exited.catch(() => {});

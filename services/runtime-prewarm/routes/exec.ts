@@ -80,6 +80,7 @@ function resultOf({ denied, ...result }: CommandResult) {
     cpuMs: BigInt(result.cpuMs),
     wallMs: BigInt(result.wallMs),
     droppedOutputBytes: BigInt(result.droppedOutputBytes),
+    droppedStderrBytes: BigInt(result.droppedStderrBytes ?? 0),
   };
 }
 

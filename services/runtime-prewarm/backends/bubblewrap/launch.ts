@@ -76,7 +76,7 @@ export async function launchBwrap(
 }
 
 function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, keyof NetworkUse> {
-  const { timedOut, empty, usage, wallMs, droppedOutputBytes, complaint } = ended;
+  const { timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } = ended;
   const outOfMemory = usage.oomKills > 0;
   const killedHere = timedOut || outOfMemory;
   const exitCode =
@@ -95,6 +95,7 @@ function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, keyof 
     cpuMs: usage.cpuMs,
     wallMs: Math.round(wallMs),
     droppedOutputBytes,
+    droppedStderrBytes,
   };
 }
 

@@ -69,6 +69,7 @@ export async function execInContainer(
         cpuMs,
       },
       ...{ wallMs: Math.round(performance.now() - begin), droppedOutputBytes: running.droppedBytes },
+      droppedStderrBytes: running.droppedStderrBytes,
     };
   } catch (error) {
     await group.end();
@@ -101,6 +102,10 @@ class RunningExec {
 
   get droppedBytes(): number {
     return this.#output.droppedBytes;
+  }
+
+  get droppedStderrBytes(): number {
+    return this.#output.droppedStderrBytes;
   }
 
   /** True when the command was seen to run. */

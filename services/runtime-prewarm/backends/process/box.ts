@@ -69,13 +69,15 @@ export class ProcessBox implements Box {
         sink,
         signal,
       );
-      const { code, timedOut, empty, usage, wallMs, droppedOutputBytes, complaint } = ended;
+      const { code, timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } =
+        ended;
       const outOfMemory = usage.oomKills > 0;
       if (!ended.started && !timedOut && !outOfMemory) {
         throw new PolarError('SANDBOX_FAILED', `the command could not be started: ${complaint.trim()}`);
       }
       return {
         ...{ exitCode: code, timedOut, outOfMemory, empty, wallMs: Math.round(wallMs), droppedOutputBytes },
+        droppedStderrBytes,
         ...{ peakMemoryBytes: usage.peakMemoryBytes, cpuMs: usage.cpuMs, ...NETWORK_UNUSED },
       };
     } finally {

@@ -138,7 +138,7 @@ class ExecResponse(_message.Message):
     def __init__(self, stdout: _Optional[bytes] = ..., stderr: _Optional[bytes] = ..., result: _Optional[_Union[ExecResult, _Mapping]] = ...) -> None: ...
 
 class ExecResult(_message.Message):
-    __slots__ = ("exit_code", "timed_out", "out_of_memory", "empty", "peak_memory_bytes", "cpu_ms", "wall_ms", "proxy_connect_failures", "dropped_output_bytes", "denied", "proxy_away")
+    __slots__ = ("exit_code", "timed_out", "out_of_memory", "empty", "peak_memory_bytes", "cpu_ms", "wall_ms", "proxy_connect_failures", "dropped_output_bytes", "denied", "proxy_away", "dropped_stderr_bytes")
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
     TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
     OUT_OF_MEMORY_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +150,7 @@ class ExecResult(_message.Message):
     DROPPED_OUTPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
     DENIED_FIELD_NUMBER: _ClassVar[int]
     PROXY_AWAY_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_STDERR_BYTES_FIELD_NUMBER: _ClassVar[int]
     exit_code: int
     timed_out: bool
     out_of_memory: bool
@@ -161,7 +162,8 @@ class ExecResult(_message.Message):
     dropped_output_bytes: int
     denied: _network_pb2.DeniedConnections
     proxy_away: bool
-    def __init__(self, exit_code: _Optional[int] = ..., timed_out: bool = ..., out_of_memory: bool = ..., empty: bool = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., proxy_connect_failures: _Optional[int] = ..., dropped_output_bytes: _Optional[int] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ..., proxy_away: bool = ...) -> None: ...
+    dropped_stderr_bytes: int
+    def __init__(self, exit_code: _Optional[int] = ..., timed_out: bool = ..., out_of_memory: bool = ..., empty: bool = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., proxy_connect_failures: _Optional[int] = ..., dropped_output_bytes: _Optional[int] = ..., denied: _Optional[_Union[_network_pb2.DeniedConnections, _Mapping]] = ..., proxy_away: bool = ..., dropped_stderr_bytes: _Optional[int] = ...) -> None: ...
 
 class LimitExecRequest(_message.Message):
     __slots__ = ("runtime_id", "timeout")

@@ -471,6 +471,13 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
    * @generated from field: bool proxy_away = 11;
    */
   proxyAway: boolean;
+
+  /**
+   * Of dropped_output_bytes, what was standard error.
+   *
+   * @generated from field: uint64 dropped_stderr_bytes = 12;
+   */
+  droppedStderrBytes: bigint;
 };
 
 /**
