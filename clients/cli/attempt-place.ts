@@ -63,6 +63,8 @@ function addressOfNode(args: Arguments, { sessionId }: AskedAttempt, nodeId: str
   if (topology.gateway.nodes.some(({ id }) => id === nodeId)) {
     return addressOf(topology, 'harness-executor', nodeId);
   }
-  const where = nodeId === '' ? 'it has not run' : `it ran on node ${nodeId}, which the topology has not`;
-  throw new PolarError('NOT_FOUND', `no output of ${sessionId}: ${where} (-c, --node-url)`);
+  const advice = 'name the topology of its mesh with -c, as `polar up` shows it, or the node with --node-url';
+  const elsewhere = `it ran on node ${nodeId}, which the topology here has not: ${advice}`;
+  const why = nodeId === '' ? 'it has not run' : elsewhere;
+  throw new PolarError('NOT_FOUND', `no output of ${sessionId}: ${why}`);
 }

@@ -103,6 +103,14 @@ describe('polar logs --follow', () => {
     told = [session(RUNNING, 'one', 'two')];
     expect((await follow('--attempt', '1')).stderr).to.contain('node one has no output');
     told = [session(QUEUED), session(ENDED)];
-    expect((await follow()).stderr).to.contain(`no output of ${ID}: it has not run`);
+    expect((await follow()).stderr.trim()).to.equal(`polar: NOT_FOUND: no output of ${ID}: it has not run`);
+  });
+
+  it('says how to name a node that the topology has not, as in another folder than the mesh', async () => {
+    told = [session(ENDED, 'three')];
+    const { code, stderr } = await follow();
+    expect(stderr).to.contain(`no output of ${ID}: it ran on node three, which the topology here has not`);
+    expect(stderr).to.match(/name the topology of its mesh with -c.*, or the node with --node-url/);
+    expect(code).to.equal(1);
   });
 });
