@@ -35,6 +35,14 @@ class Agents:
         print("late")
 """
 
+TYPED = """
+import polar_mesh.harness
+from polar_mesh.harness import Session
+
+def solve(session: Session) -> None:
+    print(isinstance(session, Session), Session is polar_mesh.harness.Session)
+"""
+
 
 @pytest.fixture
 def run(tmp_path):
@@ -71,6 +79,12 @@ def test_runs_as_a_module_too(run):
     script = f"import sys, runpy; sys.path.insert(0, {source!r}); runpy.run_module('polar_mesh.harness', run_name='__main__')"
     done = run("my_agent:Agents.late", how=("-c", script))
     assert (done.returncode, done.stdout) == (0, "late\n"), done.stderr
+
+
+def test_is_what_an_agent_imports_where_the_file_alone_was_uploaded(run, tmp_path):
+    (tmp_path / "typed.py").write_text(TYPED)
+    done = run("typed:solve", how=("-S", str(FILE)))
+    assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr
 
 
 @pytest.mark.parametrize(("name", "code"), [("count", 7), ("wait", 3), ("fail", 1), ("many", 1)])

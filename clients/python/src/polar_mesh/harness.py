@@ -10,9 +10,11 @@ Every model call that it makes at `session.base_url` is recorded.
 
 import asyncio
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
+import types
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +74,7 @@ def load(name: str) -> Callable[[Session], object]:
     if not module or not attribute:
         raise SystemExit(f"{name!r} is no module:function")
     sys.path.insert(0, os.getcwd())
+    _stand_in()
     try:
         found: object = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -83,6 +86,14 @@ def load(name: str) -> Callable[[Session], object]:
     if not callable(found):
         raise SystemExit(f"{module} has no function {attribute}")
     return found
+
+
+def _stand_in() -> None:
+    """Uploaded alone, this file is the `polar_mesh.harness` that agents import `Session` from."""
+    if "polar_mesh" not in sys.modules and importlib.util.find_spec("polar_mesh") is None:
+        package = sys.modules["polar_mesh"] = types.ModuleType("polar_mesh")
+        sys.modules["polar_mesh.harness"] = sys.modules[__name__]
+        vars(package)["harness"] = sys.modules[__name__]
 
 
 def main(arguments: list[str]) -> int:
