@@ -57,7 +57,7 @@ export class TimeLimit implements Disposable {
 
   #go(): void {
     this.#since = performance.now();
-    this.#timer = setTimeout(() => this.#look(), Math.min(this.#leftMs, this.#silenceMs));
+    this.#timer = setTimeout(() => this.#look(), Math.ceil(Math.min(this.#leftMs, this.#silenceMs)));
   }
 
   #stop(): void {
@@ -69,7 +69,7 @@ export class TimeLimit implements Disposable {
 
   #look(): void {
     this.#stop();
-    // Timers come up to a millisecond early. The last look may come sooner after the one before than `silenceMs`: what
+    // Timers come up to a millisecond early, and take whole ones only. The last look may come sooner after the one before than `silenceMs`: what
     // was not heard since says nothing.
     const isOver = this.#leftMs < 1;
     if (isOver || this.#heard === false) this.#onOver(!isOver);
