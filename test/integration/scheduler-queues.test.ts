@@ -206,6 +206,29 @@ describe('scheduler queues', () => {
     ]);
   });
 
+  it('run what was ready first on nodes that share an engine, whichever node that is on', async () => {
+    await using one = await heldNode({ id: 'node-1' });
+    await known(one);
+    await submit(taskSpec('fill', { numSamples: 3 }));
+    await until('the engine is full', async () => (await states('fill', SessionState.RUNNING)) === 3);
+    await using two = await heldNode({ id: 'node-2' });
+    await known(two);
+    for (const [taskId, closed, open] of [
+      ['sooner', one, two],
+      ['later', two, one],
+    ] as const) {
+      await scheduler.client.drainNode({ nodeId: closed.id });
+      await scheduler.client.drainNode({ nodeId: open.id, undo: true });
+      await submit(taskSpec(taskId));
+      await until('it is ready', async () => (await states(taskId, SessionState.READY)) === 1);
+    }
+    const run = (node: FakeNode) => node.taken.filter(({ kind }) => kind.case === 'run').length;
+    one.end();
+    await until('one more runs', () => run(one) + run(two) === 4);
+    expect(run(two)).to.equal(1);
+    expect(await states('later', SessionState.READY)).to.equal(1);
+  });
+
   it('say why a session waits: no node, none that fits, a pause, a full node, a run slot', async () => {
     const [lonely] = await submit(taskSpec('lonely'));
     expect((await waiting(lonely))?.reason).to.equal(WaitReason.NO_NODE);

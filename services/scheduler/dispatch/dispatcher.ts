@@ -99,7 +99,9 @@ export class Dispatcher {
   #dispatch(): void {
     const { nodes, queue, journal, state } = this.#board;
     const healthy = nodes.healthy;
-    for (const node of healthy) while (this.#canRun(node)) if (!this.#startRun(node)) break;
+    // Nodes of one engine share its places: what is ready on them is one row.
+    const rows = Map.groupBy(healthy, (node) => this.#engines.of(node.id) ?? node);
+    for (const row of rows.values()) while (this.#startRun(row));
     const open = healthy.filter((node) => !state.isDraining(node.id));
     let able = open.filter(canPrepare);
     while (able.length > 0 && queue.size > 0 && !journal.full) {
@@ -108,22 +110,28 @@ export class Dispatcher {
     }
   }
 
-  #canRun(node: NodeState): boolean {
-    return canRun(node) && this.#engines.full(node.id, (id) => this.#board.nodes.get(id)) === undefined;
-  }
-
   /** The one that was ready first has the turn of its queue; of those of that queue, the first by rank goes. */
-  #nextReady(node: NodeState): Found | undefined {
-    const ready = [...node.ready].map((id) => this.#board.find(id)).filter((one) => one !== undefined);
-    const [first, ...others] = ready.map((found) => ({ found, item: itemOf(found.task, found.record) }));
-    if (first === undefined) return undefined;
-    const same = others.filter(({ item }) => item.queue === first.item.queue);
-    return same.reduce((best, one) => (one.item.rank < best.item.rank ? one : best), first).found;
+  #nextReady(nodes: readonly NodeState[]): Found | undefined {
+    const ready = nodes
+      .flatMap((node) => [...node.ready])
+      .map((id) => this.#board.find(id))
+      .filter((found) => found !== undefined)
+      .map((found) => ({ found, item: itemOf(found.task, found.record) }));
+    const [one, ...others] = ready;
+    if (one === undefined) return undefined;
+    const first = others.reduce((a, b) => (b.found.record.stateMs < a.found.record.stateMs ? b : a), one);
+    const same = ready.filter(({ item }) => item.queue === first.item.queue);
+    return same.reduce((best, next) => (next.item.rank < best.item.rank ? next : best), first).found;
   }
 
-  #startRun(node: NodeState): boolean {
-    const found = this.#nextReady(node);
-    if (found === undefined || this.#board.journal.full) return false;
+  /** One more run on nodes that share an engine, or on one that shares none; false: none can begin. */
+  #startRun(nodes: readonly NodeState[]): boolean {
+    const able = nodes.filter(canRun);
+    const [node] = able;
+    if (node === undefined || this.#board.journal.full) return false;
+    if (this.#engines.full(node.id, (id) => this.#board.nodes.get(id)) !== undefined) return false;
+    const found = this.#nextReady(able);
+    if (found === undefined) return false;
     this.#board.decide(found, running(found.record, unixMs()));
     return true;
   }

@@ -60,6 +60,11 @@ export class Engines {
     }
   }
 
+  /** The capped engine of a node. */
+  of(nodeId: string): Engine | undefined {
+    return this.#byNode.get(nodeId);
+  }
+
   /** The engine of a node that has as many sessions as it may have; undefined where one more may run. */
   full(nodeId: string, nodeOf: NodeOf): Engine | undefined {
     const engine = this.#byNode.get(nodeId);
