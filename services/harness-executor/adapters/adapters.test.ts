@@ -120,6 +120,17 @@ describe('opencode adapter', () => {
   });
 });
 
+describe('mini_swe_agent adapter', () => {
+  it('writes as YAML an instruction with characters that YAML does not print', () => {
+    const instruction = 'it\u00e2\u0080\u0099s \u007f \u0085 \u2028 \ufeff \uffff \u{1f600}';
+    const [file] = ADAPTERS.mini_swe_agent.files({ ...context, instruction });
+    expect(file?.content).to.match(
+      /^[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]+$/u,
+    );
+    expect(JSON.parse(file?.content ?? '').run.task).to.equal(instruction);
+  });
+});
+
 describe('hermes adapter', () => {
   it('says that an instruction is too long for an argument', () => {
     const long = { ...context, instruction: 'x'.repeat(128 * 1024) };

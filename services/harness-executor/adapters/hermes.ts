@@ -6,6 +6,7 @@ import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
 import { pythonEnv, SANDBOX_PYTHON } from './python.ts';
 import { flag, settingsOf } from './settings.ts';
+import { yamlOf } from './yaml.ts';
 
 const NAME = 'hermes';
 const VERSION = '0.19.0';
@@ -26,8 +27,7 @@ export const hermes: Adapter = {
   install: PACKAGE,
   transcripts: [`${FOLDER}/sessions`],
   skillsDir: undefined,
-  // JSON is YAML.
-  files: (context) => [{ path: `${FOLDER}/config.yaml`, content: JSON.stringify(configOf(context)) }],
+  files: (context) => [{ path: `${FOLDER}/config.yaml`, content: yamlOf(configOf(context)) }],
   command(context) {
     const { max_turns } = settingsOf(NAME, context);
     return {

@@ -5,6 +5,7 @@ import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
 import { pythonEnv, SANDBOX_PYTHON } from './python.ts';
 import { settingsOf } from './settings.ts';
+import { yamlOf } from './yaml.ts';
 
 const NAME = 'mini_swe_agent';
 const VERSION = '2.4.6';
@@ -25,8 +26,7 @@ export const miniSweAgent: Adapter = {
   install: PACKAGE,
   transcripts: [TRAJECTORY_FILE],
   skillsDir: undefined,
-  // JSON is YAML.
-  files: (context) => [{ path: CONFIG_FILE, content: JSON.stringify(configOf(context)) }],
+  files: (context) => [{ path: CONFIG_FILE, content: yamlOf(configOf(context)) }],
   command(context) {
     const { model_retry_attempts } = settingsOf(NAME, context);
     return {
