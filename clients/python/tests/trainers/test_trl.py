@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from peft import LoraConfig
 from small_mesh import SAMPLED, TOOL, SmallMesh, make_model
+from transformers import AutoModelForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 import polar_mesh
@@ -55,7 +57,7 @@ async def brevity_later(**columns):
     return brevity(**columns)
 
 
-def trainer_of(model, folder, rollouts, reward_funcs=polar_reward, **options) -> GRPOTrainer:
+def trainer_of(model, folder, rollouts, reward_funcs=polar_reward, peft_config=None, **options) -> GRPOTrainer:
     settings = {
         "use_cpu": True,
         "bf16": False,
@@ -79,6 +81,7 @@ def trainer_of(model, folder, rollouts, reward_funcs=polar_reward, **options) ->
         args=GRPOConfig(output_dir=str(folder), **settings),
         train_dataset=Dataset.from_list([{"prompt": prompt} for prompt in PROMPTS * 16]),
         rollout_func=rollouts,
+        peft_config=peft_config,
     )
 
 
@@ -156,6 +159,22 @@ def test_another_reward_leaves_sessions_without_one_out(model, mesh, client, tmp
     groups = [[one.reward for one in batch.trajectories if one.HasField("reward")] for batch in mesh.trajectories.batches]
     expected = [reward - np.mean(rewards) for rewards in groups for reward in rewards] + [0.0] * 2 * len(groups)
     np.testing.assert_allclose(np.sort(advantages), np.sort(expected), atol=1e-5)
+    rollouts.close()
+
+
+def test_the_engine_gets_a_peft_model_s_adapters_in_its_base(model, mesh, client, weights, tmp_path):
+    """Its names and what is merged are those of the engine's model; the trainer's base stays as it was."""
+    adapters = LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    rollouts = rollout_func(client, task, weights=weights)
+    trainer = trainer_of(model, tmp_path, rollouts, max_steps=1, learning_rate=0.0, peft_config=adapters)
+    trainer.train()
+    name = "model.layers.0.self_attn.q_proj"
+    base = AutoModelForCausalLM.from_pretrained(model).get_submodule(name).weight
+    kept = trainer.model.get_base_model().get_submodule(name).base_layer.weight
+    torch.testing.assert_close(kept, base, rtol=0, atol=1e-6)
+    served = {key: one.clone() for key, one in mesh.model.state_dict().items()}
+    assert not torch.allclose(served[f"{name}.weight"], base, atol=1e-3)
+    torch.testing.assert_close(served, dict(trainer.model.merge_and_unload().state_dict()), rtol=0, atol=1e-6)
     rollouts.close()
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...batches import Batch, Trace, Trajectory
 from ...client import Client
 from ...stream import TrajectoryStream
+from .parameters import engine_parameters
 from .reward_functions import refuse_unscored
 from .task_ids import new_task_ids
 from .weights import WeightTransfer
@@ -96,7 +97,8 @@ class Rollouts:
         if self._weights is None or step == self._synced_step:
             return
         if trainer.accelerator.is_main_process:
-            self._weights.sync(_parameters(trainer))
+            with engine_parameters(trainer.accelerator.unwrap_model(trainer.model)) as parameters:
+                self._weights.sync(parameters)
         trainer.accelerator.wait_for_everyone()
         self._synced_step = step
 
@@ -142,11 +144,6 @@ class Rollouts:
         lost = count - len(sessions)
         self.counts["sessions_lost"] += lost
         yield from (_empty_row(empty_id) for _ in range(lost))
-
-
-def _parameters(trainer: Any) -> Iterator[tuple[str, Any]]:
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    return ((name, parameter.detach()) for name, parameter in model.named_parameters())
 
 
 def _groups(prompts: Sequence[Prompt], samples: int) -> Iterator[tuple[Prompt, int]]:
