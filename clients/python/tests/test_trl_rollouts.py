@@ -18,6 +18,7 @@ from polar_mesh.bridges.trl import polar_reward, rollout_func, scored, worker
 #: What the bridge asks a trainer for.
 TRAINER = SimpleNamespace(
     num_generations=2,
+    temperature=1.0,
     model=SimpleNamespace(training=True),
     state=SimpleNamespace(global_step=0),
     eos_token_ids=[0],

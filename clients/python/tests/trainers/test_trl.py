@@ -178,6 +178,24 @@ def test_the_engine_gets_a_peft_model_s_adapters_in_its_base(model, mesh, client
     rollouts.close()
 
 
+def test_sessions_are_sampled_at_the_temperature_of_the_loss(model, mesh, client, tmp_path):
+    def warm(prompt):
+        return {**task(prompt), "sampling": {"top_p": 0.9}}
+
+    rollouts = rollout_func(client, warm)
+    trainer_of(model, tmp_path, rollouts, max_steps=1, temperature=0.5).train()
+    assert {(one.spec.sampling.temperature, one.spec.sampling.top_p) for one in mesh.submitted} == {(0.5, 0.9)}
+    rollouts.close()
+
+
+def test_another_temperature_than_that_of_the_loss_is_refused(model, mesh, client, tmp_path):
+    rollouts = rollout_func(client, lambda prompt: {**task(prompt), "sampling": {"temperature": 1.0}})
+    trainer = trainer_of(model, tmp_path, rollouts, max_steps=1, temperature=0.5)
+    with pytest.raises(ValueError, match=r"sampling\.temperature of a task is 1, and the trainer's is 0\.5"):
+        trainer.train()
+    assert mesh.submitted == []
+
+
 def test_another_reward_that_gives_them_one_is_refused(model, mesh, client, tmp_path):
     trainer = trainer_of(model, tmp_path, rollout_func(client, task), [polar_reward, brevity], max_steps=1)
     with pytest.raises(ValueError, match=r"from brevity: .*scored\(\)"):

@@ -39,6 +39,8 @@ def rollout_func(
 
     Args:
         task: Makes the task of a prompt. The sessions render their own conversations; a prompt only names what to do.
+            They are sampled at the trainer's ``temperature``, which its loss is taken at; a task that names another one is
+            a ValueError, but in an evaluation.
         weights: Brings the trainer's weights to the engines before the rollouts of each step.
         consumer: Name of the durable cursor; one a training process.
         timeout_s: Seconds for the rollouts of one step; then DeadlineExceeded.
@@ -75,7 +77,7 @@ class Rollouts:
         self._sync(trainer)
         samples = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
         groups = list(_groups(prompts, samples))
-        self._held = self._play(groups)
+        self._held = self._play(groups, trainer)
         empty_id = trainer.eos_token_ids[0]
         counts = [count for _, count in groups]
         return _columns([row for held in zip(self._held, counts, strict=True) for row in self._rows(*held, empty_id)])
@@ -102,12 +104,13 @@ class Rollouts:
         trainer.accelerator.wait_for_everyone()
         self._synced_step = step
 
-    def _play(self, groups: Sequence[tuple[Prompt, int]]) -> list[Batch]:
+    def _play(self, groups: Sequence[tuple[Prompt, int]], trainer: Any) -> list[Batch]:
         """Batches of prompts with so many samples each, in their order."""
         task_ids: list[str] = []
         try:
             for prompt, count in groups:
-                spec = {**self._task(prompt), "task_id": next(self._task_ids), "num_samples": count}
+                spec = _sampled(self._task(prompt), trainer.temperature, trainer.model.training)
+                spec.update(task_id=next(self._task_ids), num_samples=count)
                 # First, since a submit that failed may have been taken.
                 task_ids.append(spec["task_id"])
                 self._client.submit(spec)
@@ -151,6 +154,17 @@ def _groups(prompts: Sequence[Prompt], samples: int) -> Iterator[tuple[Prompt, i
     for prompt, same in itertools.groupby(prompts):
         count = sum(1 for _ in same)
         yield from ((prompt, min(samples, count - at)) for at in range(0, count, samples))
+
+
+def _sampled(spec: Mapping[str, Any], temperature: float, training: bool) -> dict[str, Any]:
+    """The task at this temperature, where it names none of its own. Another one is refused where it would be trained."""
+    sampling = {"temperature": temperature, **(spec.get("sampling") or {})}
+    if training and sampling["temperature"] != temperature:
+        raise ValueError(
+            f"sampling.temperature of a task is {sampling['temperature']:g}, and the trainer's is {temperature:g}: "
+            "its loss would be that of another policy than the one that is sampled"
+        )
+    return {**spec, "sampling": sampling}
 
 
 def _trained(trace: Trace) -> int:
