@@ -81,7 +81,6 @@ export const REASONS = {
   STAGE_TIMEOUT: infra(Boundary.MESH, Code.DeadlineExceeded),
   SHUTTING_DOWN: infra(Boundary.MESH),
   INTERNAL: infra(Boundary.MESH, Code.Internal),
-  DEAD_LETTERED: { ...infra(Boundary.MESH, Code.Internal), retryable: false },
 
   BACKEND_UNAVAILABLE: caller(Boundary.SANDBOX, Code.FailedPrecondition),
   IMAGE_NOT_FOUND: caller(Boundary.SANDBOX, Code.FailedPrecondition),
@@ -129,7 +128,6 @@ export const REASONS = {
   UNKNOWN_BUILDER: caller(Boundary.TASK, Code.InvalidArgument),
   BUILDER_PLUGIN_INVALID: caller(Boundary.TASK, Code.FailedPrecondition),
   BUILDER_PLUGIN_FAILED: caller(Boundary.TASK, Code.Aborted),
-  BUILD_FAILED: infra(Boundary.MESH, Code.Internal),
   UNKNOWN_EVALUATOR: caller(Boundary.EVALUATOR, Code.InvalidArgument),
   EVALUATION_FAILED: infra(Boundary.EVALUATOR),
   EVALUATION_TIMEOUT: infra(Boundary.EVALUATOR, Code.DeadlineExceeded),

@@ -1,6 +1,6 @@
 // Documents that list what the code has: nothing is missing in them, and nothing is there that has gone.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Code } from '@connectrpc/connect';
@@ -48,6 +48,17 @@ describe('docs/errors.md', () => {
       infrastructure ? 'again' : undefined,
     ]);
     expect(rows.map(([, ...row]) => row.slice(0, 3))).to.have.deep.members(expected);
+  });
+
+  it('has reasons that something fails with', () => {
+    const sources = ['services', 'clients/cli'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true }).map((path) => join(folder, String(path))),
+    );
+    const text = sources
+      .filter((path) => /(?<!\.test)\.ts$/.test(path))
+      .map(read)
+      .join('\n');
+    expect(Object.keys(REASONS).filter((reason) => !text.includes(`'${reason}'`))).to.deep.equal([]);
   });
 
   it('names limits that there are', () => {
