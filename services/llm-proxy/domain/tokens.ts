@@ -70,9 +70,9 @@ export const noTokens = (): Tokens => ({
   spans: [],
 });
 
-/** Whether it is known which ids the prompt had. */
+/** Whether it is known which ids the prompt had. No chat has none. */
 export const knowsPrompt = ({ promptIds, given }: Tokens): boolean =>
-  promptIds !== undefined || given !== undefined;
+  (promptIds !== undefined && promptIds.length > 0) || given !== undefined;
 
 /** What is known of a choice. Throws ENGINE_ERROR for an index that no call has. */
 export function sampledOf(tokens: Tokens, index: number): Sampled {
