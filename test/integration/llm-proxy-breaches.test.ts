@@ -117,6 +117,7 @@ describe('llm-proxy with an engine that breaks its contract', () => {
     ['no ids', reply({}), 'engine_no_token_ids', /return_token_ids/],
     ['ids that are none', reply({ token_ids: ['a'] }), 'engine_no_token_ids', /sampled/],
     ['no ids of the prompt', reply(ids, { prompt_token_ids: null }), 'engine_no_token_ids', /prompt/],
+    ['a prompt of no ids', reply(ids, { prompt_token_ids: [] }), 'engine_no_token_ids', /prompt/],
   ];
   for (const [what, answer, code, message] of FAILED) {
     it(`answers 502 to ${what}, and records nothing`, async () => {
@@ -144,6 +145,23 @@ describe('llm-proxy with an engine that breaks its contract', () => {
     expect(record?.errorReason).to.equal('ENGINE_NO_TOKEN_IDS');
     expect([...unpackIds(record!.sampledIds)]).to.deep.equal([1]);
     expect(others).to.deep.equal([]);
+  });
+
+  it('passes on no replies of one index, and loses none of the records behind them', async () => {
+    const one = { index: 0, message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop', ...ids };
+    const capability = await proxy.admit('alike');
+    const statuses: number[] = [];
+    for (const choices of [[one, one], [one]]) {
+      engine.answer = () => reply({}, { choices });
+      statuses.push((await proxy.chat(capability, { messages: MESSAGES, n: choices.length })).status);
+    }
+    expect(statuses).to.deep.equal([502, 200]);
+    const records = await proxy.records('alike');
+    const told = records.map(({ index, finishReason, errorReason }) => [index, finishReason, errorReason]);
+    expect(told).to.deep.equal([
+      [0, 'error', 'ENGINE_ERROR'],
+      [1, 'stop', ''],
+    ]);
   });
 
   const delta = (content: string, id: number) => ({

@@ -27,13 +27,11 @@ const written = async (writer: ReplyWriter, reply: JsonObject): Promise<string> 
 
 function choicesOf(tried: PlacedCall, reply: JsonObject): Choice[] {
   const choices = arrayOf(reply['choices']).filter(isObject);
-  if (choices.length === 0) {
-    throw new PolarError('ENGINE_ERROR', `the engine at ${tried.engine.name} made no choice`);
-  }
-  requireIds(
-    tried,
-    choices.map(({ index }) => countOf(index)),
-  );
+  if (choices.length === 0) throw broken(tried, 'no choice');
+  const indexes = choices.map(({ index }) => countOf(index));
+  requireIds(tried, indexes);
+  // What was sampled is told by index, and so are records: two of one cannot be kept apart.
+  if (new Set(indexes).size < indexes.length) throw broken(tried, 'several choices of one index');
   return choices.map((choice) => {
     const index = countOf(choice['index']);
     const finishReason = finishReasonOf(textOf(choice['finish_reason']) ?? 'stop');
@@ -41,3 +39,6 @@ function choicesOf(tried: PlacedCall, reply: JsonObject): Choice[] {
     return { index, finishReason, reply: { ...objectOf(choice['message']) } };
   });
 }
+
+const broken = ({ engine }: PlacedCall, made: string): PolarError =>
+  new PolarError('ENGINE_ERROR', `the engine at ${engine.name} made ${made}`);
