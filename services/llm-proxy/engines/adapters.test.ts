@@ -146,6 +146,23 @@ describe('sglang adapter', () => {
     expect(sampledOf(tokens, 1)).to.deep.equal({ ids: [9, 4], logprobs: [-2] });
   });
 
+  it('tells the weights of each choice of one call', () => {
+    const tokens = noTokens();
+    const runs = [
+      { version: '8', start: 0, end: 1 },
+      { version: '9', start: 1, end: 2 },
+    ];
+    const told = [runs, [{ version: '9', start: 0, end: 2 }]];
+    const choices = told.map((versions, index) => {
+      return { ...choice, index, meta_info: { weight_version: '9', weight_versions: versions } };
+    });
+    // As SGLang has it: those of the first choice.
+    sglang.readReply({ choices, metadata: { weight_version: '9', weight_versions: runs } }, tokens);
+    const spans = runs.map(({ version, start, end }) => ({ weightVersion: version, start, end }));
+    expect(sampledOf(tokens, 0).weights).to.deep.equal({ weightVersion: '8', spans });
+    expect(sampledOf(tokens, 1).weights).to.deep.equal({ weightVersion: '9', spans: [] });
+  });
+
   it('never lends a logprob to another id', () => {
     const tokens = noTokens();
     sglang.readReply({ choices: [{ ...choice, response_token_ids: [1600, 7] }] }, tokens);

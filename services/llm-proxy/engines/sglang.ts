@@ -47,7 +47,7 @@ export const sglang: EngineAdapter = {
 function readReply(reply: JsonObject, into: Tokens): void {
   for (const choice of arrayOf(reply['choices']).map(objectOf)) readChoice(choice, into);
   const meta = objectOf(objectOf(arrayOf(reply['choices'])[0])['meta_info']);
-  // meta_info tells the weights at the end, metadata those of each span.
+  // In meta_info, weight_version is that at the end; metadata is of the first choice alone.
   into.weightVersion = weightVersionOf(reply['metadata']) ?? weightVersionOf(meta) ?? '';
   into.spans = weightSpansOf(reply['metadata']);
 }
@@ -58,6 +58,7 @@ function readChoice(choice: JsonObject, into: Tokens): void {
   const sampled = sampledOf(into, countOf(choice['index']));
   const meta = objectOf(choice['meta_info']);
   tellExperts(sampled, meta);
+  tellWeights(sampled, meta);
   const pairs = arrayOf(meta['output_token_logprobs']);
   const told = idsOf(choice['response_token_ids']) ?? idsOf(choice['token_ids']);
   const ids = told ?? (isWhole(meta, pairs) ? idsOf(pairs.map(idIn)) : undefined);
@@ -87,6 +88,12 @@ function readChunk(chunk: JsonObject, into: Tokens): void {
     addLogprobs(sampledOf(into, countOf(choice['index'])), choice);
   }
   into.weightVersion = weightVersionOf(chunk['metadata']) ?? into.weightVersion;
+}
+
+/** An update may come at another token of each choice. */
+function tellWeights(sampled: Sampled, meta: JsonObject): void {
+  if (arrayOf(meta['weight_versions']).length === 0) return;
+  sampled.weights = { weightVersion: weightVersionOf(meta) ?? '', spans: weightSpansOf(meta) };
 }
 
 /** They are most of the reply, and nobody else's business: it is not kept with them. */
