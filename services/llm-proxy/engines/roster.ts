@@ -64,7 +64,9 @@ export class Roster implements Disposable {
 
   /** Where there is none. */
   noEngine(): PolarError {
-    const message = `there is no engine at ${this.#spec.urls.join(', ')}: the router knows no workers`;
+    // Harnesses read it: without credentials.
+    const names = this.#spec.urls.map((url) => new URL(url).origin);
+    const message = `there is no engine at ${names.join(', ')}: the router knows no workers`;
     return new PolarError('ENGINE_UNAVAILABLE', message, { retryAfterMs: ENGINE_LOOK_MS });
   }
 
