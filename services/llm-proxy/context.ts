@@ -63,6 +63,7 @@ export async function createContext(
     const watched = AbortSignal.any([signal, closed.signal]);
     const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
     capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
+    for (const { ref } of capabilities.all) if (ref?.nodeId === config.node.id) engines.mayKnow(ref);
     policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
     if (config.node.inference.min_sessions !== null) {
       void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });

@@ -81,6 +81,11 @@ export class Capabilities {
     return this.#table.holds(capability, Date.now());
   }
 
+  /** Those that are known now. */
+  get all(): Iterable<Capability> {
+    return this.#table.capabilities;
+  }
+
   /** The attempt's credential was granted while this process watched: nobody else has served its calls. */
   isNew({ sessionId, attempt }: Pick<AttemptRef, 'sessionId' | 'attempt'>): boolean {
     const revision = this.#table.revisionOf(`${sessionId}.${attempt}`);

@@ -53,6 +53,11 @@ export class Engines implements Disposable {
     return this.pool(order.pool).begin(order, signal);
   }
 
+  /** Calls of the attempt may have been made before this process was: schedulers are to be told its end. */
+  mayKnow(key: { readonly sessionId: string; readonly attempt: number }): void {
+    for (const pool of this.pools) pool.mayKnow(sessionOf(key));
+  }
+
   /** No call of the attempt will follow: leases end, schedulers are told. Throws ENGINE_UNAVAILABLE where one cannot be. */
   async endSession(key: { readonly sessionId: string; readonly attempt: number }): Promise<void> {
     await Promise.all(this.pools.map((pool) => pool.end(sessionOf(key))));

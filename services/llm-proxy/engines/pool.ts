@@ -78,6 +78,11 @@ export class Pool implements Disposable {
     }
   }
 
+  /** Calls of the attempt may have been made before this process was. */
+  mayKnow(session: string): void {
+    this.#programs?.mayKnow(session);
+  }
+
   /** No call of the attempt will follow. Throws ENGINE_UNAVAILABLE where a scheduler cannot be told. */
   async end(session: string): Promise<void> {
     this.#places.forget(session);

@@ -6,11 +6,16 @@ import type { Engine } from './engine.ts';
 
 export class Programs {
   readonly #nodeId: string;
-  /** Attempts that it knows of. */
+  /** Attempts that it knows of, or may. */
   readonly #begun = new Set<string>();
 
   constructor(nodeId: string) {
     this.#nodeId = nodeId;
+  }
+
+  /** It may know of the attempt by an earlier process of this proxy. */
+  mayKnow(session: string): void {
+    this.#begun.add(session);
   }
 
   /** The name of the program that calls of the attempt belong to. */
