@@ -23,6 +23,8 @@ import { bwrapIsThere } from '../support/runtime-prewarm.ts';
 const SERVER = '/polar/session/mcp_server.py';
 const REMEMBERED = '/polar/session/workspace/remembered.txt';
 const SKILL = '---\nname: juggling\ndescription: How to keep seven turnips in the air.\n---\nSlowly.\n';
+/** Longer than some wait for a server without which they would do. */
+const SLOWLY = 'sleep 1.5; exec "$0" "$@"';
 const RUN_MS = 60_000;
 
 /** What each of them calls the server's tool. */
@@ -67,7 +69,7 @@ if (bwrapIsThere) {
         const { proxy, node } = site;
         const capability = await proxy.admit(name);
         const runtimeId = await node.acquire({ session: name, ttlMs: HARNESS_INSTALL_MS });
-        const server = { name: 'probe', transport: 'stdio', command: SANDBOX_PYTHON };
+        const server = { name: 'probe', transport: 'stdio', command: 'sh' };
         const { files, command } = launchOf(adapter, {
           ref: create(AttemptRefSchema, { sessionId: name, attempt: 1, taskId: 'mcp' }),
           work: create(RunWorkSchema, {
@@ -75,7 +77,7 @@ if (bwrapIsThere) {
             instruction: `Remember something for ${name}.`,
             harness: {
               name,
-              mcpServers: [{ ...server, args: [SERVER, REMEMBERED] }],
+              mcpServers: [{ ...server, args: ['-c', SLOWLY, SANDBOX_PYTHON, SERVER, REMEMBERED] }],
               skills: [{ target: 'juggling/SKILL.md', content: Buffer.from(SKILL) }],
             },
           }),

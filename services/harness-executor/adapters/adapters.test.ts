@@ -85,6 +85,16 @@ for (const adapter of PROGRAMS) {
         if (takes) expect(everything({ ...context, mcpServers: [server] })).to.not.equal(before);
       }
     });
+
+    it('gives MCP servers time to start on a busy machine', () => {
+      const transports = MCP_TRANSPORTS[adapter.name as HarnessName];
+      // Gemini CLI waits for 10 min by itself.
+      if (transports.length === 0 || adapter.name === 'gemini_cli') return;
+      const mcpServers = transports.map((transport) =>
+        create(McpServerSchema, { name: transport, transport }),
+      );
+      expect(everything({ ...context, mcpServers })).to.match(/\b120(000)?\b/);
+    });
   });
 }
 
@@ -117,6 +127,17 @@ describe('opencode adapter', () => {
     const config = JSON.parse(ADAPTERS.opencode.files({ ...context, settings })[0]!.content);
     expect(config.permission).to.deep.equal({ '*': 'allow', bash: 'deny' });
     expect(Object.keys(config.provider)).to.deep.equal(['polar', 'other']);
+  });
+});
+
+describe('codex adapter', () => {
+  it('waits for MCP servers: one that is not required is left out where it has not started in a second', () => {
+    const stdio = create(McpServerSchema, { name: 'a', transport: 'stdio', command: 'serve' });
+    const remote = create(McpServerSchema, { name: 'b', transport: 'streamable_http', url: 'http://b' });
+    const [file] = ADAPTERS.codex.files({ ...context, mcpServers: [stdio, remote] });
+    const tables = file?.content.split('[mcp_servers.').slice(1) ?? [];
+    expect(tables.length).to.equal(2);
+    for (const table of tables) expect(table).to.match(/^required = true$/m);
   });
 });
 

@@ -2,7 +2,7 @@
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf, programOf } from './adapter.ts';
-import { mcpEntries } from './mcp.ts';
+import { MCP_START_MS, mcpEntries } from './mcp.ts';
 import { flag, settingsOf } from './settings.ts';
 
 const NAME = 'claude_code';
@@ -47,6 +47,7 @@ export const claudeCode: Adapter = {
         ...Object.fromEntries(TIERS.map((tier) => [tier, model])),
         CLAUDE_CODE_SUBAGENT_MODEL: model,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        ...(context.mcpServers.length > 0 && { MCP_TIMEOUT: String(MCP_START_MS) }),
         CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(context_window),
         ...(max_thinking_tokens !== undefined && { MAX_THINKING_TOKENS: String(max_thinking_tokens) }),
       },

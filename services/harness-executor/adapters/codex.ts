@@ -3,6 +3,7 @@ import type { McpServer } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf, programOf } from './adapter.ts';
+import { MCP_START_MS } from './mcp.ts';
 import { settingsOf } from './settings.ts';
 
 const NAME = 'codex';
@@ -55,8 +56,9 @@ wire_api = "responses"
 ${context.mcpServers.map(mcpTable).join('')}`;
 }
 
+/** One that is not required is left out without a word where it has not started within a second. */
 function mcpTable({ name, transport, command, args, env, url }: McpServer): string {
-  const head = `[mcp_servers.${name}]\n`;
+  const head = `[mcp_servers.${name}]\nrequired = true\nstartup_timeout_sec = ${MCP_START_MS / 1000}\n`;
   if (transport !== 'stdio') return `${head}url = ${quoted(url)}\n`;
   const variables = Object.entries(env).map(([key, value]) => `${key} = ${quoted(value)}`);
   return `${head}command = ${quoted(command)}

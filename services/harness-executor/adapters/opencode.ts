@@ -4,6 +4,7 @@ import type { McpServer } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf, programOf } from './adapter.ts';
+import { MCP_START_MS } from './mcp.ts';
 import { settingsOf } from './settings.ts';
 
 const NAME = 'opencode';
@@ -63,8 +64,8 @@ function configOf(context: HarnessContext): JsonObject {
 
 const mcpOf = ({ transport, command, args, env, url }: McpServer): JsonObject =>
   transport === 'stdio'
-    ? { type: 'local', command: [command, ...args], environment: env }
-    : { type: 'remote', url };
+    ? { type: 'local', command: [command, ...args], environment: env, timeout: MCP_START_MS }
+    : { type: 'remote', url, timeout: MCP_START_MS };
 
 /** `over` wins; objects are laid over each other, everything else is replaced. */
 function merged(under: JsonObject, over: JsonObject): JsonObject {

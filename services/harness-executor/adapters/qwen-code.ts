@@ -2,7 +2,7 @@
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessPackage, modelOf, NODE, programOf } from './adapter.ts';
-import { geminiRemote, mcpEntries } from './mcp.ts';
+import { geminiRemote, MCP_START_MS, mcpEntries } from './mcp.ts';
 import { flag, settingsOf } from './settings.ts';
 
 const NAME = 'qwen_code';
@@ -30,7 +30,7 @@ export const qwenCode: Adapter = {
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
       model: { generationConfig: { contextWindowSize: context_window } },
       security: { auth: { selectedType: 'openai' } },
-      mcpServers: mcpEntries(context.mcpServers, geminiRemote),
+      mcpServers: mcpEntries(context.mcpServers, geminiRemote, { discoveryTimeoutMs: MCP_START_MS }),
     };
     return [{ path: `${FOLDER}/settings.json`, content: JSON.stringify(settings) }];
   },
