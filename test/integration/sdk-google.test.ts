@@ -88,6 +88,30 @@ for (const kind of ['vllm', 'sglang'] as const) {
       });
     }
 
+    for (const includeThoughts of [true, false]) {
+      it(`is told by the client’s own chats what it said, ${includeThoughts ? 'with' : 'without'} thoughts`, async () => {
+        const random = chance(includeThoughts ? 7 : 8);
+        for (let n = 0; n < CONVERSATIONS; n++) {
+          const config = { tools: TOOLS, thinkingConfig: { includeThoughts } };
+          const chat = client.chats.create({ model: 'alias', config });
+          const saidSoFar: WireReply[] = [];
+          let message: Part[] = [{ text: `q${words(random, 9)}` }];
+          for (let turn = 0; turn < TURNS; turn++) {
+            const said = someReply(random, turn, NAMES);
+            engine.behaviour.reply = () => said;
+            for await (const _ of await chat.sendMessageStream({ message }));
+            const { messages } = engine.bodies.at(-1)!;
+            expect(digestsOf(messages.filter(({ role }) => role === 'assistant'))).to.deep.equal(
+              digestsOf(saidSoFar.map(messageOf)),
+            );
+            saidSoFar.push(said);
+            const parts = chat.getHistory().findLast(({ role }) => role === 'model')?.parts ?? [];
+            message = answersTo(parts, random).parts ?? [];
+          }
+        }
+      });
+    }
+
     it('gives several candidates, streamed as whole', async () => {
       engine.behaviour.reply = () => ({
         content: 'one of two',
@@ -216,9 +240,11 @@ function answersTo(parts: readonly Part[], random: () => number): Content {
 /** The last assistant message that the engine got is what it said, as far as content goes. */
 function expectReplayed(engine: WireEngine, said: WireReply): void {
   const last = engine.bodies.at(-1)!.messages.findLast(({ role }) => role === 'assistant');
-  const digestOf = (message: object): string => digestMessage(JSON.parse(JSON.stringify(message))).digest;
-  expect(digestOf(last!)).to.equal(digestOf(messageOf(said)));
+  expect(digestsOf([last!])).to.deep.equal(digestsOf([messageOf(said)]));
 }
+
+const digestsOf = (messages: readonly object[]): string[] =>
+  messages.map((message) => digestMessage(JSON.parse(JSON.stringify(message))).digest);
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(

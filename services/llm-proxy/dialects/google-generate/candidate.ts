@@ -46,6 +46,13 @@ export function endingOf(finish: string | undefined, reasoning: string, calls: r
   return { parts, said: { finishReason: 'MALFORMED_FUNCTION_CALL', finishMessage } };
 }
 
+/** Its last content. Google's client forgets a turn and what it answers where a content has no parts, as that of failed calls. */
+export function closing(parts: readonly JsonObject[], said: JsonObject): JsonObject {
+  const failed = said['finishReason'] === 'MALFORMED_FUNCTION_CALL';
+  const shown = parts.length > 0 || failed ? [...parts] : [{ text: '' }];
+  return { content: { role: 'model', parts: shown }, ...said };
+}
+
 function finishReasonOf(finish: string | undefined): string {
   if (finish === 'length') return 'MAX_TOKENS';
   return finish === 'content_filter' ? 'SAFETY' : 'STOP';

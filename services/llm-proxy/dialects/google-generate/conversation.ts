@@ -4,6 +4,7 @@ import type { Faults } from '../faults.ts';
 import { ReadOnce } from '../read-once.ts';
 import { contentOf, partsOf } from './content.ts';
 import { camelCased } from './names.ts';
+import { turnsOf } from './pieces.ts';
 import { type Calls, NO_CALLS, readTurn } from './turn.ts';
 
 const SYSTEMS = new ReadOnce<Calls, readonly JsonObject[]>();
@@ -19,9 +20,9 @@ export function readConversation(body: JsonObject, faults: Faults): readonly Jso
   const some = Array.isArray(contents) && contents.length > 0;
   faults.expect(some, 'contents', 'must be an array with at least one content');
   let calls = NO_CALLS;
-  for (const [i, content] of arrayOf(contents).entries()) {
-    if (!faults.expect(isObject(content), `contents[${i}]`, 'must be an object')) continue;
-    const read = () => readTurn(objectOf(content), calls, `contents[${i}]`, faults);
+  for (const { index, content } of turnsOf(arrayOf(contents))) {
+    if (!faults.expect(isObject(content), `contents[${index}]`, 'must be an object')) continue;
+    const read = () => readTurn(objectOf(content), calls, `contents[${index}]`, faults);
     const { said, after } = TURNS.read(content, calls, faults, read);
     messages.push(...said);
     calls = after;

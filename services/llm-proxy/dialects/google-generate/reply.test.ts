@@ -125,7 +125,7 @@ describe('google-generate reply', () => {
       texts.push(partsOf(JSON.parse(found[1] ?? '') as JsonObject));
       left = left.slice(found[0].length);
     }
-    expect(texts).to.deep.equal([[{ text: 'a\u2028b' }], []]);
+    expect(texts).to.deep.equal([[{ text: 'a\u2028b' }], [{ text: '' }]]);
     expect(left.trim()).to.equal('');
   });
 

@@ -127,6 +127,24 @@ describe('google-generate request', () => {
     }
   });
 
+  it('makes one message of the pieces of a stream, and two of two replies', () => {
+    const shown = shownOf({ content: 'x', reasoning_content: 'why' }, true).content;
+    const pieces = shown.map((part) => ({ role: 'model', parts: [part] }));
+    const said = { role: 'assistant', content: 'x', reasoning_content: 'why' };
+    const asked = [hello, ...pieces, hello];
+    const first = read({ contents: asked }).messages;
+    expect(first).to.deep.equal([
+      { role: 'user', content: 'hello' },
+      said,
+      { role: 'user', content: 'hello' },
+    ]);
+    const again = read({ contents: [...asked, ...pieces, ...pieces] }).messages;
+    for (const [i, message] of first.entries()) expect(again[i]).to.equal(message);
+    expect(again.slice(3)).to.deep.equal([said, said]);
+    const faulty = [hello, ...pieces, { role: 'model', parts: [] }];
+    expect(faultsOf({ contents: faulty })).to.deep.equal([`contents[${faulty.length - 1}].parts`]);
+  });
+
   it('believes no signature of someone else', () => {
     const parts = [{ functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' }];
     const [, said] = read({ contents: [hello, { role: 'model', parts }] }).messages;

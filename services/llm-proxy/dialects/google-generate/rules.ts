@@ -24,7 +24,7 @@ const mapped = (how: string, check: Check): Rule => ({ support: 'mapped', how, c
 
 /** Fields of the body, in camel case or with underscores. What has no rule is ignored. */
 export const RULES: Rules = {
-  contents: mapped('each in its place', array),
+  contents: mapped('each in its place; those of the model that follow each other are one message', array),
   systemInstruction: { support: 'mapped', how: 'to a first message of role system' },
   tools: mapped('see tools below', array),
   toolConfig: mapped('`functionCallingConfig` to tool_choice; the rest is of tools at the provider', object),

@@ -6,7 +6,7 @@ import { eventOf, lineOf } from '../../domain/sse.ts';
 import { statusOf } from '../../http/status.ts';
 import type { StreamWriter } from '../dialect.ts';
 import { reasoningIn, textIn } from '../said.ts';
-import { callId, endingOf, responseIdOf, type ToldCall, usageOf, type View } from './candidate.ts';
+import { callId, closing, endingOf, responseIdOf, type ToldCall, usageOf, type View } from './candidate.ts';
 import { errorBody } from './errors.ts';
 
 /** A candidate so far. */
@@ -50,7 +50,7 @@ export class ContentStream implements StreamWriter {
       .sort(([one], [other]) => one - other)
       .map(([index, { finish, reasoning, calls }]) => {
         const { parts, said } = endingOf(finish, reasoning, [...calls.values()]);
-        return { content: { role: 'model', parts: [...parts] }, ...said, index };
+        return { ...closing(parts, said), index };
       });
     const last = { ...this.#response(candidates), usageMetadata: usageOf(this.#usage) };
     return this.#framed(last) + (this.#view.events ? '' : ']');

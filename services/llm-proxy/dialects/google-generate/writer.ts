@@ -2,7 +2,7 @@
 import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
 import type { ReplyWriter } from '../dialect.ts';
 import { reasoningIn, textIn } from '../said.ts';
-import { callId, endingOf, responseIdOf, usageOf, type View } from './candidate.ts';
+import { callId, closing, endingOf, responseIdOf, usageOf, type View } from './candidate.ts';
 import { ContentStream } from './stream.ts';
 
 export const contentWriter = (view: View): ReplyWriter => ({
@@ -35,9 +35,5 @@ function candidateOf(choice: JsonObject, responseId: string, { showsThoughts }: 
   const parts: JsonObject[] = [];
   if (showsThoughts && reasoning !== '') parts.push({ text: reasoning, thought: true });
   if (text !== undefined) parts.push({ text });
-  return {
-    content: { role: 'model', parts: [...parts, ...ending.parts] },
-    ...ending.said,
-    index: countOf(choice['index']),
-  };
+  return { ...closing([...parts, ...ending.parts], ending.said), index: countOf(choice['index']) };
 }
