@@ -148,6 +148,25 @@ for (const kind of ['vllm', 'sglang'] as const) {
       expect(unknown).to.be.instanceOf(Anthropic.AuthenticationError);
     });
 
+    it('is no threads’ keeper to the client’s own tool runner, which then sends the whole conversation', async () => {
+      const path = { name: 'read', input_schema: PATH, run: () => 'found' };
+      const said = [{ toolCalls: [{ id: 'c', name: 'read', arguments: '{}' }] }, { content: 'done' }];
+      engine.behaviour.reply = ({ messages }) => said[messages.length === 1 ? 0 : 1] as WireReply;
+      const messages = [{ role: 'user' as const, content: 'hello' }];
+      const asked = { model: 'alias', max_tokens: 100, messages };
+      const before = engine.bodies.length;
+      const last = await client.beta.messages.toolRunner({
+        ...asked,
+        tools: [{ ...path, parse: () => ({}) }],
+      });
+      expect(last.content).to.deep.equal([{ type: 'text', text: 'done' }]);
+      const roles = engine.bodies.slice(before).map((body) => body.messages.map(({ role }) => role));
+      expect(roles).to.deep.equal([['user'], ['user', 'assistant', 'tool']]);
+      const thread = client.beta.messages.thread({ model: 'alias', max_tokens: 100 });
+      const refused = await thread.send(messages).then(undefined, (error: Error) => error);
+      expect(refused).to.include({ status: 400 });
+    });
+
     it('counts the tokens of a prompt', async () => {
       const messages: MessageParam[] = [{ role: 'user', content: 'hello' }];
       const counted = await client.messages.countTokens({ model: 'alias', messages });

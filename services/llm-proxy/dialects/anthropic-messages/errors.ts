@@ -16,8 +16,12 @@ const TYPES: Readonly<Record<number, string>> = {
 export function errorBody(error: PolarError, status: number): JsonObject {
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
   const message = isOverflow(error) ? overflowMessage(error) : error.message;
-  return { type: 'error', error: { type, message } };
+  const details = error.fields.some(({ field }) => field === 'thread') ? { details: NO_THREADS } : {};
+  return { type: 'error', error: { type, message, ...details } };
 }
+
+/** By this the official client's tool runner goes on without a thread: it sends the whole conversation each time. */
+const NO_THREADS = { error_code: 'thread_unsupported_request', unsupported: ['thread'] };
 
 /** In the API's own words: Claude Code compacts on the first, and asks for fewer tokens on the second. */
 function overflowMessage({ message }: PolarError): string {
