@@ -28,3 +28,5 @@ ACKED_KEPT = 4_000
 #: A trainer that waits for a batch for so long, while the mesh is not reached or it has not acknowledged as many as it may
 #: hold, is told in the log.
 HELD_WARN_S = 60.0
+#: Between two words in the log of a bridge's groups that train nothing.
+UNTRAINED_WARN_S = 60.0

@@ -126,6 +126,7 @@ class SmallMesh(rollout_grpc.RolloutServiceServicer, policy_grpc.PolicyServiceSe
         number = next(self._ids)
         if number in self.lost_groups:
             lost = [Trajectory(task_id=spec.task_id, group_id="g0", outcome=OUTCOME_INFRASTRUCTURE_ERROR)]
+            lost[0].failure.reason, lost[0].failure.message = "SANDBOX_LOST", "gone"
             return TrajectoryBatch(batch_id=number, task_id=spec.task_id, group_id="g0", trajectories=lost)
         samples = spec.num_samples
         prompt = [WORDS.index(letter) for letter in spec.instruction]

@@ -203,12 +203,14 @@ def test_another_reward_that_gives_them_one_is_refused(model, mesh, client, tmp_
     assert mesh.submitted == []
 
 
-def test_a_group_that_the_mesh_lost_trains_nothing(model, mesh, client, tmp_path):
+def test_a_group_that_the_mesh_lost_trains_nothing(model, mesh, client, tmp_path, caplog):
     mesh.lost_groups = {2}
     rollouts = rollout_func(client, task)
     trainer = trainer_of(model, tmp_path, rollouts, max_steps=1)
     trainer.train()
     assert rollouts.counts["sessions_lost"] == GENERATIONS
+    lost = mesh.submitted[1].spec.task_id
+    assert any(f"the last one, of task {lost}: SANDBOX_LOST: gone" in one for one in caplog.messages)
     assert rollouts.counts["sessions_without_trace"] == 0
     log = next(one for one in trainer.state.log_history if "reward" in one)
     rewards = [one.reward for batch in mesh.trajectories.batches for one in batch.trajectories if one.session_id]

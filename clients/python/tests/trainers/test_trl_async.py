@@ -179,6 +179,21 @@ def test_what_ends_the_worker_is_told_to_the_trainer(client):
     assert isinstance(raised.value.__cause__, polar_mesh.errors.InvalidArgument)
 
 
+def test_why_no_sample_comes_is_told_in_the_log_and_not_for_each_group(mesh, client, caplog):
+    mesh.without_reward = set(range(GENERATIONS))
+    worker = RolloutWorker(client, TASKS, tasks_max=1)
+    worker.start()
+    wait_for(lambda: len(mesh.submitted) > 3)
+    worker.stop()
+    worker.check_health(stale_after_s=10)
+    assert worker.rollout_buffer.empty()
+    (told,) = caplog.messages
+    first = mesh.submitted[0].spec.task_id
+    assert told == f"groups in a row that train nothing: 1; the last one, of task {first}: " + (
+        "no session has both a reward and a trained token"
+    )
+
+
 def test_a_worker_that_fails_leaves_no_task_running(mesh, client):
     worker = RolloutWorker(client, [*TASKS, {"instructions": "misspelt"}], tasks_max=3)
     mesh.cancels_refused = 1

@@ -16,6 +16,7 @@ from ...stream import TrajectoryStream
 from .parameters import engine_parameters
 from .reward_functions import refuse_unscored
 from .task_ids import new_task_ids
+from .untrained import Untrained
 from .weights import WeightTransfer
 from .worker import cancel
 
@@ -67,6 +68,7 @@ class Rollouts:
         self._held: list[Batch] = []
         self._synced_step: int | None = None
         self._task_ids = new_task_ids(consumer)
+        self._untrained = Untrained()
         #: What did not fit into one row a session: sessions_lost, sessions_without_trace, traces_left_out,
         #: trained_tokens_left_out.
         self.counts: Counter[str] = Counter()
@@ -135,6 +137,7 @@ class Rollouts:
 
     def _rows(self, batch: Batch, count: int, empty_id: int) -> Iterator[dict[str, Any]]:
         """``count`` rows, also where the mesh has lost the group: it is then one trajectory of no session."""
+        self._untrained.look_at(batch)
         sessions = [one for one in batch.trajectories if one.session_id]
         for trajectory in sessions:
             by_trained = sorted(trajectory.traces, key=_trained, reverse=True)

@@ -18,6 +18,7 @@ from ...client import Client
 from ...errors import DeadlineExceeded, PolarError, Unavailable
 from ...policy import PolicyClient
 from .task_ids import is_of, new_task_ids
+from .untrained import Untrained
 
 #: Waiting for a batch, or for room in the queue, before looking whether the worker is to stop.
 POLL_S = 0.2
@@ -36,7 +37,8 @@ class RolloutWorker:
 
     Every trace is a sample, so a session that forked has several; TRL's loss counts each token the same, which does not
     depend on forks. A batch is acknowledged when it must have been trained; what a killed trainer held comes again to
-    the next one with the same ``consumer``, and TRL drops it where it is too old by then.
+    the next one with the same ``consumer``, and TRL drops it where it is too old by then. Groups that train nothing, whose
+    samples the trainer waits for, are told in the log of ``polar_mesh``.
 
     Args:
         tasks: Mappings as for ``Client.submit``, without ``task_id``; gone through again and again.
@@ -70,6 +72,7 @@ class RolloutWorker:
         self._task_ids = new_task_ids(consumer)
         self._running: set[str] = set()
         self._groups = itertools.count()
+        self._untrained = Untrained()
         #: Batches given and not acknowledged, with the number of samples put until then.
         self._given: deque[tuple[int, Batch]] = deque()
         self._put = 0
@@ -134,7 +137,10 @@ class RolloutWorker:
 
     def _give(self, batch: Batch) -> None:
         self._running.discard(batch.task_id)
-        for sample in self._samples(batch) if is_of(self._consumer, batch.task_id) else ():
+        own = is_of(self._consumer, batch.task_id)
+        if own:
+            self._untrained.look_at(batch)
+        for sample in self._samples(batch) if own else ():
             while self._turns():
                 try:
                     self.rollout_buffer.put(sample, timeout=POLL_S)
