@@ -7,11 +7,17 @@ const MESSAGE_CHARS_MAX = 500;
 
 /** The request itself is at fault. */
 const REFUSED = [400, 413, 422];
-/** The engine may do it later. */
-const ABSENT = [408, 429, 500, 502, 503, 504];
+/** The engine has too much to do. */
+const BUSY = [408, 429];
+/** It never will: no such method, no such version of HTTP. */
+const NEVER = [501, 505];
 
 /** Whether an answer with this status says that the engine is not in order; one that is busy is. */
-export const isFault = (status: number): boolean => status >= 500;
+export const isFault = (status: number): boolean => status >= 500 && status < 600;
+
+/** The engine may do it later. What stands before APIs has numbers of its own above 504, and means the same with them. */
+const isAbsent = (status: number): boolean =>
+  BUSY.includes(status) || (isFault(status) && !NEVER.includes(status));
 
 /** Where the engine says nothing of when to ask again. */
 const RETRY_AFTER_MS = 1_000;
@@ -24,7 +30,7 @@ export function failureOfStatus(
   retryAfterMs = RETRY_AFTER_MS,
 ): PolarError {
   if (REFUSED.includes(status)) return new PolarError('ENGINE_REFUSED', message);
-  if (ABSENT.includes(status)) {
+  if (isAbsent(status)) {
     return new PolarError('ENGINE_UNAVAILABLE', `the engine at ${name} answers ${status}: ${message}`, {
       retryAfterMs,
     });
