@@ -4,15 +4,18 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
 import { readItem } from './items.ts';
 
-/** What one item says. */
-export type Piece =
+/** What one item of a model's reply says; `reply` is which one it was, where that is known. */
+type Spoken = { readonly reply?: string | undefined } & (
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'text'; readonly content: JsonValue }
   | { readonly kind: 'call'; readonly id: string; readonly call: JsonObject }
+);
+
+/** What one item says. */
+export type Piece =
+  | Spoken
   /** A whole message of anyone but the assistant; `answers` is the call that it must answer. */
   | { readonly kind: 'message'; readonly message: JsonObject; readonly answers?: string };
-
-type Spoken = Exclude<Piece, { kind: 'message' }>;
 
 /** The messages of `input`. */
 export function readInput(input: JsonValue | undefined, faults: Faults): JsonObject[] {
@@ -37,7 +40,7 @@ export function readInput(input: JsonValue | undefined, faults: Faults): JsonObj
       faults.expect(answered, `input[${i}].call_id`, 'must name a call of an earlier item');
       messages.push(piece.message);
     } else {
-      if (beginsReply(piece, reply.at(-1))) endReply();
+      if (beginsReply(piece, reply)) endReply();
       if (piece.kind === 'call') callIds.add(piece.id);
       reply.push(piece);
     }
@@ -46,9 +49,13 @@ export function readInput(input: JsonValue | undefined, faults: Faults): JsonObj
   return messages;
 }
 
-/** A reply is reasoning, then text, then calls. */
-const beginsReply = (piece: Spoken, last: Spoken | undefined): boolean =>
-  piece.kind !== 'call' && (last?.kind === 'text' || last?.kind === 'call');
+/** A reply's ids say which one it is. Where the harness left them out, it has one text, and its reasoning comes first. */
+function beginsReply(piece: Spoken, reply: readonly Spoken[]): boolean {
+  const last = reply.at(-1);
+  if (piece.reply !== undefined && last?.reply !== undefined) return piece.reply !== last.reply;
+  if (piece.kind === 'text') return reply.some(({ kind }) => kind === 'text');
+  return piece.kind === 'reasoning' && last !== undefined && last.kind !== 'reasoning';
+}
 
 /** Assistant messages by the first piece of each, so that a reply of an earlier turn is the very same message again. */
 const known = new WeakMap<Spoken, { readonly pieces: readonly Spoken[]; readonly message: JsonObject }>();

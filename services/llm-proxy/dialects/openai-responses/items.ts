@@ -4,6 +4,7 @@ import { argumentsOfInput } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rule } from '../features.ts';
 import type { Piece } from './conversation.ts';
+import { replyOf } from './output.ts';
 import { readContent } from './parts.ts';
 import { readReasoning } from './reasoning.ts';
 import { flatName } from './tools.ts';
@@ -63,7 +64,8 @@ export function readItem(item: JsonValue, at: string, faults: Faults): Piece | u
   const before = known.get(item);
   if (before !== undefined) return before;
   const rule = ruleOf(item);
-  const piece = rule.read?.(item, at, faults);
+  const said = rule.read?.(item, at, faults);
+  const piece = said?.kind === 'message' ? said : said && { ...said, reply: replyOf(item['id']) };
   if (rule.read === undefined) {
     faults.add(`${at}.type`, `${textOf(item['type']) ?? 'an item without a type'} ${rule.how}`);
   }

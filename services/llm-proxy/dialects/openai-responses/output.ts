@@ -1,5 +1,5 @@
 // The openai-responses dialect: the items of a reply, and the events that tell how each of them grows.
-import type { JsonObject } from '../../domain/json.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { InputReader } from '../custom-tools.ts';
 import { sealReasoning } from '../sealed-reasoning.ts';
 import type { Declared } from './tools.ts';
@@ -12,6 +12,13 @@ interface Place {
   readonly id: string;
   readonly index: number;
 }
+
+/** The id of an item, which tells those of one reply from those of the next. */
+export const itemId = (prefix: string, reply: string, index: number): string => `${prefix}_${reply}_${index}`;
+
+/** The reply that an item was of; undefined: its id was not written here. */
+export const replyOf = (id: JsonValue | undefined): string | undefined =>
+  typeof id === 'string' ? /^(?:rs|msg|fc|ctc)_(.+)_\d+$/.exec(id)?.[1] : undefined;
 
 /** An item of a reply, piece by piece. */
 export interface OutputItem {

@@ -31,6 +31,19 @@ const calledAs = (id: string): JsonObject => ({
   function: { name: 'f', arguments: '{ "a": 1}' },
 });
 
+/** The items of a streamed reply: of text, reasoning and a call by their letters, in this order. */
+function streamedItems(order: string, id = 'chatcmpl-7'): JsonObject[] {
+  const deltas: Record<string, JsonObject> = {
+    t: { content: 'x' },
+    r: { reasoning_content: 'why' },
+    c: { tool_calls: [{ index: 0, ...calledAs('a') }] },
+  };
+  const stream = read({ input: 'x' }).writer('m').stream();
+  for (const letter of order) stream.chunk({ id, choices: [{ delta: deltas[letter] ?? {} }] });
+  const [, last = ''] = /^event: response\.completed\ndata: (.*)$/m.exec(stream.end()) ?? [];
+  return (JSON.parse(last) as { response: { output: JsonObject[] } }).response.output;
+}
+
 describe('openai-responses input', () => {
   it('is a conversation, in which nothing is moved', () => {
     const image = { type: 'input_image', image_url: 'https://example.test/a.png', detail: 'original' };
@@ -83,6 +96,22 @@ describe('openai-responses input', () => {
     const [first, second] = messagesOf([call('a'), reasoning, call('b')]);
     expect(first).to.deep.equal({ role: 'assistant', content: null, tool_calls: [calledAs('a')] });
     expect(second).to.include({ reasoning_content: 'why' });
+  });
+
+  it('puts a streamed reply together in whichever order it was said', () => {
+    const output = { type: 'function_call_output', call_id: 'a', output: 'one' };
+    const tool_calls = [calledAs('a')];
+    for (const order of ['trc', 'tcr', 'rct', 'crt', 'ctr']) {
+      const said = { role: 'assistant', content: 'x', reasoning_content: 'why', tool_calls };
+      expect(messagesOf([...streamedItems(order), output])[0], order).to.deep.equal(said);
+    }
+    // Codex keeps no ids.
+    const nameless = streamedItems('ct').map(({ id: _, ...item }) => item);
+    const [first, second] = messagesOf([...nameless, output]);
+    expect(first).to.deep.equal({ role: 'assistant', content: 'x', tool_calls });
+    expect(second).to.include({ role: 'tool' });
+    const [one, other] = [streamedItems('t', 'chatcmpl-1'), streamedItems('rt', 'chatcmpl-2')];
+    expect(messagesOf([...one, ...other])).to.have.length(2);
   });
 
   it('makes of what came before the very same messages again', () => {

@@ -5,6 +5,7 @@ import {
   CustomCallItem,
   type Event,
   FunctionCallItem,
+  itemId,
   MessageItem,
   type OutputItem,
   ReasoningItem,
@@ -129,7 +130,7 @@ export class ResponseBuilder {
     events: Event[],
   ): OutputItem {
     const index = this.#items.length;
-    const item = make({ id: `${prefix}_${this.#id}_${index}`, index });
+    const item = make({ id: itemId(prefix, this.#id, index), index });
     this.#items.push(item);
     events.push(...item.begin());
     return item;
