@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import fields
 
+import grpc
 import numpy as np
 import pytest
 import torch
@@ -192,6 +193,24 @@ def test_why_no_sample_comes_is_told_in_the_log_and_not_for_each_group(mesh, cli
     assert told == f"groups in a row that train nothing: 1; the last one, of task {first}: " + (
         "no session has both a reward and a trained token"
     )
+
+
+def test_an_acknowledgement_that_fails_while_the_queue_is_full_is_told_to_the_trainer(mesh, client):
+    """Else a group would go half to the trainer and half nowhere, and be acknowledged never."""
+    worker = RolloutWorker(client, TASKS, tasks_max=1, queue_max=GENERATIONS)
+    worker.start()
+    for _ in range(GENERATIONS + 1):
+        worker.rollout_buffer.get(timeout=20)
+    # The second group is in the queue but for one; the third one's samples have to wait.
+    wait_for(lambda: worker.rollout_buffer.full() and len(mesh.submitted) == 3)
+    mesh.trajectories.ack_failures = [(grpc.StatusCode.DEADLINE_EXCEEDED, [])]
+    for version in range(3):
+        worker.update_model_version(version)
+    worker._thread.join(timeout=20)
+    assert not mesh.trajectories.ack_failures
+    with pytest.raises(RuntimeError, match="the rollouts ended") as raised:
+        worker.check_health(stale_after_s=10)
+    assert isinstance(raised.value.__cause__, polar_mesh.errors.DeadlineExceeded)
 
 
 def test_a_worker_that_fails_leaves_no_task_running(mesh, client):

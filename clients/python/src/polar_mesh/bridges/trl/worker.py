@@ -116,9 +116,10 @@ class RolloutWorker:
                     self._submit()
                     self._acknowledge()
                     try:
-                        self._give(stream.next(timeout_s=POLL_S))
+                        batch = stream.next(timeout_s=POLL_S)
                     except DeadlineExceeded:
                         continue
+                    self._give(batch)
         except Exception as error:  # The trainer is told by check_health.
             self._failure = error
         finally:
