@@ -309,6 +309,27 @@ describe('scheduler archive', () => {
     expect(await sessionsOf(client, 'torn')).to.deep.equal(before);
   });
 
+  it('shows such a task as it ended before it is whole', async () => {
+    const before = await tornTask('torn');
+    const subject = subjects.archivedTask('torn');
+    const stored = await bus.direct.getMessage(STREAMS.archivedTasks.name, { last_by_subj: subject });
+    await bus.js.publish(subject, Uint8Array.of(0xff));
+    await using scheduler = await startScheduler(nats.url);
+    await scheduler.leading;
+    const { client } = scheduler;
+    // It was tried to bring the rest back, and that is tried again after a pause.
+    await sleep(100);
+    await bus.js.publish(subject, stored.data);
+    const { task } = await client.getTask({ taskId: 'torn' });
+    expect(task?.sessionsByState).to.deep.equal({ ended: 4 });
+    expect((await client.listTasks({})).tasks).to.deep.equal([task]);
+    expect(await sessionsOf(client, 'torn')).to.deep.equal(before);
+    expect(await watched(client, 'torn')).to.deep.equal(before);
+    const { session, waiting } = await client.getSession({ sessionId: before[3]?.sessionId ?? '' });
+    expect({ session, waiting }).to.deep.equal({ session: before[3], waiting: undefined });
+    await until('it is archived again', async () => (await archivedInLog(bus)).length >= 2);
+  });
+
   it('holds up nothing else while it cannot be written', async () => {
     await using scheduler = await startScheduler(nats.url);
     const { client } = scheduler;

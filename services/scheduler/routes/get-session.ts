@@ -4,6 +4,7 @@ import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/schedule
 import { archivedSessionOf } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
 import { sessionOf } from '../domain/session.ts';
+import { isTorn } from '../domain/state.ts';
 import { waitingOf } from '../domain/waiting.ts';
 
 export function getSession({
@@ -14,7 +15,8 @@ export function getSession({
   return {
     async getSession({ sessionId }) {
       const found = board.state.find(sessionId);
-      if (found === undefined) return { session: await archivedSessionOf(archive, sessionId) };
+      if (found === undefined || isTorn(found.task))
+        return { session: await archivedSessionOf(archive, sessionId) };
       const record = board.state.session(found.task, found.sampleIndex);
       const waiting = waitingOf(record, found.task.spec, surroundings());
       return { session: sessionOf(record), ...(waiting && { waiting }) };

@@ -6,7 +6,7 @@ import { Deadline } from '../../common/clock.ts';
 import { LONG_POLL_MAX_MS } from '../../common/limits.ts';
 import { archivedTaskOf, archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
-import { invalid } from '../domain/lookup.ts';
+import { invalid, shownTask } from '../domain/lookup.ts';
 import { allEnded, type TaskState } from '../domain/state.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
 
@@ -17,7 +17,7 @@ export function getTask(ctx: SchedulerContext): Pick<ServiceImpl<typeof RolloutS
       if (waitMs < 0 || waitMs > LONG_POLL_MAX_MS) {
         throw invalid('wait', `must be from 0 to ${LONG_POLL_MAX_MS / 1000} s`);
       }
-      const task = ctx.board.state.tasks.get(taskId);
+      const task = shownTask(ctx.board.state, taskId);
       const waiting = task && waitMs > 0;
       if (waiting) await ended(ctx, task, waitMs, AbortSignal.any([signal, ctx.signal]));
       const view = task ? taskView(task) : archivedView(await archivedTaskOf(ctx.archive, taskId));

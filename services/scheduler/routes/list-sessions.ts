@@ -5,7 +5,7 @@ import type { RolloutService, Waiting } from '../../../gen/ts/polar/scheduler/v1
 import { recordOf } from '../archive/archive.ts';
 import { archivedTaskOf } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
-import { invalid, pageSizeOf } from '../domain/lookup.ts';
+import { invalid, pageSizeOf, shownTask } from '../domain/lookup.ts';
 import { sessionOf } from '../domain/session.ts';
 import { waitingsOf } from '../domain/waiting.ts';
 
@@ -39,7 +39,7 @@ function waitingIn(
   taskId: string,
   records: readonly SessionRecord[],
 ): Record<string, Waiting> {
-  const task = state.tasks.get(taskId);
+  const task = shownTask(state, taskId);
   return task === undefined ? {} : waitingsOf(records, task.spec, surroundings());
 }
 
@@ -49,7 +49,7 @@ async function pageOf(
   from: number,
   to: number,
 ): Promise<{ total: number; records: SessionRecord[] }> {
-  const live = state.tasks.get(taskId);
+  const live = shownTask(state, taskId);
   if (live === undefined) {
     const task = await archivedTaskOf(archive, taskId);
     return { total: recordOf(task).numSamples, records: await archive.sessions(task, from, to) };

@@ -5,10 +5,10 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { ArchivedTask } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { RolloutService, Task } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { recordOf } from '../archive/archive.ts';
+import { type Archive, recordOf } from '../archive/archive.ts';
 import { archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
-import { invalid, pageSizeOf } from '../domain/lookup.ts';
+import { invalid, pageSizeOf, shownTask } from '../domain/lookup.ts';
 import { allEnded, isTorn, type State, type TaskState } from '../domain/state.ts';
 import { firstOf, liveFiltered, shownFiltered, wantedBy } from '../domain/task-filter.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
@@ -34,7 +34,7 @@ export function listTasks({
         size + 1,
       );
       const page = live.slice(0, size);
-      const shown = page.map(taskView);
+      const shown = await Promise.all(page.map((task) => wholeView(archive, task)));
       let nextPageToken = '';
       if (live.length > size) {
         nextPageToken = `order-${page.at(-1)?.order}-${begun}`;
@@ -59,8 +59,14 @@ export function listTasks({
 
 /** As it is in memory, where it came back from the archive whole. */
 function presentView(state: State, archived: ArchivedTask): Task {
-  const task = state.tasks.get(recordOf(archived).taskId);
-  return task === undefined || isTorn(task) ? archivedView(archived) : taskView(task);
+  const task = shownTask(state, recordOf(archived).taskId);
+  return task === undefined ? archivedView(archived) : taskView(task);
+}
+
+/** As it is in the archive, while it is coming back from there. */
+async function wholeView(archive: Archive, task: TaskState): Promise<Task> {
+  const archived = isTorn(task) ? await archive.task(task.record.taskId) : undefined;
+  return archived === undefined ? taskView(task) : archivedView(archived);
 }
 
 /** Behind the one whose order is `last`. */

@@ -10,6 +10,7 @@ import { PAGE_SIZE_MAX, STREAM_PROGRESS_MS } from '../../common/limits.ts';
 import { type Archive, recordOf } from '../archive/archive.ts';
 import { archivedTaskOf, archivedView } from '../archive/lookup.ts';
 import type { SchedulerContext } from '../context.ts';
+import { shownTask } from '../domain/lookup.ts';
 import { sessionOf } from '../domain/session.ts';
 import { allEnded } from '../domain/state.ts';
 import { summaryOf, taskView } from '../domain/view.ts';
@@ -24,7 +25,7 @@ export function watchTask({
 }: SchedulerContext): Pick<ServiceImpl<typeof RolloutService>, 'watchTask'> {
   return {
     async *watchTask({ taskId, resumeCursor, summary, changesOnly }, { signal }) {
-      const task = board.state.tasks.get(taskId);
+      const task = shownTask(board.state, taskId);
       if (task === undefined) return yield* ended(archive, { taskId, resumeCursor, summary, changesOnly });
       const view = (): Task => (summary ? summaryOf(taskView(task)) : taskView(task));
       const watcher = watchers.open(taskId);
