@@ -8,7 +8,7 @@ import type { EngineOptions } from './engine.ts';
 import { readScript } from './script/schema.ts';
 import { DEFAULT_SWITCHES, mergeSwitches, SWITCH_NAMES, scalar, someSwitchesSchema } from './switches.ts';
 
-export const USAGE = `usage: node examples/scripted-engine/main.ts [options]
+export const USAGE = `usage: npx node examples/scripted-engine/main.ts [options]
   --port N           default 0: a free one
   --host NAME        default 127.0.0.1
   --dialect NAME     sglang (default), vllm or llamacpp

@@ -1,4 +1,5 @@
-// Installs a harness into the node's cache ahead of time: `node services/harness-executor/install.ts NAME [--cache-dir DIR]`.
+// Installs a harness into the node's cache ahead of time:
+// `npx node services/harness-executor/install.ts NAME [--cache-dir DIR]`.
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';

@@ -19,6 +19,14 @@ import { Authority } from '../support/certificates.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
+/** Paths below the folders, without what is installed. */
+const filesIn = (folders: readonly string[], named: RegExp): string[] =>
+  folders
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true }).map((path) => join(folder, String(path))),
+    )
+    .filter((path) => named.test(path) && !path.includes('node_modules'));
+
 /** Names in backquotes. */
 const named = (text: string): Set<string> =>
   new Set([...text.matchAll(/`([\w.[\]]+)`/g)].flatMap(([, name = '']) => [name, ...name.split(/[.[\]]+/)]));
@@ -51,11 +59,7 @@ describe('docs/errors.md', () => {
   });
 
   it('has reasons that something fails with', () => {
-    const sources = ['services', 'clients/cli'].flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true }).map((path) => join(folder, String(path))),
-    );
-    const text = sources
-      .filter((path) => /(?<!\.test)\.ts$/.test(path))
+    const text = filesIn(['services', 'clients/cli'], /(?<!\.test)\.ts$/)
       .map(read)
       .join('\n');
     expect(Object.keys(REASONS).filter((reason) => !text.includes(`'${reason}'`))).to.deep.equal([]);
@@ -111,6 +115,24 @@ describe('CONTRIBUTING.md', () => {
   it('says what each package at run time is for', () => {
     const rows = text.slice(text.indexOf('| package | for |'));
     for (const name of Object.keys(dependencies ?? {})) expect(rows).to.contain(`\`${name}\``);
+  });
+});
+
+describe('commands that users are told', () => {
+  // The Node.js that the README asks for may be older than what runs TypeScript.
+  it('run TypeScript on the Node.js of this folder, not on that of PATH', () => {
+    const told = ['README.md', 'CONTRIBUTING.md', ...filesIn(['docs', 'services', 'examples'], /\.(md|ts)$/)];
+    const commands = told.flatMap((path) =>
+      [...read(path).matchAll(/(\w+ )?\bnode ([\w./-]+\.ts)/g)].map(([, before, file = '']) => ({
+        before,
+        file,
+      })),
+    );
+    expect(commands.length).to.be.greaterThan(3);
+    for (const { before, file } of commands) {
+      expect(before, file).to.equal('npx ');
+      expect(existsSync(join(ROOT, file)), file).to.equal(true);
+    }
   });
 });
 

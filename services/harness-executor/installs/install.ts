@@ -156,6 +156,6 @@ const exists = (path: string): Promise<boolean> =>
 const failed = (harness: string, install: HarnessPackage, why: string, cause?: unknown): PolarError =>
   new PolarError(
     'HARNESS_INSTALL_FAILED',
-    `${install.name}@${install.version} could not be installed: ${why}. Check that ${managerOf(install)} is there and reaches its registry; \`node services/harness-executor/install.ts ${harness}\` tries it ahead of time`,
+    `${install.name}@${install.version} could not be installed: ${why}. Check that ${managerOf(install)} is there and reaches its registry; \`npx node services/harness-executor/install.ts ${harness}\` tries it ahead of time`,
     { cause },
   );
