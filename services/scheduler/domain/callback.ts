@@ -8,21 +8,23 @@ export const callbackId = (taskId: string, groupId: string): string => `${taskId
 
 /** JSON in the names of the API; to be made when the group is announced. */
 export function callbackBody(task: TaskState): string {
-  const { record, round, endMs, byOutcome, rewards, rewardSum } = task;
+  const { record, round, endMs } = task;
   const { taskId } = record;
   const groupId = groupIdOf(round);
   const sessions = task.sessions
     .filter((record) => record !== undefined)
     .map(sessionOf)
     .filter((session) => session.groupId === groupId);
+  const byOutcome = Map.groupBy(sessions, ({ outcome }) => nameOf(outcome));
+  const rewards = sessions.map(({ reward }) => reward).filter((reward) => reward !== undefined);
   return JSON.stringify({
     id: callbackId(taskId, groupId),
     type: 'task.ended',
     task_id: taskId,
     group_id: groupId,
     end_time: new Date(endMs).toISOString(),
-    sessions_by_outcome: Object.fromEntries([...byOutcome].map(([key, count]) => [nameOf(key), count])),
-    mean_reward: rewards > 0 ? rewardSum / rewards : undefined,
+    sessions_by_outcome: Object.fromEntries([...byOutcome].map(([name, all]) => [name, all.length])),
+    mean_reward: rewards.length > 0 ? rewards.reduce((a, b) => a + b, 0) / rewards.length : undefined,
     num_sessions: sessions.length,
     sessions: sessions.slice(0, CALLBACK_SESSIONS_MAX).map((session) => ({
       session_id: session.sessionId,

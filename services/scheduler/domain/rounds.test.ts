@@ -319,4 +319,17 @@ describe('callbacks', () => {
       },
     ]);
   });
+
+  it('of a retry tell the outcomes and rewards of those that went again, not of the whole task', () => {
+    const { state, task } = stateWith({ callbackUrl: 'http://h/' }, 3);
+    for (const i of [0, 1]) end(state, task, i, Outcome.COMPLETED);
+    end(state, task, 2, Outcome.INFRASTRUCTURE_ERROR);
+    state.apply(announcedChange(task));
+    set(state, retried(state.session(task, 2), groupIdOf(1), 4_000));
+    end(state, task, 2, Outcome.INFRASTRUCTURE_ERROR);
+    const told = JSON.parse(callbackBody(task));
+    expect(told).to.include({ group_id: 'g1', num_sessions: 1 });
+    expect(told.sessions_by_outcome).to.deep.equal({ infrastructure_error: 1 });
+    expect(told).to.not.have.property('mean_reward');
+  });
 });
