@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { digestMessage } from '../../domain/messages.ts';
 import type { Asked } from '../dialect.ts';
 import { Faults } from '../faults.ts';
@@ -149,6 +149,28 @@ describe('google-generate request', () => {
     const parts = [{ functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' }];
     const [, said] = read({ contents: [hello, { role: 'model', parts }] }).messages;
     expect(said).to.have.all.keys('role', 'content', 'tool_calls');
+  });
+
+  it('takes null where a schema is nullable, and names with underscores within schemas', () => {
+    const schemaOf = (parameters: JsonObject) => {
+      const [tool] = read({
+        contents: [hello],
+        tools: [{ functionDeclarations: [{ name: 'f', parameters }] }],
+      }).tools;
+      return objectOf(tool?.['function'])['parameters'];
+    };
+    expect(schemaOf({ type: 'STRING', enum: ['a'], nullable: true })).to.deep.equal({
+      type: ['string', 'null'],
+      enum: ['a', null],
+    });
+    const either = [{ type: 'STRING' }, { type: 'ARRAY', min_items: '1' }];
+    const anyOf = [{ type: 'string' }, { type: 'array', minItems: 1 }, { type: 'null' }];
+    expect(schemaOf({ any_of: either, nullable: true })).to.deep.equal({ anyOf });
+    expect(
+      schemaOf({ properties: { any_of: { type: 'STRING' } }, property_ordering: ['any_of'] }),
+    ).to.deep.equal({
+      properties: { any_of: { type: 'string' } },
+    });
   });
 
   it('says the fields in the engine’s words', () => {

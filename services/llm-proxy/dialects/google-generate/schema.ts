@@ -1,17 +1,26 @@
 // The google-generate dialect: its schemas, a subset of OpenAPI's, as JSON Schema.
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
+import { camelCased } from './names.ts';
 
 /** Counts, which the API takes as strings too. */
 const COUNTS = /^(min|max)(Items|Length|Properties)$/;
 
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
+  const { nullable, propertyOrdering: _, ...members } = camelCased(schema);
   const said: JsonObject = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (key !== 'nullable' && key !== 'propertyOrdering') said[key] = memberOf(key, value);
-  }
-  const { type } = said;
-  if (schema['nullable'] === true && typeof type === 'string') said['type'] = [type, 'null'];
-  return said;
+  for (const [key, value] of Object.entries(members)) said[key] = memberOf(key, value);
+  return nullable === true ? orNull(said) : said;
+}
+
+/** Null is taken where all that the schema asks for takes it. */
+function orNull(schema: JsonObject): JsonObject {
+  const { type, enum: values, anyOf } = schema;
+  return {
+    ...schema,
+    ...(typeof type === 'string' && { type: [type, 'null'] }),
+    ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
+    ...(Array.isArray(anyOf) && { anyOf: [...anyOf, { type: 'null' }] }),
+  };
 }
 
 const within = (value: JsonValue): JsonValue => (isObject(value) ? jsonSchemaOf(value) : value);
