@@ -68,6 +68,17 @@ for (const kind of ['vllm', 'sglang'] as const) {
       expect(engine.bodies.at(-1)).to.include({ prompt: 'ab', add_special_tokens: false });
     });
 
+    it('asks for the prompt with the end that a call would have', async () => {
+      const messages = [...MESSAGES.slice(1), { role: 'assistant', content: 'Four, as' }];
+      await ask('/v1/messages/count_tokens', { model: 'm', messages });
+      const prefilled = { continue_final_message: true, add_generation_prompt: false };
+      expect(engine.bodies.at(-1)).to.include(prefilled);
+      await ask('/tokenize', { messages, add_generation_prompt: false });
+      expect(engine.bodies.at(-1)).to.include({ add_generation_prompt: false });
+      await ask('/tokenize', { messages });
+      expect(engine.bodies.at(-1)).to.not.have.any.keys(prefilled);
+    });
+
     it('counts no more when the session is closed', async () => {
       const secret = await proxy.admit('count-closed');
       const ref = { sessionId: 'count-closed', attempt: 1 };

@@ -61,7 +61,15 @@ function bodyOf(order: TokenizeOrder): JsonObject {
   if ('text' in order) return { prompt: order.text, add_special_tokens: order.addSpecial };
   const messages = order.messages.map(forTemplate);
   const tools = order.tools.length === 0 ? {} : { tools: [...order.tools] };
-  return { ...templateSettings(order.fields), messages, ...tools };
+  return { ...templateSettings(order.fields), ...endOf(order.fields), messages, ...tools };
+}
+
+/** Whether the prompt goes on with the last message, and whether it begins the reply. */
+function endOf({ continue_final_message: goesOn, add_generation_prompt: begins }: JsonObject): JsonObject {
+  return {
+    ...(typeof goesOn === 'boolean' && { continue_final_message: goesOn }),
+    ...(typeof begins === 'boolean' && { add_generation_prompt: begins }),
+  };
 }
 
 /** llama-server tokenizes texts only; its own template makes one of a conversation. */
