@@ -1,5 +1,6 @@
 // Composition root: what routes and consumers get.
-import { statfsSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { newId } from '../common/ids.ts';
 import { RUNTIMES_MAX } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
@@ -33,6 +34,8 @@ export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly ahead: Ahead;
   /** New at each start and after a fence: what was here before counts as lost. */
   bootId: string;
+  /** Of the folder of the node's data, which no other process holds. */
+  readonly dataId: string;
   /** What a scheduler knows of this boot. */
   fence: FenceState;
 }
@@ -85,6 +88,7 @@ export async function createContext(
     specs: new SharedSpecs(),
     ahead,
     bootId: newId('boot'),
+    dataId: dataIdIn(dataDir),
     fence: UNSEEN,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -93,6 +97,13 @@ export async function createContext(
 /** For harnesses of runtime process, which have the network of this machine and know no certificates. */
 const proxyUrlOf = ({ tls, node }: RuntimePrewarmConfig): string =>
   tls === undefined ? node.public_url : `http://127.0.0.1:${node.harness_port}`;
+
+/** Made by who has the folder first. */
+function dataIdIn(folder: string): string {
+  const file = join(folder, 'data-id');
+  if (!existsSync(file)) writeFileSync(file, newId('data'));
+  return readFileSync(file, 'utf8');
+}
 
 /** 0 where nobody can tell. */
 function freeBytes(folder: string): number {

@@ -6,7 +6,7 @@ import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { RuntimePrewarmConfig } from './config.ts';
 import { consumeControl } from './consumers/control.ts';
-import { sendHeartbeats } from './consumers/heartbeat.ts';
+import { awaitPlace, sendHeartbeats } from './consumers/heartbeat.ts';
 import { watchLeases } from './consumers/leases.ts';
 import { consumePrepareWork } from './consumers/prepare.ts';
 import { createContext, type RuntimePrewarmContext } from './context.ts';
@@ -38,6 +38,7 @@ export class RuntimePrewarmService implements RunningService {
     const guards = openGuards(config, log, '127.0.0.1');
     const context = await createContext(config, log, signal);
     try {
+      await awaitPlace(context, signal);
       const server = await startServer({
         ...guards,
         host: '127.0.0.1',

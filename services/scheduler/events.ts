@@ -65,8 +65,11 @@ export const factStale = (log: Logger, { ref, kind }: Fact): void =>
     'stale fact dropped',
   );
 
-export const nodeSeen = (log: Logger, { nodeId, bootId, runSlots }: Heartbeat, news: NodeNews): void =>
-  log.info({ node_id: nodeId, boot_id: bootId, run_slots: runSlots, news }, 'node seen');
+export const nodeSeen = (log: Logger, { nodeId, bootId, runSlots }: Heartbeat, news: NodeNews): void => {
+  const about = { node_id: nodeId, boot_id: bootId, run_slots: runSlots, news };
+  if (news === 'taken') log.warn(about, 'node refused: another machine has its id');
+  else log.info(about, 'node seen');
+};
 
 export const nodeLost = (log: Logger, nodeId: string, attempts: number): void =>
   log.warn({ node_id: nodeId, attempts }, 'node lost');

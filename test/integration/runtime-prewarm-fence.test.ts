@@ -31,6 +31,7 @@ describe('runtime-prewarm: a node that comes back late', () => {
   let scheduler: Subscription;
   let manager: ChildProcess;
   let answering = true;
+  let taken = false;
   const heard: Heartbeat[] = [];
   before(async () => {
     nats = await startNats();
@@ -57,7 +58,8 @@ describe('runtime-prewarm: a node that comes back late', () => {
     nc.subscribe(subjects.anyHeartbeat, {
       callback: (_, message) => {
         heard.push(fromBinary(HeartbeatSchema, message.data));
-        if (answering) message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema)));
+        if (answering)
+          message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema, { taken })));
       },
     });
 
@@ -109,6 +111,31 @@ describe('runtime-prewarm: a node that comes back late', () => {
     const first = await heardAfterStandingStill();
     expect(first?.bootId).to.not.equal(last?.bootId);
     expect(first?.attempts).to.deep.equal([]);
+  });
+
+  it('takes no work of another machine that is the node, and ends where that stays', async () => {
+    answering = true;
+    await betweenHeartbeats();
+    const last = heard.at(-1);
+    const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    await runtimes.listRuntimes({});
+    taken = true;
+    await once(manager, 'exit');
+    expect(manager.exitCode).to.equal(1);
+    manager = spawnManager(node);
+    await eventually('it is heard again', () => heard.at(-1)?.bootId !== last?.bootId);
+    await betweenHeartbeats();
+    expect(heard.at(-1)?.dataId).to.equal(last?.dataId).and.to.not.equal('');
+    const refused = await runtimes.listRuntimes({}).catch((error) => error);
+    expect(refused).to.have.property('reason', 'NODE_LOST');
+    taken = false;
+    await betweenHeartbeats();
+    await eventually('it serves', () =>
+      runtimes.listRuntimes({}).then(
+        () => true,
+        () => false,
+      ),
+    );
   });
 
   it('goes on where no scheduler was there to hear it for long, and answers come late', async () => {

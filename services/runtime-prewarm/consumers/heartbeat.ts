@@ -10,8 +10,9 @@ import {
   type OfferSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
+import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
-import { HEARTBEAT_MS, HEARTBEAT_REPLY_MS } from '../../common/limits.ts';
+import { HEARTBEAT_MS, HEARTBEAT_REPLY_MS, NODE_LOST_MS } from '../../common/limits.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import type { Backend } from '../backends/backend.ts';
 import type { RuntimePrewarmContext } from '../context.ts';
@@ -24,19 +25,30 @@ const IMAGES_TOLD_MAX = 1_000;
 
 type OfferInit = MessageInitShape<typeof OfferSchema>;
 
-/** Runs until the signal aborts. */
+/** Waits while another manager is this node; one that has ended is so for NODE_LOST_MS. Throws INVALID_CONFIG. */
+export async function awaitPlace(ctx: RuntimePrewarmContext, signal: AbortSignal): Promise<void> {
+  const begin = performance.now();
+  while (!(await beat(ctx, performance.now()))) {
+    if (performance.now() - begin > NODE_LOST_MS + HEARTBEAT_MS) throw taken(ctx);
+    await sleep(HEARTBEAT_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Runs until the signal aborts. Throws INVALID_CONFIG where another manager is this node. */
 export async function sendHeartbeats(ctx: RuntimePrewarmContext, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const begin = performance.now();
     // A node that stood still lets go before it says anything: an answer now would hide that it was given up meanwhile.
     check(ctx, begin);
-    await beat(ctx, begin);
+    if (!(await beat(ctx, begin))) throw taken(ctx);
     check(ctx, performance.now());
     await sleep(Math.max(0, HEARTBEAT_MS - (performance.now() - begin)), signal);
   }
 }
 
-async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<void> {
+/** False: another manager is this node. */
+async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<boolean> {
   const { bus, config, runtimes, log } = ctx;
   ctx.fence = said(ctx.fence, nowMs);
   try {
@@ -44,7 +56,9 @@ async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<void> {
     const bytes = toBinary(HeartbeatSchema, heartbeat);
     const subject = subjects.heartbeat(config.node.id);
     const reply = await bus.nc.request(subject, bytes, { timeout: HEARTBEAT_REPLY_MS });
-    runtimes.revoke(fromBinary(HeartbeatReplySchema, reply.data).revoked);
+    const { revoked, taken } = fromBinary(HeartbeatReplySchema, reply.data);
+    if (taken) return false;
+    runtimes.revoke(revoked);
     // What is revoked is gone by now.
     runtimes.confirm(heartbeat.attempts);
     // The scheduler counts from what it received.
@@ -55,7 +69,14 @@ async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<void> {
     if (noResponders) ctx.fence = unheard(ctx.fence, nowMs);
     events.heartbeatMissed(log, error);
   }
+  return true;
 }
+
+const taken = ({ config }: RuntimePrewarmContext): PolarError =>
+  new PolarError(
+    'INVALID_CONFIG',
+    `another machine is node ${config.node.id}: stop its services, or set another gateway.nodes[].id`,
+  );
 
 /** The scheduler gives the node up; the new boot id tells it that it was right. */
 function check(ctx: RuntimePrewarmContext, nowMs: number): void {
@@ -67,7 +88,7 @@ function check(ctx: RuntimePrewarmContext, nowMs: number): void {
   events.fenced(log, nowMs - (fence.heardMs ?? nowMs), ctx.bootId);
 }
 
-function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {
+function heartbeatOf({ config, bootId, dataId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {
   const { node } = config;
   const usable = backends.states.flatMap((state) => ('backend' in state ? [state.backend] : []));
   return create(HeartbeatSchema, {
@@ -80,6 +101,7 @@ function heartbeatOf({ config, bootId, backends, runtimes }: RuntimePrewarmConte
     evaluateSlots: node.max_postrun_workers,
     readySlots: node.max_ready,
     offers: usable.map(offerOf),
+    dataId,
     attempts: runtimes.owners().map((one) => refOf(one, node.id, bootId)),
   });
 }

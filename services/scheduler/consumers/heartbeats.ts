@@ -26,8 +26,8 @@ export function answerHeartbeats(ctx: SchedulerContext): void {
 
 async function answer(ctx: SchedulerContext, bytes: Uint8Array): Promise<Uint8Array> {
   const revoked = ctx.dispatcher.beat(fromBinary(HeartbeatSchema, bytes));
-  const reply = create(HeartbeatReplySchema, { revoked: await confirmed(ctx, revoked) });
-  return toBinary(HeartbeatReplySchema, reply);
+  const reply = revoked === undefined ? { taken: true } : { revoked: await confirmed(ctx, revoked) };
+  return toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema, reply));
 }
 
 /** A scheduler that another one has replaced would revoke what that one has started. */

@@ -42,10 +42,11 @@ export class Dispatcher {
     }
   }
 
-  /** A heartbeat came. Returns those of its attempts that are nobody's any more, by committed state. */
-  beat(heartbeat: Heartbeat): AttemptRef[] {
+  /** A heartbeat came. Returns those of its attempts that are nobody's any more, by committed state; undefined: another is the node. */
+  beat(heartbeat: Heartbeat): AttemptRef[] | undefined {
     const { node, news } = this.#board.nodes.beat(heartbeat, performance.now(), Date.now());
     if (news !== 'none') events.nodeSeen(this.#log, heartbeat, news);
+    if (news === 'taken') return undefined;
     if (news === 'joined' || news === 'rebooted') this.#takeFromOlderBoots(node, heartbeat);
     this.#soon();
     return heartbeat.attempts.filter((ref) => !this.#isLive(ref, heartbeat));

@@ -122,6 +122,22 @@ describe('nodes', () => {
     expect(nodes.beat(beatOf({ bootId: 'c' }), 0, 0).news).to.equal('rebooted');
   });
 
+  it('are one machine each: another of the same id counts when the first is silent for long, itself begun anew at once', () => {
+    const nodes = new Nodes();
+    const beat = (dataId: string, bootId: string, nowMs: number): string =>
+      nodes.beat(beatOf({ dataId, bootId }), nowMs, nowMs).news;
+    expect(beat('here', 'b', 0)).to.equal('joined');
+    expect(beat('there', 'c', 1_000)).to.equal('taken');
+    expect(nodes.get('n')?.heartbeat?.bootId).to.equal('b');
+    expect(beat('here', 'b', 2_000)).to.equal('none');
+    expect(beat('here', 'd', 3_000)).to.equal('rebooted');
+    expect(beat('there', 'c', 4_000)).to.equal('taken');
+    nodes.overdue(3_001 + NODE_LOST_MS);
+    expect(beat('there', 'c', 3_002 + NODE_LOST_MS)).to.equal('rebooted');
+    expect(beat('here', 'd', 3_003 + NODE_LOST_MS)).to.equal('taken');
+    expect(beat('', 'e', 3_004 + NODE_LOST_MS), 'an older version tells no data').to.equal('rebooted');
+  });
+
   it('are lost, too, when only a session names them, and forgotten when nothing does', () => {
     const nodes = new Nodes();
     const placed = on(session(0), 'silent');

@@ -52,6 +52,7 @@ export class Nodes {
   beat(heartbeat: Heartbeat, nowMs: number, unixMs: number): { node: NodeState; news: NodeNews } {
     const node = this.#node(heartbeat.nodeId, nowMs);
     const news = newsOf(node, heartbeat);
+    if (news === 'taken') return { node, news };
     node.heartbeat = heartbeat;
     node.seenMs = nowMs;
     node.seenUnixMs = unixMs;
@@ -148,14 +149,18 @@ const hasLost = ({ heartbeat }: NodeState, before: SessionRecord, after: Session
 /** The attempt. */
 const isOver = ({ state }: Session): boolean => state === SessionState.QUEUED || state === SessionState.ENDED;
 
-/** What a heartbeat tells beside being there. */
-export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back';
+/** What a heartbeat tells beside being there; `taken`: it is of another machine than the one that is the node, and counts for nothing. */
+export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back' | 'taken';
 
 function newsOf(node: NodeState, heartbeat: Heartbeat): NodeNews {
   if (node.heartbeat === undefined) return 'joined';
-  if (node.heartbeat.bootId !== heartbeat.bootId) return 'rebooted';
+  if (node.heartbeat.bootId !== heartbeat.bootId) return isTaken(node, heartbeat) ? 'taken' : 'rebooted';
   return node.lost ? 'back' : 'none';
 }
+
+/** Who begins anew with the same data has nobody beside it; with other data, only when the earlier one is silent for long. */
+const isTaken = ({ heartbeat, lost }: NodeState, { dataId }: Heartbeat): boolean =>
+  !lost && ![heartbeat?.dataId, dataId].includes('') && heartbeat?.dataId !== dataId;
 
 export const isHealthy = (node: NodeState): boolean => node.heartbeat !== undefined && !node.lost;
 

@@ -198,7 +198,7 @@ class Failed(_message.Message):
     def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -209,6 +209,7 @@ class Heartbeat(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     READY_SLOTS_FIELD_NUMBER: _ClassVar[int]
     OFFERS_FIELD_NUMBER: _ClassVar[int]
+    DATA_ID_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -219,7 +220,8 @@ class Heartbeat(_message.Message):
     attempts: _containers.RepeatedCompositeFieldContainer[AttemptRef]
     ready_slots: int
     offers: _containers.RepeatedCompositeFieldContainer[Offer]
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ...) -> None: ...
+    data_id: str
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ...) -> None: ...
 
 class Offer(_message.Message):
     __slots__ = ("backend", "images", "others")
@@ -232,10 +234,12 @@ class Offer(_message.Message):
     def __init__(self, backend: _Optional[str] = ..., images: _Optional[_Iterable[str]] = ..., others: bool = ...) -> None: ...
 
 class HeartbeatReply(_message.Message):
-    __slots__ = ("revoked",)
+    __slots__ = ("revoked", "taken")
     REVOKED_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
     revoked: _containers.RepeatedCompositeFieldContainer[AttemptRef]
-    def __init__(self, revoked: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ...) -> None: ...
+    taken: bool
+    def __init__(self, revoked: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., taken: bool = ...) -> None: ...
 
 class Revoke(_message.Message):
     __slots__ = ("attempts",)

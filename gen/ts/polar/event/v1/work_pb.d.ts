@@ -756,6 +756,13 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
    * @generated from field: repeated polar.event.v1.Offer offers = 11;
    */
   offers: Offer[];
+
+  /**
+   * The folder of the node's data, which one manager holds at a time. Empty: an older version, which does not tell.
+   *
+   * @generated from field: string data_id = 12;
+   */
+  dataId: string;
 };
 
 /**
@@ -810,6 +817,13 @@ export declare type HeartbeatReply = Message<"polar.event.v1.HeartbeatReply"> & 
    * @generated from field: repeated polar.event.v1.AttemptRef revoked = 1;
    */
   revoked: AttemptRef[];
+
+  /**
+   * Another manager, with other data, is the node: it was heard within the last 7 s. This one is to take no work.
+   *
+   * @generated from field: bool taken = 2;
+   */
+  taken: boolean;
 };
 
 /**
