@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import random
@@ -12,6 +13,7 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from statistics import linear_regression
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,8 +30,9 @@ import doors  # noqa: E402
 import grpo  # noqa: E402
 import report  # noqa: E402
 from engine import Engine, Failed  # noqa: E402
-from mesh import running, site  # noqa: E402
+from mesh import Site, running, site  # noqa: E402
 from sampler import Request, Sampler  # noqa: E402
+import train as training  # noqa: E402
 from train import GROUP_SIZE, GROUPS_A_STEP, Options, train  # noqa: E402
 
 MESSAGES = [{"role": "user", "content": doors.instruction([5, 1, 2, 3, 4])}]
@@ -223,6 +226,39 @@ def test_a_curve_tells_when_its_reward_was_twice_its_start():
     assert curves.summary(rows[:5]).twice_after is None
     assert "| seed 1 | 0.8 | 8 | 512 | 0.20 | 0.70 | 36 s | +0.66 ± 0.31 |" in report.table({"seed 1": rows})
     assert report.picture({"seed 1": rows}).count("<polyline") == 1
+
+
+class WonMesh(contextlib.ExitStack):
+    """Client, policy client and stream of a mesh whose every game is won; a minute passes with each batch."""
+
+    seconds = 0.0
+
+    def __init__(self, *_, **__):
+        super().__init__()
+
+    def submit(self, _):
+        pass
+
+    def stream(self, *_, **__):
+        return self
+
+    def ack(self, _):
+        pass
+
+    def next(self, timeout_s):
+        WonMesh.seconds += 60
+        assert WonMesh.seconds < 60 * 60, "its time is over"
+        trace = Trace(*(np.ones(2, kind) for kind in ("<i4", "<i4", "u1", "<f4")), spans=())
+        return SimpleNamespace(trajectories=[trajectory(1.0, [trace])] * 2)
+
+
+def test_a_run_ends_with_its_time_where_nothing_is_left_to_learn(folder, monkeypatch, tmp_path):
+    for name in ("Client", "PolicyClient"):
+        monkeypatch.setattr(training, name, WonMesh)
+    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: WonMesh.seconds))
+    rows = []
+    train(Site("", "", "", "", tmp_path), folder, Options(seed=1, minutes=21), rows.append)
+    assert [row["seconds"] for row in rows[-2:]] == [20 * 60, 24 * 60]
 
 
 def test_the_first_step_of_the_whole_in_a_real_mesh(folder):
