@@ -1,10 +1,11 @@
 // Folders made with all that they lie in.
-import { mkdirSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
  * As Node's own `recursive`, which never returns where a folder is there and nothing can be made in it, as below /proc: it
- * takes the answer for a missing parent. Throws what the file system says.
+ * takes the answer for a missing parent. `mode` is that of the last one if it is made here, whatever the umask. Throws what
+ * the file system says.
  */
 export function makeFolders(path: string, mode?: number): void {
   if (isFolder(path)) return;
@@ -12,6 +13,7 @@ export function makeFolders(path: string, mode?: number): void {
   if (above !== path) makeFolders(above);
   try {
     mkdirSync(path, mode);
+    if (mode !== undefined) chmodSync(path, mode);
   } catch (error) {
     // Another process may have been faster.
     if (!isFolder(path)) throw error;

@@ -1,6 +1,7 @@
 // Configuration of runtime-prewarm: the topology file and the environment, nothing else.
-import { realpathSync } from 'node:fs';
+import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { create } from '@bufbuild/protobuf';
 import { type RuntimeSpec, RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import {
@@ -19,6 +20,9 @@ import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
 import { networkOf, type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
 import type { Rate } from './domain/token-bucket.ts';
+
+/** A folder with this can be gone through by all. */
+const PASSABLE = 0o011;
 
 export interface RuntimePrewarmConfig extends CommonConfig {
   readonly node: NodeTopology;
@@ -50,11 +54,18 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
 
 /** The rule: installed harnesses (cache), and the Node.js of harnesses (node). Nothing else of the host. */
 function mountRootsOf(node: NodeTopology): MountRoot[] {
-  makeFolders(node.cache_dir);
+  openToSandboxes(node.cache_dir);
   return [
     { name: 'cache', path: realpathSync(node.cache_dir) },
     { name: 'node', path: nodeFolder() },
   ];
+}
+
+/** Their commands run under another user, who is led through this folder, whoever made it and with which umask. */
+function openToSandboxes(folder: string): void {
+  makeFolders(folder);
+  const { mode, uid } = statSync(folder);
+  if (uid === process.getuid?.() && (mode & PASSABLE) !== PASSABLE) chmodSync(folder, mode | PASSABLE);
 }
 
 /** How fast each backend makes sandboxes, where the node limits it. */

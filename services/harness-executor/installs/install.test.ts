@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -86,6 +87,18 @@ describe('harness installation', () => {
       await ensureInstalled(cache, python, events, signal);
       expect(await isInstalled(cache, python)).to.equal(true);
       expect(started).to.have.length(2);
+    });
+
+    it('can be read by the user of a sandbox, whatever the umask', async () => {
+      const umask = process.umask(0o077);
+      const there = await ensureInstalled(cache, python, events, signal).finally(() => process.umask(umask));
+      const modeOf = (path: string): number => statSync(path).mode & 0o777;
+      const below = readdirSync(there as string, { recursive: true, encoding: 'utf8' });
+      const above = ['..', '../..', '../../..', '.'];
+      const closed = [...above, ...below].filter(
+        (name) => (modeOf(join(there as string, name)) & 0o044) !== 0o044,
+      );
+      expect(closed).to.deep.equal([]);
     });
 
     it('that fails says what pip said', async () => {

@@ -1,12 +1,12 @@
 // Harness programs in the node's cache, installed once each: into a temporary folder, then renamed to its place.
-import { access, chmod, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { makeFolders } from '../../common/folders.ts';
 import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
 import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
-import type { CommandEnd } from './command.ts';
+import { type CommandEnd, runCommand } from './command.ts';
 import { withLock } from './lock.ts';
 import { npmInstall } from './npm.ts';
 import { LIST, pipInstall } from './pip.ts';
@@ -23,6 +23,9 @@ export interface InstallEvents {
 
 const PROGRESS_MS = 3_000;
 const TEMP_PREFIX = '.tmp-';
+/** Commands of a sandbox run under another user, to whom nothing here may be closed, whatever this process's umask. */
+const READABLE = 0o755;
+const MAKE_READABLE = ['chmod', '-R', 'a+rX', '.'];
 
 /** Where an installation lies, whether or not it is there. */
 export const installFolder = (cacheDir: string, name: string, version: string): string =>
@@ -64,7 +67,7 @@ export async function ensureInstalled(
   if (await isInstalled(cacheDir, adapter)) return folder;
   let work = installing.get(folder);
   if (work === undefined) {
-    work = installAt(folder, name, install, events, signal).finally(() => installing.delete(folder));
+    work = installAt(cacheDir, name, install, events, signal).finally(() => installing.delete(folder));
     installing.set(folder, work);
   }
   await work;
@@ -73,15 +76,16 @@ export async function ensureInstalled(
 
 /** Behind the lock of all processes of the machine. */
 async function installAt(
-  folder: string,
+  cacheDir: string,
   name: string,
   install: HarnessPackage,
   events: InstallEvents,
   signal: AbortSignal,
 ): Promise<void> {
   using deadline = new Deadline(HARNESS_INSTALL_MS, signal);
+  const folder = installFolder(cacheDir, name, install.version);
   try {
-    makeFolders(join(folder, '..'));
+    for (const way of [cacheDir, join(folder, '../..'), join(folder, '..')]) makeFolders(way, READABLE);
     await withLock(`${folder}.lock`, deadline.signal, async () => {
       if (await isWhole(folder, install)) return;
       const startedAt = performance.now();
@@ -112,8 +116,6 @@ async function installInto(
   await removeAbandoned(parent);
   const temp = await mkdtemp(join(parent, TEMP_PREFIX));
   try {
-    // Commands of a sandbox run under another user.
-    await chmod(temp, 0o755);
     const { exitCode, outputTail } = await fetchInto(temp, install, signal);
     if (exitCode !== 0) {
       throw failed(harness, install, `${managerOf(install)} ended with exit code ${exitCode}: ${outputTail}`);
@@ -130,6 +132,11 @@ async function installInto(
 }
 
 async function fetchInto(folder: string, install: HarnessPackage, signal: AbortSignal): Promise<CommandEnd> {
+  const end = await fetchWith(folder, install, signal);
+  return end.exitCode === 0 ? await runCommand(folder, MAKE_READABLE, signal) : end;
+}
+
+async function fetchWith(folder: string, install: HarnessPackage, signal: AbortSignal): Promise<CommandEnd> {
   if (install.requirements !== undefined) return await pipInstall(folder, install.requirements, signal);
   await writeFile(join(folder, 'package.json'), '{"private":true}\n');
   return await npmInstall(folder, install, signal);
