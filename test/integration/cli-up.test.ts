@@ -25,7 +25,14 @@ const GONE_MS = 40_000;
 const READY_MS = 60_000;
 
 /** What a node keeps: no sandbox. */
-const NODE_FILES = ['harness-artifacts', 'harness-logs', 'layers', 'runtime-prewarm.lock', 'seccomp.bpf'];
+const NODE_FILES = [
+  'data-id',
+  'harness-artifacts',
+  'harness-logs',
+  'layers',
+  'runtime-prewarm.lock',
+  'seccomp.bpf',
+];
 
 interface Ready {
   readonly addresses: Readonly<Record<string, string>>;
