@@ -20,7 +20,7 @@ const env = {
   NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
 };
 /** More than cores: tests wait half of their time. */
-const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism());
+const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 1);
 /** What takes longest comes first. */
 const ALONE = [
   'test/chaos/',
