@@ -39,6 +39,7 @@ export interface Host extends AsyncDisposable {
   readonly uid: number | undefined;
   readonly containment: Containment;
   readonly guardian: Guardian;
+  readonly dataDir: string;
   readonly boxes: string;
   /** Prepared layers, on the disk of the boxes. */
   readonly layers: string;

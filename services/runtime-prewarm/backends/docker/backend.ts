@@ -1,5 +1,6 @@
 // The backends docker and podman: containers of an engine on this machine, by its API. The engine may come and go.
 
+import { join } from 'node:path';
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
@@ -61,7 +62,7 @@ class DockerWatch {
   readonly #broker: NetnsBroker;
   readonly #images: DockerImages;
   readonly #layers: DockerLayers;
-  readonly #forgotten = new Forgotten();
+  readonly #forgotten: Forgotten;
   readonly #live = new Set<string>();
   /** Containers that could not be deleted, and were told. */
   readonly #stuck = new Set<string>();
@@ -73,6 +74,7 @@ class DockerWatch {
     this.#base = { name: dialect.name, isolates: true };
     this.state = { ...this.#base, unavailable: this.#unavailable('it was not looked for yet') };
     this.#engine = new Engine(socket);
+    this.#forgotten = new Forgotten(join(host.dataDir, `${dialect.name}-starts`));
     this.#broker = new NetnsBroker(host.python, false);
     this.#images = dockerImages(this.#engine, dialect, pull);
     this.#layers = new DockerLayers(this.#engine, host.instance, layers, options.onStuck);

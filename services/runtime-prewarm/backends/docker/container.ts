@@ -51,13 +51,16 @@ export class Container {
         body: containerConfig(options),
       });
       id = made.Id;
+      forgotten.begins(id);
       const lifeline = await engine.hijack(`/containers/${id}/attach?stream=1&stdin=1`);
       await engine.call('POST', `/containers/${id}/start`);
+      forgotten.answered(id);
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
       return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
       if (id !== undefined) {
-        if (!(error instanceof EngineError || error instanceof PolarError)) forgotten.add(id);
+        if (error instanceof EngineError || error instanceof PolarError) forgotten.answered(id);
+        else forgotten.add(id);
         await removeContainer(engine, id).catch(() => {});
       }
       throw startFailure(dialect.name, error);

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Forgotten } from './forgotten.ts';
 
@@ -12,6 +15,7 @@ function shim(id: string): ChildProcess {
 
 describe('containers that an engine forgot', () => {
   const ids = [0, 1, 2].map(() => randomBytes(32).toString('hex')) as [string, string, string];
+  const folder = join(mkdtempSync(join(tmpdir(), 'polar-test-forgotten-')), 'starts');
   let shims: ChildProcess[];
 
   before(async () => {
@@ -20,13 +24,16 @@ describe('containers that an engine forgot', () => {
   });
   after(() => {
     for (const one of shims) one.kill('SIGKILL');
+    rmSync(dirname(folder), { recursive: true });
   });
 
   it('end, and those that it knows and those that it did not break off do not', async () => {
-    const forgotten = new Forgotten();
-    const [lost, known] = ids;
-    forgotten.add(lost);
-    forgotten.add(known);
+    const [, known, answered] = ids;
+    const before = new Forgotten(folder);
+    for (const id of ids) before.begins(id);
+    before.answered(answered);
+    // The manager was killed meanwhile.
+    const forgotten = new Forgotten(folder);
     const ended = once(shims[0] as ChildProcess, 'exit');
     await forgotten.end(new Set([known]));
     expect((await ended)[1]).to.equal('SIGKILL');
@@ -36,5 +43,7 @@ describe('containers that an engine forgot', () => {
     await forgotten.end(new Set());
     await later;
     expect((shims[2] as ChildProcess).signalCode).to.equal(null);
+    for (let look = 0; look < 3; look++) await forgotten.end(new Set());
+    expect(readdirSync(folder)).to.eql([]);
   });
 });
