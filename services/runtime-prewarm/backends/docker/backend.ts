@@ -74,7 +74,8 @@ class DockerWatch {
     this.#base = { name: dialect.name, isolates: true };
     this.state = { ...this.#base, unavailable: this.#unavailable('it was not looked for yet') };
     this.#engine = new Engine(socket);
-    this.#forgotten = new Forgotten(join(host.dataDir, `${dialect.name}-starts`));
+    this.#forgotten = new Forgotten(join(host.dataDir, `${dialect.name}-containers`));
+    this.#engine.onBroken = () => this.#forgotten.engineWent();
     this.#broker = new NetnsBroker(host.python, false);
     this.#images = dockerImages(this.#engine, dialect, pull);
     this.#layers = new DockerLayers(this.#engine, host.instance, layers, options.onStuck);
@@ -107,11 +108,12 @@ class DockerWatch {
   async close(): Promise<void> {
     this.#layers[Symbol.dispose]();
     this.#engine.close();
-    await this.#forgotten.end(new Set());
+    await this.#forgotten.end(this.#forgotten.begun, new Set());
     await this.#broker[Symbol.asyncDispose]();
   }
 
   async #reap(): Promise<void> {
+    const { begun } = this.#forgotten;
     const label = [`${LABELS.instance}=${this.#options.host.instance}`];
     const filters = encodeURIComponent(JSON.stringify({ label }));
     const all = await this.#engine.call<{ Id: string; Labels: Record<string, string> }[]>(
@@ -120,7 +122,7 @@ class DockerWatch {
     );
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
     await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
-    await this.#forgotten.end(new Set(all.map(({ Id }) => Id)));
+    await this.#forgotten.end(begun, new Set(all.map(({ Id }) => Id)));
     for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
   }
 

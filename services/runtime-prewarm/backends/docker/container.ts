@@ -26,6 +26,7 @@ export class Container {
   readonly ownerUid: number;
   readonly #at: ContainerEngine;
   readonly #lifeline: Socket;
+  #ending = false;
 
   private constructor(at: ContainerEngine, id: string, lifeline: Socket, pid: number, group: ContainerGroup) {
     this.#at = at;
@@ -36,8 +37,10 @@ export class Container {
     this.ownerUid = firstUidOf(pid);
     const gone = new AbortController();
     this.gone = gone.signal;
-    const lost = (): void =>
+    const lost = (): void => {
+      if (!this.#ending) at.forgotten.engineWent();
       gone.abort(new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it'));
+    };
     lifeline.once('close', lost).resume();
     if (lifeline.destroyed) lost();
   }
@@ -54,15 +57,10 @@ export class Container {
       forgotten.begins(id);
       const lifeline = await engine.hijack(`/containers/${id}/attach?stream=1&stdin=1`);
       await engine.call('POST', `/containers/${id}/start`);
-      forgotten.answered(id);
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
       return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
-      if (id !== undefined) {
-        if (error instanceof EngineError || error instanceof PolarError) forgotten.answered(id);
-        else forgotten.add(id);
-        await removeContainer(engine, id).catch(() => {});
-      }
+      if (id !== undefined) await removeContainer(engine, id).catch(() => {});
       throw startFailure(dialect.name, error);
     }
   }
@@ -88,6 +86,7 @@ export class Container {
 
   /** Proves that nothing of it is left, also where the engine is away. */
   async end(): Promise<boolean> {
+    this.#ending = true;
     this.#lifeline.destroy();
     return await this.group.endAll();
   }

@@ -27,6 +27,8 @@ export interface CallOptions {
 
 export class Engine {
   readonly socketPath: string;
+  /** Called when it ends a call without an answer, or is not there. */
+  onBroken: () => void = () => {};
   readonly #callMs: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
 
@@ -53,11 +55,17 @@ export class Engine {
       signal: limit,
       ...jsonHeaders(body),
     });
-    call.once('response', resolve).once('error', (error) => reject(limit.aborted ? limit.reason : error));
+    call.once('response', resolve).once('error', reject);
     send(call, body);
-    const answer = await promise;
-    const said = await text(answer);
-    return checked(answer, said);
+    try {
+      const answer = await promise;
+      return checked(answer, await text(answer));
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      if (limit.aborted) throw limit.reason;
+      this.onBroken();
+      throw error;
+    }
   }
 
   /** A connection that the engine takes over for raw bytes. Throws EngineError. */

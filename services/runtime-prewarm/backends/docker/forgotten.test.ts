@@ -27,23 +27,24 @@ describe('containers that an engine forgot', () => {
     rmSync(dirname(folder), { recursive: true });
   });
 
-  it('end, and those that it knows and those that it did not break off do not', async () => {
-    const [, known, answered] = ids;
+  it('end, and those that it knows and those that were over before it went do not', async () => {
+    const [lost, known, over] = ids;
     const before = new Forgotten(folder);
     for (const id of ids) before.begins(id);
-    before.answered(answered);
-    // The manager was killed meanwhile.
-    const forgotten = new Forgotten(folder);
+    await before.end([over], new Set());
     const ended = once(shims[0] as ChildProcess, 'exit');
-    await forgotten.end(new Set([known]));
+    before.engineWent();
+    await before.end(before.begun, new Set([known]));
     expect((await ended)[1]).to.equal('SIGKILL');
     expect(shims.slice(1).map(({ exitCode, signalCode }) => exitCode ?? signalCode)).to.eql([null, null]);
-    // The engine deleted it as it was told to, or as well as it could.
+    // The manager is killed meanwhile, and the engine deletes what it knew as well as it can.
+    const after = new Forgotten(folder);
+    expect(after.begun).to.have.members([lost, known]);
     const later = once(shims[1] as ChildProcess, 'exit');
-    await forgotten.end(new Set());
+    await after.end(after.begun, new Set());
     await later;
     expect((shims[2] as ChildProcess).signalCode).to.equal(null);
-    for (let look = 0; look < 3; look++) await forgotten.end(new Set());
-    expect(readdirSync(folder)).to.eql([]);
+    for (let look = 0; look < 2; look++) await after.end(after.begun, new Set());
+    expect([after.begun, readdirSync(folder)]).to.eql([[], []]);
   });
 });
