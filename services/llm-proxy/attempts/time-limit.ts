@@ -69,8 +69,8 @@ export class TimeLimit implements Disposable {
 
   #look(): void {
     this.#stop();
-    // Timers come up to a millisecond early, and take whole ones only. The last look may come sooner after the one before than `silenceMs`: what
-    // was not heard since says nothing.
+    // Timers come up to a millisecond early, and take whole ones only. The last look may come sooner after the one before
+    // than `silenceMs`: what was not heard since says nothing.
     const isOver = this.#leftMs < 1;
     if (isOver || this.#heard === false) this.#onOver(!isOver);
     else {

@@ -72,17 +72,13 @@ export class ConversationTree {
   }
 
   /** What the request goes on from, the longest conversation first. */
-  *headsOf(digests: readonly string[]): Iterable<Heads> {
-    const way = this.#wayOf(digests);
-    for (let i = way.length - 1; i >= 0; i--) {
-      const { replied, depth } = way[i] as Place;
-      if (replied !== undefined) yield { heads: replied, headCount: depth };
-    }
+  headsOf(digests: readonly string[]): Iterable<Heads> {
+    return headsOn(this.#wayOf(digests));
   }
 
   find(digests: readonly string[]): Found {
     const way = this.#wayOf(digests);
-    const [longest = { heads: [], headCount: 0 }] = this.headsOf(digests);
+    const [longest = { heads: [], headCount: 0 }] = headsOn(way);
     const nearest = longestFrom(way.at(-1) ?? this.#root).latest;
     return { ...longest, shared: way.length, nearest };
   }
@@ -121,6 +117,13 @@ export class ConversationTree {
   #replyTo(index: number, sent: Place): Place | undefined {
     for (const child of sent.children?.values() ?? []) if (child.replied?.includes(index)) return child;
     return undefined;
+  }
+}
+
+function* headsOn(way: readonly Place[]): Iterable<Heads> {
+  for (let i = way.length - 1; i >= 0; i--) {
+    const { replied, depth } = way[i] as Place;
+    if (replied !== undefined) yield { heads: replied, headCount: depth };
   }
 }
 

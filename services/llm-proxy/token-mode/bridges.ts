@@ -12,9 +12,6 @@ import type { Render, Rendering } from './renderer.ts';
 /** What an engine answers that does not render, or not this. */
 const REFUSALS: ReadonlySet<string> = new Set(['ENGINE_REFUSED', 'ENGINE_ERROR']);
 
-/** With a shape that may have been kept, and with a new one. */
-const SHAPE_TRIES = 2;
-
 /** A frame, and whether the template writes down the ids of tool calls. */
 type TemplateFrame = Frame & { readonly keepIds: boolean };
 
@@ -60,9 +57,13 @@ export class Bridges {
     const sketch = sketchOf(head, fresh, frame.keepIds);
     const key = canonicalJson([keyOf(asked), [...sketch.before], sketch.turn('x'), [...sketch.fresh]]);
     const whole = [...sketch.before, sketch.realTurn, ...fresh];
-    // A shape that was kept may be of the day before: templates write the date.
-    for (let tries = 1; tries <= SHAPE_TRIES; tries++) {
-      const shape = await this.#shapes.get(key, () => this.#shape(sketch, frame, asked));
+    for (;;) {
+      let isNew = false;
+      const make = (): Promise<Shape> => {
+        isNew = true;
+        return this.#shape(sketch, frame, asked);
+      };
+      const shape = await this.#shapes.get(key, make);
       if ('fault' in shape) {
         const thought = shape.fault !== 'turn' && messages.some((message) => thinkingOf(message) !== '');
         return thought ? 'reasoning_dropped' : 'template_not_extending';
@@ -70,9 +71,10 @@ export class Bridges {
       const rendered = await this.#render(sketched(whole, asked), signal);
       const tail = tailOf(rendered, shape.start, frame, end);
       if (tail !== undefined) return tail;
+      if (isNew) return 'template_not_extending';
+      // One that was kept may be of the day before: templates write the date.
       this.#shapes.delete(key);
     }
-    return 'template_not_extending';
   }
 
   async #shape({ before, fresh, turn, hasThinking }: Sketch, frame: Frame, asked: Rendering): Promise<Shape> {
