@@ -2,7 +2,8 @@
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { type ChatOrder, forTemplate } from '../domain/engine-body.ts';
-import { countOf, idsOf, type JsonObject, textOf } from '../domain/json.ts';
+import type { EngineKind } from '../domain/engine-features.ts';
+import { countOf, idsOf, type JsonObject, objectOf, textOf } from '../domain/json.ts';
 import { templateSettings } from '../domain/template-settings.ts';
 import type { Engine } from './engine.ts';
 
@@ -49,7 +50,7 @@ async function tokenizeAt(engine: Engine, order: TokenizeOrder, signal: AbortSig
   if (features.tokenizePath === '') {
     throw new PolarError('NOT_FOUND', `engines of kind ${kind} do not count tokens`);
   }
-  const body = kind === 'llamacpp' ? await llamaBody(engine, order, signal) : bodyOf(order);
+  const body = kind === 'llamacpp' ? await llamaBody(engine, order, signal) : bodyOf(order, kind);
   const model = await engine.model(signal);
   const answer = await engine.ask(features.tokenizePath, { model, ...body }, signal);
   const ids = idsOf(answer['tokens']);
@@ -57,18 +58,31 @@ async function tokenizeAt(engine: Engine, order: TokenizeOrder, signal: AbortSig
   return { ids, windowTokens: countOf(answer['max_model_len']) || undefined };
 }
 
-function bodyOf(order: TokenizeOrder): JsonObject {
+function bodyOf(order: TokenizeOrder, kind: EngineKind): JsonObject {
   if ('text' in order) return { prompt: order.text, add_special_tokens: order.addSpecial };
   const messages = order.messages.map(forTemplate);
   const tools = order.tools.length === 0 ? {} : { tools: [...order.tools] };
-  return { ...templateSettings(order.fields), ...endOf(order.fields), messages, ...tools };
+  const settings = kind === 'vllm' ? vllmSettings(order.fields) : templateSettings(order.fields);
+  return { ...settings, ...endOf(order.fields, kind), messages, ...tools };
+}
+
+/** Its calls give an effort to the template as these two, its question for ids knows none. */
+function vllmSettings(fields: JsonObject): JsonObject {
+  const { reasoning_effort: effort, ...settings } = templateSettings(fields);
+  if (effort === undefined) return settings;
+  const kwargs = { enable_thinking: effort !== 'none', ...objectOf(settings['chat_template_kwargs']) };
+  return { ...settings, chat_template_kwargs: { ...kwargs, reasoning_effort: effort } };
 }
 
 /** Whether the prompt goes on with the last message, and whether it begins the reply. */
-function endOf({ continue_final_message: goesOn, add_generation_prompt: begins }: JsonObject): JsonObject {
+function endOf(
+  { continue_final_message: goesOn, add_generation_prompt: begins }: JsonObject,
+  kind: EngineKind,
+): JsonObject {
   return {
     ...(typeof goesOn === 'boolean' && { continue_final_message: goesOn }),
-    ...(typeof begins === 'boolean' && { add_generation_prompt: begins }),
+    // SGLang's calls do not know it; its question for ids does, and refuses a false one beside the other.
+    ...(typeof begins === 'boolean' && kind !== 'sglang' && { add_generation_prompt: begins }),
   };
 }
 
@@ -77,6 +91,6 @@ async function llamaBody(engine: Engine, order: TokenizeOrder, signal: AbortSign
   if ('text' in order) {
     return { content: order.text, add_special: order.addSpecial, parse_special: true };
   }
-  const { prompt } = await engine.ask('/apply-template', bodyOf(order), signal);
+  const { prompt } = await engine.ask('/apply-template', bodyOf(order, 'llamacpp'), signal);
   return { content: textOf(prompt) ?? '', add_special: true, parse_special: true };
 }
