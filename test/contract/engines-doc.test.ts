@@ -14,6 +14,7 @@ const WORDS: { readonly [Key in keyof EngineFeatures]: string } = {
   promptIds: 'ids of the prompt',
   logprobMode: 'logprobs',
   severalChoices: '`n` above 1',
+  toolByName: 'a tool chosen by its name',
   tokenizePath: 'tokenizes',
   tokenMode: 'token mode',
   weightVersions: 'replies that tell the version of the weights',

@@ -8,6 +8,8 @@ import type { LlmProxyContext } from '../context.ts';
 import type { Asked } from '../dialects/dialect.ts';
 import { dialectOf, readRequest } from '../dialects/dialects.ts';
 import type { Bytes } from '../domain/bytes.ts';
+import { chosenAlone } from '../domain/chosen-tool.ts';
+import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { CONVERSATION_IN } from '../domain/known-body.ts';
 import { normalised } from '../domain/normalise.ts';
 import type { GenerateTarget } from '../domain/paths.ts';
@@ -65,8 +67,8 @@ async function begin(
   const { messages, by: normalisedBy } = normalised(wanted.messages, ctx.config.node.normalise, {
     restore: (message) => attempt.restore(message),
   });
-  const asked: Asked = { ...wanted, messages };
-  const pool = poolOf(ctx, capability, asked);
+  const pool = poolOf(ctx, capability, wanted);
+  const asked = offeredBy(ctx, pool, { ...wanted, messages });
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
   const call = attempt.begin();
   const writer = asked.writer(shown);
@@ -76,7 +78,7 @@ async function begin(
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
     const order = { ...orderOf(asked, attempt, capability, pool), source };
-    const role = roleOf(request.headers, messages, asked.tools);
+    const role = roleOf(request.headers, messages, wanted.tools);
     using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
     setImmediate(() => exchange.prepare());
     await (asked.stream ? streamedReply(exchange) : wholeReply(exchange));
@@ -97,6 +99,12 @@ export function poolOf(
   if (model === undefined || !model.startsWith(POOL_PREFIX)) return '';
   if (modelPools.includes(model) && ctx.engines.has(model)) return model;
   throw new PolarError('NOT_FOUND', `no model ${model} for this session; see the list of models`);
+}
+
+/** What is asked as the engines of the pool can be asked it. */
+export function offeredBy(ctx: LlmProxyContext, pool: string, asked: Asked): Asked {
+  const { kind } = ctx.engines.pool(pool).spec;
+  return ENGINE_FEATURES[kind].toolByName ? asked : chosenAlone(asked);
 }
 
 /** A frozen model's sampling is the harness's own matter. */

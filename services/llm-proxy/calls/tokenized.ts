@@ -5,7 +5,7 @@ import type { Asked } from '../dialects/dialect.ts';
 import { normalised } from '../domain/normalise.ts';
 import { type Tokenized, tokenize } from '../engines/tokenize.ts';
 import { attemptOf } from './attempt-of.ts';
-import { poolOf } from './generate.ts';
+import { offeredBy, poolOf } from './generate.ts';
 
 /** Throws CAPABILITY_INVALID, SESSION_CLOSED, NOT_FOUND, and what a call of an engine throws. */
 export async function tokenized(
@@ -16,6 +16,7 @@ export async function tokenized(
   const attempt = await attemptOf(ctx, capability);
   const restore = attempt.restore.bind(attempt);
   const { messages } = normalised(asked.messages, ctx.config.node.normalise, { restore });
-  const pool = ctx.engines.pool(poolOf(ctx, capability, asked));
-  return await tokenize(pool, { ...asked, messages }, ctx.stopping);
+  const pool = poolOf(ctx, capability, asked);
+  const offered = offeredBy(ctx, pool, { ...asked, messages });
+  return await tokenize(ctx.engines.pool(pool), offered, ctx.stopping);
 }

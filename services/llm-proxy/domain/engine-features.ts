@@ -17,6 +17,8 @@ export interface EngineFeatures {
   readonly logprobMode: 'raw' | 'processed' | '';
   /** Takes `n` above 1. */
   readonly severalChoices: boolean;
+  /** Takes a `tool_choice` that names a tool. Where not, that tool alone is shown, and is required. */
+  readonly toolByName: boolean;
   /** Path that tokenizes; empty: none. */
   readonly tokenizePath: string;
   /** How it takes the ids of a prompt; empty: it does not. */
@@ -37,6 +39,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     // Raw where the server runs with SGLANG_RETURN_ORIGINAL_LOGPROB; the two are equal at temperature 1.
     logprobMode: 'processed',
     severalChoices: true,
+    toolByName: true,
     tokenizePath: '/tokenize',
     tokenMode: '/v1/chat/completions with input_ids',
     weightVersions: 'whole',
@@ -49,6 +52,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     promptIds: 'reply',
     logprobMode: 'raw',
     severalChoices: true,
+    toolByName: true,
     tokenizePath: '/tokenize',
     tokenMode: '/inference/v1/generate',
     weightVersions: 'token_mode',
@@ -63,6 +67,8 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     logprobMode: 'raw',
     // Exact ids come for the first choice alone.
     severalChoices: false,
+    // It takes any object for `auto`.
+    toolByName: false,
     tokenizePath: '/tokenize',
     tokenMode: '/completion',
     weightVersions: 'never',
@@ -75,6 +81,7 @@ export const ENGINE_FEATURES: Readonly<Record<EngineKind, EngineFeatures>> = {
     promptIds: 'never',
     logprobMode: '',
     severalChoices: true,
+    toolByName: true,
     tokenizePath: '',
     tokenMode: '',
     weightVersions: 'never',

@@ -13,6 +13,8 @@ export interface EngineAdapter {
   readonly fields: (stream: boolean) => JsonObject;
   /** Those that make it return its routed experts as well, from this id on; unset: it cannot. */
   readonly expertFields?: (from: number) => JsonObject;
+  /** The request by its own names; unset: they are those of vLLM and SGLang. */
+  readonly inItsWords?: (sent: JsonObject) => JsonObject;
   /** Set: such a server may refuse a request for a field that it does not know, and is asked again without. */
   readonly knowsLess?: true;
   /** Set: it looks at the entries of a reply's logprobs, not at their numbers alone. */

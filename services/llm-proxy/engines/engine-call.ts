@@ -125,8 +125,10 @@ export class TextCall implements EngineCall {
   }
 
   #body(): Buffer[] {
-    const asked = askExperts(this.engine, this.sent, this.tokens);
-    return engineText({ ...this.sent, ...asked }, this.#source);
+    const { engine, sent, tokens } = this;
+    const asked = askExperts(engine, sent, tokens);
+    const said = engine.adapter.inItsWords?.(sent) ?? sent;
+    return engineText({ ...said, ...asked }, this.#source);
   }
 }
 

@@ -14,6 +14,8 @@ export const llamacpp: EngineAdapter = {
   features: ENGINE_FEATURES.llamacpp,
   // With top_logprobs 0 it tells no logprobs at all, without it twenty.
   fields: () => ({ logprobs: true, top_logprobs: 1, verbose: true, return_tokens: true }),
+  inItsWords: ({ repetition_penalty: penalty, ...sent }) =>
+    penalty === undefined ? sent : { ...sent, repeat_penalty: penalty },
   readsEntries: true,
   readReply,
   readChunk: () => {},
