@@ -21,7 +21,7 @@ const env = {
 };
 /** More than cores: tests wait half of their time. */
 const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 1);
-/** What takes longest comes first. */
+/** What takes longest comes first; the rest fills what they leave at the end. */
 const ALONE = [
   'test/chaos/',
   'test/consumers/',
@@ -42,15 +42,15 @@ function mochas() {
     (file) => file.split('/')[0],
   );
   return [
-    ...alone.map((file) => mochaJob(file, [file], { folder: scratch })),
     ...Object.entries(together).map(([place, those]) =>
       mochaJob(`unit tests of ${place}`, those, { folder: scratch }),
     ),
+    ...alone.map((file) => mochaJob(file, [file], { folder: scratch })),
   ];
 }
 
 const JOBS = {
-  // Long, and one job: begun last, it would run alone.
+  // Long, and one job, as unit tests are: begun last, it would run alone.
   pytest: () => [pytestJob(join(root, '.venv/bin/python'), ['clients/python/tests'], { folder: scratch })],
   mocha: mochas,
   lint: () => [
