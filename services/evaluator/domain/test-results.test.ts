@@ -30,6 +30,40 @@ describe('test results', () => {
     });
   });
 
+  it('are read whatever a reason holds, and behind a title that does not end', () => {
+    for (const odd of ['\r', '\u2028', '\u2029', '\u0085']) {
+      const reason = `FAILED x.py::a - ValueError: 1${odd}2`;
+      expect(parsed(`PASSED x.py::a\n${reason}`), JSON.stringify(odd)).to.deep.equal({ a: 'FAILED' });
+    }
+    expect(parsed('PASSED x.py::a\n\x1b]0;title\nFAILED x.py::a\nbell \x07')).to.deep.equal({ a: 'FAILED' });
+  });
+
+  it('of tests with a sub-test that failed are FAILED, though pytest says PASSED', () => {
+    // pytest 9; pytest-subtests with pytest 8.
+    for (const line of [
+      'SUBFAILED(i=2) x.py::U::a - AssertionError: 2 == 2',
+      'SUBFAILED[m] (i=1) x.py::U::a - assert 1 != 1',
+      'SUBFAILED(<subtest>) my tests/x.py::U::a[b c] - x::y',
+      "SUBFAILED[a - b] (host='::1', of=(1, 2)) x.py::U::a",
+      '[m] (i=1) SUBFAIL x.py::U::a - assert 1 != 1',
+      '(i=2) SUBFAIL x.py::U::a',
+    ]) {
+      const name = line.includes('[b c]') ? 'U.a[b c]' : 'U.a';
+      const test = `x.py::${name.replace('.', '::')}`;
+      expect(parsed(`PASSED ${test}\n${line}`), line).to.deep.equal({ [name]: 'FAILED' });
+      expect(parsed(`${line}\nPASSED ${test}`), line).to.deep.equal({ [name]: 'FAILED' });
+    }
+    const dashed = 'PASSED x.py::a - b\nSUBFAILED(i=1) x.py::a - b - why';
+    expect(parsed(dashed, { 'a - b': 'PASSED' })).to.deep.equal({ 'a - b': 'FAILED' });
+    expect(parsed('SUBPASSED(i=1) x.py::a\nSUBSKIPPED(i=1) x.py::a\nSUBFAILED x')).to.deep.equal({});
+  });
+
+  it('are read in one pass, whatever a line holds', () => {
+    for (const part of [') ', '] x', 'x::', ' SUBFAIL ', '::', 'a ', 'a', ') a ']) {
+      expect(parsed(`SUBFAILED${part.repeat(400_000)}\n(${part.repeat(400_000)}`)).to.be.an('object');
+    }
+  });
+
   it('begin a line, with a space behind', () => {
     const output =
       ' PASSED a\nx PASSED b\nPASSEDc\nFAILED: d\nPASSED\nPASSED   \ntests/x.py::y PASSED\npassed z';

@@ -6,9 +6,12 @@ export type TestResults = ReadonlyMap<string, string>;
 /** Results by name, as a task says them. */
 type Expected = Readonly<Record<string, string>>;
 
-const LINE = /^(PASSED|FAILED|ERROR|SKIPPED)[ \t]+(\S.*)$/;
+// To its end, whatever is in it: `.` stops at a carriage return, and at what else JavaScript takes for the end of a line.
+const LINE = /^(PASSED|FAILED|ERROR|SKIPPED)[ \t]+(\S.*)$/s;
+/** pytest, of a sub-test: what it is called, and its test. Of that one it may say PASSED. */
+const SUB_FAILED = /^(?:SUBFAILED.*?[\])] |[[(].*? SUBFAIL )((?:[^\s[\]()='"]+ )*\S*::\S.*)$/s;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
+const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
 
 export const stripAnsi = (text: string): string => text.replaceAll(ANSI, '');
 
@@ -16,17 +19,21 @@ const WORST_FIRST = ['ERROR', 'FAILED', 'SKIPPED', 'PASSED'];
 
 /**
  * Results by normalised name. Where a name comes twice, the last one counts, as a summary comes last; where several differ
- * by their file or outer class alone, the worst of them, so that none hides another.
+ * by their file or outer class alone, the worst of them, so that none hides another. A test with a sub-test that failed has
+ * failed.
  */
 export function parseResults(output: string, expected: Expected = {}): Map<string, string> {
   const known = namesOf(expected);
   const printed = new Map<string, string>();
+  const failed = new Set<string>();
   for (const line of stripAnsi(output).split(/\r?\n/)) {
     const [, status, rest] = LINE.exec(line) ?? [];
     if (status !== undefined && rest !== undefined) printed.set(nameIn(rest, known), status);
+    const [, test] = SUB_FAILED.exec(line) ?? [];
+    if (test !== undefined) failed.add(nameIn(test, known));
   }
   const results = new Map<string, string>();
-  for (const [whole, status] of printed) {
+  for (const [whole, status] of [...printed, ...[...failed].map((name) => [name, 'FAILED'] as const)]) {
     const name = normaliseName(whole);
     const alike = [status, results.get(name)];
     results.set(name, WORST_FIRST.find((one) => alike.includes(one)) ?? status);
