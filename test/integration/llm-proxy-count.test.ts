@@ -105,6 +105,19 @@ for (const kind of ['vllm', 'sglang'] as const) {
       expect(await kwargs(off)).to.deep.equal({ enable_thinking: false });
     });
 
+    it('counts the thinking of earlier replies', async () => {
+      const thinking = { type: 'thinking', thinking: 'why', signature: '' };
+      const said = { role: 'assistant', content: [thinking, { type: 'text', text: 'Four.' }] };
+      const [, user] = MESSAGES;
+      await ask('/v1/messages/count_tokens', { model: 'm', messages: [user, said, user] });
+      // The one name is known to vLLM 0.32's question for ids, the other one to older ones and to SGLang.
+      const names = kind === 'vllm' ? { reasoning: 'why' } : {};
+      expect(engine.bodies.at(-1)!.messages[1]).to.deep.equal({
+        ...{ role: 'assistant', content: 'Four.', reasoning_content: 'why' },
+        ...names,
+      });
+    });
+
     it('counts no more when the session is closed', async () => {
       const secret = await proxy.admit('count-closed');
       const ref = { sessionId: 'count-closed', attempt: 1 };

@@ -3,7 +3,15 @@ import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { type ChatOrder, forTemplate } from '../domain/engine-body.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
-import { countOf, idsOf, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import {
+  countOf,
+  idsOf,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  textOf,
+} from '../domain/json.ts';
 import { templateSettings } from '../domain/template-settings.ts';
 import type { Engine } from './engine.ts';
 
@@ -60,10 +68,17 @@ async function tokenizeAt(engine: Engine, order: TokenizeOrder, signal: AbortSig
 
 function bodyOf(order: TokenizeOrder, kind: EngineKind): JsonObject {
   if ('text' in order) return { prompt: order.text, add_special_tokens: order.addSpecial };
-  const messages = order.messages.map(forTemplate);
+  const given = order.messages.map(forTemplate);
+  const messages = kind === 'vllm' ? given.map(withThinking) : given;
   const tools = order.tools.length === 0 ? {} : { tools: [...order.tools] };
   const settings = kind === 'vllm' ? vllmSettings(order.fields) : templateSettings(order.fields);
   return { ...settings, ...endOf(order.fields, kind), messages, ...tools };
+}
+
+/** Its question for ids knows the thinking of earlier replies by the newer one of the names that its calls know. */
+function withThinking(message: JsonValue): JsonValue {
+  if (!isObject(message) || message['reasoning_content'] === undefined) return message;
+  return { reasoning: message['reasoning_content'], ...message };
 }
 
 /** Its calls give an effort to the template as these two, its question for ids knows none. */

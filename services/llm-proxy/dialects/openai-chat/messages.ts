@@ -11,7 +11,7 @@ const ROLES: Rules = {
   user: { support: 'carried', how: '' },
   assistant: {
     support: 'carried',
-    how: 'with `tool_calls` (function, custom), `reasoning_content`; `refusal` alone is its text; `audio` is refused',
+    how: 'with `tool_calls` (function, custom), `reasoning_content` (or `reasoning`); `refusal` alone is its text; `audio` is refused',
   },
   tool: { support: 'carried', how: 'only after the call that it answers' },
   function: { support: 'mapped', how: 'to tool; answers the last `function_call` of its name' },
@@ -84,9 +84,11 @@ function readMessage(message: JsonObject, i: number, before: Before, faults: Fau
   return role === 'function' ? readFunction(said, at, before, faults) : said;
 }
 
-function readAssistant(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
+function readAssistant(given: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
   const at = `messages[${i}]`;
-  const { tool_calls: calls, function_call: legacy, reasoning_content: thought, reasoning } = message;
+  const { reasoning_content: thought, reasoning } = given;
+  const message = thoughtOf(given);
+  const { tool_calls: calls, function_call: legacy } = message;
   for (const [name, value] of Object.entries({ reasoning_content: thought, reasoning })) {
     const said = value ?? null;
     faults.expect(said === null || typeof said === 'string', `${at}.${name}`, 'must be a string');
@@ -98,6 +100,15 @@ function readAssistant(message: JsonObject, i: number, before: Before, faults: F
   const list = calls as readonly JsonValue[];
   const read = list.map((call, n) => readCall(call, `${at}.tool_calls[${n}]`, faults));
   return read.every((call, n) => call === list[n]) ? message : { ...message, tool_calls: read };
+}
+
+/** Thinking by the name that all engines know. */
+function thoughtOf(message: JsonObject): JsonObject {
+  if (textOf(message['reasoning']) === undefined || textOf(message['reasoning_content']) !== undefined) {
+    return message;
+  }
+  const { reasoning, ...rest } = message;
+  return { ...rest, reasoning_content: reasoning ?? null };
 }
 
 function readCall(call: JsonValue, at: string, faults: Faults): JsonValue {

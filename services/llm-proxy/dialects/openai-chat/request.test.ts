@@ -53,6 +53,21 @@ describe('openai-chat messages', () => {
     expect(message?.['content']).to.deep.equal([image('high'), bare, image('low')]);
   });
 
+  it('have the thinking of earlier replies by the name that all engines know', () => {
+    const thought = (more: JsonObject): JsonObject => ({ role: 'assistant', content: 'a', ...more });
+    const [, other, both, empty] = read({
+      messages: [
+        user,
+        thought({ reasoning: 'why' }),
+        thought({ reasoning: 'b', reasoning_content: 'a' }),
+        thought({ reasoning: null }),
+      ],
+    }).messages;
+    expect(other).to.deep.equal(thought({ reasoning_content: 'why' }));
+    expect(both).to.deep.equal(thought({ reasoning: 'b', reasoning_content: 'a' }));
+    expect(empty).to.deep.equal(thought({ reasoning: null }));
+  });
+
   it('have the text of a refusal', () => {
     const refused = { role: 'assistant', content: null, refusal: 'No.' };
     const silent = { role: 'assistant', content: 'yes', refusal: null };
