@@ -12,7 +12,10 @@ const CASES: [pattern: string, yes: string[], no: string[]][] = [
   ['tests/*', ['tests/a.py', 'tests/a/b.py'], ['src/tests/a.py', 'tests']],
   ['/tests', ['tests/a.py'], ['x/tests/a.py']],
   ['./tests/a.py', ['tests/a.py'], ['tests/b.py']],
-  ['src/**/gen', ['src/a/b/gen/x'], ['src/gen', 'lib/a/gen/x']],
+  ['src/**/gen', ['src/a/b/gen/x', 'src/gen', 'src/gen/x'], ['srcgen', 'lib/a/gen/x', 'src/a/agen']],
+  ['**/conftest.py', ['conftest.py', 'a/conftest.py', 'a/b/conftest.py'], ['a/myconftest.py']],
+  ['**/tests/**/*.py', ['tests/a.py', 'x/tests/a.py', 'x/tests/y/z/a.py'], ['x/mytests/a.py', 'tests/a']],
+  ['a**/b', ['a/b', 'ax/y/b'], ['ab', 'b']],
   ['*/__pycache__/*', ['a/b/__pycache__/c.pyc'], ['__pycache__/c.pyc']],
   ['a?c', ['abc', 'x/abc'], ['ac', 'abbc']],
   ['[a-c]x', ['ax', 'cx'], ['dx', '-x']],
@@ -55,6 +58,7 @@ describe('globs', () => {
   });
 
   it('ends on a pattern made to be slow', () => {
+    expect(matchesPath(`${'**/'.repeat(1_000)}b`, `${'a/'.repeat(1_000)}a`)).to.equal(false);
     expect(matchesPath(`${'a*'.repeat(50)}b`, 'a'.repeat(4_000))).to.equal(false);
   });
 

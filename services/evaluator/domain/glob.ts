@@ -3,28 +3,45 @@
 /**
  * True when the pattern names the file or a folder that it lies in. A pattern without `/` may name any part of the path
  * (`*.pyc`, `__pycache__`); one with `/` starts at the root of the repository. `*` stands for anything, `/` included,
- * `?` for one character, `[a-z]` and `[!a-z]` for one of a set.
+ * a folder `**` for no folder too, `?` for one character, `[a-z]` and `[!a-z]` for one of a set.
  */
 export function matchesPath(pattern: string, path: string): boolean {
   const { named, anyPart } = readPattern(pattern);
-  const glob = parse(named);
-  if (matches(glob, path) || matches(parse(`${named}/*`), path)) return true;
-  return anyPart && path.split('/').some((part) => matches(glob, part));
+  const globs = named.map(parse);
+  if (globs.some((glob) => matches(glob, path))) return true;
+  if (named.some((glob) => matches(parse(`${glob}/*`), path))) return true;
+  return anyPart && path.split('/').some((part) => globs.some((glob) => matches(glob, part)));
 }
 
 /** What `find .` takes for the files and folders that a pattern names; what lies in these is not among them. */
 export function findExpression(patterns: readonly string[]): string[] {
   const tests = patterns.flatMap((pattern) => {
     const { named, anyPart } = readPattern(pattern);
-    const glob = named.replaceAll('\\', String.raw`\\`);
-    return [...(anyPart ? [['-name', glob]] : []), ['-path', `./${glob}`]];
+    const globs = named.map((one) => one.replaceAll('\\', String.raw`\\`));
+    return globs.flatMap((glob) => [...(anyPart ? [['-name', glob]] : []), ['-path', `./${glob}`]]);
   });
   return tests.flatMap((test, index) => (index === 0 ? test : ['-o', ...test]));
 }
 
-function readPattern(pattern: string): { readonly named: string; readonly anyPart: boolean } {
+interface Pattern {
+  /** Globs, of which one is enough. */
+  readonly named: readonly string[];
+  readonly anyPart: boolean;
+}
+
+function readPattern(pattern: string): Pattern {
   const named = pattern.replace(/^\.?\//, '').replace(/\/+$/, '');
-  return { named, anyPart: !pattern.replace(/\/+$/, '').includes('/') };
+  return { named: withAndWithout(named), anyPart: !pattern.replace(/\/+$/, '').includes('/') };
+}
+
+/** Folders `**` of one pattern; later ones stand for one folder at least. */
+const ANY_FOLDERS_MAX = 6;
+
+/** With a folder and without one, wherever `**` is said for it. */
+function withAndWithout(pattern: string, more = ANY_FOLDERS_MAX): string[] {
+  const [whole, before = '', after = ''] = /^(|.*?\/)\*\*\/(.*)$/s.exec(pattern) ?? [];
+  if (whole === undefined || more === 0) return [pattern];
+  return withAndWithout(after, more - 1).flatMap((rest) => [`${before}*/${rest}`, before + rest]);
 }
 
 type Token = '*' | ((char: string) => boolean);
