@@ -55,10 +55,10 @@ export function createPlainClient<T extends DescService>(
   baseUrl: string,
   { token, tls }: Credentials = {},
 ): Client<T> {
-  const nodeOptions = nodeOptionsOf(baseUrl, tls);
+  // Node's own agent may send it through the http_proxy of the environment (NODE_USE_ENV_PROXY).
+  const nodeOptions = Object.assign(nodeOptionsOf(baseUrl, tls) ?? {}, { agent: false as const });
   const transport = createConnectTransport({
-    ...{ baseUrl, httpVersion: '1.1', interceptors: sending(token), binaryOptions: DEEP },
-    ...(nodeOptions && { nodeOptions }),
+    ...{ baseUrl, httpVersion: '1.1', interceptors: sending(token), binaryOptions: DEEP, nodeOptions },
   });
   return typed(service, transport, { timeoutMs: RPC_TIMEOUT_MS });
 }

@@ -24,6 +24,12 @@ import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../
 const GONE_MS = 40_000;
 const READY_MS = 60_000;
 
+/** Of a machine whose way out is a proxy, which does not lead back to it. */
+const BEHIND_A_PROXY = {
+  ...{ http_proxy: 'http://127.0.0.1:1', https_proxy: 'http://127.0.0.1:1' },
+  ...{ no_proxy: '', NO_PROXY: '', NODE_USE_ENV_PROXY: '1' },
+};
+
 /** What a node keeps: no sandbox. */
 const NODE_FILES = [
   'data-id',
@@ -101,6 +107,14 @@ describe('polar up', function () {
     } finally {
       rmSync(bin, { recursive: true });
     }
+  });
+
+  it('is reached directly on a machine with a proxy, which Node.js is told to use', async () => {
+    const mesh = startPolar(['up', '--data-dir', folder, '--json'], { env: BEHIND_A_PROXY });
+    running.push(mesh);
+    const { topology } = await ready(mesh);
+    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
+    expect(status.stdout, status.stderr).to.match(/^local +up /m);
   });
 
   it('serves submit, status, watch, export and cancel, and starts again what is killed', async () => {

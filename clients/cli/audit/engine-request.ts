@@ -52,7 +52,8 @@ async function send(
     'content-length': String(Buffer.byteLength(body)),
     ...(key && { authorization: `Bearer ${key}` }),
   };
-  const request = post(url, { method: 'POST', headers, signal });
+  // As the LLM proxy asks it: directly, whatever http_proxy the environment has.
+  const request = post(url, { method: 'POST', headers, agent: false, signal });
   request.on('response', resolve);
   request.on('error', reject);
   request.end(body);

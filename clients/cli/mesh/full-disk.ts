@@ -1,8 +1,10 @@
 // A disk that was full leaves nats-server with streams that take no more, also when there is room again, until it is started
 // anew: here it is, as soon as there is room.
 import { statfs } from 'node:fs/promises';
+import { json } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers';
 import { complain } from '../output/say.ts';
+import { getDirectly } from './get-directly.ts';
 import { storeOf } from './nats-server.ts';
 import type { LocalTopology } from './topology.ts';
 
@@ -77,8 +79,7 @@ export class Recovery {
 /** Of any stream, in the server's words. Empty: none; undefined: it does not answer. */
 async function writeError(url: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
-    const { error = '' } = (await answer.json()) as { error?: string };
+    const { error = '' } = (await json(await getDirectly(url, ANSWER_MS))) as { error?: string };
     return error.includes('write error') ? error : '';
   } catch {
     return undefined;
