@@ -105,15 +105,7 @@ export class SchedulerService implements RunningService {
       const message = `this scheduler follows the one at ${leaderUrl}: call that one`;
       throw new PolarError('NOT_LEADER', message, { leaderUrl, retryAfterMs: LEASE_POLL_MS });
     }
-    if (this.#leader !== undefined) {
-      throw (
-        this.#lease.full ??
-        new PolarError(
-          'NATS_UNAVAILABLE',
-          'NATS does not answer, so that another scheduler may lead; call again',
-        )
-      );
-    }
+    if (this.#leader !== undefined) throw this.#lease.problem;
     throw takingOver();
   }
 

@@ -36,6 +36,9 @@ interface Sending {
 
 /** Between two looks for answers that are late. */
 const LOOK_MS = PUBLISH_ACK_MS / 5;
+/** Of a server that runs: one whose store is lost, or of a cluster too few of which run. */
+const NO_STREAM =
+  'NATS has no stream that takes it: start it with the store that it had, and most servers of its cluster; to begin anew without that store, start all services again';
 /** What nobody waits for goes out by itself after that. */
 const LATER_MS = 100;
 
@@ -110,7 +113,7 @@ export class Acks {
     this.#waiting.delete(message.subject);
     if (waiting === undefined) return;
     if (message.data.length === 0) {
-      waiting.reject(new Error(`no stream takes it (${message.headers?.code ?? 'no answer'})`));
+      waiting.reject(new Error(NO_STREAM));
       return;
     }
     const answer = JSON.parse(Buffer.from(message.data).toString()) as StoreAck & { error?: ApiError };

@@ -6,7 +6,7 @@ import {
   CapabilitySchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable, sleep, withTimeout } from '../../common/clock.ts';
-import { PolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
 import { CAPABILITY_CATCH_UP_MS, CAPABILITY_WAIT_MS, NATS_BOOT_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
@@ -97,11 +97,19 @@ export class Capabilities {
     const { signal, log } = this.#options;
     const upkeep = setInterval(() => this.#upkeep(), CAPABILITY_CATCH_UP_MS);
     void this.#watchConnection();
+    // Until it is open again the same is said once: for as long as NATS lacks its store, it would be five times a second.
+    let told = '';
+    const opened = (): void => {
+      told = '';
+      ready();
+    };
     while (!signal.aborted) {
       try {
-        await this.#watchOnce(ready);
+        await this.#watchOnce(opened);
       } catch (error) {
-        watchInterrupted(log, error);
+        const { message } = asPolarError(error);
+        if (message !== told) watchInterrupted(log, error);
+        told = message;
       }
       await sleep(REOPEN_PAUSE_MS, signal);
     }

@@ -3,7 +3,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { type LeaseRecord, LeaseRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../common/clock.ts';
-import type { PolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
 import { LEASE_HELD_MS, LEASE_MS, LEASE_POLL_MS, LEASE_RENEW_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
@@ -27,7 +27,7 @@ export class Lease {
   #revision = 0;
   #heldUntil = 0;
   #leader: LeaseRecord | undefined;
-  #full: PolarError | undefined;
+  #problem: unknown;
 
   constructor({ bus, publicUrl, place }: LeaseOptions) {
     this.#bus = bus;
@@ -43,9 +43,13 @@ export class Lease {
     return performance.now() < this.#heldUntil;
   }
 
-  /** NATS_STORE_FULL where the last renewal failed for that. */
-  get full(): PolarError | undefined {
-    return this.#full;
+  /** Why it is not renewed: NATS_STORE_FULL, NATS_UNAVAILABLE. */
+  get problem(): PolarError {
+    const full = storeFull(subjectOfKey('lease', KEY), this.#problem);
+    if (full !== undefined) return full;
+    const why = this.#problem === undefined ? 'NATS does not answer' : asPolarError(this.#problem).message;
+    const message = `the lead cannot be kept, so that another scheduler may lead; call again: ${why}`;
+    return new PolarError('NATS_UNAVAILABLE', message, { cause: this.#problem });
   }
 
   /** Waits until it is held without a doubt. Throws the signal's reason. */
@@ -100,7 +104,7 @@ export class Lease {
       try {
         await this.#write(this.#revision);
       } catch (error) {
-        this.#full = storeFull(subjectOfKey('lease', KEY), error);
+        this.#problem = error;
         if (!(await this.#isStillOurs(error))) break;
       }
     }
@@ -130,7 +134,7 @@ export class Lease {
     const { seq } = await this.#bus.acks.store(subjectOfKey('lease', KEY), bytes, fields);
     this.#revision = seq;
     this.#heldUntil = begunMs + LEASE_HELD_MS;
-    this.#full = undefined;
+    this.#problem = undefined;
   }
 
   /** A renewal failed: NATS may be away, its answer may be lost, another one may have been faster. */
