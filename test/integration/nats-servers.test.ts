@@ -38,6 +38,31 @@ describe('nats servers', () => {
     });
   }
 
+  it('asks a cluster again that has no leader yet, as while its servers start', async () => {
+    const answers = [
+      { err_code: 10008, description: 'JetStream system temporarily unavailable' },
+      { err_code: 10039, description: 'JetStream not enabled for account' },
+    ];
+    const cluster = createServer((socket) => {
+      const info = { server_id: 'x', version: '2.12.0', proto: 1, headers: true, max_payload: 1 << 20 };
+      socket.on('error', () => {}).write(`INFO ${JSON.stringify(info)}\r\n`);
+      let sid = '';
+      socket.on('data', (said) => {
+        if (said.includes('PING')) socket.write('PONG\r\n');
+        sid = /SUB \S+ (\d+)/.exec(String(said))?.[1] ?? sid;
+        const inbox = /PUB \$JS\.API\.INFO (\S+)/.exec(String(said))?.[1];
+        if (inbox === undefined) return;
+        const answer = JSON.stringify({ error: { code: 503, ...answers.shift() } });
+        socket.write(`MSG ${inbox} ${sid} ${answer.length}\r\n${answer}\r\n`);
+      });
+    }).listen(0, '127.0.0.1');
+    await once(cluster, 'listening');
+    const url = `nats://127.0.0.1:${(cluster.address() as AddressInfo).port}`;
+    const error = await openBus({ url, name: 'test' }).catch((reason) => reason);
+    cluster.close();
+    expect(error.message).to.equal(`NATS at ${url}: JetStream not enabled for account`);
+  });
+
   it('refuses a server without JetStream, and says how to start it', async () => {
     const port = await freePort();
     const args = ['--pdeathsig', 'KILL', ensureNatsServer(), '-a', '127.0.0.1', '-p', String(port)];

@@ -8,7 +8,7 @@ import {
   type KV,
   type MsgHdrs,
   type NatsConnection,
-  NatsError,
+  type NatsError,
   type StreamConfig,
 } from 'nats';
 import { settledWithin, sleep } from '../clock.ts';
@@ -18,6 +18,7 @@ import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
 import type { CertificateStore } from '../tls/certificates.ts';
 import { Acks } from './acks.ts';
 import { authenticatorOf, loginFault } from './credentials.ts';
+import { jetstreamCode } from './publish.ts';
 import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
@@ -166,7 +167,11 @@ async function ensureStreams(jsm: JetStreamManager, signal: AbortSignal | undefi
   for (const result of results) if (result.status === 'rejected') throw declared(result.reason);
 }
 
-/** A server whose disk is busy answers late: it is asked again until `until`. */
+/** JetStream's code of a cluster that has no leader, as while its servers start. */
+const NO_LEADER = 10008;
+const ELECTION_PAUSE_MS = 250;
+
+/** A server whose disk is busy answers late, and a cluster that elects has no answer: it is asked again until `until`. */
 async function patiently<T>(
   ask: () => Promise<T>,
   until: number,
@@ -176,12 +181,16 @@ async function patiently<T>(
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof NatsError) || error.code !== ErrorCode.Timeout) throw error;
+      const elects = jetstreamCode(error) === NO_LEADER;
+      if (!elects && (error as NatsError).code !== ErrorCode.Timeout) throw error;
       signal?.throwIfAborted();
       if (performance.now() > until) {
-        const message = `the NATS server says nothing of its streams within ${DECLARE_MS} ms`;
+        const message = elects
+          ? `JetStream has had no leader for ${DECLARE_MS} ms: start most servers of its cluster`
+          : `the NATS server says nothing of its streams within ${DECLARE_MS} ms`;
         throw new PolarError('NATS_UNAVAILABLE', message, { cause: error });
       }
+      if (elects) await sleep(ELECTION_PAUSE_MS, signal);
     }
   }
 }
