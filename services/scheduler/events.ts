@@ -33,22 +33,19 @@ export const taskCancelled = (log: Logger, { record }: TaskState, sessions: numb
 export const groupAnnounced = (log: Logger, { record, byOutcome }: TaskState): void =>
   log.info({ task_id: record.taskId, completed: byOutcome.get(Outcome.COMPLETED) ?? 0 }, 'group announced');
 
-/** A session changed: attempts that were lost and ends are told, the steps between on debug only. */
+/** A session changed: ends, attempts that were lost and retries are told, the steps between on debug only. */
 export function sessionChanged(log: Logger, { before, after }: SessionChange): void {
   const { state, outcome, reward, failure } = sessionOf(after);
+  const { state: from, nodeId } = sessionOf(before);
   const ids = idsOf(after);
   if (state === SessionState.ENDED) {
     log.info({ ...ids, outcome: Outcome[outcome], reward, reason: failure?.reason }, 'session ended');
+  } else if (from === SessionState.ENDED) {
+    log.info(ids, 'session goes again on request');
   } else if (state === SessionState.QUEUED) {
-    log.warn(
-      {
-        ...ids,
-        reason: failure?.reason,
-        problem: failure?.message,
-        from: SessionState[sessionOf(before).state],
-      },
-      'attempt lost',
-    );
+    // It has left the node where the attempt was.
+    const lost = { ...ids, node_id: nodeId, reason: failure?.reason, problem: failure?.message };
+    log.warn({ ...lost, from: SessionState[from] }, 'attempt lost');
   } else {
     log.debug({ ...ids, state: SessionState[state] }, 'session moved');
   }
