@@ -6,12 +6,12 @@ import { RawEngine, type RawRequest } from '../support/raw-engine.ts';
 const MESSAGES = [{ role: 'user', content: 'x' }];
 const [F, G] = ['f', 'g'].map((name) => ({ type: 'function', function: { name, parameters: {} } }));
 
-const answer = ({ path }: RawRequest) => {
+const answer = ({ path }: RawRequest, content = 'done', sampled = content) => {
   if (path === '/v1/models') return { body: { data: [{ id: 'm' }] } };
   if (path === '/apply-template') return { body: { prompt: 'p' } };
   if (path === '/tokenize') return { body: { tokens: [1] } };
-  const message = { role: 'assistant', content: 'done' };
-  const verbose = { prompt: 'p', tokens: [5], tokens_evaluated: 1 };
+  const message = { role: 'assistant', content };
+  const verbose = { prompt: 'p', content: sampled, tokens: [5], tokens_evaluated: 1 };
   return { body: { choices: [{ index: 0, message, finish_reason: 'stop' }], __verbose: verbose } };
 };
 
@@ -19,7 +19,7 @@ describe('llm-proxy before llama-server', () => {
   let engine: RawEngine;
   let proxy: TestProxy;
   before(async () => {
-    engine = await RawEngine.start(answer);
+    engine = await RawEngine.start((request) => answer(request));
     proxy = await TestProxy.start({ engineUrl: engine.url, kind: 'llamacpp' });
   });
   after(async () => {
@@ -50,6 +50,25 @@ describe('llm-proxy before llama-server', () => {
     expect(chosen.record.toolsDigest).to.equal(alone.record.toolsDigest);
     const any = await called('any', { tools: [F, G], tool_choice: 'required' });
     expect(any.sent).to.deep.include({ tools: [F, G], tool_choice: 'required' });
+  });
+
+  it('goes on with a text that was begun, and does not say that again', async () => {
+    const url = `${proxy.url}/s/${await proxy.admit('begun')}/v1/messages`;
+    const asked = [...MESSAGES, { role: 'assistant', content: 'Four, as' }];
+    const said = async (content: string, sampled: string): Promise<unknown> => {
+      engine.answer = (request) => answer(request, content, sampled);
+      const body = JSON.stringify({ model: 'm', max_tokens: 9, messages: asked });
+      const reply = (await (await fetch(url, { method: 'POST', body })).json()) as { content: object[] };
+      engine.answer = (request) => answer(request);
+      return reply.content;
+    };
+    const text = (text: string) => [{ type: 'text', text }];
+    // As the one of llama-cpp-python 0.3.36 does.
+    expect(await said('Four, as in four', ' in four')).to.deep.equal(text(' in four'));
+    expect(await said('Four, as in', ' in<tool_call>{}</tool_call>')).to.deep.equal(text(' in'));
+    // As one does that does not.
+    expect(await said(' in four', ' in four')).to.deep.equal(text(' in four'));
+    expect(await said('Four, as Four, as', 'Four, as Four, as')).to.deep.equal(text('Four, as Four, as'));
   });
 
   it('counts the tokens of what a call would show', async () => {

@@ -23,8 +23,13 @@ export interface EngineAdapter {
   readonly readReply: (reply: JsonObject, into: Tokens) => void;
   /** Collect from one chunk of a stream. */
   readonly readChunk: (chunk: JsonObject, into: Tokens) => void;
-  /** Collect what a whole reply does not hold; takes from it what is nobody else's business. */
-  readonly completeReply?: (reply: JsonObject, into: Tokens, ask: AskEngine) => Promise<void>;
+  /** Collect what a whole reply to what was sent does not hold; takes from it what is nobody else's business. */
+  readonly completeReply?: (
+    reply: JsonObject,
+    into: Tokens,
+    ask: AskEngine,
+    sent: JsonObject,
+  ) => Promise<void>;
   /** What to do where it returns no ids. */
   readonly advice: string;
 }

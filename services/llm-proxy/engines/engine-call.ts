@@ -84,7 +84,7 @@ export class TextCall implements EngineCall {
     engine.adapter.readReply(reply, tokens);
     const { completeReply } = engine.adapter;
     if (completeReply === undefined) return reply;
-    await completeReply(reply, tokens, (path, body) => engine.ask(path, body, signal));
+    await completeReply(reply, tokens, (path, body) => engine.ask(path, body, signal), this.sent);
     return reply;
   }
 

@@ -1,7 +1,16 @@
 // llama-server: all sampled ids in `__verbose` of a whole reply; logprobs without those tokens that only with others
 // make a character; the text of the prompt, whose ids its own tokenizer tells.
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
-import { arrayOf, countOf, idsOf, isObject, type JsonObject, objectOf, textOf } from '../domain/json.ts';
+import {
+  arrayOf,
+  countOf,
+  idsOf,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  objectOf,
+  textOf,
+} from '../domain/json.ts';
 import { logprobOf } from '../domain/logprob.ts';
 import { pairLogprobs, type TokenLogprob } from '../domain/pairing.ts';
 import { addSampled, sampledOf, type Tokens } from '../domain/tokens.ts';
@@ -44,12 +53,29 @@ const entryOf = ({ id, logprob }: JsonObject): TokenLogprob => ({
 export const stopOf = ({ stop_type: why, stopping_word: word }: JsonObject): string | null =>
   why === 'word' ? (textOf(word) ?? null) : null;
 
-async function completeReply(reply: JsonObject, into: Tokens, ask: AskEngine): Promise<void> {
+/** A reply that goes on with a text says that again, before what was sampled. */
+function onlySampled(message: JsonValue | undefined, sampled: string, sent: JsonObject): void {
+  if (sent['continue_final_message'] !== true || !isObject(message)) return;
+  const begun = textOf(objectOf(arrayOf(sent['messages']).at(-1))['content']);
+  const said = textOf(message['content']);
+  if (begun === undefined || said === undefined) return;
+  if (said.startsWith(begun) && !sampled.startsWith(said)) message['content'] = said.slice(begun.length);
+}
+
+async function completeReply(
+  reply: JsonObject,
+  into: Tokens,
+  ask: AskEngine,
+  sent: JsonObject,
+): Promise<void> {
   const verbose = objectOf(reply[VERBOSE]);
   const { prompt, tokens_evaluated: count } = verbose;
   delete reply[VERBOSE];
   const [choice] = arrayOf(reply['choices']);
-  if (isObject(choice)) choice['stop_reason'] = stopOf(verbose);
+  if (isObject(choice)) {
+    choice['stop_reason'] = stopOf(verbose);
+    onlySampled(choice['message'], textOf(verbose['content']) ?? '', sent);
+  }
   const content = textOf(prompt);
   if (content === undefined) return;
   const { tokens } = await ask('/tokenize', { content, add_special: true, parse_special: true });
