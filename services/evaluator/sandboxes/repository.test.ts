@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -23,6 +24,8 @@ import type { Sandbox } from './sandbox.ts';
 
 const NOBODY = 65_534;
 const LIMIT_MS = 30_000;
+/** Git knows it without having it. */
+const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 describe('changes of a repository', () => {
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
@@ -80,6 +83,17 @@ describe('changes of a repository', () => {
     expect(Buffer.from(denied.stderr).toString()).to.include('insufficient permission');
   });
 
+  it('are ignored files, too, that the agent has added all the same', async () => {
+    const forced = 'echo lib/ > .gitignore; mkdir lib; echo 1 > lib/in; echo 1 > lib/kept; echo 1 > lib/not';
+    const committed = 'git -c user.name=x -c user.email=x@example.org commit -qm forced';
+    const output = await extracted(`${forced}; git add -f lib/in && ${committed} && git add -f lib/kept`);
+    expect(output.result.exitCode).to.equal(0);
+    const patch = Buffer.from(output.stdout).toString();
+    expect(patch).to.include('+++ b/lib/kept').and.not.include('lib/not');
+    const since = await extractChanges(sandbox, folder, [EMPTY_TREE], LIMIT_MS);
+    expect(Buffer.from(since.stdout).toString()).to.include('+++ b/lib/in').and.not.include('lib/not');
+  });
+
   it('are read without hooks of the repository', async () => {
     const hook = 'printf "#!/bin/sh\\ntouch \\"$PWD/hooked\\"\\n" > .git/hooks/post-index-change';
     const output = await extracted(`echo 1 > a; ${hook}; chmod +x .git/hooks/post-index-change`);
@@ -99,6 +113,14 @@ describe('changes of a repository', () => {
     writeFileSync(join(folder, 'tests/t'), 'old\n');
     expect((await applied(patch, ['tests/x'])).appliedBy).to.equal('patch');
     expect(readFileSync(join(folder, 'tests/t'), 'utf8')).to.equal('new\n');
+  });
+
+  it('that apply only with fuzz leave nothing else behind', async function () {
+    if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
+    await prepared('seq 9 > t && sed -i s/2/two/ t');
+    const patch = '--- a/t\n+++ b/t\n@@ -2,6 +2,6 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n';
+    expect((await applied(patch)).appliedBy).to.equal('patch');
+    expect(readdirSync(folder)).to.have.members(['.git', 'a', 't']);
   });
 
   it('that are there already are not taken away', async function () {

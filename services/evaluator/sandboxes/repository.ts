@@ -50,8 +50,8 @@ const NO_BASE = 'no-base';
 
 /**
  * All changes since the newest of `trees` that the repository knows, committed or not, new files too. Where it knows none
- * of them, since its last commit, and standard error says so. The agent's own index is not used: it may say anything.
- * Standard error lists what git cannot add, marked: repositories inside this one, and what it cannot read. Where it cannot
+ * of them, since its last commit, and standard error says so. Of the agent's own index, which may say anything, no more is used
+ * than names: those of ignored files that were added all the same. Standard error lists what git cannot add, marked: repositories inside this one, and what it cannot read. Where it cannot
  * write, it is a failure.
  */
 const EXTRACT = [
@@ -63,6 +63,7 @@ const EXTRACT = [
   `[ -n "$base" ] || { base=$(${GIT} rev-parse --verify "HEAD^{tree}") || exit; echo ${NO_BASE} >&2; }`,
   'temp=$(mktemp -d) || exit',
   'trap \'rm -rf "$temp"\' EXIT',
+  `${GIT} ls-files -ciz --exclude-standard >"$temp/forced" 2>/dev/null`,
   'export GIT_INDEX_FILE="$temp/index"',
   // What git says is read, and a path is bytes.
   'export LC_ALL=C',
@@ -70,6 +71,8 @@ const EXTRACT = [
   `not_added="^error: (${NOT_ADDED})$"`,
   `only_files() { [ "$1" -eq ${ADDED_IN_PART} ] && ! grep "^error:" "$temp/said" | grep -Evq "$not_added"; }`,
   `${GIT} add -A --ignore-errors >"$temp/said" 2>&1 || only_files $? || { cat "$temp/said" >&2; exit 1; }`,
+  // All of them or none; none where one has become a folder, or cannot be read.
+  `${GIT} update-index --add --remove -z --stdin <"$temp/forced" 2>/dev/null`,
   // Of a repository with a commit git adds the name of the commit.
   `repositories=':[0-7]* 160000 '`,
   `{ ${GIT} ls-files --others --modified --exclude-standard`,
@@ -128,7 +131,7 @@ const APPLY = [
   `how=${APPLIED_BY_GIT}`,
   `${GIT} apply -v -p1 --whitespace=nowarn "$patch" || how=${APPLIED_BY_PATCH}`,
   // Forward: it would take away what is there already, and say that all is well.
-  `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 -p1 -i "$patch" || exit 1`,
+  `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 --no-backup-if-mismatch -p1 -i "$patch" || exit 1`,
   '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
   'exit $how',
 ].join('\n');
