@@ -192,6 +192,10 @@ describe('evaluator rubric', function () {
     const wrong: readonly (readonly [string, Answer])[] = [
       ['what is no JSON', 'All fine: 5 points.'],
       ['an answer that leaves a conversation out', scores(1)],
+      [
+        'a refusal',
+        (response) => response.end('{"choices": [{"message": {"content": null, "refusal": "no"}}]}'),
+      ],
     ];
     for (const [what, answer] of wrong) {
       it(what, async () => {

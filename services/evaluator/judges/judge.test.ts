@@ -26,6 +26,13 @@ describe('a judge', () => {
     expect(server.asked.map(({ path }) => path)).to.deep.equal(Array(2).fill('/v1/chat/completions'));
   });
 
+  it('that refuses in words, or only reasons, has answered: with nothing', async () => {
+    for (const message of [{ content: null, refusal: 'no' }, { reasoning_content: 'hm' }, { content: '' }]) {
+      server.answers((response) => response.end(JSON.stringify({ choices: [{ index: 0, message }] })));
+      expect(await ask(), JSON.stringify(message)).to.equal('');
+    }
+  });
+
   const failures: readonly (readonly [string, Answer, RegExp])[] = [
     ['fails', (response) => response.writeHead(500).end(KEY), /status 500$/],
     ['refuses its key', (response) => response.writeHead(401).end(`no key ${KEY}`), /status 401$/],

@@ -24,11 +24,12 @@ export interface Ask {
   readonly timeoutMs: number;
 }
 
+/** A model that will not answer, or reasons to the end of its tokens, has no content. */
 const answerSchema = z.object({
-  choices: z.tuple([z.object({ message: z.object({ content: z.string() }) })], z.unknown()),
+  choices: z.tuple([z.object({ message: z.object({ content: z.string().nullish() }) })], z.unknown()),
 });
 
-/** The text of its answer. Throws JUDGE_UNAVAILABLE, JUDGE_REFUSED: they say no more of what it answered than the status. */
+/** The text of its answer, which may be none. Throws JUDGE_UNAVAILABLE, JUDGE_REFUSED: they say no more of what it answered than the status. */
 export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Promise<string> {
   using deadline = new Deadline(ask.timeoutMs, signal);
   try {
@@ -47,7 +48,7 @@ export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Pro
         : unavailable(judge, what);
     }
     const answer = answerSchema.safeParse(JSON.parse(await bodyOf(judge, response)));
-    if (answer.success) return answer.data.choices[0].message.content;
+    if (answer.success) return answer.data.choices[0].message.content ?? '';
     throw unavailable(judge, 'answered with what is no chat completion');
   } catch (error) {
     signal.throwIfAborted();
