@@ -62,6 +62,8 @@ class TrajectoryStream(Iterator[Batch]):
         self._silence_s = silence_s
         self._closed = threading.Event()
         self._process = os.getpid()
+        #: The thread that waits for a batch.
+        self._asker: int | None = None
         self._backoff = Backoff(reconnect_s)
         self._waits = Waits(self._books, request, self._backoff)
         self._reader: Reader[StreamMessage] | HttpReader | None = None
@@ -80,26 +82,38 @@ class TrajectoryStream(Iterator[Batch]):
             Aborted: another stream of this consumer was opened.
             NotFound: the consumer was deleted.
             StopIteration: the stream is closed.
-            RuntimeError: this process was forked from the one that opened the stream.
+            RuntimeError: this process was forked from the one that opened the stream, or another thread waits for a batch of
+                it.
         """
         if os.getpid() != self._process:
             raise RuntimeError("this stream was opened before the fork: open one in each process, with shared=True")
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-        while not self._closed.is_set():
-            message = self._intake.first()
-            if message is None:
-                with self._waits:
-                    self._receive(end)
-                continue
-            try:
-                batch = self._handed_over(message, end)
-                self._waits.over()
-                if batch is not None:
-                    return batch
-            except BaseException:
-                self._intake.put_back(message)
-                raise
-        raise StopIteration
+        thread = threading.get_ident()
+        if self._asker not in (None, thread):
+            raise RuntimeError(
+                "another thread waits for a batch of this stream: one asks, and hands them to the others, or each opens its "
+                "own, with shared=True"
+            )
+        # Set and unset without a call, behind which a signal's handler may raise: the batch would be nobody's.
+        self._asker = thread
+        try:
+            while not self._closed.is_set():
+                message = self._intake.first()
+                if message is None:
+                    with self._waits:
+                        self._receive(end)
+                    continue
+                try:
+                    batch = self._handed_over(message, end)
+                    self._waits.over()
+                    if batch is not None:
+                        return batch
+                except BaseException:
+                    self._intake.put_back(message)
+                    raise
+            raise StopIteration
+        finally:
+            self._asker = None
 
     @property
     def policy_version(self) -> int:
