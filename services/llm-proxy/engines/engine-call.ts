@@ -1,10 +1,11 @@
 // One try of a model call at one engine.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
+import { wantsArgumentObjects, withArgumentObjects } from '../domain/argument-objects.ts';
 import type { Drift } from '../domain/drift.ts';
 import { type ChatOrder, engineBody } from '../domain/engine-body.ts';
 import { engineText } from '../domain/engine-text.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { arrayOf, type JsonObject } from '../domain/json.ts';
 import type { BodySource } from '../domain/known-body.ts';
 import { overrideSampling } from '../domain/sampling.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
@@ -93,15 +94,23 @@ export class TextCall implements EngineCall {
     await this.#asked(() => engine.stream(this.#body(), readFirst(engine, tokens, to), signal));
   }
 
-  /** Asks again without what the engine says that it does not know: it has told nothing else then. */
+  /** Asks again without what the engine says that it does not know or take: it has told nothing else then. */
   async #asked<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await ask();
       } catch (error) {
-        if (!this.#learns(error)) throw error;
+        if (!this.#saysOtherwise(error) && !this.#learns(error)) throw error;
       }
     }
+  }
+
+  /** llama-server says it as if it had failed itself. */
+  #saysOtherwise(error: unknown): boolean {
+    if (!(error instanceof PolarError) || !wantsArgumentObjects(error.message)) return false;
+    const messages = withArgumentObjects(arrayOf(this.#sent['messages']));
+    if (messages !== undefined) this.#sent = { ...this.#sent, messages };
+    return messages !== undefined;
   }
 
   #learns(error: unknown): boolean {
