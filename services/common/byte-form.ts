@@ -10,6 +10,7 @@ import {
 } from '@connectrpc/connect/protocol-connect';
 import { parseTimeout as parseGrpcTimeout, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { prefixOf } from './byte-pieces.ts';
+import { CALL_TIME_MS_MAX } from './call-time.ts';
 
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
@@ -23,13 +24,11 @@ export interface ByteForm {
   readonly end: (response: Response, error: ConnectError | undefined) => void;
 }
 
-/** Times are kept by timers of 31 bits. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const GRPC = /^application\/grpc(\+proto)?(;|$)/;
 const CONNECT = /^application\/connect\+proto(;|$)/;
 
 const timeoutIn = (request: Request, header: string, parse: typeof parseGrpcTimeout): number | undefined => {
-  const { timeoutMs, error } = parse(request.headers[header]?.toString() ?? null, TIMEOUT_MS_MAX);
+  const { timeoutMs, error } = parse(request.headers[header]?.toString() ?? null, CALL_TIME_MS_MAX);
   if (error !== undefined) throw error;
   return timeoutMs;
 };

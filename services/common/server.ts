@@ -4,6 +4,7 @@ import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
 import type { ConnectNodeAdapterOptions } from '@connectrpc/connect-node';
 import type { AccessControl } from './access/access-control.ts';
 import { type ByteStream, createByteStreams } from './byte-stream.ts';
+import { boundCallTime } from './call-time.ts';
 import { connectHandler } from './connect-handler.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
@@ -98,6 +99,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
   const serve: Handler = (request, response) => {
+    boundCallTime(request.headers);
     if (!bytes(request, response)) connect(request, response);
   };
   const port = servicePort(serve, options);

@@ -107,6 +107,14 @@ describe('one port', () => {
       const { consumers } = await createClient(TrajectoryService, transport()).listConsumers({});
       expect(consumers.map((consumer) => consumer.name)).to.deep.equal(['trainer']);
     });
+
+    it(`serves ${name} to callers whose time is longer than timers are`, async () => {
+      const header = new Headers({ 'grpc-timeout': '99999999H', 'connect-timeout-ms': '9999999999' });
+      const calls = createClient(TrajectoryService, transport()).streamTrajectories({}, { headers: header });
+      let messages = 0;
+      for await (const _ of calls) if (++messages === 5) break;
+      expect(messages).to.equal(5);
+    });
   }
 
   it('serves JSON by plain HTTP', async () => {

@@ -102,7 +102,7 @@ def test_calls_run_at_once_and_are_repeated_when_the_server_is_away(stack):
         assert time.monotonic() - began < 4 * 0.5 + 1.5
         server.stop()
         threading.Timer(0.5, server.start).start()
-        assert (await client.get_task("t")).spec.task_id == "t"
+        assert (await client.get_task("t", timeout_s=float("inf"))).spec.task_id == "t"
 
     with_client(server.url, use)
     assert service.calls == 6

@@ -265,6 +265,11 @@ def test_a_deadline_holds_for_all_tries_together(mesh):
     assert time.monotonic() - began < 0.9
 
 
+@pytest.mark.parametrize("time_s", [float("inf"), 1e300])
+def test_a_call_may_have_all_the_time_that_there_is(mesh, time_s):
+    assert mesh[2].get_task("t", timeout_s=time_s).spec.task_id == "t"
+
+
 def test_nothing_there_is_unavailable_in_time():
     with Client(f"http://127.0.0.1:{free_port()}", timeout_s=0.5) as client:
         began = time.monotonic()

@@ -12,7 +12,7 @@ from typing import TypeVar
 import grpc
 
 from .errors import DeadlineExceeded, NotFound, PolarError, Unavailable, from_rpc_error
-from .limits import RETRY_PAUSE_MAX_S, RETRY_PAUSE_S
+from .limits import RETRY_PAUSE_MAX_S, RETRY_PAUSE_S, TRY_MAX_S
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class Tries:
     @property
     def left_s(self) -> float:
         """Seconds for the next try."""
-        return max(self.backoff.left_s, 0.001)
+        return min(max(self.backoff.left_s, 0.001), TRY_MAX_S)
 
     def failed(self, raised: grpc.RpcError | PolarError) -> PolarError:
         """The typed form of a failure, which a pause may follow; raises what was found out before it, if that says more."""
