@@ -74,6 +74,13 @@ def test_a_trace_is_compared_with_other_sessions_only():
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_equal_rewards_have_no_advantage_however_often_their_sessions_forked(estimator):
+    group = [session(0.1, *[[1]] * traces) for traces in (1, 3, 6)]
+    trained = rewards.samples([group], estimator=estimator)
+    assert [float(one.advantages[0]) for one in trained] == [0] * 10
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_session_without_traces_or_with_half_its_rewards_takes_no_part(estimator):
     lone, half, none = rewards.trace_advantages([of(2, 4), of(1, nan), of()], estimator)
     np.testing.assert_array_equal(lone, [0, 0])

@@ -103,7 +103,7 @@ def trace_advantages(
         ValueError: another estimator.
     """
     _check_word("estimator", estimator, _BASELINES)
-    means = np.array([one.mean() if one.size else np.nan for one in rewards], dtype=np.float64)
+    means = np.array([_mean(one) for one in rewards], dtype=np.float64)
     baseline, scale = _BASELINES[estimator](means)
     return [(one - at) / scale for one, at in zip(rewards, baseline, strict=True)]
 
@@ -199,6 +199,13 @@ def _rewards_of(
             f"session {trajectory.session_id} has {len(trajectory.traces)} traces and {rewards.size} rewards"
         )
     return np.where(np.isfinite(rewards).all(), rewards, np.nan)
+
+
+def _mean(rewards: Float64Array) -> float:
+    """NaN for none. Of equal ones it is one of them, however many there are: sessions of equal reward stay so."""
+    if not rewards.size:
+        return np.nan
+    return float(rewards[0] if (rewards == rewards[0]).all() else rewards.mean())
 
 
 def _masked(trace: Trace, value: float) -> Float32Array:
