@@ -123,6 +123,17 @@ describe('changes of a repository', () => {
     expect(readdirSync(folder)).to.have.members(['.git', 'a', 't']);
   });
 
+  it('take with them what Python has compiled of the files before', async () => {
+    await prepared(
+      'for at in . m n; do mkdir -p $at/__pycache__; touch $at/__pycache__/x.pyc $at/x.py; done',
+    );
+    const hunk = '@@ -0,0 +1 @@\n+new\n';
+    const { appliedBy } = await applied(`--- a/x.py\n+++ b/x.py\n${hunk}--- a/m/x.py\n+++ b/m/x.py\n${hunk}`);
+    expect(appliedBy).to.equal('git');
+    const kept = ['.', 'm', 'n'].filter((at) => existsSync(join(folder, at, '__pycache__/x.pyc')));
+    expect(kept).to.deep.equal(['n']);
+  });
+
   it('that are there already are not taken away', async function () {
     if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
     await prepared('printf "a\\nb\\nc\\nnew\\n" > t && echo new > file');

@@ -133,6 +133,9 @@ const APPLY = [
   // Forward: it would take away what is there already, and say that all is well.
   `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 --no-backup-if-mismatch -p1 -i "$patch" || exit 1`,
   '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
+  // Python compiles a file anew where its second or its size is another, and `prepare` may have run just now.
+  `caches='s|^+++ [^/]*/\\(.*/\\)\\{0,1\\}[^/]*\\.py[[:space:]]*$|./\\1__pycache__|p'`,
+  `sed -n "$caches" "$patch" | LC_ALL=C sort -u | tr '\\n' '\\0' | xargs -0 rm -rf -- 2>/dev/null`,
   'exit $how',
 ].join('\n');
 
