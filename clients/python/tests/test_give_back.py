@@ -71,3 +71,33 @@ def test_what_is_given_back_comes_again_though_another_connection_has_brought_it
 
     asyncio.run(blocking() if kind == "blocking" else other())
     assert service.given_back == [1]
+
+
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_what_could_not_be_given_back_is_still_held(stack, kind):
+    service = GivenBack([batch(1)])
+    server = Server(service.register)
+    stack.callback(server.stop)
+    link = Link(server.port)
+    stack.callback(link.close)
+
+    async def use(following, give_back):
+        held = await following()
+        with pytest.raises(ValueError, match="delay_s"):
+            await give_back(held, -1.0)
+        link.cut()
+        service.add(batch(2))
+        assert (await following()).batch_id == 2, "the new connection brings both"
+        await give_back(held, 0.0)
+        assert (await following()).batch_id == 1
+
+    async def blocking():
+        with Client(link.url, link.url) as client, client.stream("trainer") as stream:
+            await use(lambda: asyncio.to_thread(stream.next, 20), lambda held, s: asyncio.to_thread(held.nack, s))
+
+    async def other():
+        async with aio.Client(link.url, link.url) as client, client.stream("trainer") as stream:
+            await use(lambda: stream.next(20), lambda held, s: stream.nack([held], s))
+
+    asyncio.run(blocking() if kind == "blocking" else other())
+    assert service.given_back == [1]

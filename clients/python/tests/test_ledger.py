@@ -18,6 +18,11 @@ def message(batch_id, nacks=0, ready_ms=1000, delivery=0):
     return one
 
 
+def give_back(books, *given):
+    with books.giving_back(given) as latest:
+        return latest
+
+
 def test_what_is_held_or_acknowledged_is_not_given_out_again():
     books = Books()
     assert books.take(message(3))
@@ -31,7 +36,7 @@ def test_what_was_put_back_is_given_out_once_more():
     assert books.take(message(3))
     books.put_back(3)
     assert books.take(message(3))
-    books.nacked([Delivery(3, 0)])
+    give_back(books, Delivery(3, 0))
     books.put_back(3)
     assert books.take(message(3)), "the call that gives it back has failed"
 
@@ -39,7 +44,7 @@ def test_what_was_put_back_is_given_out_once_more():
 def test_what_was_given_back_comes_again_when_the_server_knows_of_it():
     books = Books()
     assert books.take(message(3))
-    books.nacked([Delivery(3, 0)])
+    give_back(books, Delivery(3, 0))
     assert not books.take(message(3)), "sent before the server knew"
     assert books.take(message(3, nacks=1))
     assert not books.take(message(3, nacks=1)), "once"
@@ -49,20 +54,27 @@ def test_what_is_given_back_is_the_last_delivery_of_what_is_held():
     books = Books()
     assert books.take(message(3, delivery=1))
     assert not books.take(message(3, delivery=2)), "by a new connection"
-    assert books.nacked([Delivery(3, 1)]) == [Delivery(3, 2)]
-    assert books.nacked([Delivery(3, 1)]) == [Delivery(3, 2)], "repeated"
+    assert give_back(books, Delivery(3, 1)) == [Delivery(3, 2)]
+    assert give_back(books, Delivery(3, 1)) == [Delivery(3, 2)], "repeated"
     assert not books.take(message(3, delivery=2))
     assert books.take(message(3, nacks=1, delivery=3))
-    assert books.nacked([Delivery(3, 1)]) == [Delivery(3, 1)], "repeated again: what came since is not meant"
+    assert give_back(books, Delivery(3, 1)) == [Delivery(3, 1)], "repeated again: what came since is not meant"
     assert books.held == 1
-    assert books.nacked([Delivery(3, 3), Delivery(4, 1)]) == [Delivery(3, 3), Delivery(4, 1)]
+    assert give_back(books, Delivery(3, 3), Delivery(4, 1)) == [Delivery(3, 3), Delivery(4, 1)]
+    assert books.held == 0
+
+
+def test_what_is_given_back_twice_at_once_is_given_back():
+    books = Books()
+    assert books.take(message(3, delivery=1))
+    assert give_back(books, Delivery(3, 1), Delivery(3, 1)) == [Delivery(3, 1), Delivery(3, 1)]
     assert books.held == 0
 
 
 def test_what_was_sent_again_before_the_server_was_told_is_given_out():
     books = Books()
     assert books.take(message(3, delivery=1))
-    books.nacked([Delivery(3, 1)])
+    give_back(books, Delivery(3, 1))
     assert books.take(message(3, delivery=2)), "the server takes the first delivery back no more"
     assert not books.take(message(3, delivery=2)), "once"
 
@@ -109,7 +121,7 @@ def test_an_id_that_the_server_gave_anew_is_another_batch():
     for batch_id in (3, 4, 5):
         books.take(message(batch_id))
     books.acked([3], floor=3)
-    books.nacked([Delivery(4, 0)])
+    give_back(books, Delivery(4, 0))
     for batch_id in (3, 4, 5):
         assert books.take(message(batch_id, ready_ms=2000))
         assert not books.take(message(batch_id, ready_ms=2000)), "once"

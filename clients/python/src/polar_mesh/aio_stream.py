@@ -266,8 +266,8 @@ class TrajectoryStream(AsyncIterator[Batch]):
     async def _give_back(
         self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
     ) -> None:
-        # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        await self._server.nack(self._books.nacked(given), delay_s, reason, timeout_s)
+        with self._books.giving_back(given) as latest:
+            await self._server.nack(latest, delay_s, reason, timeout_s)
 
     async def _pause(self, end: float) -> None:
         """Wait until the next try may be. Raises Ended where the stream is closed."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from .batches import Batch
@@ -143,13 +144,24 @@ class Books:
             while len(self._acked) > ACKED_KEPT and (oldest := next(iter(self._acked))) <= floor:
                 del self._acked[oldest]
 
-    def nacked(self, given: Sequence[Delivery]) -> list[Delivery]:
-        """What is given back: of what the trainer holds, or has given back, the last delivery."""
+    @contextmanager
+    def giving_back(self, given: Sequence[Delivery]) -> Iterator[list[Delivery]]:
+        """For the call that gives them back, as they may come again before it has returned: of what the trainer holds, or has
+        given back, the last delivery. What a call that fails was to give back is held as before, where it has not come again."""
         with self._lock:
-            for one in given:
-                if one.batch_id in self._held and one.count == self._held[one.batch_id].delivery:
-                    self._nacked[one.batch_id] = self._held.pop(one.batch_id)
-            return [self._latest(one) for one in given]
+            moved = {one.batch_id for one in given if self._holds(one)}
+            self._nacked.update((one, self._held.pop(one)) for one in moved)
+            latest = [self._latest(one) for one in given]
+        try:
+            yield latest
+        except BaseException:
+            with self._lock:
+                self._held.update((one, self._nacked.pop(one)) for one in moved if one in self._nacked)
+            raise
+
+    def _holds(self, given: Delivery) -> bool:
+        held = self._held.get(given.batch_id)
+        return held is not None and held.delivery == given.count
 
     def _latest(self, given: Delivery) -> Delivery:
         known = self._nacked.get(given.batch_id)
@@ -309,8 +321,8 @@ class Ledger:
     def give_back(
         self, given: Sequence[Delivery], delay_s: float, reason: str, timeout_s: float | None = None
     ) -> None:
-        # Before the call: it may come again before the call has returned. One that fails can be repeated.
-        self._server.nack(self.books.nacked(given), delay_s, reason, timeout_s)
+        with self.books.giving_back(given) as latest:
+            self._server.nack(latest, delay_s, reason, timeout_s)
 
     @property
     def version_is_old(self) -> bool:
