@@ -39,6 +39,7 @@ export async function createContext(
     tls: config.natsTls,
     name: `evaluator-${config.node.id}`,
     signal,
+    log,
   });
   const blobs = createBlobStore(bus);
   return {

@@ -43,6 +43,7 @@ export async function createContext(
     tls: config.natsTls,
     name: `harness-executor-${config.node.id}`,
     signal,
+    log,
   });
   const closed = new AbortController();
   const dispose = async (): Promise<void> => {

@@ -41,6 +41,7 @@ export async function createContext(
     tls: config.natsTls,
     name: `llm-proxy-${config.node.id}`,
     signal,
+    log,
   });
   const closed = new AbortController();
   const engines = new Engines(config.pools, config.node.id);

@@ -49,6 +49,7 @@ export async function createContext(
     tls: config.natsTls,
     name: 'reconstructor',
     signal,
+    log,
   });
   try {
     const blobs = createBlobStore(bus);

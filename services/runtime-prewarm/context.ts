@@ -53,6 +53,7 @@ export async function createContext(
     tls: config.natsTls,
     name: `runtime-prewarm-${node.id}`,
     signal,
+    log,
   });
   opened.defer(() => bus.close());
   const engineSockets = [node.docker.socket, node.podman.socket];

@@ -65,6 +65,7 @@ export class SchedulerService implements RunningService {
         tls: config.natsTls,
         name: 'scheduler',
         signal,
+        log,
       });
     } catch (error) {
       await server.close();

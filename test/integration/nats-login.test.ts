@@ -12,6 +12,8 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { polar } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { loggedLines } from '../support/logged-lines.ts';
 import { startNats, type TestNats, unclaimedPorts } from '../support/nats.ts';
 import { natsAccounts } from '../support/nats-accounts.ts';
 
@@ -127,6 +129,35 @@ describe('a NATS server that asks for a login', function () {
     const none = await refused(openBus({ url: byPassword.url, name: 'test' }));
     expect(none.reason).to.equal('NATS_REFUSED');
     expect(none.message).to.contain('nats.password_env').and.contain('nats.creds_file');
+  });
+
+  it('says why a connection does not come back whose login was changed there', async () => {
+    const nats = await started(`authorization { token: "${TOKEN}" }`);
+    const { log, lines } = loggedLines();
+    const bus = await openBus({ url: `nats://${TOKEN}@127.0.0.1:${nats.port}`, name: 'test', log });
+    try {
+      await nats.kill();
+      const file = join(nats.store, '..', 'nats.conf');
+      writeFileSync(file, readFileSync(file, 'utf8').replace(TOKEN, 'another'));
+      await nats.start();
+      const told = `NATS at ${nats.url}: it refuses the login in POLAR_NATS_URL or nats.url`;
+      await eventually('the log says so', () => lines.some((line) => line.includes(told)));
+      expect(lines[0]).to.contain('connection to NATS lost');
+      const storing = bus.acks.store(subjects.completion('refused', 1), new Uint8Array([1]), {});
+      const error: Error = await storing.then(
+        () => expect.fail('was stored'),
+        (thrown) => thrown,
+      );
+      expect(error.message).to.contain(told);
+      expect(lines.join() + error.stack).not.to.match(SECRETS);
+      await nats.kill();
+      writeFileSync(file, readFileSync(file, 'utf8').replace('another', TOKEN));
+      await nats.start();
+      await eventually('it is back', () => /is there again/.test(lines.at(-1) ?? ''));
+      await serves(bus, 'back');
+    } finally {
+      await bus.close();
+    }
   });
 
   it('says which subject a user has no permission for', async () => {

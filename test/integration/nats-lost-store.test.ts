@@ -1,13 +1,12 @@
 // NATS comes back without its store, as with a volume that is not mounted: that is said, and with the store all goes on.
 import { renameSync, rmSync } from 'node:fs';
-import { Writable } from 'node:stream';
 import { expect } from 'chai';
-import pino from 'pino';
 import { sleep } from '../../services/common/clock.ts';
 import type { PolarError } from '../../services/common/errors.ts';
 import { openBus } from '../../services/common/nats/bus.ts';
 import { Capabilities } from '../../services/llm-proxy/consumers/capabilities.ts';
 import { eventually } from '../support/eventually.ts';
+import { loggedLines } from '../support/logged-lines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startScheduler, taskSpec } from '../support/scheduler.ts';
 
@@ -58,15 +57,7 @@ describe('a NATS server that has lost its store', function () {
   });
 
   it('is no line in the log of the LLM proxy for each time that it is asked again', async () => {
-    const lines: string[] = [];
-    const log = pino(
-      new Writable({
-        write(line, _, done) {
-          lines.push(String(line));
-          done();
-        },
-      }),
-    );
+    const { log, lines } = loggedLines();
     const bus = await openBus({ url: nats.url, name: 'test' });
     const stop = new AbortController();
     try {

@@ -4,6 +4,7 @@
 // system call here and wakes the server there.
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
 import { PUBLISH_ACK_MS } from '../limits.ts';
+import type { Connection } from './connection.ts';
 import { whyNotStored } from './full-store.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -45,6 +46,7 @@ const LATER_MS = 100;
 export class Acks {
   readonly #nc: NatsConnection;
   readonly #refusals: Refusals;
+  readonly #connection: Connection;
   readonly #inbox = createInbox();
   /** Oldest first. */
   readonly #waiting = new Map<string, Waiting>();
@@ -55,9 +57,10 @@ export class Acks {
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
 
-  constructor(nc: NatsConnection, refusals: Refusals) {
+  constructor(nc: NatsConnection, refusals: Refusals, connection: Connection) {
     this.#nc = nc;
     this.#refusals = refusals;
+    this.#connection = connection;
     nc.subscribe(`${this.#inbox}.*`, { callback: (_, message) => this.#answered(message) });
   }
 
@@ -145,9 +148,8 @@ export class Acks {
     });
     if (unknown.length === 0) return;
     const full = await whyNotStored(this.#nc, unknown[0]?.subject ?? '');
-    for (const { reject } of unknown) {
-      reject(full ?? new Error(`no acknowledgement within ${PUBLISH_ACK_MS} ms`));
-    }
+    const why = this.#connection.problem ?? `no acknowledgement within ${PUBLISH_ACK_MS} ms`;
+    for (const { reject } of unknown) reject(full ?? new Error(why));
   }
 }
 

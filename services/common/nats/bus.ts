@@ -1,7 +1,5 @@
 // The connection to NATS: everything JetStream goes through here, so that the client library is one folder's matter.
 import {
-  type Authenticator,
-  connect,
   ErrorCode,
   type JetStreamClient,
   type JetStreamManager,
@@ -12,17 +10,19 @@ import {
   type StreamConfig,
 } from 'nats';
 import { settledWithin, sleep } from '../clock.ts';
-import { type NatsAddress, type NatsCredentials, natsAddress } from '../config/nats.ts';
+import { type NatsCredentials, natsAddress } from '../config/nats.ts';
 import { asPolarError, PolarError } from '../errors.ts';
-import { NATS_BOOT_MS, NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
+import { NATS_FLUSH_MS, PUBLISH_ACK_MS } from '../limits.ts';
+import type { Logger } from '../logger.ts';
 import type { CertificateStore } from '../tls/certificates.ts';
 import { Acks } from './acks.ts';
-import { authenticatorOf, loginFault } from './credentials.ts';
+import { connectWithin, type Way, whyAway } from './connect.ts';
+import { Connection } from './connection.ts';
+import { authenticatorOf } from './credentials.ts';
 import { jetstreamCode } from './publish.ts';
 import { Reads } from './reads.ts';
 import { Refusals } from './refusals.ts';
 import { BUCKETS, STREAMS } from './streams.ts';
-import { natsTlsFault, natsTlsOptions, refusalOf } from './tls.ts';
 import { checkServer, jetStreamFault } from './version.ts';
 
 /** How long streams are declared for; a try is given up after 5 s. */
@@ -69,6 +69,8 @@ export interface BusOptions {
   /** Undefined: where the server asks for TLS, what the system trusts. */
   readonly tls?: CertificateStore | undefined;
   readonly signal?: AbortSignal;
+  /** Told of a connection that is lost, and why it does not come back. */
+  readonly log?: Logger;
 }
 
 /** Connect, and declare streams and buckets. Reconnects for ever afterwards; waits then show as failed publishes. */
@@ -76,7 +78,9 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const address = natsAddress(options.url);
   const credentials = options.credentials ?? address.credentials;
   const authenticator = credentials && authenticatorOf(credentials);
-  const nc = await connectWithin({ ...options, ...address, credentials, authenticator });
+  const way: Way = { ...options, ...address, credentials, authenticator };
+  const nc = await connectWithin(way);
+  const connection = new Connection(nc, options.log, () => whyAway(way));
   const refusals = new Refusals(nc);
   try {
     checkServer(nc.info, address.shown);
@@ -98,7 +102,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     // The client has it; its published type does not say so.
     const { direct } = jsm as JetStreamManager & { direct: DirectReads };
     const reads = new Reads(nc, authenticator);
-    const acks = new Acks(nc, refusals);
+    const acks = new Acks(nc, refusals, connection);
     const close = async (): Promise<void> => {
       reads[Symbol.dispose]();
       acks.flush();
@@ -108,47 +112,6 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   } catch (error) {
     await closeQuietly(nc);
     throw refusals.last ?? error;
-  }
-}
-
-type Way = Omit<BusOptions, 'url'> & NatsAddress & { readonly authenticator: Authenticator | undefined };
-
-async function connectWithin(way: Way): Promise<NatsConnection> {
-  const { servers: given, shown, name, tls, credentials, authenticator, signal } = way;
-  const servers = [...given];
-  const until = performance.now() + NATS_BOOT_MS;
-  for (;;) {
-    try {
-      return await connect({
-        servers,
-        name,
-        ...(tls !== undefined && { tls: natsTlsOptions(tls, servers) }),
-        ...(authenticator !== undefined && { authenticator }),
-        // A login that is changed, here or there, may be good again.
-        ignoreAuthErrorAbort: true,
-        timeout: 2_000,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: 100,
-        reconnectJitter: 50,
-        pingInterval: 10_000,
-      });
-    } catch (error) {
-      signal?.throwIfAborted();
-      const fault = natsTlsFault(error) ?? (tls && (await refusalOf(tls, servers, error)));
-      if (fault !== undefined)
-        throw new PolarError('TLS_FAILED', `NATS at ${shown}: ${fault}`, { cause: error });
-      const refused = loginFault(error, credentials);
-      if (refused !== undefined)
-        throw new PolarError('NATS_REFUSED', `NATS at ${shown}: ${refused}`, { cause: error });
-      if (performance.now() > until) {
-        throw new PolarError(
-          'NATS_UNAVAILABLE',
-          `no NATS server answers at ${shown}: start one, or set POLAR_NATS_URL or nats.url to one that runs (JetStream on)`,
-          { cause: error },
-        );
-      }
-      await sleep(100, signal);
-    }
   }
 }
 
