@@ -64,6 +64,20 @@ describe('contract breaches of engines', () => {
     expect(health.up).to.equal(true);
   });
 
+  it('is not down for what llama-server refuses as if it had failed', async () => {
+    const refusal = (message: string): RawAnswer => ({
+      status: 500,
+      body: { error: { code: 500, message, type: 'server_error' } },
+    });
+    const message = 'image input is not supported - hint: you may need to provide the mmproj';
+    const refused = callTo('llamacpp', false, refusal(message));
+    for (let i = 0; i < ENGINE_FAILURES_MAX; i++)
+      expect(await failure(refused.whole(never))).to.equal('ENGINE_REFUSED');
+    expect(refused.engine.health.up).to.equal(true);
+    const failed = callTo('llamacpp', false, refusal('no slot'));
+    expect(await failure(failed.whole(never))).to.equal('ENGINE_UNAVAILABLE');
+  });
+
   const WHOLE: [string, RawAnswer, string][] = [
     ['an HTML page with 200', { type: 'text/html', body: page }, 'ENGINE_ERROR'],
     ['an HTML page with 502', { status: 502, type: 'text/html', body: page }, 'ENGINE_UNAVAILABLE'],

@@ -105,9 +105,9 @@ export class TextCall implements EngineCall {
     }
   }
 
-  /** llama-server says it as if it had failed itself. */
   #saysOtherwise(error: unknown): boolean {
-    if (!(error instanceof PolarError) || !wantsArgumentObjects(error.message)) return false;
+    const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
+    if (!refused || !wantsArgumentObjects(error.message)) return false;
     const messages = withArgumentObjects(arrayOf(this.#sent['messages']));
     if (messages !== undefined) this.#sent = { ...this.#sent, messages };
     return messages !== undefined;

@@ -15,7 +15,7 @@ import type { EngineAdapter } from './adapter.ts';
 import { ADAPTERS } from './adapters.ts';
 import type { ApiKey } from './api-key.ts';
 import { EXPERTS_REPLY_BYTES_MAX } from './ask-experts.ts';
-import { failureOfStatus, isFault, messageIn, noStream, notJson } from './failures.ts';
+import { failureOfStatus, isFault, messageIn, noStream, notJson, statusMeant } from './failures.ts';
 import { Health } from './health.ts';
 import { type Answer, EngineConnection, readWhole, Silence, tooLarge, unavailable } from './http.ts';
 import type { EngineSpec } from './spec.ts';
@@ -202,10 +202,11 @@ export class Engine implements Disposable {
   }
 
   async #failure(response: Answer, signal: AbortSignal): Promise<PolarError> {
-    const { status, retryAfterMs } = response;
+    const message = messageIn(await this.#text(response, signal));
+    const status = statusMeant(response.status, message);
     if (isFault(status)) this.health.failed();
     else this.health.answered();
-    return this.#said(status, messageIn(await this.#text(response, signal)), retryAfterMs);
+    return this.#said(status, message, response.retryAfterMs);
   }
 
   #said(status: number, message: string, retryAfterMs?: number): PolarError {

@@ -12,6 +12,13 @@ const BUSY = [408, 429];
 /** It never will: no such method, no such version of HTTP. */
 const NEVER = [501, 505];
 
+/** What is wrong with a request though llama-server says 500, as if it had failed itself. */
+const REQUESTS_OWN = /^(?:image|audio) input is not supported|^failed to parse tool call arguments/i;
+
+/** The status that an answer would have from an engine that tells its own faults from those of requests. */
+export const statusMeant = (status: number, message: string): number =>
+  status === 500 && REQUESTS_OWN.test(message) ? 400 : status;
+
 /** Whether an answer with this status says that the engine is not in order; one that is busy is. */
 export const isFault = (status: number): boolean => status >= 500 && status < 600;
 
