@@ -35,6 +35,7 @@ def test_files_become_what_grpc_and_what_python_takes(pair):
     made = security(HTTPS, NOTHING, pair[0], *pair)
     assert isinstance(made.credentials, grpc.ChannelCredentials)
     assert [one["subject"] for one in made.tls.get_ca_certs()] == [((("commonName", "a"),),)]
+    assert security(["HTTPS://a"], NOTHING, pair[0], *pair).tls is not None
     assert security(HTTPS, NOTHING, None, None, None) == NOTHING
 
 

@@ -367,7 +367,10 @@ def test_a_filter_of_another_type_is_refused():
         client.stream("trainer", filter={"staleness_max": 1})
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:80", "ftp://a", "http://", "http://a/b"])
+NO_ADDRESSES = ["127.0.0.1:80", "ftp://a", "http://", "http://a/b", "http://u:p@a", "http://a:x", "http://:1", "http://a?b"]
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES)
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(ValueError, match="http"):
         Client(url)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import grpc
 
+from .channel import split_url
+
 #: A file, in PEM.
 File = str | os.PathLike[str] | None
 
@@ -26,10 +28,11 @@ class Security(NamedTuple):
 def security(urls: Iterable[str], given: Security, ca: File, cert: File, key: File) -> Security:
     """What is given, and where that lacks one the same of files, by argument or else by variable.
 
-    Raises ValueError for a file that cannot be used. Where no URL is ``https://``, none is looked at. Variables add nothing
-    to credentials: what they are made of cannot be known, and the stream might trust others than the calls.
+    Raises ValueError for a file that cannot be used, and for what is no address. Where no URL is ``https://``, none is looked
+    at. Variables add nothing to credentials: what they are made of cannot be known, and the stream might trust others than the
+    calls.
     """
-    if not any(url.startswith("https:") for url in urls):
+    if not any(split_url(url).scheme == "https" for url in urls):
         return given
     if all(given) or (given.credentials and not any((ca, cert, key))):
         return given

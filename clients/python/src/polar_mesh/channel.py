@@ -141,6 +141,17 @@ def _target(
 def split_url(url: str) -> SplitResult:
     """Of ``http://host:port`` or ``https://host:port``. Raises ValueError for another one."""
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+    if parts.username is not None:
+        # Not repeated: there may be a password in it.
+        raise ValueError("http://user@host:port names a user: the mesh knows access tokens only, token= or $POLAR_TOKEN")
+    if parts.scheme not in ("http", "https") or not _is_place(parts) or parts.path.strip("/") or parts.query or parts.fragment:
         raise ValueError(f"{url!r} is not http://host:port or https://host:port")
     return parts
+
+
+def _is_place(parts: SplitResult) -> bool:
+    """Whether it has a host, and a port that there can be or none."""
+    try:
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
