@@ -4,7 +4,7 @@
 //   node tools/setup.mjs deploy   what `npm run test:deploy` needs
 //   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch and TRL, 1.6 GB
 // Each step looks first and does nothing when it is done; all together then take well under a second.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -182,12 +182,15 @@ async function natsServer() {
   ensureNatsServer((text) => say(`${text} …`));
 }
 
+/** One whose making broke off, as without Debian's python3-venv or on a full disk, has a python and no pip. */
+const hasPip = (python) => spawnSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0;
+
 async function pythonPackages() {
   const requirements = 'clients/python/requirements-test.txt';
   await once(join(root, '.venv/.polar-stamp'), [requirements], async () => {
     const python = join(root, '.venv/bin/python');
-    if (!existsSync(python)) {
-      await run('Python environment (.venv)', 'python3', ['-m', 'venv', join(root, '.venv')]);
+    if (!hasPip(python)) {
+      await run('Python environment (.venv)', 'python3', ['-m', 'venv', '--clear', join(root, '.venv')]);
     }
     const args = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
     await run('Python packages', python, args);

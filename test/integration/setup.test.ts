@@ -132,6 +132,23 @@ describe('setup on a bare machine', () => {
     expect(setup('start').status).to.equal(0);
   });
 
+  it('makes a Python environment anew whose making broke off', () => {
+    const python3 = readFileSync(join(root, 'bin/python3'), 'utf8');
+    const broken = put('broken', '#!/bin/sh\necho No module named pip >&2; exit 1\n');
+    chmodSync(broken, 0o755);
+    const half = `mkdir -p .venv/bin && cat broken >.venv/bin/python && chmod +x .venv/bin/python`;
+    command(
+      'python3',
+      `case "$*" in *version_info*) echo 3 11;; *venv*) ${half}; echo apt install python3-venv; exit 1;; esac`,
+    );
+    const { status, stderr } = setup();
+    expect(status).to.equal(1);
+    expect(stderr).to.contain('Python environment (.venv) failed').and.contain('apt install python3-venv');
+    put('bin/python3', python3);
+    const again = setup();
+    expect(again.status, again.stderr).to.equal(0);
+  });
+
   it('takes no nats-server that is too old', () => {
     command('nats-server', 'echo nats-server: v2.10.27');
     const { status, stderr } = setup('start');
