@@ -122,6 +122,17 @@ describe('a full store of NATS', function () {
       }
       expect(usersOf(folder)).to.deep.equal([]);
     });
+
+    it('whose disk is full before it starts: polar up says so, as the logs cannot', async () => {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=755', 'polar-test', folder]);
+      try {
+        const { code, stderr } = await polar(['up', '--data-dir', folder]);
+        expect(stderr).to.contain(`${folder} has hardly any room`);
+        expect(code).to.equal(1);
+      } finally {
+        execFileSync('umount', ['-l', folder]);
+      }
+    });
   }
 });
 

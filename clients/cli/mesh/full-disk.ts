@@ -86,6 +86,12 @@ async function writeError(url: string): Promise<string | undefined> {
   }
 }
 
+/** Says so where there is no room: logs that could tell why a mesh did not start are empty then. */
+export async function tellFullDisk(folder: string): Promise<void> {
+  if (await hasRoom(folder)) return;
+  complain(`${folder} has hardly any room: less than ${ROOM_BYTES_MIN} bytes, or ${ROOM_FILES_MIN} files`);
+}
+
 /** Some file systems count no files: they have 0 of 0. */
 const hasRoom = (folder: string): Promise<boolean> =>
   statfs(folder).then(

@@ -11,7 +11,7 @@ import { environment, inherited } from '../config.ts';
 import { addressOf, mainOf, NODE_SERVICES, nodeFlagsOf, SERVICES, type ServiceName } from '../services.ts';
 import { startChild } from './child.ts';
 import { startEngine } from './engine.ts';
-import { watchDisk } from './full-disk.ts';
+import { tellFullDisk, watchDisk } from './full-disk.ts';
 import { lockDataDir } from './lock.ts';
 import { awaitEarlier, createLifeline, type Lifeline, startNatsServer } from './nats-server.ts';
 import { answersOk } from './ready.ts';
@@ -72,6 +72,7 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
     return { local, addresses: addressesOf(local), logs, supervisor, stop };
   } catch (error) {
     givenUp.abort();
+    await tellFullDisk(dataDir);
     await stop();
     throw error;
   }
