@@ -204,14 +204,15 @@ describe('what becomes of a call that token mode cannot append', () => {
   it('is one of text mode where the engine takes no constraint beside ids', async () => {
     await using there = await staged({ kind: 'llamacpp', mode: 'token' });
     const schema = { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' } } };
-    const constraints = [{ response_format: schema }, { tool_choice: 'required' }, {}];
+    const single = { parallel_tool_calls: false };
+    const constraints = [{ response_format: schema }, { tool_choice: 'required' }, single, {}];
     const modes: string[] = [];
     for (const [i, fields] of constraints.entries()) {
       const { agent, mode } = await onItsWay(there.proxy, `constrained-${i}`, 1);
       await agent.fork({ fields }).work(1);
       modes.push(await mode());
     }
-    expect(modes).to.deep.equal(['text', 'text', 'token']);
+    expect(modes).to.deep.equal(['text', 'text', 'text', 'token']);
   });
 
   it('is the beginning of another conversation without a reason', async () => {

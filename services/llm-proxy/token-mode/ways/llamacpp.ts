@@ -37,7 +37,8 @@ const GRAMMARS = ['json_schema', 'grammar'];
 
 function isConstrained(sent: JsonObject): boolean {
   const form = objectOf(sent['response_format'])['type'] ?? 'text';
-  return form !== 'text' || GRAMMARS.some((key) => (sent[key] ?? null) !== null);
+  const isOneCall = sent['parallel_tool_calls'] === false;
+  return form !== 'text' || isOneCall || GRAMMARS.some((key) => (sent[key] ?? null) !== null);
 }
 
 export const llamacpp: TokenWay = {
