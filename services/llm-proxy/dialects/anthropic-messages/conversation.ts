@@ -12,7 +12,8 @@ const TURNS = new ReadOnce<Calls, Turn>();
 /** The messages, and the tools that come up amid them. */
 export function readConversation({ system, messages }: JsonObject, faults: Faults): Turn {
   const turns: Turn[] = [];
-  if (system !== undefined && system !== null && system !== '') {
+  const silent = (system ?? '') === '' || (Array.isArray(system) && system.length === 0);
+  if (system !== undefined && system !== null && !silent) {
     const read = () => ({ said: readSystem(system, 'system', faults), after: NO_CALLS });
     turns.push(SYSTEMS.read(system, NO_CALLS, faults, read).said);
   }

@@ -52,6 +52,11 @@ describe('anthropic-messages request', () => {
     ]);
   });
 
+  it('has no system message where nothing is said in it', () => {
+    for (const system of ['', [], null])
+      expect(read({ system, messages: hello }).messages).to.deep.equal(read({ messages: hello }).messages);
+  });
+
   it('turns calls, results and thinking into those of a conversation', () => {
     const asked = read({
       messages: [

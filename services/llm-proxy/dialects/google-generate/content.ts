@@ -5,6 +5,9 @@ import { addressFault, dataFault } from '../images.ts';
 import { camelCased } from './names.ts';
 import { PART_RULES } from './rules.ts';
 
+/** Members that say something about a part. */
+export const BESIDE: readonly string[] = ['thought', 'thoughtSignature'];
+
 const imagePart = (url: string): JsonObject => ({ type: 'image_url', image_url: { url } });
 
 /** The parts of a content, their names in camel case. */
@@ -52,8 +55,12 @@ function imageFile({ mimeType, fileUri }: JsonObject, field: string, faults: Fau
 const isImage = (type: string, field: string, faults: Faults): boolean =>
   faults.expect(type.startsWith('image/'), `${field}.mimeType`, 'must be a type of images');
 
+/** Where parts of its kind are not offered at all, or not here. */
 export function refusePart(part: JsonObject, field: string, faults: Faults): void {
-  const [held] = Object.keys(part);
-  if (held === undefined || Object.hasOwn(PART_RULES, held)) faults.add(field, 'must hold one kind of data');
-  else faults.add(field, `${held}: ${PART_RULES['anything else']?.how}`);
+  const kinds = Object.keys(part).filter((key) => !BESIDE.includes(key));
+  const strange = kinds.find((kind) => !Object.hasOwn(PART_RULES, kind));
+  const [kind, ...others] = kinds;
+  if (strange !== undefined) faults.add(field, `${strange}: ${PART_RULES['anything else']?.how}`);
+  else if (kind === undefined || others.length > 0) faults.add(field, 'must hold one kind of data');
+  else faults.add(`${field}.${kind}`, 'is not offered in this place, or is no such part');
 }

@@ -284,6 +284,26 @@ describe('google-generate request', () => {
     expect(reads).to.be.within(many, many * 10);
   });
 
+  it('is refused with the kind of a part that has no place there', () => {
+    const told = (role: string, part: JsonObject): string => {
+      try {
+        return JSON.stringify(read({ contents: [hello, { role, parts: [part] }] }).messages);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const image = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+    expect(told('model', image)).to.match(
+      /^contents\[1\]\.parts\[0\]\.inlineData: is not offered in this place/,
+    );
+    expect(told('user', { functionCall: { name: 'f' } })).to.match(
+      /parts\[0\]\.functionCall: is not offered/,
+    );
+    const code = { thoughtSignature: 'x', executableCode: { code: 'x' } };
+    expect(told('model', code)).to.match(/executableCode: parts of this kind are not offered/);
+    expect(told('model', { ...image, functionResponse: {} })).to.match(/must hold one kind of data/);
+  });
+
   it('is refused with the field’s name', () => {
     const user = (...parts: JsonObject[]) => ({ contents: [{ role: 'user', parts }] });
     const part = 'contents[0].parts[0]';

@@ -4,7 +4,7 @@ import type { Faults } from '../faults.ts';
 import { GrownList, GrownSet } from '../grown.ts';
 import type { Reading } from '../read-once.ts';
 import { openReasoning } from '../sealed-reasoning.ts';
-import { contentOf, mediaPart, partsOf, refusePart } from './content.ts';
+import { BESIDE, contentOf, mediaPart, partsOf, refusePart } from './content.ts';
 import { camelCased } from './names.ts';
 
 export interface MadeCall {
@@ -127,5 +127,4 @@ function callOf({ id, name, args }: JsonObject, number: number, field: string, f
 }
 
 /** Anything beside what says something about a part. */
-const hasData = (part: JsonObject): boolean =>
-  Object.keys(part).some((key) => key !== 'thought' && key !== 'thoughtSignature');
+const hasData = (part: JsonObject): boolean => Object.keys(part).some((key) => !BESIDE.includes(key));
