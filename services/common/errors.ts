@@ -40,8 +40,9 @@ export const REASONS = {
   INVALID_CONFIG: caller(Boundary.MESH, Code.InvalidArgument),
   INVALID_TASK: caller(Boundary.TASK, Code.InvalidArgument),
   INVALID_REQUEST: caller(Boundary.MESH, Code.InvalidArgument),
-  UNAUTHENTICATED: caller(Boundary.MESH, Code.Unauthenticated),
-  SCOPE_MISSING: caller(Boundary.MESH, Code.PermissionDenied),
+  // On a session: the services' own token, which no task has a say in.
+  UNAUTHENTICATED: { ...infra(Boundary.MESH, Code.Unauthenticated), retryable: false },
+  SCOPE_MISSING: { ...infra(Boundary.MESH, Code.PermissionDenied), retryable: false },
   TLS_FAILED: { ...infra(Boundary.MESH, Code.Unauthenticated), retryable: false },
   NOT_FOUND: caller(Boundary.MESH, Code.NotFound),
   TASK_EXISTS: caller(Boundary.TASK, Code.AlreadyExists),

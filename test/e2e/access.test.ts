@@ -1,6 +1,6 @@
 // A mesh that asks for access tokens: each client with the scopes that it needs, the services among each other with theirs.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -101,6 +101,32 @@ describe('a mesh with access tokens', function () {
     const { stdout: all } = await ended;
     expect(all.match(/without TLS/g)).to.have.length(1);
     expect(mesh.log('reconstructor')).to.contain('ready').and.not.to.contain('without TLS');
+  });
+
+  it('loses no session while the token of its services is not in the file', async () => {
+    const tokensFile = join(folder, 'tokens.txt');
+    const all = readFileSync(tokensFile, 'utf8');
+    const session = async () => {
+      const { stdout } = await call(['status', 'rotated', '--json'], as('submitter'));
+      return JSON.parse(stdout || '{}').sessions?.[0] ?? {};
+    };
+    const file = join(folder, 'rotated.yaml');
+    writeFileSync(file, stringify({ ...TASK, task_id: 'rotated', max_attempts: 10 }));
+    try {
+      writeFileSync(tokensFile, all.replace(/^services .*$/m, ''));
+      // Until then it may still be known.
+      await eventually('it is unknown', async () =>
+        /the access token is unknown/.test((await call(['status'], as('services'))).stderr),
+      );
+      const submitted = await call(['submit', file], as('submitter'));
+      expect(submitted.code, submitted.stderr).to.equal(0);
+      await eventually('a service is refused', async () => (await session()).failure !== undefined);
+      expect((await session()).failure.reason).to.equal('UNAUTHENTICATED');
+    } finally {
+      writeFileSync(tokensFile, all);
+    }
+    await eventually('it has ended', async () => (await session()).outcome !== undefined);
+    expect((await session()).outcome).to.equal('OUTCOME_COMPLETED');
   });
 
   async function consume(name: string): Promise<string> {

@@ -288,6 +288,10 @@ describe('facts', () => {
       value: { stage: 'run', failure: { reason: 'NEW_REASON', infrastructure: true } },
     };
     expect(stateOf(withFacts(isRunning, unheardOf))).to.equal('QUEUED');
+    for (const reason of ['UNAUTHENTICATED', 'SCOPE_MISSING', 'TLS_FAILED'] as const) {
+      const refused: Kind = { case: 'failed', value: { stage: 'run', failure: failure(reason, 'x') } };
+      expect(stateOf(withFacts(isRunning, refused)), `${reason} among services`).to.equal('QUEUED');
+    }
     const silent: Kind = { case: 'failed', value: { stage: 'run' } };
     expect(sessionOf(withFacts(isRunning, silent)).failure?.reason).to.equal('INTERNAL');
   });
