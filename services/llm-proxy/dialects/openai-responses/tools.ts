@@ -21,7 +21,7 @@ const TOOLS: Rules = {
   },
   namespace: {
     support: 'mapped',
-    how: 'its tools under `<namespace>__<name>`; calls are answered with `namespace` and `name`',
+    how: 'its tools under `<namespace>__<name>`, its own description left out; calls are answered with `namespace` and `name`',
   },
   defer_loading: {
     support: 'ignored',
