@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
+import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { isHostRoot } from '../support/runtime-prewarm.ts';
@@ -54,6 +56,26 @@ describe('infrastructure that fails', function () {
       await leavesNothing(mesh.nodeFolder, [MARK]);
     });
   }
+
+  it('the LLM proxy is killed in a call of a harness that gives up: tried again, and that is graded', async () => {
+    await using mesh = await startMesh({ engineFlags: ['--token-ms', '100'] });
+    const logs = createServiceClient(HarnessService, mesh.harnessUrl);
+    const body = JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'count' }] });
+    const command = `curl -sSN --fail "$OPENAI_BASE_URL/chat/completions" -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${body}'`;
+    const { sessionIds } = await rolloutOf(mesh).submitTask({
+      spec: curlTask('cut', 1, 1, { harness: shell(command) }),
+    });
+    const [sessionId] = sessionIds;
+    const output = async (): Promise<string> =>
+      Buffer.from((await logs.getSessionLogs({ sessionId: sessionId ?? '', attempt: 1 })).stdout).toString();
+    await eventually('the reply comes', async () => (await output().catch(() => '')).includes('data:'));
+    await mesh.kill('llm-proxy');
+    await mesh.start('llm-proxy');
+    const [session] = await waitForEnd(rolloutOf(mesh), 'cut', WAIT_MS);
+    expect(session?.outcome, session?.failure?.message).to.equal(Outcome.COMPLETED);
+    expect(session && attemptsOf(session)).to.deep.equal(['PROXY_UNAVAILABLE', 'ended']);
+    expect(session?.stats?.calls).to.equal(1);
+  });
 
   if (isHostRoot) {
     it('a full disk: SANDBOX_FAILED with the cause, and good again when there is room', async () => {

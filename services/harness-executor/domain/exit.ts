@@ -39,7 +39,11 @@ export function infrastructureCause(
 ): Failure | undefined {
   if (lastFailure?.infrastructure === true) return lastFailure;
   const { proxyAway, proxyConnectFailures } = facts;
-  if (proxyAway) return failure('PROXY_UNAVAILABLE', 'the LLM proxy was away at the last try to reach it');
+  if (proxyAway)
+    return failure(
+      'PROXY_UNAVAILABLE',
+      'the LLM proxy was away at the last try to reach it, or ended in the last call',
+    );
   if (exit.outcome === Outcome.HARNESS_ERROR && proxyConnectFailures > 0) {
     return failure('PROXY_UNAVAILABLE', `${proxyConnectFailures} connection(s) to the LLM proxy failed`);
   }

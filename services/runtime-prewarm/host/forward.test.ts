@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -23,7 +23,9 @@ describe('connections to the LLM proxy', () => {
 
   /** One that says back what it is told. */
   async function startProxy(): Promise<Server> {
-    const proxy = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket));
+    const proxy = createServer({ allowHalfOpen: true }, (socket) =>
+      socket.on('error', () => {}).pipe(socket),
+    );
     proxy.listen(path);
     await once(proxy, 'listening');
     return proxy;
@@ -68,6 +70,79 @@ describe('connections to the LLM proxy', () => {
     expect([line.isAway, forwarding.failures]).to.deep.equal([false, 0]);
     forwarding.close();
     proxy.close();
+  });
+
+  /** A process that reads and says so; what has a `-` is answered and ended. */
+  async function startSilent(): Promise<ChildProcess> {
+    const script = `require('net').createServer((one) => one.on('data', (all) => {
+      if (/-/.test(all)) one.end('HTTP/1.1 204 No Content\\r\\n\\r\\n');
+      else if (/GET/.test(all)) console.log('asked');
+    })).listen(process.argv[1], () => console.log('ready'))`;
+    const child = spawn(process.execPath, ['-e', script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout as Readable, 'data');
+    return child;
+  }
+
+  it('tell that the proxy is away where it is killed in a call, until it is reached again', async () => {
+    const proxy = await startSilent();
+    const line = new ProxyLine(proxyAt(path), 's1');
+    const inside = createServer();
+    const forwarding = forwardConnections(inside, () => line.connect());
+    inside.listen(0, '127.0.0.1');
+    await once(inside, 'listening');
+    const { port } = inside.address() as AddressInfo;
+    try {
+      const answered = connect(port, '127.0.0.1');
+      answered.write('GET -');
+      expect(await text(answered)).to.contain('204');
+      const asked = once(proxy.stdout as Readable, 'data');
+      const calling = connect(port, '127.0.0.1');
+      calling.write('GET');
+      await asked;
+      expect(line.isAway).to.equal(false);
+      proxy.kill('SIGKILL');
+      expect(await text(calling)).to.equal('');
+      await eventually('it is away', () => line.isAway);
+      rmSync(path);
+      const next = await startProxy();
+      const again = connect(port, '127.0.0.1');
+      again.end('hello');
+      await text(again);
+      expect(line.isAway).to.equal(false);
+      next.close();
+    } finally {
+      proxy.kill('SIGKILL');
+      forwarding.close();
+      rmSync(path, { force: true });
+    }
+  });
+
+  it('tell so, too, where the one that is killed still takes a connection', async () => {
+    const [cut, last] = [new Socket(), new Socket()];
+    const left = [cut, last];
+    const line = new ProxyLine(async () => left.shift(), 's1');
+    await line.connect();
+    Object.defineProperty(cut, 'bytesWritten', { value: 100 });
+    cut.emit('end');
+    await eventually('it is looked', () => left.length === 0);
+    expect(line.isAway).to.equal(false);
+    last.emit('end');
+    await eventually('it is away', () => line.isAway);
+  });
+
+  it('tell nothing where the proxy is killed between calls', async () => {
+    const proxy = await startSilent();
+    let tries = 0;
+    const line = new ProxyLine(async (session) => {
+      tries++;
+      return await proxyAt(path)(session);
+    }, 's1');
+    const socket = await line.connect();
+    const closed = new Promise((resolve) => socket?.once('close', resolve).resume());
+    proxy.kill('SIGKILL');
+    await closed;
+    expect([line.isAway, tries]).to.deep.equal([false, 1]);
+    rmSync(path, { force: true });
   });
 
   it('are made to the next one that listens there, and what is inside does not notice', async () => {

@@ -3,9 +3,13 @@ import { connect, type Server, type Socket } from 'node:net';
 import { sleep } from '../../common/clock.ts';
 import { greetingLine } from '../../common/greeting.ts';
 import { PROXY_CONNECT_MS, PROXY_CONNECT_PAUSE_MS, PROXY_CONNECTIONS_MAX } from '../../common/limits.ts';
+import { DueAnswer } from '../domain/due-answer.ts';
 
 /** A connection to the LLM proxy for what comes out of a session's sandbox; undefined where it cannot be reached. */
 export type ProxyConnect = (session: string) => Promise<Socket | undefined>;
+
+/** Whether the proxy is there is looked at for so long after a call was cut. */
+const LOOK_MS = 500;
 
 /** The LLM proxy as one command's sandbox finds it. */
 export class ProxyLine {
@@ -18,16 +22,49 @@ export class ProxyLine {
     this.#session = session;
   }
 
-  /** The latest try to connect failed, whoever gave up first. */
+  /** The latest try to connect failed, whoever gave up first, or the proxy was gone when a call was cut. */
   get isAway(): boolean {
     return this.#isAway;
   }
 
   async connect(): ReturnType<ProxyConnect> {
+    const socket = await this.#reach();
+    // Whoever made the call may not try again.
+    if (socket !== undefined) whenCut(socket, () => void this.#look(performance.now() + LOOK_MS));
+    return socket;
+  }
+
+  async #reach(): ReturnType<ProxyConnect> {
     const socket = await this.#connect(this.#session);
     this.#isAway = socket === undefined;
     return socket;
   }
+
+  /** A proxy that has cut a call itself knows why. One that is being killed may still take a connection, and ends that, too. */
+  async #look(until: number): Promise<void> {
+    const socket = await this.#reach();
+    if (socket === undefined) return;
+    const timer = setTimeout(() => socket.destroy(), until - performance.now());
+    const ended = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      if (performance.now() < until) void this.#look(until);
+    };
+    socket.once('end', ended).once('error', ended).resume();
+  }
+}
+
+/** The proxy's end is closed while an answer is due. */
+function whenCut(socket: Socket, isCut: () => void): void {
+  const answer = new DueAnswer(socket.bytesWritten);
+  let isOver = false;
+  const end = (): void => {
+    if (!isOver && answer.isDue(socket.bytesWritten)) isCut();
+    isOver = true;
+  };
+  // It flows from here on, and nothing is lost: the proxy says nothing before it is asked.
+  socket.on('data', (piece: Buffer) => answer.came(piece, socket.bytesWritten));
+  socket.on('end', end).on('error', end);
 }
 
 export interface Forwarding {

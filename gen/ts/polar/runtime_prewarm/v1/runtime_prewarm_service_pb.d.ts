@@ -465,8 +465,8 @@ export declare type ExecResult = Message<"polar.runtime_prewarm.v1.ExecResult"> 
   denied?: DeniedConnections | undefined;
 
   /**
-   * The latest try to connect to the LLM proxy failed: the command did not do what it would have done, whatever its exit
-   * code says. Never set in runtime `process`, whose connections nobody sees.
+   * The latest try to connect to the LLM proxy failed, or the proxy ended in the latest call: the command did not do what it
+   * would have done, whatever its exit code says. Never set in runtime `process`, whose connections nobody sees.
    *
    * @generated from field: bool proxy_away = 11;
    */
