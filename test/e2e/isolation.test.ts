@@ -65,7 +65,7 @@ if (BACKENDS.length > 0) {
         expect(session.stats?.calls).to.equal(1);
         // The probe of an outside machine has no route.
         const [attempt] = session.attempts;
-        expect(attempt?.denied?.count).to.equal(bait.outside.length);
+        expect(attempt?.denied?.count ?? 0).to.equal(bait.outside.length);
         await rollout.cancelTask({ taskId: `neighbour-${runtime.backend}` });
       });
     }

@@ -11,7 +11,7 @@ import type { RuntimeSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js'
 import { inheritedDescriptors } from '../../services/runtime-prewarm/host/descriptors.ts';
 import { findTool, SYSTEM_PATH } from '../../services/runtime-prewarm/host/tools.ts';
 import { eventually } from './eventually.ts';
-import type { TestNode } from './runtime-prewarm.ts';
+import { isHostRoot, type TestNode } from './runtime-prewarm.ts';
 import { sleepMark } from './sleep-mark.ts';
 
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ const SECRET = 'POLAR_TEST_BAIT';
 export interface Bait extends AsyncDisposable {
   /** What test/support/sandbox_probe.py is told of it. */
   readonly env: Readonly<Record<string, string>>;
-  /** host:port of other machines; none where there is no iproute2. */
+  /** host:port of other machines; none where there is no iproute2, or who tests is not root. */
   readonly outside: readonly string[];
 }
 
@@ -103,9 +103,9 @@ const PORT = 8_099;
 const SERVE = `import http.server
 http.server.HTTPServer(("0.0.0.0", ${PORT}), http.server.BaseHTTPRequestHandler).serve_forever()`;
 
-/** Needs iproute2; undefined where it is not. */
+/** Needs iproute2 and root; undefined where one of them is not. */
 export async function outsideServer(): Promise<Outside | undefined> {
-  if (findTool('ip', SYSTEM_PATH) === undefined) return undefined;
+  if (findTool('ip', SYSTEM_PATH) === undefined || !isHostRoot) return undefined;
   const number = process.pid % 250;
   const [here, there] = [`10.231.${number}.1`, `10.231.${number}.2`];
   const link = `polar${process.pid}`.slice(0, 15);

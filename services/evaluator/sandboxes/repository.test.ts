@@ -1,5 +1,5 @@
 // Git as a user who may not read and write everything, as in a container of a task.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -64,6 +64,8 @@ describe('changes of a repository', () => {
   });
   afterEach(() => {
     chmodSync(home, 0o700);
+    // Not only root is to be able to delete it.
+    execFileSync('chmod', ['-R', 'u+rwX', folder]);
     rmSync(folder, { recursive: true });
     rmSync(home, { recursive: true });
   });
