@@ -172,4 +172,33 @@ describe('harness installation', () => {
       rmSync(join(folder, 'pid'));
     }
   });
+
+  it('that is killed leaves nothing when the next one is done, and what another version has made so far stays', async () => {
+    const { name, version, install } = pi;
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    const npm = join(bin, 'npm');
+    const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
+    const start = (script: string) => {
+      writeFileSync(npm, `#!/bin/sh\n${script}\n`);
+      chmodSync(npm, 0o755);
+      const main = join(import.meta.dirname, '..', 'install.ts');
+      return spawn(process.execPath, [main, 'pi', '--cache-dir', cache], { env, stdio: 'ignore' });
+    };
+    const killed = start(`echo > ${folder}/begun; exec sleep 60`);
+    const exited = once(killed, 'exit');
+    await eventually('it has begun', () => existsSync(join(folder, 'begun')));
+    killed.kill('SIGKILL');
+    await exited;
+    const parent = join(installFolder(cache, name, version), '..');
+    expect(readdirSync(parent).filter((one) => one.startsWith('.tmp-'))).to.have.length(1);
+    // As who waits for it does when it was not touched for 15 s.
+    rmSync(join(parent, `${version}.lock`));
+    const other = `.tmp-${version}-rc-abcdef`;
+    mkdirSync(join(parent, other));
+    const entry = install?.entry ?? '';
+    const [code] = await once(start(`mkdir -p $(dirname ${entry}) && touch ${entry}`), 'exit');
+    expect(code).to.equal(0);
+    expect(readdirSync(parent).sort()).to.deep.equal([other, version].sort());
+  });
 });

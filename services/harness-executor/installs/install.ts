@@ -1,6 +1,6 @@
 // Harness programs in the node's cache, installed once each: into a temporary folder, then renamed to its place.
 import { access, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { makeFolders } from '../../common/folders.ts';
@@ -23,6 +23,8 @@ export interface InstallEvents {
 
 const PROGRESS_MS = 3_000;
 const TEMP_PREFIX = '.tmp-';
+/** What mkdtemp puts behind the name that it is given. */
+const TEMP_RANDOM_CHARS = 6;
 /** Commands of a sandbox run under another user, to whom nothing here may be closed, whatever this process's umask. */
 const READABLE = 0o755;
 const MAKE_READABLE = ['chmod', '-R', 'a+rX', '.'];
@@ -113,17 +115,18 @@ async function installInto(
   signal: AbortSignal,
 ): Promise<void> {
   const parent = join(folder, '..');
-  await removeAbandoned(parent);
-  const temp = await mkdtemp(join(parent, TEMP_PREFIX));
+  const own = `${TEMP_PREFIX}${basename(folder)}-`;
+  await removeAbandoned(parent, own);
+  const temp = await mkdtemp(join(parent, own));
   try {
     const { exitCode, outputTail } = await fetchInto(temp, install, signal);
+    // Another process may have come first, where a lock was taken over.
+    if (await isWhole(folder, install)) return;
     if (exitCode !== 0) {
       throw failed(harness, install, `${managerOf(install)} ended with exit code ${exitCode}: ${outputTail}`);
     }
     if (!(await exists(join(temp, install.entry))))
       throw failed(harness, install, `it has no ${install.entry}`);
-    // Another process may have come first, where a lock was taken over.
-    if (await isWhole(folder, install)) return;
     await rm(folder, { recursive: true, force: true });
     await rename(temp, folder);
   } finally {
@@ -144,15 +147,22 @@ async function fetchWith(folder: string, install: HarnessPackage, signal: AbortS
 
 const managerOf = ({ requirements }: HarnessPackage): string => (requirements === undefined ? 'npm' : 'pip');
 
-/** What a killed installation left; one that is at work is never this old. */
-async function removeAbandoned(parent: string): Promise<void> {
+/** What killed installations left: of this version, whose lock is held, and of others, which are never this old at work. */
+async function removeAbandoned(parent: string, own: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(TEMP_PREFIX)) continue;
     const path = join(parent, name);
-    const { mtimeMs } = await stat(path);
-    if (Date.now() - mtimeMs > HARNESS_INSTALL_MS) await rm(path, { recursive: true, force: true });
+    const isOwn = name.startsWith(own) && name.length === own.length + TEMP_RANDOM_CHARS;
+    if (isOwn || (await isOld(path))) await rm(path, { recursive: true, force: true });
   }
 }
+
+/** Undone meanwhile where it is not there. */
+const isOld = (path: string): Promise<boolean> =>
+  stat(path).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs > HARNESS_INSTALL_MS,
+    () => false,
+  );
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
