@@ -3,7 +3,9 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
+import { sleep } from '../../services/common/clock.ts';
 import type { PolarError } from '../../services/common/errors.ts';
+import { LEASE_RENEW_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { lastSeqOf } from '../../services/scheduler/journal/chain.ts';
@@ -169,6 +171,18 @@ describe('scheduler lease', () => {
       completed: 4,
     });
     await expectOneChain(3);
+  });
+
+  it('keeps the lead when one that follows stops', async () => {
+    const task = await runningTask('alone');
+    second.signal('SIGTERM');
+    await second.ended();
+    // It finds the lease gone at its next renewal, and ends.
+    const ends = first.ended().then(() => 'ends');
+    expect(await Promise.race([ends, sleep(2 * LEASE_RENEW_MS)])).to.equal(undefined);
+    task.go();
+    expect((await groupOf(bus, 'alone')).sessions).to.have.length(4);
+    await expectOneChain(1);
   });
 
   it('keeps the lead, and loses nothing, while NATS is away', async () => {

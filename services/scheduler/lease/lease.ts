@@ -114,6 +114,8 @@ export class Lease {
   /** Another one can have it at once. */
   async giveBack(): Promise<void> {
     this.#heldUntil = 0;
+    // Who only followed has nothing to give: the client would delete whatever is there, which is the leader's.
+    if (this.#revision === 0) return;
     try {
       await (await this.#bus.kv('lease')).delete(KEY, { previousSeq: this.#revision });
     } catch {
