@@ -21,12 +21,11 @@ export async function runExample(
   { json, signal }: { json: boolean; signal: AbortSignal },
 ): Promise<number> {
   spec.taskId = `${spec.taskId}-${Date.now().toString(36)}`;
-  if (!(await bubblewrapWorks(mesh)) && (spec.runtime?.backend ?? '') === '') {
+  const unavailable = await bubblewrapFault(mesh);
+  if (unavailable !== undefined && (spec.runtime?.backend ?? '') === '') {
+    complain(`WARNING: ${unavailable}`);
     complain(
-      'WARNING: bubblewrap cannot be used here, so this example runs with runtime `process`, which isolates NOTHING:',
-    );
-    complain(
-      'WARNING: the harness sees the files, processes and network of this machine. Install bubblewrap to change that.',
+      'WARNING: so this example runs with runtime `process`, which isolates NOTHING: the harness sees the files, processes and network of this machine.',
     );
     spec.runtime ??= create(RuntimeSpecSchema);
     spec.runtime.backend = 'process';
@@ -43,9 +42,11 @@ export async function runExample(
   return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
 }
 
-async function bubblewrapWorks(mesh: LocalMesh): Promise<boolean> {
+/** Why its sandboxes cannot be made here; undefined where they can. */
+async function bubblewrapFault(mesh: LocalMesh): Promise<string | undefined> {
   const url = addressOf(mesh.local.topology, 'runtime-prewarm');
   const client = createPlainClient(RuntimeService, url, credentialsFor(url));
   const { backends } = await client.listRuntimes({});
-  return backends.some(({ name, unavailable }) => name === 'bubblewrap' && unavailable === undefined);
+  const bubblewrap = backends.find(({ name }) => name === 'bubblewrap');
+  return bubblewrap === undefined ? 'there is no bubblewrap here' : bubblewrap.unavailable?.message;
 }

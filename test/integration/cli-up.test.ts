@@ -2,6 +2,7 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -93,21 +94,30 @@ describe('polar up', function () {
     expect(code).to.equal(1);
   });
 
-  it('warns loudly and takes runtime process where there is no bwrap', async () => {
-    const bin = mkdtempSync(join(tmpdir(), 'polar-test-path-'));
-    for (const name of readdirSync('/usr/bin')) {
-      if (name !== 'bwrap') symlinkSync(`/usr/bin/${name}`, join(bin, name));
-    }
-    try {
-      const args = ['up', '--example', '--once', '--data-dir', folder];
-      const { code, stdout, stderr } = await polar(args, { env: { PATH: bin } });
-      expect(stderr).to.contain('WARNING').and.contain('isolates NOTHING');
-      expect(stdout.match(/ COMPLETED /g), stderr).to.have.length(4);
-      expect(code).to.equal(0);
-    } finally {
-      rmSync(bin, { recursive: true });
-    }
-  });
+  for (const [what, script] of [
+    ['there is no bwrap', undefined],
+    ['user namespaces are refused', 'echo bwrap: setting up uid map: Permission denied >&2; exit 1'],
+  ] as const) {
+    it(`warns loudly, with the cause, and takes runtime process where ${what}`, async () => {
+      const bin = mkdtempSync(join(tmpdir(), 'polar-test-path-'));
+      // Root's node runs it as another user.
+      chmodSync(bin, 0o755);
+      for (const name of readdirSync('/usr/bin')) {
+        if (name !== 'bwrap') symlinkSync(`/usr/bin/${name}`, join(bin, name));
+      }
+      if (script !== undefined) writeFileSync(join(bin, 'bwrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      try {
+        const args = ['up', '--example', '--once', '--data-dir', folder];
+        const { code, stdout, stderr } = await polar(args, { env: { PATH: bin } });
+        expect(stderr).to.contain('WARNING').and.contain('isolates NOTHING');
+        expect(stderr).to.contain(script === undefined ? 'install bubblewrap' : 'setting up uid map');
+        expect(stdout.match(/ COMPLETED /g), stderr).to.have.length(4);
+        expect(code).to.equal(0);
+      } finally {
+        rmSync(bin, { recursive: true });
+      }
+    });
+  }
 
   it('is reached directly on a machine with a proxy, which Node.js is told to use', async () => {
     const mesh = startPolar(['up', '--data-dir', folder, '--json'], { env: BEHIND_A_PROXY });
