@@ -113,6 +113,17 @@ async function conformance() {
   await once(stamp, files, () => run('coding CLIs for the tests (1.7 GB)', node, [install]));
 }
 
+/** Apptainer, which Debian 12 does not have; the tests of it are left out where it cannot be had. */
+async function apptainer() {
+  const install = 'test/support/apptainer-install.ts';
+  const stamp = join(cacheDir, 'apptainer', '.polar-stamp');
+  try {
+    await once(stamp, [install], () => run('apptainer', node, [join(root, install)]));
+  } catch (error) {
+    say(`${error.message}\nsetup: tests of runtime apptainer are left out`);
+  }
+}
+
 /** The trainers' Python environment. */
 async function trainers() {
   const install = join(root, 'test/trainers/install.ts');
@@ -159,6 +170,8 @@ const TEST_SYSTEM = [
   { binary: 'dockerd', name: 'docker.io', effect: 'tests of runtime docker are left out' },
   { binary: 'podman', name: 'podman', effect: 'tests of runtime podman are left out' },
   { binary: 'catatonit', name: 'catatonit', effect: 'tests of runtime podman are left out' },
+  { binary: 'patchelf', name: 'patchelf', effect: 'tests of runtime apptainer are left out' },
+  { binary: 'mksquashfs', name: 'squashfs-tools', effect: 'tests of runtime apptainer are left out' },
   { binary: 'openssl', name: 'openssl', effect: 'tests of TLS have no certificates' },
   { binary: 'ip', name: 'iproute2', effect: 'tests of isolation have no other machine to try to reach' },
 ];
@@ -204,7 +217,10 @@ async function main(profile) {
   }
   checkVersions();
   const system = systemPackages(packages);
-  const more = { test: conformance, trainers: () => system.then(trainers) };
+  const more = {
+    test: () => Promise.all([conformance(), system.then(apptainer)]),
+    trainers: () => system.then(trainers),
+  };
   const steps = [
     npmPackages()
       .then(() => harness('pi'))

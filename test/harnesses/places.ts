@@ -1,4 +1,6 @@
 // The kinds of sandboxes that harnesses are run in.
+import process from 'node:process';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import type { MeshOptions } from '../support/mesh.ts';
 
 export interface Place {
@@ -10,12 +12,17 @@ export interface Place {
   readonly node: NonNullable<MeshOptions['node']>;
 }
 
-export const PLACES = ['bubblewrap', 'docker', 'podman'] as const;
+export const PLACES = ['bubblewrap', 'apptainer', 'docker', 'podman'] as const;
 export type PlaceName = (typeof PLACES)[number];
 
 /** With an engine of its own where the backend needs one, for as long as the stack. */
 export async function openPlace(name: PlaceName, stack: AsyncDisposableStack): Promise<Place> {
   if (name === 'bubblewrap') return { name, runtime: { backend: name }, node: {} };
+  if (name === 'apptainer') {
+    if (withoutApptainer !== undefined) throw new Error(withoutApptainer);
+    process.env['PATH'] = pathWithApptainer;
+    return { name, runtime: { backend: name }, node: {} };
+  }
   // Loaded only where they are wanted: they look for an engine, and install Docker.
   const { PROGRAMS_IMAGE } = await import('../support/container-engine.ts');
   const { ENGINES, nodeWith } = await import('../support/engines.ts');

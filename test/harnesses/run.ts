@@ -1,6 +1,6 @@
 // npm run test:harnesses [-- codex pi]: each harness solves the calculator task in each kind of sandbox, through a whole
 // mesh, against the scripted engine. Writes what was run to docs/harnesses.md where all were.
-//   --places A,B   of bubblewrap, docker, podman
+//   --places A,B   of bubblewrap, apptainer, docker, podman
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -6,6 +6,7 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { execCollected } from '../../services/common/exec.ts';
 import { EXEC_OUTPUT_BYTES_MAX } from '../../services/common/limits.ts';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -28,6 +29,7 @@ const reasonOf = async (promise: Promise<unknown>): Promise<string> =>
 const BACKENDS: readonly (readonly [name: string, kind?: EngineKind])[] = [
   ...(bwrapIsThere ? [['bubblewrap'] as const] : []),
   ['process'],
+  ...(withoutApptainer === undefined ? [['apptainer'] as const] : []),
   ...PLAIN_ENGINES.map((kind) => [kind.backend, kind] as const),
 ];
 
@@ -43,6 +45,7 @@ for (const [backend, kind] of BACKENDS) {
       engine = await kind?.start();
       node = await startNode({
         natsUrl: nats.url,
+        path: pathWithApptainer,
         ...(kind && engine && { node: nodeWith(kind, engine) }),
       });
     });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { leftoversOfNode } from '../support/leftovers.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -29,7 +30,7 @@ describe('runtime-prewarm: guardian', function () {
   const managers: ChildProcess[] = [];
   before(async () => {
     nats = await startNats();
-    node = await startNode({ natsUrl: nats.url, start: false });
+    node = await startNode({ natsUrl: nats.url, path: pathWithApptainer, start: false });
   });
   after(async () => {
     for (const manager of managers) manager.kill('SIGKILL');
@@ -39,7 +40,11 @@ describe('runtime-prewarm: guardian', function () {
   });
 
   it('clears everything after SIGKILL of the manager, at any moment of six starts', async () => {
-    const backends = bwrapIsThere ? ['bubblewrap', 'process'] : ['process'];
+    const isolating = [
+      ...(bwrapIsThere ? ['bubblewrap'] : []),
+      ...(withoutApptainer === undefined ? ['apptainer'] : []),
+    ];
+    const backends = [...isolating, 'process'];
     for (let round = 0; round < ROUNDS; round++) {
       const manager = await startManager(node, managers);
       const ids = await Promise.all(

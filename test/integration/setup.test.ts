@@ -17,6 +17,8 @@ import process from 'node:process';
 import { expect } from 'chai';
 import { ROOT } from '../support/cli.ts';
 
+const APPTAINER = 'install support/apptainer-install.ts';
+
 describe('setup on this checkout', () => {
   for (const profile of ['start', 'test', 'deploy']) {
     it(`has nothing to do for ${profile}`, () => {
@@ -36,8 +38,8 @@ describe('setup on a bare machine', () => {
     for (const name of ['setup.mjs', 'nats-server.mjs'])
       put(`tools/${name}`, readFileSync(join(ROOT, 'tools', name)));
     const clis = 'test/conformance/clis/pi.ts';
-    for (const name of ['package-lock.json', 'services/harness-executor/adapters/pi.ts', clis])
-      put(name, 'one');
+    const installs = ['services/harness-executor/adapters/pi.ts', 'test/support/apptainer-install.ts'];
+    for (const name of ['package-lock.json', clis, ...installs]) put(name, 'one');
     put('clients/python/requirements-test.txt', 'numpy');
     // Only what a test puts there is on PATH, and what setup needs of a shell.
     for (const tool of ['sh', 'mkdir', 'cat', 'chmod', 'dirname']) link(tool);
@@ -47,7 +49,7 @@ describe('setup on a bare machine', () => {
     );
     command(
       'npm',
-      `echo npm "$@" >>calls; mkdir -p node_modules/node/bin && printf '#!/bin/sh\\necho harness "\${2:-clis}" >>calls\\nmkdir -p .cache/harness/pi\\n' >node_modules/node/bin/node && chmod +x node_modules/node/bin/node`,
+      `echo npm "$@" >>calls; mkdir -p node_modules/node/bin && printf '#!/bin/sh\\necho install "\${2:-\${1##*/test/}}" >>calls\\nmkdir -p .cache/harness/pi\\n' >node_modules/node/bin/node && chmod +x node_modules/node/bin/node`,
     );
     for (const tool of [
       'nats-server',
@@ -57,6 +59,8 @@ describe('setup on a bare machine', () => {
       'dockerd',
       'podman',
       'catatonit',
+      'patchelf',
+      'mksquashfs',
       'openssl',
       'ip',
     ])
@@ -98,14 +102,20 @@ describe('setup on a bare machine', () => {
     const first = setup();
     expect(first.status, first.stderr).to.equal(0);
     expect(first.stderr).to.contain('npm packages (npm ci) …').and.contain('npm packages (npm ci): done in ');
-    expect(calls()).to.have.members(['npm ci', 'harness pi', 'harness clis', 'pip']);
+    expect(calls()).to.have.members([
+      'npm ci',
+      'install pi',
+      'install conformance/install.ts',
+      APPTAINER,
+      'pip',
+    ]);
     expect(setup().stderr).to.equal('');
     expect(calls()).to.deep.equal([]);
   });
 
   it('leaves Python packages out for start', () => {
     expect(setup('start').status).to.equal(0);
-    expect(calls()).to.deep.equal(['npm ci', 'harness pi']);
+    expect(calls()).to.deep.equal(['npm ci', 'install pi']);
   });
 
   it('installs again what changed, and what was removed', () => {
@@ -116,10 +126,16 @@ describe('setup on a bare machine', () => {
     expect(calls()).to.deep.equal(['npm ci']);
     put('services/harness-executor/adapters/pi.ts', 'two');
     setup();
-    expect(calls()).to.deep.equal(['harness pi', 'harness clis']);
+    expect(calls()).to.deep.equal(['install pi', 'install conformance/install.ts']);
     for (const folder of ['node_modules', '.venv', '.cache']) rmSync(join(root, folder), { recursive: true });
     setup();
-    expect(calls()).to.have.members(['npm ci', 'harness pi', 'harness clis', 'pip']);
+    expect(calls()).to.have.members([
+      'npm ci',
+      'install pi',
+      'install conformance/install.ts',
+      APPTAINER,
+      'pip',
+    ]);
   });
 
   it('says once what failed, with its output, and tries again the next time', () => {

@@ -217,6 +217,7 @@ const node = z
         process: z.number().positive().optional(),
         docker: z.number().positive().optional(),
         podman: z.number().positive().optional(),
+        apptainer: z.number().positive().optional(),
       })
       .prefault({}),
     /** [mesh] Those of them that may come at once. */

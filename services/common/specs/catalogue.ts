@@ -2,7 +2,7 @@
 
 import type { FieldFault } from '../errors.ts';
 
-export const BACKENDS = ['bubblewrap', 'process', 'docker', 'podman'] as const;
+export const BACKENDS = ['bubblewrap', 'process', 'docker', 'podman', 'apptainer'] as const;
 export const HARNESSES = [
   'shell',
   'pi',
@@ -80,7 +80,7 @@ export function unofferedBy(backend: string, { gpus, storageMb, egress }: AskedF
   return [
     ...(gpus > 0 ? [{ field: 'gpus', description: `${why}, docker does` }] : []),
     ...(storageMb > 0 && backend === 'process'
-      ? [{ field: 'storage_mb', description: `${why}, bubblewrap, docker and podman do` }]
+      ? [{ field: 'storage_mb', description: `${why}, bubblewrap, docker, podman and apptainer do` }]
       : []),
     ...(egress.length > 0 && backend === 'process'
       ? [{ field: 'network', description: 'process has the network of the host, and can list nothing' }]

@@ -6,8 +6,10 @@ import type { LayerLimits } from '../domain/layer-shelf.ts';
 import type { PlanDefaults } from '../domain/plan.ts';
 import type { ProxyConnect } from '../host/forward.ts';
 import type { Host } from '../host/host.ts';
+import { openApptainer } from './apptainer/backend.ts';
 import type { Backend, BackendState } from './backend.ts';
 import { openBubblewrap } from './bubblewrap/backend.ts';
+import { LayerStore } from './bubblewrap/layer-store.ts';
 import { type OpenedDocker, openDocker } from './docker/backend.ts';
 import { type Dialect, docker as dockerDialect } from './docker/dialect.ts';
 import type { OnStuck } from './docker/layers.ts';
@@ -65,20 +67,23 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
   } = options;
   const openEngine = (dialect: Dialect, { socket, pull }: EngineOptions): Promise<OpenedDocker> =>
     openDocker({ dialect, host, proxy, socket, pull: pull === 'missing', layers, onStuck, onChange });
-  const [bubblewrap, processes, ...engines] = await Promise.all([
-    openBubblewrap(host, dataDir, proxy, layers),
+  const store = new LayerStore(host.layers, layers);
+  const shared = { store, areMade: layers.maxBytes > 0 };
+  const [bubblewrap, apptainer, processes, ...engines] = await Promise.all([
+    openBubblewrap(host, dataDir, proxy, shared),
+    openApptainer(host, dataDir, proxy, shared),
     openProcess(host, proxyUrl),
     openEngine(dockerDialect, docker),
     openEngine(podmanDialect(join(dataDir, 'podman'), podman.map_users), podman),
   ]);
   const builtIn = (name: string): Backend =>
-    working([bubblewrap, processes, ...engines.map(({ state }) => state)], name);
+    working([bubblewrap, apptainer, processes, ...engines.map(({ state }) => state)], name);
   const more = await Promise.all(
     plugins.paths.map((path) => openPlugin(plugins.dir, path, { dataDir, proxy, builtIn })),
   );
   const worked = new Map<string, Backend>();
   const states = (): BackendState[] => {
-    const all = [bubblewrap, processes, ...[...engines, ...more].map(({ state }) => state)];
+    const all = [bubblewrap, apptainer, processes, ...[...engines, ...more].map(({ state }) => state)];
     for (const state of all) if ('backend' in state) worked.set(state.name, state.backend);
     return all;
   };
@@ -96,7 +101,8 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(more.map((one) => one[Symbol.asyncDispose]()));
-      await Promise.all([bubblewrap, ...engines].map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([bubblewrap, apptainer, ...engines].map((one) => one[Symbol.asyncDispose]()));
+      store[Symbol.dispose]();
     },
   };
 }

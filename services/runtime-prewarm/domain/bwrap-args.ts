@@ -1,27 +1,12 @@
 // Arguments of bwrap for one command. They go through a descriptor: pid 1 inside shows its command line to everybody there.
-
-export interface BwrapOptions {
-  /** Folder that becomes `/`, as the launcher sees it. */
-  readonly root: string;
-  /** Shown read-only, source to target. */
-  readonly readOnly: readonly (readonly [source: string, target: string])[];
-  /** The same where the source may be missing. */
-  readonly readOnlyTry: readonly (readonly [source: string, target: string])[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** `outside`: the manager writes the id map, as host root; `own`: bwrap maps root inside to the present user. */
-  readonly idMap: 'outside' | 'own';
-  readonly fds: {
-    readonly status: number;
-    readonly block: number;
-    readonly seccomp: number;
-    readonly unread: number;
-  };
-}
+import type { LaunchFds, LaunchOptions } from './launch-options.ts';
 
 const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((name) => `--unshare-${name}`);
 
-export function bwrapArgs({ root, readOnly, readOnlyTry, cwd, env, idMap, fds }: BwrapOptions): string[] {
+export function bwrapArgs(
+  { root, readOnly, readOnlyTry, cwd, env, idMap }: LaunchOptions,
+  fds: LaunchFds,
+): string[] {
   return [
     ...NAMESPACES,
     ...['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--bind', root, '/'],

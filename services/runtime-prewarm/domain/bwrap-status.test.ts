@@ -3,10 +3,12 @@ import { readStatus, unstartedExitCode } from './bwrap-status.ts';
 
 describe('bwrap status', () => {
   it('reads documents as they become complete', () => {
-    expect(readStatus('{ "child-pid": 1')).to.eql({ childPid: undefined, exitCode: undefined });
+    const none = { childPid: undefined, started: false, exitCode: undefined };
+    expect(readStatus('{ "child-pid": 1')).to.eql(none);
     const first = '{\n "child-pid": 123, "net-namespace": 4026532182\n}\n';
-    expect(readStatus(first)).to.eql({ childPid: 123, exitCode: undefined });
-    expect(readStatus(`${first}{ "exit-code": 0 }\n`)).to.eql({ childPid: 123, exitCode: 0 });
+    expect(readStatus(first)).to.eql({ ...none, childPid: 123 });
+    expect(readStatus(`${first}{ "exit-code": 0 }\n`)).to.eql({ ...none, childPid: 123, exitCode: 0 });
+    expect(readStatus('{"child-pid": 5}{"started": 1}\n')).to.eql({ ...none, childPid: 5, started: true });
   });
 
   it("tells a command's own failure to start from the sandbox's", () => {

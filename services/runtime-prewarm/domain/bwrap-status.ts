@@ -1,19 +1,22 @@
-// What bwrap tells on its status descriptor: JSON documents, which may come in pieces.
+// What a launcher tells on its status descriptor, in bwrap's words: JSON documents, which may come in pieces.
 
-export interface BwrapStatus {
-  /** Pid 1 of the sandbox, as the host numbers it. */
+export interface LaunchStatus {
+  /** The first process of the sandbox, as the host numbers it. */
   readonly childPid: number | undefined;
-  /** Told only where the command itself ran; undefined where bwrap could not get that far, or was killed. */
+  /** The command has come to run; bwrap does not tell it. */
+  readonly started: boolean;
+  /** Told by bwrap alone, where the command itself ran; undefined where it could not get that far, or was killed. */
   readonly exitCode: number | undefined;
 }
 
 /** Reads the complete documents of a text. */
-export function readStatus(text: string): BwrapStatus {
-  let status: BwrapStatus = { childPid: undefined, exitCode: undefined };
+export function readStatus(text: string): LaunchStatus {
+  let status: LaunchStatus = { childPid: undefined, started: false, exitCode: undefined };
   for (const [document] of text.matchAll(/\{[^{}]*\}/g)) {
     const parsed: Record<string, number> = JSON.parse(document);
     status = {
       childPid: parsed['child-pid'] ?? status.childPid,
+      started: status.started || 'started' in parsed,
       exitCode: parsed['exit-code'] ?? status.exitCode,
     };
   }

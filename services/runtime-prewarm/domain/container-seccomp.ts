@@ -16,31 +16,16 @@ interface Comparison {
 }
 
 const ERRNO = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 };
+const MOUNTS = [
+  ...['pivot_root', 'chroot', 'mount', 'umount2', 'setns', 'open_tree', 'move_mount'],
+  ...['fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'],
+];
 const DENIED = [
-  ...[
-    'pivot_root',
-    'chroot',
-    'mount',
-    'umount2',
-    'swapon',
-    'swapoff',
-    'reboot',
-    'init_module',
-    'delete_module',
-  ],
+  ...['swapon', 'swapoff', 'reboot', 'init_module', 'delete_module'],
   ...['lookup_dcookie', 'kexec_load', 'add_key', 'request_key', 'keyctl', 'perf_event_open'],
-  ...['name_to_handle_at', 'open_by_handle_at', 'setns', 'process_vm_readv', 'process_vm_writev'],
-  ...['finit_module', 'kexec_file_load', 'bpf', 'userfaultfd', 'io_uring_setup', 'io_uring_enter'],
-  ...[
-    'io_uring_register',
-    'open_tree',
-    'move_mount',
-    'fsopen',
-    'fsconfig',
-    'fsmount',
-    'fspick',
-    'mount_setattr',
-  ],
+  ...['name_to_handle_at', 'open_by_handle_at', 'process_vm_readv', 'process_vm_writev'],
+  ...['finit_module', 'kexec_file_load', 'bpf', 'userfaultfd'],
+  ...['io_uring_setup', 'io_uring_enter', 'io_uring_register'],
 ];
 const SOCKET_FAMILIES = [1, 2, 10, 16]; // AF_UNIX AF_INET AF_INET6 AF_NETLINK
 const NEW_NAMESPACES = [0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00020000];
@@ -48,16 +33,26 @@ const NEW_TIME_NAMESPACE = 0x80;
 
 /** The text that goes into SecurityOpt, or into a file that it names. */
 export function containerSeccomp(): string {
-  const rules: Rule[] = [
+  return textOf([
     refuse(DENIED, ERRNO.EPERM),
     // Its flags lie behind a pointer; libc falls back to clone.
     refuse(['clone3'], ERRNO.ENOSYS),
-    ...NEW_NAMESPACES.map((flag) => refuse(['clone', 'unshare'], ERRNO.EPERM, hasFlag(flag))),
-    refuse(['unshare'], ERRNO.EPERM, hasFlag(NEW_TIME_NAMESPACE)),
+    ...noMounts(),
     ...otherFamilies().map((test) => refuse(['socket'], ERRNO.EAFNOSUPPORT, test)),
-  ];
-  return JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW', syscalls: rules });
+  ]);
 }
+
+/** What a launcher that runs under a program of seccomp.ts is to refuse to what it runs. */
+export const launcherSeccomp = (): string => textOf(noMounts());
+
+const noMounts = (): Rule[] => [
+  refuse(MOUNTS, ERRNO.EPERM),
+  ...NEW_NAMESPACES.map((flag) => refuse(['clone', 'unshare'], ERRNO.EPERM, hasFlag(flag))),
+  refuse(['unshare'], ERRNO.EPERM, hasFlag(NEW_TIME_NAMESPACE)),
+];
+
+const textOf = (rules: readonly Rule[]): string =>
+  JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW', syscalls: rules });
 
 const refuse = (names: readonly string[], errnoRet: number, test?: Comparison): Rule => ({
   ...{ names, action: 'SCMP_ACT_ERRNO', errnoRet },

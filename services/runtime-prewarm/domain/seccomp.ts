@@ -13,9 +13,12 @@ interface Syscalls {
   readonly unshare: number;
   readonly clone3: number;
   readonly denied: readonly number[];
+  /** pivot_root chroot mount umount2 setns: a launcher makes a sandbox with them. */
+  readonly mounts: readonly number[];
 }
 
-const COMMON_DENIED = [425, 426, 427, 428, 429, 430, 431, 432, 433, 442]; // io_uring_*, open_tree … fspick, mount_setattr
+const COMMON_DENIED = [425, 426, 427]; // io_uring_*
+const COMMON_MOUNTS = [428, 429, 430, 431, 432, 433, 442]; // open_tree … fspick, mount_setattr
 const SYSCALLS: Record<SeccompArch, Syscalls> = {
   x64: {
     audit: 0xc000003e,
@@ -23,13 +26,10 @@ const SYSCALLS: Record<SeccompArch, Syscalls> = {
     clone: 56,
     unshare: 272,
     clone3: 435,
-    // pivot_root chroot mount umount2 swapon swapoff reboot init_module delete_module lookup_dcookie kexec_load add_key
-    // request_key keyctl perf_event_open name_to_handle_at open_by_handle_at setns process_vm_readv process_vm_writev
-    // finit_module kexec_file_load bpf userfaultfd
-    denied: [
-      155, 161, 165, 166, 167, 168, 169, 175, 176, 212, 246, 248, 249, 250, 298, 303, 304, 308, 310, 311, 313,
-      320, 321, 323,
-    ],
+    // swapon swapoff reboot init_module delete_module lookup_dcookie kexec_load add_key request_key keyctl perf_event_open
+    // name_to_handle_at open_by_handle_at process_vm_readv process_vm_writev finit_module kexec_file_load bpf userfaultfd
+    denied: [167, 168, 169, 175, 176, 212, 246, 248, 249, 250, 298, 303, 304, 310, 311, 313, 320, 321, 323],
+    mounts: [155, 161, 165, 166, 308],
   },
   arm64: {
     audit: 0xc00000b7,
@@ -37,10 +37,8 @@ const SYSCALLS: Record<SeccompArch, Syscalls> = {
     clone: 220,
     unshare: 97,
     clone3: 435,
-    denied: [
-      39, 40, 41, 51, 104, 105, 106, 217, 218, 219, 224, 225, 241, 264, 265, 268, 270, 271, 273, 280, 282,
-      294, 18, 142,
-    ],
+    denied: [104, 105, 106, 217, 218, 219, 224, 225, 241, 264, 265, 270, 271, 273, 280, 282, 294, 18, 142],
+    mounts: [39, 40, 41, 51, 268],
   },
 };
 
@@ -71,9 +69,13 @@ const when = (op: number, k: number, body: readonly Instruction[]): Instruction[
 ];
 const whenEqual = (k: number, body: readonly Instruction[]): Instruction[] => when(OP.jeq, k, body);
 
-/** The program as bwrap's `--seccomp` takes it. */
-export function seccompProgram(arch: SeccompArch): Uint8Array {
+/**
+ * The program as bwrap's `--seccomp` takes it. `around`: a launcher runs under it, which mounts and makes namespaces itself, and
+ * refuses that to what it runs (`launcherSeccomp`).
+ */
+export function seccompProgram(arch: SeccompArch, around: 'command' | 'launcher' = 'command'): Uint8Array {
   const calls = SYSCALLS[arch];
+  const isInside = around === 'command';
   const withoutNamespaces = (flags: number): Instruction[] => [
     load(OFFSET.arg0),
     ...when(OP.jset, flags, [answer(refuse(ERRNO.EPERM))]),
@@ -90,11 +92,13 @@ export function seccompProgram(arch: SeccompArch): Uint8Array {
       ...SOCKET_FAMILIES.flatMap((family) => whenEqual(family, [answer(ALLOW)])),
       answer(refuse(ERRNO.EAFNOSUPPORT)),
     ]),
-    ...whenEqual(calls.clone, withoutNamespaces(CLONE_NAMESPACES)),
-    ...whenEqual(calls.unshare, withoutNamespaces(CLONE_NAMESPACES | CLONE_NEWTIME)),
+    ...(isInside ? whenEqual(calls.clone, withoutNamespaces(CLONE_NAMESPACES)) : []),
+    ...(isInside ? whenEqual(calls.unshare, withoutNamespaces(CLONE_NAMESPACES | CLONE_NEWTIME)) : []),
     // Its flags lie behind a pointer; libc falls back to clone.
     ...whenEqual(calls.clone3, [answer(refuse(ERRNO.ENOSYS))]),
-    ...[...calls.denied, ...COMMON_DENIED].flatMap((nr) => whenEqual(nr, [answer(refuse(ERRNO.EPERM))])),
+    ...[...calls.denied, ...COMMON_DENIED, ...(isInside ? [...calls.mounts, ...COMMON_MOUNTS] : [])].flatMap(
+      (nr) => whenEqual(nr, [answer(refuse(ERRNO.EPERM))]),
+    ),
     answer(ALLOW),
   ];
   return encoded(program);

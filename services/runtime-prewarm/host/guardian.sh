@@ -3,7 +3,7 @@
 # Standard input: a pipe that only the manager holds.
 #
 # Holds the lock of the manager's data, clears what an earlier manager left, shows folders to launchers at STAGE in its
-# own mount namespace (STAGE empty: not), says "ready", and waits for the manager's end, however it comes. Then it kills
+# own mount namespace (STAGE empty: not), beside an empty one for a launcher's own root, says "ready", and waits for the manager's end, however it comes. Then it kills
 # every process in the groups, removes the groups, so that launchers that have not joined yet fail, and deletes the boxes,
 # and by REAPER the containers with the label INSTANCE of the container engines that listen at SOCKETS (a JSON list).
 trap '' HUP INT TERM PIPE
@@ -44,7 +44,7 @@ clear_groups
 clear_boxes
 mkdir -p -m 0711 "$boxes" || exit 74
 if [ -n "$stage" ]; then
-  mkdir -p "$stage" && mount -t tmpfs -o mode=0755,size=1m polar-stage "$stage" || exit 73
+  mkdir -p "$stage" && mount -t tmpfs -o mode=0755,size=1m polar-stage "$stage" && mkdir "$stage/root" || exit 73
   for entry; do
     mkdir -p "$stage/${entry%%=*}" && mount --rbind "${entry#*=}" "$stage/${entry%%=*}" || exit 73
   done

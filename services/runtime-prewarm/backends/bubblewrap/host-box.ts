@@ -18,11 +18,11 @@ import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
 import type { Layer } from './layer-store.ts';
 import type { Ground } from './overlay-box.ts';
-import type { BubblewrapParts } from './parts.ts';
+import type { BoxParts } from './parts.ts';
 import { placeOf } from './place.ts';
 import { placed, placedWherePossible } from './targets.ts';
 
-export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Promise<Box> {
+export async function createHostBox(parts: BoxParts, spec: BoxSpec): Promise<Box> {
   const { host } = parts;
   const folder = join(host.boxes, spec.id);
   makeOwned(folder, undefined);
@@ -41,7 +41,7 @@ export async function createHostBox(parts: BubblewrapParts, spec: BoxSpec): Prom
       readOnlyTry: placedWherePossible(ETC, [root]),
     };
   };
-  const prefix = [...host.enterAsSandbox(), parts.bwrap];
+  const prefix = [...host.enterAsSandbox(), ...parts.launcher.argv];
   return {
     proxyUrl,
     filesNeedIdle: false,

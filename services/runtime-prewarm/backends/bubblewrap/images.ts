@@ -17,6 +17,8 @@ export interface Images {
   prepare(name: string): Promise<void>;
   /** Names what the image is now, once it is prepared. */
   identityOf(name: string): string;
+  /** Its folder from the stage on, once it is prepared. */
+  placeOf(name: string): string;
 }
 
 /** Images other than `host` need overlays, and so a manager that is host root. */
@@ -26,6 +28,7 @@ export function imagesOf(host: Host): Images {
   const names = (): string[] => [HOST_IMAGE, ...(host.stage === undefined ? [] : foldersOf(host.imagesDir))];
   return {
     names,
+    placeOf: (name) => `images/${name}`,
     identityOf(name) {
       const { dev, ino, mtimeMs } = lstatSync(join(host.imagesDir, name));
       return `${name}:${dev}:${ino}:${mtimeMs}`;

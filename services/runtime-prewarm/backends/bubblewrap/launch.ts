@@ -1,12 +1,11 @@
-// One command in bubblewrap: descriptors, the hand-shake while it waits, and what its end means.
+// One command in a root file system: descriptors, the hand-shake while its launcher waits, and what its end means.
 
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { PolarError } from '../../../common/errors.ts';
 import type { Cell } from '../../containment/containment.ts';
-import { type BwrapOptions, bwrapArgs } from '../../domain/bwrap-args.ts';
-import { type BwrapStatus, readStatus, unstartedExitCode } from '../../domain/bwrap-status.ts';
+import { type LaunchStatus, readStatus } from '../../domain/bwrap-status.ts';
 import {
   type Command,
   type CommandResult,
@@ -14,46 +13,57 @@ import {
   type NetworkUse,
   type OutputSink,
 } from '../../domain/command.ts';
+import type { LaunchFds, LaunchOptions } from '../../domain/launch-options.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
 import type { NetnsBroker } from '../../host/netns-broker.ts';
 import { type Ended, run } from '../../host/run.ts';
 import { type CommandNetwork, openNetwork } from '../network.ts';
 
-const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
+const FDS: LaunchFds = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
 
-export interface BwrapLaunch {
+/** A program that makes the namespaces of a sandbox and runs one command in them. */
+export interface Launcher {
+  readonly name: string;
+  /** Called with `--args FD -- COMMAND` behind it. */
+  readonly argv: readonly string[];
+  /** File with a program for the kernel's filter of system calls. */
+  readonly seccompFile: string;
+  /** Of a command that sets none of it. */
+  readonly baseEnv: Readonly<Record<string, string>>;
+  /** What it reads from its descriptor for arguments. */
+  args(options: LaunchOptions, fds: LaunchFds): string;
+  /** That of the command, from what the launcher told and how it ended; undefined: the command did not come to run. */
+  exitCode(status: LaunchStatus, ended: Ended): number | undefined;
+}
+
+export interface RootLaunch {
+  readonly launcher: Launcher;
   readonly cell: Cell;
   /** See Launch. */
   readonly folder: string;
-  /** Everything before bwrap's own arguments. */
+  /** Everything before the launcher's own arguments. */
   readonly prefix: readonly string[];
-  readonly options: Omit<BwrapOptions, 'fds'>;
+  readonly options: LaunchOptions;
   readonly command: Command;
-  /** File with the seccomp program. */
-  readonly seccompFile: string;
   readonly broker: NetnsBroker;
   readonly proxy: ProxyConnect;
 }
 
 /** See Box.exec. */
-export async function launchBwrap(
-  launch: BwrapLaunch,
+export async function launchInRoot(
+  launch: RootLaunch,
   sink: OutputSink,
   signal: AbortSignal,
 ): Promise<CommandResult> {
-  const { cell, command, options } = launch;
-  const seccomp = openSync(launch.seccompFile, 'r');
+  const { launcher, cell, command, options } = launch;
+  const seccomp = openSync(launcher.seccompFile, 'r');
   const unread = openSync('/dev/null', 'w');
   const status = new StatusReader();
   let network: CommandNetwork | undefined;
   const started = async (child: ChildProcess): Promise<boolean> => {
     const pipe = (fd: number): Writable => child.stdio[fd] as Writable;
-    pipe(FDS.args).end(
-      bwrapArgs({ ...options, fds: FDS })
-        .map((arg) => `${arg}\0`)
-        .join(''),
-    );
+    pipe(FDS.args).end(launcher.args(options, FDS));
     const pid = await status.pid(child.stdio[FDS.status] as Readable);
     if (pid === undefined) return false;
     if (options.idMap === 'outside') writeIdMaps(pid);
@@ -67,7 +77,7 @@ export async function launchBwrap(
     const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
     const { stdin, limit } = command;
     const ended = await run(cell, { argv, folder: launch.folder, stdin, limit, fds, started }, sink, signal);
-    return { ...resultOf(ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
+    return { ...resultOf(launcher, ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
   } finally {
     closeSync(seccomp);
     closeSync(unread);
@@ -75,16 +85,17 @@ export async function launchBwrap(
   }
 }
 
-function resultOf(ended: Ended, status: BwrapStatus): Omit<CommandResult, keyof NetworkUse> {
+function resultOf(
+  launcher: Launcher,
+  ended: Ended,
+  status: LaunchStatus,
+): Omit<CommandResult, keyof NetworkUse> {
   const { timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } = ended;
   const outOfMemory = usage.oomKills > 0;
   const killedHere = timedOut || outOfMemory;
-  const exitCode =
-    status.exitCode ??
-    (killedHere ? ended.code : undefined) ??
-    (ended.started ? unstartedExitCode(complaint) : undefined);
+  const exitCode = status.exitCode ?? (killedHere ? ended.code : launcher.exitCode(status, ended));
   if (exitCode === undefined) {
-    throw new PolarError('SANDBOX_FAILED', `bubblewrap failed with ${ended.code}: ${complaint.trim()}`);
+    throw new PolarError('SANDBOX_FAILED', `${launcher.name} failed with ${ended.code}: ${complaint.trim()}`);
   }
   return {
     exitCode,
@@ -108,11 +119,11 @@ function writeIdMaps(pid: number): void {
 class StatusReader {
   #text = '';
 
-  get last(): BwrapStatus {
+  get last(): LaunchStatus {
     return readStatus(this.#text);
   }
 
-  /** Pid 1 of the sandbox; undefined when bwrap ends before it has one. */
+  /** Pid 1 of the sandbox; undefined when the launcher ends before it has one. */
   pid(stream: Readable): Promise<number | undefined> {
     return new Promise((resolve) => {
       stream.setEncoding('utf8');

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
-import type { BwrapOptions } from '../../domain/bwrap-args.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import type { LaunchOptions } from '../../domain/launch-options.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
 import { makeAllOwned, makeOwned, removeTree } from '../../host/box-folders.ts';
@@ -15,7 +15,7 @@ import { type Ended, run } from '../../host/run.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
 import type { Layer } from './layer-store.ts';
-import type { BubblewrapParts } from './parts.ts';
+import type { BoxParts } from './parts.ts';
 import { type Place, placeOf } from './place.ts';
 import { placed, placedWherePossible } from './targets.ts';
 
@@ -41,8 +41,8 @@ export interface Ground {
   /** Among the lowers; there is one for as long as the sandbox. */
   readonly layer?: Layer;
   /** Shown read-only beside a command's mounts, as of bwrap. */
-  readonly readOnly: BwrapOptions['readOnly'];
-  readonly readOnlyTry: BwrapOptions['readOnlyTry'];
+  readonly readOnly: LaunchOptions['readOnly'];
+  readonly readOnlyTry: LaunchOptions['readOnlyTry'];
   /** Top folders whose content is not the overlay's. */
   readonly covered: readonly string[];
 }
@@ -51,7 +51,7 @@ export class OverlayBox implements Box {
   readonly proxyUrl = proxyUrl;
   readonly filesNeedIdle = true;
   readonly disk: BoxDisk;
-  readonly #parts: BubblewrapParts;
+  readonly #parts: BoxParts;
   readonly #spec: BoxSpec;
   readonly #ground: Ground;
   readonly #folder: string;
@@ -62,7 +62,7 @@ export class OverlayBox implements Box {
   /** What makes up the root, top first, as this process sees it. */
   readonly #roots: readonly string[];
 
-  private constructor(parts: BubblewrapParts, spec: BoxSpec, ground: Ground, { path, below }: Place) {
+  private constructor(parts: BoxParts, spec: BoxSpec, ground: Ground, { path, below }: Place) {
     const { host } = parts;
     this.#parts = parts;
     this.#spec = spec;
@@ -80,7 +80,7 @@ export class OverlayBox implements Box {
     this.#roots = [this.#upper, ...ground.lowers.map((lower) => join(stage, lower))];
   }
 
-  static async create(parts: BubblewrapParts, spec: BoxSpec, ground: Ground): Promise<OverlayBox> {
+  static async create(parts: BoxParts, spec: BoxSpec, ground: Ground): Promise<OverlayBox> {
     makeOwned(join(parts.host.boxes, spec.id), undefined);
     const box = new OverlayBox(parts, spec, ground, await placeOf(parts.host, spec));
     await placeOutputs(parts.host.fifos, box.#folder);
@@ -88,13 +88,13 @@ export class OverlayBox implements Box {
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
-    const { host, bwrap, launch } = this.#parts;
+    const { host, launcher, launch } = this.#parts;
     const shown = command.mounts.map((one) => [host.mountSeen(one), one.target] as const);
     const readOnly = [...this.#ground.readOnly, ...placed(shown, this.#roots)];
     const readOnlyTry = placedWherePossible(this.#ground.readOnlyTry, this.#roots);
     const options = { root: '.', readOnly, readOnlyTry };
     const targets = [...readOnly, ...readOnlyTry].map(([, target]) => target);
-    const prefix = [...this.#mounted(ENTER), String(targets.length), ...targets, bwrap];
+    const prefix = [...this.#mounted(ENTER), String(targets.length), ...targets, ...launcher.argv];
     return await launch({ spec: this.#spec, folder: this.#folder, prefix, command, options }, sink, signal);
   }
 

@@ -283,7 +283,7 @@ export declare const SamplingSchema: GenMessage<Sampling>;
  */
 export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   /**
-   * bubblewrap, docker, podman or process; or the path of a plug-in below the node's plugins_dir, ending in .js, .mjs or
+   * bubblewrap, docker, podman, apptainer or process; or the path of a plug-in below the node's plugins_dir, ending in .js, .mjs or
    * .ts, where a node names it. Empty: the node's default.
    *
    * @generated from field: string backend = 1;
@@ -292,8 +292,8 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
 
   /**
    * Root file system. bubblewrap: `host` (the host's /usr, read-only, under an own root; default) or the name of
-   * a directory under the node's images folder. docker, podman, plug-ins: the name of an image. process:
-   * must be empty.
+   * a directory under the node's images folder. apptainer: the same, or the name of an image file there, NAME.sif.
+   * docker, podman, plug-ins: the name of an image. process: must be empty.
    *
    * @generated from field: string image = 2;
    */
@@ -349,8 +349,8 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   gpus: number;
 
   /**
-   * Cap of what the sandbox writes in MiB, 0 = none. bubblewrap whose manager is host root; docker and podman where
-   * their storage can.
+   * Cap of what the sandbox writes in MiB, 0 = none. bubblewrap whose manager is host root, and apptainer;
+   * docker and podman where their storage can.
    *
    * @generated from field: uint32 storage_mb = 10;
    */

@@ -1,0 +1,76 @@
+// A backend whose sandboxes have a root file system of their own, for launchers that run a command in one.
+import { join } from 'node:path';
+import { removeTree } from '../../host/box-folders.ts';
+import type { Backend, Box, BoxSpec, Layers } from '../backend.ts';
+import { createHostBox, groundOfHost, hostIdentity } from './host-box.ts';
+import { HOST_IMAGE, type Images } from './images.ts';
+import type { Layer } from './layer-store.ts';
+import { type Ground, OverlayBox } from './overlay-box.ts';
+import type { BoxParts } from './parts.ts';
+
+/** `isLayered`: layers may be made, where the manager may mount. */
+export function rootedBackend(name: string, parts: BoxParts, images: Images, isLayered: boolean): Backend {
+  const { stage } = parts.host;
+  return {
+    name,
+    isolates: true,
+    images: () => images.names(),
+    fetches: false,
+    // Overlays need the right to mount.
+    ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),
+    async create(spec) {
+      const image = spec.image || HOST_IMAGE;
+      await images.prepare(image);
+      return await made(parts, spec, () =>
+        image === HOST_IMAGE
+          ? createHostBox(parts, spec)
+          : OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image)])),
+      );
+    },
+  };
+}
+
+function layersOf(parts: BoxParts, images: Images): Layers {
+  return {
+    worthMs: 0,
+    keepsFirst: false,
+    areFree: true,
+    has: (key) => parts.layers.has(key),
+    async identityOf(image) {
+      if (image === '' || image === HOST_IMAGE) return hostIdentity();
+      await images.prepare(image);
+      return images.identityOf(image);
+    },
+    async clone(key, spec) {
+      const layer = parts.layers.take(key);
+      if (layer === undefined) return undefined;
+      const image = spec.image || HOST_IMAGE;
+      const lower = `layers/${layer.path}`;
+      const ground =
+        image === HOST_IMAGE
+          ? groundOfHost(layer, [lower])
+          : groundOfImage([lower, images.placeOf(image)], layer);
+      try {
+        return await made(parts, spec, () => OverlayBox.create(parts, spec, ground));
+      } catch (error) {
+        layer.release();
+        throw error;
+      }
+    },
+  };
+}
+
+const groundOfImage = (lowers: readonly string[], layer?: Layer): Ground => ({
+  ...{ lowers, readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'] },
+  ...(layer && { layer }),
+});
+
+/** Leaves nothing behind where the sandbox cannot be made. */
+async function made(parts: BoxParts, { id }: BoxSpec, make: () => Promise<Box>): Promise<Box> {
+  try {
+    return await make();
+  } catch (error) {
+    await removeTree(join(parts.host.boxes, id));
+    throw error;
+  }
+}

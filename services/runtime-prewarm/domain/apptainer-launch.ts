@@ -1,0 +1,122 @@
+// What apptainer is told for one command: its arguments, its configuration, and the script that begins inside.
+import type { LaunchFds, LaunchOptions } from './launch-options.ts';
+
+export interface ApptainerProgram {
+  /** Path of it. */
+  readonly path: string;
+  /** Rules for what runs inside, as containerSeccomp gives them. */
+  readonly seccomp: string;
+  /** An empty folder: it tells what runs inside where its root lies, which is therefore shown there. */
+  readonly place: string;
+}
+
+/** Whatever the site's own says: nothing of the host comes in by itself. */
+const CONFIGURATION = [
+  ...['config passwd', 'config group', 'config resolv_conf', 'mount sys', 'mount home', 'mount tmp'],
+  ...[
+    'mount hostfs',
+    'enable overlay',
+    'enable underlay',
+    'always use nv',
+    'always use rocm',
+    'allow setuid',
+  ],
+]
+  .map((name) => `${name} = no\n`)
+  .concat('mount dev = minimal\n')
+  .join('');
+
+const FLAGS = [
+  ...[
+    '--containall',
+    '--no-home',
+    '--cleanenv',
+    '--no-eval',
+    '--writable',
+    '--no-privs',
+    '--hostname',
+    'sandbox',
+  ],
+  ...['--pwd', '/', '--no-mount', '/etc/localtime,/etc/hosts'],
+];
+
+/** Of its own making, which say where things lie on the host. */
+const SAID_INSIDE = ['APPTAINER', 'SINGULARITY'].flatMap((name) =>
+  ['APPNAME', 'BIND', 'COMMAND', 'CONTAINER', 'ENVIRONMENT', 'NAME', 'NO_EVAL'].map((of) => `${name}_${of}`),
+);
+const UNSET = [...SAID_INSIDE, 'PS1', 'PROMPT_COMMAND', 'LD_LIBRARY_PATH'];
+
+/** Where it shows what it makes itself. */
+const OWN_FOLDERS = ['/dev', '/proc', '/etc'];
+
+/** Nothing is read or written at these places. */
+const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', APPTAINER_CONFIGDIR: '/nonexistent' };
+
+const own = (fd: number): string => `/proc/self/fd/${fd}`;
+
+/** What enter.py reads to unpack an image; the command is where to and what. */
+export function unpackLaunch(path: string, scratch: string, fds: LaunchFds): string {
+  return JSON.stringify({
+    argv: [path, '--silent', '--config', own(fds.block), 'build', '--sandbox'],
+    env: { ...ENV, APPTAINER_TMPDIR: scratch, APPTAINER_DISABLE_CACHE: '1' },
+    files: { [fds.block]: CONFIGURATION },
+    ...{ root: '', place: '', folders: [], places: [], ...fds },
+  });
+}
+
+/** What enter.py reads to run a command. */
+export function apptainerLaunch(
+  program: ApptainerProgram,
+  { root, readOnly, readOnlyTry, cwd, env }: LaunchOptions,
+  fds: LaunchFds,
+): string {
+  const shown = [...readOnly, ...readOnlyTry];
+  // Descriptors that enter.py has done with.
+  const [script, configuration, seccomp] = [fds.args, fds.block, fds.seccomp];
+  return JSON.stringify({
+    argv: [
+      ...[program.path, '--silent', '--config', own(configuration), 'exec', ...FLAGS],
+      ...['--security', `seccomp:${own(seccomp)}`, ...shown.flatMap(bound)],
+      ...[program.place, '/bin/sh', '-c', `. ${own(script)}`, 'sh'],
+    ],
+    env: ENV,
+    files: {
+      [script]: scriptOf(cwd, env, fds, [script, configuration, seccomp]),
+      [configuration]: CONFIGURATION,
+      [seccomp]: program.seccomp,
+    },
+    ...{
+      root,
+      place: program.place,
+      folders: [...OWN_FOLDERS, ...readOnly.map(([, target]) => target)],
+      places: readOnlyTry,
+    },
+    ...fds,
+  });
+}
+
+/** Comma-separated values, as the flag takes them. */
+const bound = ([source, target]: readonly [string, string]): string[] => {
+  const fields = ['type=bind', `source=${source}`, `destination=${target}`, 'ro'];
+  return ['--mount', fields.map((field) => `"${field.replaceAll('"', '""')}"`).join(',')];
+};
+
+/** It says that the command has come to run, and is gone when that begins. */
+function scriptOf(
+  cwd: string,
+  env: LaunchOptions['env'],
+  { status }: LaunchFds,
+  opened: readonly number[],
+): string {
+  return [
+    `unset ${UNSET.join(' ')}`,
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+    `echo '{"started": 1}' >&${status}`,
+    `exec ${[status, ...opened].map((fd) => `${fd}>&-`).join(' ')}`,
+    `cd ${quoted(cwd)} || exit 126`,
+    'unset OLDPWD',
+    'exec "$@"\n',
+  ].join('\n');
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

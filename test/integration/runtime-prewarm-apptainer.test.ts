@@ -1,0 +1,126 @@
+// Runtime apptainer, beside what exec and guardian try with it: what a sandbox cannot reach, images of its own format, layers.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { apptainer, pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
+import { letsNothingThrough } from '../support/host-bait.ts';
+import { copyShell } from '../support/image.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { startNode, type TestNode } from '../support/runtime-prewarm.ts';
+
+const IMAGES = 'data/images';
+const READ_NAME = 'read -r name < /etc/name; echo "$name"';
+const backend = 'apptainer';
+const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
+
+/** A shell that says which image it is of. */
+async function makeRoot(folder: string, name: string): Promise<void> {
+  mkdirSync(join(folder, 'etc'), { recursive: true });
+  writeFileSync(join(folder, 'etc/name'), `${name}\n`);
+  mkdirSync(join(folder, '.singularity.d/env'), { recursive: true });
+  writeFileSync(join(folder, '.singularity.d/env/90-environment.sh'), `export OF_IMAGE=${name}\n`);
+  await copyShell(folder, ['/bin/rm']);
+}
+
+async function makeSif(file: string, name: string): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), 'polar-test-sif-'));
+  try {
+    await makeRoot(join(work, 'root'), name);
+    execFileSync(apptainer ?? '', ['--silent', 'build', '--force', file, join(work, 'root')], {
+      env: { PATH: pathWithApptainer, HOME: work, APPTAINER_TMPDIR: work, APPTAINER_CACHEDIR: work },
+    });
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+}
+
+describe('runtime-prewarm: apptainer', function () {
+  this.timeout(60_000);
+  if (withoutApptainer !== undefined) {
+    it(`is skipped: ${withoutApptainer}`);
+    return;
+  }
+  let nats: TestNats;
+  let node: TestNode;
+  before(async () => {
+    nats = await startNats();
+    node = await startNode({ natsUrl: nats.url, path: pathWithApptainer });
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+    await nats[Symbol.asyncDispose]();
+  });
+
+  for (const [what, spec] of Object.entries({
+    'a sandbox': { backend },
+    'a clone of a layer': { backend, prepare: [exec('true')] },
+  })) {
+    it(`lets no probe through in ${what}`, async () => {
+      await letsNothingThrough(node, spec, (other) =>
+        join(node.folder, 'data/nodes/node-1/boxes', other, 'root'),
+      );
+    });
+  }
+
+  it('ends a command that hits its memory limit, and says so', async () => {
+    const id = await node.acquire({ spec: { backend, memoryMb: 128 } });
+    const { outOfMemory, exitCode, empty } = await node.sh(id, 'exec python3 -c "x = bytearray(1 << 30)"');
+    expect({ outOfMemory, exitCode, empty }).to.deep.equal({ outOfMemory: true, exitCode: 137, empty: true });
+  });
+
+  it('runs an image of its own format, which is unpacked once, and what it sets', async () => {
+    await makeSif(join(node.folder, IMAGES, 'tiny.sif'), 'tiny');
+    const spec = { backend, image: 'tiny.sif' };
+    const [one, two] = await Promise.all([node.acquire({ spec }), node.acquire({ spec })]);
+    const changed = await node.sh(one, `${READ_NAME}; echo changed > /etc/name; echo "$OF_IMAGE"`);
+    expect(changed).to.include({ out: 'tiny\ntiny\n', err: '', exitCode: 0 });
+    expect((await node.sh(two, READ_NAME)).out).to.equal('tiny\n');
+    const file = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
+    expect(Buffer.from(file.content).toString()).to.equal('changed\n');
+    expect(readdirSync(join(node.folder, IMAGES, '.unpacked')).map((name) => name.split('@')[0])).to.eql([
+      'tiny.sif',
+    ]);
+  });
+
+  it('unpacks an image anew that was replaced', async () => {
+    const spec = { backend, image: 'replaced.sif' };
+    for (const name of ['first', 'second']) {
+      await makeSif(join(node.folder, IMAGES, 'replaced.sif'), name);
+      expect((await node.sh(await node.acquire({ spec }), READ_NAME)).out).to.equal(`${name}\n`);
+    }
+  });
+
+  it('lays prepared layers over images', async () => {
+    await makeSif(join(node.folder, IMAGES, 'base.sif'), 'base');
+    const prepare = [exec('echo prepared > /etc/name; rm /.singularity.d/env/*')];
+    const spec = { backend, image: 'base.sif', prepare };
+    for (let clone = 0; clone < 2; clone++) {
+      const id = await node.acquire({ spec });
+      expect((await node.sh(id, `${READ_NAME}; echo "-$OF_IMAGE-"`)).out).to.equal('prepared\n--\n');
+    }
+  });
+
+  it('runs a folder of the images as bubblewrap does', async () => {
+    await makeRoot(join(node.folder, IMAGES, 'folder'), 'folder');
+    const id = await node.acquire({ spec: { backend, image: 'folder' } });
+    expect((await node.sh(id, READ_NAME)).out).to.equal('folder\n');
+  });
+
+  it('refuses an image that is not there, and one that cannot be read', async () => {
+    const refusal = (image: string) =>
+      node.acquire({ spec: { backend, image } }).then(
+        () => undefined,
+        (error) => error,
+      );
+    expect(await refusal('none.sif')).to.include({ reason: 'IMAGE_NOT_FOUND' });
+    writeFileSync(join(node.folder, IMAGES, 'broken.sif'), 'no image at all');
+    const broken = await refusal('broken.sif');
+    expect(broken.reason).to.equal('SANDBOX_FAILED');
+    expect(broken.message).to.contain('image "broken.sif" cannot be unpacked').and.to.contain('FATAL');
+    expect(
+      readdirSync(join(node.folder, IMAGES, '.unpacked')).filter((name) => /broken|new-/.test(name)),
+    ).to.eql([]);
+  });
+});
