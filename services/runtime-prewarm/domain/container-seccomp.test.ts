@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { containerSeccomp } from './container-seccomp.ts';
+import { containerSeccomp, launcherSeccomp } from './container-seccomp.ts';
 
 interface Rule {
   readonly names: string[];
@@ -7,19 +7,21 @@ interface Rule {
   readonly args?: { op: string; value: number; valueTwo?: number }[];
 }
 
-const { defaultAction, syscalls } = JSON.parse(containerSeccomp()) as {
-  defaultAction: string;
-  syscalls: Rule[];
-};
+interface Profile {
+  readonly defaultAction: string;
+  readonly syscalls: readonly Rule[];
+}
+
+const { defaultAction, syscalls }: Profile = JSON.parse(containerSeccomp());
 
 /** What the engine's filter answers: undefined lets the call through. */
-function answer(name: string, arg = 0): number | undefined {
+function answer(name: string, arg = 0, rules = syscalls): number | undefined {
   const holds = ({ op, value, valueTwo = 0 }: { op: string; value: number; valueTwo?: number }): boolean => {
     if (op === 'SCMP_CMP_EQ') return arg === value;
     if (op === 'SCMP_CMP_GT') return arg > value;
     return op === 'SCMP_CMP_MASKED_EQ' && (arg & value) === valueTwo;
   };
-  return syscalls.find(({ names, args = [] }) => names.includes(name) && args.every(holds))?.errnoRet;
+  return rules.find(({ names, args = [] }) => names.includes(name) && args.every(holds))?.errnoRet;
 }
 
 describe('the seccomp rules of containers', () => {
@@ -50,5 +52,14 @@ describe('the seccomp rules of containers', () => {
     for (const name of ['mount', 'keyctl', 'bpf', 'io_uring_setup', 'mount_setattr']) {
       expect(answer(name), name).to.equal(1);
     }
+  });
+
+  it('are, for what runs below a filter of its own, those that this one leaves out, all with EPERM', () => {
+    const { syscalls: rules }: Profile = JSON.parse(launcherSeccomp());
+    for (const name of ['mount', 'setns', 'chroot', 'mount_setattr'])
+      expect(answer(name, 0, rules), name).to.equal(1);
+    expect([answer('unshare', 0x10000000, rules), answer('clone', 0x003d0f00, rules)]).to.eql([1, undefined]);
+    // Apptainer would answer EPERM to it, and threads could not be made.
+    expect(answer('clone3', 0, rules)).to.equal(undefined);
   });
 });

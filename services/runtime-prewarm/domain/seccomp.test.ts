@@ -6,8 +6,12 @@ const KILL = 0x80000000;
 const errno = (n: number): number => 0x00050000 | n;
 
 /** A small machine for the classic BPF that the program uses. */
-function answer(arch: SeccompArch, call: { audit: number; nr: number; arg0?: number }): number {
-  const program = Buffer.from(seccompProgram(arch));
+function answer(
+  arch: SeccompArch,
+  call: { audit: number; nr: number; arg0?: number },
+  around?: 'launcher',
+): number {
+  const program = Buffer.from(seccompProgram(arch, around));
   let a = 0;
   for (let pc = 0; pc < program.length / 8; pc++) {
     const op = program.readUInt16LE(pc * 8);
@@ -50,6 +54,14 @@ describe('seccompProgram', () => {
     for (const nr of [165, 250, 321, 425]) expect(call(nr)).to.equal(errno(1));
     expect(call(0x40000000)).to.equal(errno(38));
     expect(answer('x64', { audit: 0x40000003, nr: 1 })).to.equal(KILL);
+  });
+
+  it('leaves mounts and namespaces to a launcher, and nothing else', () => {
+    const launcher = (nr: number, arg0 = 0): number => answer('x64', { ...x64, nr, arg0 }, 'launcher');
+    for (const nr of [165, 155, 308, 429]) expect(launcher(nr), String(nr)).to.equal(ALLOW);
+    expect([launcher(272, 0x10000000), launcher(56, 0x10000000)]).to.eql([ALLOW, ALLOW]);
+    for (const nr of [250, 321, 425]) expect(launcher(nr), String(nr)).to.equal(errno(1));
+    expect([launcher(41, 40), launcher(435)]).to.eql([errno(97), errno(38)]);
   });
 
   it('does the same on arm64', () => {
