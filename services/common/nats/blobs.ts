@@ -15,7 +15,7 @@ import {
 } from '../limits.ts';
 import type { Bus } from './bus.ts';
 import { whyNotStored } from './full-store.ts';
-import { HEADER_BEHIND, jetstreamCode, WRONG_LAST_SEQUENCE, withRetry } from './publish.ts';
+import { cameSecond, HEADER_BEHIND, withRetry } from './publish.ts';
 import type { Place } from './reads.ts';
 import { STREAMS } from './streams.ts';
 import { subjects } from './subjects.ts';
@@ -128,7 +128,7 @@ async function renewed(bus: Bus, manifest: string, size: Uint8Array): Promise<bo
       await bus.acks.store(manifest, size, { [HEADER_BEHIND]: String(last.seq) });
       return true;
     } catch (error) {
-      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      if (!cameSecond(error)) throw error;
     }
   }
   return false;

@@ -6,10 +6,9 @@ import { abortable, sleep, withTimeout } from '../clock.ts';
 import { PolarError } from '../errors.ts';
 import { NATS_BOOT_MS, POLICY_TRIES_MAX } from '../limits.ts';
 import type { Bus } from './bus.ts';
-import { jetstreamCode, withRetry } from './publish.ts';
+import { cameSecond, withRetry } from './publish.ts';
 
 const KEY = 'state';
-const WRONG_LAST_SEQUENCE = 10071;
 /** Before a watch that broke off is opened again. */
 const REOPEN_PAUSE_MS = 200;
 
@@ -147,7 +146,7 @@ async function write(
     try {
       return await kv.put(KEY, bytes, { previousSeq: behind });
     } catch (error) {
-      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      if (!cameSecond(error)) throw error;
       // An earlier try may have been stored and its answer lost.
       const entry = await kv.get(KEY);
       return entry !== null && Buffer.compare(entry.value, bytes) === 0 ? entry.revision : undefined;

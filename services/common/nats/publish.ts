@@ -9,11 +9,11 @@ import type { Bus } from './bus.ts';
 import { type BUCKETS, subjectOfKey } from './streams.ts';
 
 /** JetStream's code for a failed expectation. */
-export const WRONG_LAST_SEQUENCE = 10071;
+const WRONG_LAST_SEQUENCE = 10071;
 const HEADER_SHA256 = 'Polar-Blob-Sha256';
 const HEADER_SIZE = 'Polar-Blob-Size';
 /** JetStream's: an equal id is stored once; store only behind this sequence of the subject. */
-const HEADER_MSG_ID = 'Nats-Msg-Id';
+export const HEADER_MSG_ID = 'Nats-Msg-Id';
 export const HEADER_BEHIND = 'Nats-Expected-Last-Subject-Sequence';
 
 export interface PublishOptions {
@@ -46,7 +46,7 @@ export async function publish(
     try {
       return (await bus.acks.store(subject, body, fields)).seq;
     } catch (error) {
-      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      if (!cameSecond(error)) throw error;
       if (options.createOnce) return 0;
       throw new PolarError('STATE_FENCED', `${subject}: another message came first`, { cause: error });
     }
@@ -61,6 +61,9 @@ export async function deleteKey(bus: Bus, bucket: keyof typeof BUCKETS, key: str
 /** The error code of JetStream's API, if it answered. */
 export const jetstreamCode = (error: unknown): number | undefined =>
   (error as { api_error?: { err_code?: number } }).api_error?.err_code;
+
+/** Nothing was stored: another message came first behind the sequence that was named. */
+export const cameSecond = (error: unknown): boolean => jetstreamCode(error) === WRONG_LAST_SEQUENCE;
 
 /** NATS_STORE_FULL where JetStream refused a message because a stream, an account or the server holds all it may. */
 export function storeFull(what: string, error: unknown): PolarError | undefined {

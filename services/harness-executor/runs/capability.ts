@@ -10,10 +10,8 @@ import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
 import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { deleteKey, HEADER_BEHIND, jetstreamCode, withRetry } from '../../common/nats/publish.ts';
+import { cameSecond, deleteKey, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
-
-const WRONG_LAST_SEQUENCE = 10071;
 
 export const keyOf = ({ sessionId, attempt }: AttemptRef): string => `${sessionId}.${attempt}`;
 
@@ -36,7 +34,7 @@ export async function grantCapability(
     try {
       await bus.acks.store(subject, value, { [HEADER_BEHIND]: '0' });
     } catch (error) {
-      if (jetstreamCode(error) !== WRONG_LAST_SEQUENCE) throw error;
+      if (!cameSecond(error)) throw error;
       // An earlier try may have been stored and its answer lost.
       const found = await bucket.get(keyOf(ref));
       const own = found?.operation === 'PUT' && fromBinary(CapabilitySchema, found.value).digest === digest;

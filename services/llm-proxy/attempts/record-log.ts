@@ -7,7 +7,7 @@ import { newId } from '../../common/ids.ts';
 import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { checkOut, publish, withRetry } from '../../common/nats/publish.ts';
+import { checkOut, HEADER_MSG_ID, publish, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { AttemptState } from '../domain/attempt-state.ts';
@@ -73,7 +73,7 @@ export class RecordLog {
       try {
         // From the leader: a direct get may come from a replica that is behind.
         const message = await this.#bus.jsm.streams.getMessage(STREAM, { last_by_subj: subject });
-        return { seq: message.seq, msgId: message.header.get('Nats-Msg-Id') };
+        return { seq: message.seq, msgId: message.header.get(HEADER_MSG_ID) };
       } catch (error) {
         if (/no message|message not found|404/i.test((error as Error).message)) return undefined;
         throw error;

@@ -7,18 +7,15 @@ import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { jetstreamCode, withRetry } from '../../common/nats/publish.ts';
-import { BUCKETS } from '../../common/nats/streams.ts';
+import { cameSecond, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
+import { BUCKETS, subjectOfKey } from '../../common/nats/streams.ts';
 import { Wakeup } from './wakeup.ts';
 
-const BUCKET = BUCKETS.cursors.name;
-const STREAM = `KV_${BUCKET}`;
+const STREAM = `KV_${BUCKETS.cursors.name}`;
 /** Times that a cursor is read and written anew because another process wrote it first; then NATS_UNAVAILABLE. */
 const CURSOR_TRIES_MAX = 100;
-/** JetStream's code for a failed expectation. */
-const WRONG_LAST_SEQUENCE = 10071;
 
-const keyOf = (name: string): string => `$KV.${BUCKET}.${name}`;
+const subjectOf = (name: string): string => subjectOfKey('cursors', name);
 
 interface Entry {
   readonly cursor: Cursor | undefined;
@@ -78,10 +75,10 @@ export class Cursors implements Disposable {
   /** Names of all consumers, in order. */
   async names(signal: AbortSignal): Promise<string[]> {
     const info = await withRetry('list cursors', signal, () =>
-      this.#bus.jsm.streams.info(STREAM, { subjects_filter: keyOf('*') }),
+      this.#bus.jsm.streams.info(STREAM, { subjects_filter: subjectOf('*') }),
     );
     return Object.keys(info.state.subjects ?? {})
-      .map((key) => key.slice(keyOf('').length))
+      .map((subject) => subject.slice(subjectOf('').length))
       .sort();
   }
 
@@ -102,7 +99,7 @@ export class Cursors implements Disposable {
   /** Forget a consumer; a cursor that is written later is a new one. */
   async delete(name: string, signal: AbortSignal): Promise<void> {
     await withRetry('delete cursor', signal, () =>
-      this.#bus.jsm.streams.purge(STREAM, { filter: keyOf(name) }),
+      this.#bus.jsm.streams.purge(STREAM, { filter: subjectOf(name) }),
     );
     this.#learn(name, { cursor: undefined, revision: 0 });
     this.#changed.delete(name);
@@ -150,7 +147,7 @@ export class Cursors implements Disposable {
   async #read(name: string, signal: AbortSignal): Promise<Entry> {
     const before = this.#known.get(name);
     const entry = await withRetry('read cursor', signal, async () => {
-      const query = { last_by_subj: keyOf(name) };
+      const query = { last_by_subj: subjectOf(name) };
       const read = this.#bus.jsm.streams.getMessage(STREAM, query).catch((error: Error) => {
         if (!/no message found/.test(error.message)) throw error;
         return undefined;
@@ -180,10 +177,10 @@ export class Cursors implements Disposable {
     const bytes = toBinary(CursorSchema, cursor);
     return await withRetry('write cursor', this.#closed.signal, async () => {
       try {
-        const expected = { 'Nats-Expected-Last-Subject-Sequence': `${before.revision}` };
-        return (await this.#bus.acks.store(keyOf(name), bytes, expected)).seq;
+        const fields = { [HEADER_BEHIND]: String(before.revision) };
+        return (await this.#bus.acks.store(subjectOf(name), bytes, fields)).seq;
       } catch (error) {
-        if (jetstreamCode(error) === WRONG_LAST_SEQUENCE) return undefined;
+        if (cameSecond(error)) return undefined;
         throw error;
       }
     });

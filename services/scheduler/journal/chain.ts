@@ -1,18 +1,14 @@
 // The state log as one chain: each append names the sequence before it, so that one writer at most can go on.
-
 import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { PUBLISH_PAUSE_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { jetstreamCode, storeFull } from '../../common/nats/publish.ts';
+import { cameSecond, HEADER_MSG_ID, storeFull } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 
-/** JetStream's code for a failed expectation. */
-const WRONG_LAST_SEQUENCE = 10071;
-/** JetStream's: an equal id is stored once; store only behind this sequence of the stream. */
-const HEADER_MSG_ID = 'Nats-Msg-Id';
-const HEADER_BEHIND = 'Nats-Expected-Last-Sequence';
+/** JetStream's: store only behind this sequence of the stream. */
+const HEADER_BEHIND_IN_STREAM = 'Nats-Expected-Last-Sequence';
 
 export class Chain {
   readonly #bus: Bus;
@@ -58,13 +54,13 @@ export class Chain {
       try {
         const { seq } = await this.#bus.acks.store(subjects.state, bytes, {
           [HEADER_MSG_ID]: id,
-          [HEADER_BEHIND]: String(this.#seq),
+          [HEADER_BEHIND_IN_STREAM]: String(this.#seq),
         });
         this.#problem = undefined;
         this.#seq = seq;
         return seq;
       } catch (error) {
-        if (jetstreamCode(error) === WRONG_LAST_SEQUENCE) {
+        if (cameSecond(error)) {
           // The reply to an earlier try may have been lost: nats-server 2.15 checks the expectation before the id.
           if (retry && (await this.#isOurs(id, signal))) return this.#seq;
           throw fenced((error as Error).message);

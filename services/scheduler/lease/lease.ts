@@ -8,10 +8,8 @@ import { newId } from '../../common/ids.ts';
 import { LEASE_HELD_MS, LEASE_MS, LEASE_POLL_MS, LEASE_RENEW_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { LEASE_KEY as KEY, leaderIn } from '../../common/nats/leader.ts';
-import { HEADER_BEHIND, jetstreamCode, storeFull } from '../../common/nats/publish.ts';
+import { cameSecond, HEADER_BEHIND, storeFull } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
-
-const WRONG_LAST_SEQUENCE = 10071;
 
 export interface LeaseOptions {
   readonly bus: Bus;
@@ -151,7 +149,7 @@ export class Lease {
       this.#revision = entry?.revision ?? 0;
       return true;
     } catch {
-      return jetstreamCode(error) !== WRONG_LAST_SEQUENCE;
+      return !cameSecond(error);
     }
   }
 }
