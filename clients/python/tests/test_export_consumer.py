@@ -36,6 +36,19 @@ class Reserved(Mesh):
         abort(context, grpc.StatusCode.PERMISSION_DENIED, "scope read is needed", "PERMISSION_DENIED")
 
 
+class Sought(Mesh):
+    """While it sends the third batch, somebody seeks back to the first one."""
+
+    def StreamTrajectories(self, request, context):
+        first = None
+        for response in super().StreamTrajectories(request, context):
+            first = first or response
+            yield response
+            if response.batch.batch_id == 3 and self.seeks == 0:
+                self.seeks = first.seeks = 1
+                yield first
+
+
 @pytest.fixture(params=["http", "grpc"])
 def serve(request, stack):
     """Starts a mesh; gives a client of it."""
@@ -53,6 +66,16 @@ def serve(request, stack):
 def test_a_slow_mesh_is_waited_for(serve, tmp_path):
     service = Slow(GROUPS)
     result = export(serve(service), tmp_path, consumer="export", idle_s=IDLE_S)
+    assert (result.groups, service.acked) == (GROUPS, set(range(1, GROUPS + 1)))
+
+
+def test_what_a_seek_brings_again_is_acknowledged_when_it_is_in_a_part(serve, tmp_path):
+    service = Sought(GROUPS)
+    saw = []
+    result = export(
+        serve(service), tmp_path, consumer="export", idle_s=1, on_progress=lambda _: saw.append(set(service.acked))
+    )
+    assert saw == [set()] * (GROUPS + 1)
     assert (result.groups, service.acked) == (GROUPS, set(range(1, GROUPS + 1)))
 
 

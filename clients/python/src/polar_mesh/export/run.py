@@ -191,7 +191,10 @@ def _fill(
         if group is None:
             break
         count += 1
-        if group.key in done:
+        if group.key in part.groups:
+            # It came again, behind a seek, say: its part is not on the disk yet, and acknowledges it then.
+            part.groups[group.key] = group.batch_id
+        elif group.key in done:
             source.written([group.batch_id])
         elif part.take(group, rows_of):
             done.add(group.key)
