@@ -1,6 +1,6 @@
 // Reads the completion records of an attempt. The stream gets no durable consumers: what is made here is deleted.
 import { fromBinary } from '@bufbuild/protobuf';
-import { AckPolicy, type ConsumerConfig, DeliverPolicy, nanos } from 'nats';
+import { type ConsumerConfig, DeliverPolicy, nanos } from 'nats';
 import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import type { CallRange } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../errors.ts';
@@ -11,6 +11,7 @@ import type { Bus } from './bus.ts';
 import { checkOut, withRetry } from './publish.ts';
 import { STREAMS } from './streams.ts';
 import { subjects } from './subjects.ts';
+import { temporaryConsumer } from './temporary-consumer.ts';
 
 const STREAM = STREAMS.completions.name;
 
@@ -66,14 +67,13 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
     const name = newId('records');
     const found: T[] = [];
     try {
-      const consumer = configOf(name, subject, first);
-      const info = await withRetry('read records', signal, () => bus.jsm.consumers.add(STREAM, consumer));
-      const handle = await bus.js.consumers.get(STREAM, name);
+      const config = configOf(name, subject, first);
+      const { info, consumer } = await temporaryConsumer(bus, STREAM, config, signal);
       for (let left = info.num_pending; left > 0; ) {
         signal.throwIfAborted();
         const batch = { max_messages: Math.min(left, RECORDS_FETCH_MAX), expires: RECORDS_FETCH_MS };
         const before = left;
-        for await (const message of await handle.fetch(batch)) {
+        for await (const message of await consumer.fetch(batch)) {
           left--;
           if (message.seq > last) return found;
           found.push(await decode(message, read, signal));
@@ -99,13 +99,15 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
   };
 }
 
-const configOf = (name: string, subject: string, first: number): Partial<ConsumerConfig> => ({
+const configOf = (
+  name: string,
+  subject: string,
+  first: number,
+): Partial<ConsumerConfig> & { name: string } => ({
   name,
   filter_subject: subject,
   deliver_policy: DeliverPolicy.StartSequence,
   opt_start_seq: first,
-  ack_policy: AckPolicy.None,
-  mem_storage: true,
   inactive_threshold: nanos(RECORDS_FETCH_MS * 4),
 });
 

@@ -1,10 +1,11 @@
 // Goes through what a stream holds, in order and without a gap: for those who conclude something from what is not there.
-import { AckPolicy, DeliverPolicy, type JsMsg, nanos, type StoredMsg } from 'nats';
+import { DeliverPolicy, type JsMsg, nanos, type StoredMsg } from 'nats';
 import { PolarError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../limits.ts';
 import type { Bus } from './bus.ts';
 import { withRetry } from './publish.ts';
+import { temporaryConsumer } from './temporary-consumer.ts';
 
 /** Messages asked for at once without their bodies; RECORDS_FETCH_MAX with them. */
 const HEADERS_AT_ONCE = 1_000;
@@ -31,14 +32,13 @@ export async function* walk(bus: Bus, what: Walk, signal: AbortSignal): AsyncGen
   const { stream, filter, from = 1, headersOnly = false } = what;
   const name = newId('walk');
   const config = {
-    ...{ name, ack_policy: AckPolicy.None, mem_storage: true, headers_only: headersOnly },
+    ...{ name, headers_only: headersOnly },
     ...{ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from },
     ...(filter !== undefined && { filter_subject: filter }),
     inactive_threshold: nanos(CONSUMER_MS),
   };
   try {
-    const info = await withRetry(`look at ${stream}`, signal, () => bus.jsm.consumers.add(stream, config));
-    const consumer = await bus.js.consumers.get(stream, name);
+    const { info, consumer } = await temporaryConsumer(bus, stream, config, signal);
     const atOnce = headersOnly ? HEADERS_AT_ONCE : RECORDS_FETCH_MAX;
     const most = 2 * info.num_pending + MORE_MAX;
     for (let left = info.num_pending, seen = 0; left > 0; ) {
@@ -56,7 +56,7 @@ export async function* walk(bus: Bus, what: Walk, signal: AbortSignal): AsyncGen
         throw new PolarError('NATS_UNAVAILABLE', `${stream} grows faster than it is read`);
       if (batch.length > 0) continue;
       // The rest may have been removed meanwhile; or it was sent, and lost on its way.
-      const { num_pending, delivered } = await consumer.info();
+      const { num_pending, delivered } = await withRetry(`look at ${stream}`, signal, () => consumer.info());
       if (num_pending === 0 && delivered.consumer_seq === seen) return;
       throw lost(stream);
     }

@@ -1,11 +1,12 @@
 // Removing what is stored of sessions. Each removal may be made again.
-import { AckPolicy, DeliverPolicy, nanos } from 'nats';
+import { DeliverPolicy, nanos } from 'nats';
 import { newId } from '../../common/ids.ts';
 import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { claimOf, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
+import { temporaryConsumer } from '../../common/nats/temporary-consumer.ts';
 
 export interface Store {
   removeGroup(batchId: number, signal: AbortSignal): Promise<void>;
@@ -40,14 +41,12 @@ async function claimsIn(bus: Bus, subject: string, signal: AbortSignal): Promise
   const stream = STREAMS.completions.name;
   const name = newId('sweep');
   const config = {
-    ...{ name, filter_subject: subject, headers_only: true, mem_storage: true },
-    ...{ deliver_policy: DeliverPolicy.All, ack_policy: AckPolicy.None },
+    ...{ name, filter_subject: subject, headers_only: true, deliver_policy: DeliverPolicy.All },
     inactive_threshold: nanos(RECORDS_FETCH_MS * 4),
   };
   const found: string[] = [];
   try {
-    const info = await withRetry('look at records', signal, () => bus.jsm.consumers.add(stream, config));
-    const consumer = await bus.js.consumers.get(stream, name);
+    const { info, consumer } = await temporaryConsumer(bus, stream, config, signal);
     for (let left = info.num_pending, came = 1; left > 0 && came > 0; ) {
       signal.throwIfAborted();
       came = 0;
