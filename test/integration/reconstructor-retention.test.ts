@@ -1,17 +1,19 @@
 // What every consumer has acknowledged leaves the store when it is old enough; nothing else does.
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type Completion, CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { GroupReadySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { subjectToken } from '../../services/common/ids.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
-import { Cursors } from '../../services/reconstructor/adapters/cursors.ts';
+import { Cursors } from '../../services/reconstructor/cursors/cursors.ts';
+import { createStore } from '../../services/reconstructor/retention/store.ts';
+import { sweep } from '../../services/reconstructor/retention/sweep.ts';
 import {
   openTrajectoryLog,
   type TrajectoryLog,
-} from '../../services/reconstructor/adapters/trajectory-log.ts';
-import { createStore } from '../../services/reconstructor/retention/store.ts';
-import { sweep } from '../../services/reconstructor/retention/sweep.ts';
+} from '../../services/reconstructor/streams/trajectory-log.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, startReconstructor, type TestReconstructor, Trainer } from '../support/reconstructor.ts';
 
@@ -123,5 +125,26 @@ describe('reconstructor: retention', () => {
     const left = async (attempt: number): Promise<number> =>
       await count(STREAMS.completions.name, `polar.v1.completion.${subjectToken('again-0')}.${attempt}`);
     expect([await left(1), await left(2)]).to.deep.equal([0, 1]);
+  });
+
+  it('keeps the records of an earlier attempt whose group is not acknowledged', async () => {
+    for (const attempt of [1, 2]) await mesh.record('retried-0', attempt, [record(10)]);
+    const results = (attempt: number) =>
+      create(GroupReadySchema, {
+        sessions: [{ sessionId: 'retried-0', attempt, outcome: Outcome.HARNESS_ERROR }],
+      }).sessions;
+    const announced = (attempt: number) =>
+      mesh.announce({ taskId: 'retried', groupId: `g${attempt - 1}`, sessions: results(attempt) });
+    const ids = [await announced(1), await announced(2)].map(BigInt) as [bigint, bigint];
+    const trainer = new Trainer(reconstructor.client, 'retried', 16, 'retried');
+    await trainer.batches(2);
+    const ack = (id: bigint) => reconstructor.client.ackTrajectories({ consumer: 'retried', batchIds: [id] });
+    await ack(ids[1]);
+    await sweepAt(READY_MS);
+    expect(await recordsOf('retried-0')).to.equal(2);
+    await ack(ids[0]);
+    expect(await sweepAt(READY_MS)).to.equal(2);
+    expect(await recordsOf('retried-0')).to.equal(0);
+    trainer.close();
   });
 });

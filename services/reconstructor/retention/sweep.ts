@@ -4,10 +4,10 @@ import type { Cursor, GroupReady } from '../../../gen/ts/polar/event/v1/work_pb.
 import { sleep } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { SWEEP_FIRST_MS, SWEEP_PAUSE_MS } from '../../common/limits.ts';
-import type { StoredGroup } from '../adapters/trajectory-log.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { isDone } from '../domain/retention.ts';
 import { groupsSwept, sweepFailed } from '../events.ts';
+import type { StoredGroup } from '../streams/trajectory-log.ts';
 
 type SweepParts = Pick<ReconstructorContext, 'cursors' | 'trajectories' | 'retention' | 'log'>;
 
@@ -33,18 +33,24 @@ export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSi
   const { store } = retention;
   let cursors = await cursorsOf(parts, signal);
   let swept = 0;
+  // Tasks with a group that stays. Earlier attempts of a session that was retried are that group's, not the later one's.
+  const staying = new Set<string>();
   for (let last = 0; ; ) {
     signal.throwIfAborted();
     const stored = await trajectories.after(last, '', signal);
     if (stored === undefined || !isSent(stored, cursors)) return swept;
     last = stored.batchId;
-    if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
+    if (!isDone(stored.batchId, stored.taskId, cursors)) staying.add(stored.taskId);
+    if (staying.has(stored.taskId)) continue;
     const group = await stored.read(signal).catch(unreadable);
     if (group === undefined) continue;
     if (Number(group.readyMs) > beforeMs) return swept;
     // A consumer may have come, or have gone back, since they were read.
     cursors = await cursorsOf(parts, signal);
-    if (!isDone(stored.batchId, stored.taskId, cursors)) continue;
+    if (!isDone(stored.batchId, stored.taskId, cursors)) {
+      staying.add(stored.taskId);
+      continue;
+    }
     // A later attempt belongs to a later group.
     for (const { sessionId, attempt: last } of group.sessions) {
       for (let attempt = 1; attempt <= last; attempt++) await store.removeRecords(sessionId, attempt, signal);
