@@ -4,16 +4,16 @@ import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { createRecords, type Records } from '../common/nats/records.ts';
-import { type Batches, createBatches } from './adapters/batches.ts';
-import { Cursors } from './adapters/cursors.ts';
-import { Exports } from './adapters/exports.ts';
-import { openPolicyVersion, type PolicyVersion } from './adapters/policy-version.ts';
-import { createScheduler } from './adapters/scheduler.ts';
-import { createSessions, type Sessions } from './adapters/sessions.ts';
-import { Streams } from './adapters/streams.ts';
-import { openTrajectoryLog, type TrajectoryLog } from './adapters/trajectory-log.ts';
 import type { ReconstructorConfig } from './config.ts';
+import { Cursors } from './cursors/cursors.ts';
 import { createStore, type Store } from './retention/store.ts';
+import { Exports } from './sessions/exports.ts';
+import { createScheduler } from './sessions/scheduler.ts';
+import { createSessions, type Sessions } from './sessions/sessions.ts';
+import { type Batches, createBatches } from './streams/batches.ts';
+import { openPolicyVersion, type PolicyVersion } from './streams/policy-version.ts';
+import { Streams } from './streams/streams.ts';
+import { openTrajectoryLog, type TrajectoryLog } from './streams/trajectory-log.ts';
 
 /** Of what all consumers have acknowledged. */
 export interface Retention {

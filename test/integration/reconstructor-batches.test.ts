@@ -6,9 +6,9 @@ import { type GroupReady, GroupReadySchema } from '../../gen/ts/polar/event/v1/w
 import { type TrajectoryBatch, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
 import type { BlobStore } from '../../services/common/nats/blobs.ts';
-import { createBatches, type Resolved } from '../../services/reconstructor/adapters/batches.ts';
-import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
 import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
+import { createBatches, type Resolved } from '../../services/reconstructor/streams/batches.ts';
+import { openTrajectoryLog } from '../../services/reconstructor/streams/trajectory-log.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh } from '../support/reconstructor.ts';
 

@@ -15,7 +15,7 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
-import { EXPORTS_AT_ONCE_MAX, EXPORTS_WAITING_MAX } from '../../services/reconstructor/adapters/exports.ts';
+import { EXPORTS_AT_ONCE_MAX, EXPORTS_WAITING_MAX } from '../../services/reconstructor/sessions/exports.ts';
 import { eventually } from '../support/eventually.ts';
 import { seeded } from '../support/laws.ts';
 import { startNats, type TestNats } from '../support/nats.ts';

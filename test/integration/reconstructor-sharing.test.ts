@@ -4,18 +4,18 @@ import { expect } from 'chai';
 import type { Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
 import { giveBack } from '../../services/common/memory.ts';
-import { type Batches, createBatches } from '../../services/reconstructor/adapters/batches.ts';
-import { Cursors } from '../../services/reconstructor/adapters/cursors.ts';
+import { Cursors } from '../../services/reconstructor/cursors/cursors.ts';
+import { acked, nacked } from '../../services/reconstructor/domain/cursor.ts';
+import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
+import { type Batches, createBatches } from '../../services/reconstructor/streams/batches.ts';
 import {
   openPolicyVersion,
   type PolicyVersion,
-} from '../../services/reconstructor/adapters/policy-version.ts';
-import type { StreamRequest } from '../../services/reconstructor/adapters/stream-parts.ts';
-import { Streams, type TrajectoryStream } from '../../services/reconstructor/adapters/streams.ts';
-import { openTrajectoryLog } from '../../services/reconstructor/adapters/trajectory-log.ts';
-import { Wakeup } from '../../services/reconstructor/adapters/wakeup.ts';
-import { acked, nacked } from '../../services/reconstructor/domain/cursor.ts';
-import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
+} from '../../services/reconstructor/streams/policy-version.ts';
+import type { StreamRequest } from '../../services/reconstructor/streams/stream-parts.ts';
+import { Streams, type TrajectoryStream } from '../../services/reconstructor/streams/streams.ts';
+import { openTrajectoryLog } from '../../services/reconstructor/streams/trajectory-log.ts';
+import { Wakeup } from '../../services/reconstructor/streams/wakeup.ts';
 import { heldBytes } from '../support/held-bytes.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh } from '../support/reconstructor.ts';

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { TrajectoryService } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { changeCursor, checkCount, checkTask } from '../adapters/named-consumer.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { changeCursor, checkCount, checkTask } from '../cursors/named-consumer.ts';
 import { acked, floorOf } from '../domain/cursor.ts';
 
 export const ackTrajectories = (

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { TrajectoryService } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import { checkName, noConsumer } from '../adapters/named-consumer.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { checkName, noConsumer } from '../cursors/named-consumer.ts';
 import { consumerRemoved } from '../events.ts';
 
 export const deleteConsumer = (

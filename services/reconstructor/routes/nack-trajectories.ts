@@ -5,8 +5,8 @@ import type {
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import type { FieldFault } from '../../common/errors.ts';
-import { changeCursor, checkCount, checkTask } from '../adapters/named-consumer.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { changeCursor, checkCount, checkTask } from '../cursors/named-consumer.ts';
 import { NACK_DELAY_MAX_MS, NACK_REASON_CHARS_MAX, nacked, nackedCount } from '../domain/cursor.ts';
 import { batchesNacked } from '../events.ts';
 

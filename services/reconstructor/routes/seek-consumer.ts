@@ -7,8 +7,8 @@ import {
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
-import { changeCursor } from '../adapters/named-consumer.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { changeCursor } from '../cursors/named-consumer.ts';
 import { floorOf, sought } from '../domain/cursor.ts';
 import { consumerSought } from '../events.ts';
 

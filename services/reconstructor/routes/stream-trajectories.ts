@@ -14,10 +14,10 @@ import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
 import { giveBack } from '../../common/memory.ts';
 import { readRequest } from '../../common/request-faults.ts';
-import type { StreamRequest } from '../adapters/stream-parts.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
 import { batchParts, decodedBatch } from '../domain/stored.ts';
+import type { StreamRequest } from '../streams/stream-parts.ts';
 
 type Response = MessageInitShape<typeof StreamTrajectoriesResponseSchema>;
 const { batch: BATCH, more: MORE } = StreamTrajectoriesResponseSchema.field;

@@ -9,7 +9,7 @@ import { STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { cameSecond, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
 import { BUCKETS, subjectOfKey } from '../../common/nats/streams.ts';
-import { Wakeup } from './wakeup.ts';
+import { Wakeup } from '../streams/wakeup.ts';
 
 const STREAM = `KV_${BUCKETS.cursors.name}`;
 /** Times that a cursor is read and written anew because another process wrote it first; then NATS_UNAVAILABLE. */

@@ -5,8 +5,8 @@ import { sleep } from '../../common/clock.ts';
 import { STREAM_POLL_MS } from '../../common/limits.ts';
 import { clamped, sentEver } from '../domain/cursor.ts';
 import { cursorClamped } from '../events.ts';
-import { present, type StreamParts } from './stream-parts.ts';
-import type { Place, TrajectoryLog } from './trajectory-log.ts';
+import { present, type StreamParts } from '../streams/stream-parts.ts';
+import type { Place, TrajectoryLog } from '../streams/trajectory-log.ts';
 
 /** Whether the stream has this group, or had it and it was removed: what is behind it came after it. */
 export async function isKept(log: TrajectoryLog, place: Place, signal: AbortSignal): Promise<boolean> {

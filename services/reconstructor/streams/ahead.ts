@@ -1,8 +1,8 @@
 // The batches behind a place of the trajectory log, fetched before they are asked for: several at once, as many as
 // there is room for.
 import { AHEAD_BATCHES_MAX, AHEAD_BYTES_MAX, STREAM_POLL_MS } from '../../common/limits.ts';
+import { isKept } from '../cursors/lost-end.ts';
 import type { Batches, Resolved } from './batches.ts';
-import { isKept } from './lost-end.ts';
 import type { Persist } from './persistently.ts';
 import type { Place, StoredGroup, TrajectoryLog } from './trajectory-log.ts';
 import { Wakeup } from './wakeup.ts';

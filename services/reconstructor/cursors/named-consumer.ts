@@ -4,7 +4,7 @@ import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { UNACKED_BATCHES_MAX } from '../../common/limits.ts';
 import { CONSUMER_PATTERN, inSentRange, neverSent, unackedOf } from '../domain/cursor.ts';
-import type { StreamParts } from './stream-parts.ts';
+import type { StreamParts } from '../streams/stream-parts.ts';
 
 /** Changes the cursor of a consumer that is there. Throws NOT_FOUND, and what `change` throws. */
 export async function changeCursor(

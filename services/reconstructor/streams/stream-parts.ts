@@ -3,9 +3,9 @@ import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { Logger } from '../../common/logger.ts';
+import type { Cursors } from '../cursors/cursors.ts';
 import type { Credit } from '../domain/admission.ts';
 import type { Batches } from './batches.ts';
-import type { Cursors } from './cursors.ts';
 import type { PolicyVersion } from './policy-version.ts';
 import type { TrajectoryLog } from './trajectory-log.ts';
 

@@ -1,13 +1,13 @@
 // What the streams of a consumer are to send next, fetched once for all of them in this process: each of them may be the
 // one that sends it, and the others would have fetched it for nothing.
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { placeOf, setBack } from '../cursors/lost-end.ts';
 import { againIds } from '../domain/admission.ts';
 import { acked } from '../domain/cursor.ts';
 import { batchRemoved } from '../events.ts';
 import { Again } from './again.ts';
 import { openAhead } from './ahead.ts';
 import type { Resolved, Room } from './batches.ts';
-import { placeOf, setBack } from './lost-end.ts';
 import { type Persist, persistently } from './persistently.ts';
 import { present, type StreamParts, type StreamRequest } from './stream-parts.ts';
 
