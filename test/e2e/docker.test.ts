@@ -60,7 +60,7 @@ for (const kind of KINDS) {
     }
 
     it('has a native harness solve it, that ends with 0', async () => {
-      const place = { name: backend, runtime: { backend, image: PROGRAMS_IMAGE }, node: {} };
+      const place = { name: backend, runtime: { backend, image: PROGRAMS_IMAGE }, mesh: {} };
       const ran = await solve(mesh, 'codex', place);
       expect(isSolved(ran), ran.complaint).to.equal(true);
       expect(ran.transcripts).to.equal(1);

@@ -6,6 +6,7 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { polar } from '../support/cli.ts';
 import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
 import { nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
@@ -26,6 +27,7 @@ time.sleep(600)'`;
 
 const BACKENDS = [
   ...(bwrapIsThere ? [{ backend: 'bubblewrap', image: '' }] : []),
+  ...(withoutApptainer === undefined ? [{ backend: 'apptainer', image: '' }] : []),
   ...PLAIN_ENGINES.map(({ backend }) => ({ backend, image: PROGRAMS_IMAGE })),
 ];
 
@@ -39,7 +41,7 @@ if (BACKENDS.length > 0) {
       const engines = await Promise.all(
         PLAIN_ENGINES.map(async (kind) => nodeWith(kind, opened.use(await kind.start()))),
       );
-      mesh = opened.use(await startMesh({ node: Object.assign({}, ...engines) }));
+      mesh = opened.use(await startMesh({ node: Object.assign({}, ...engines), path: pathWithApptainer }));
       rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
     });
     after(() => opened.disposeAsync());

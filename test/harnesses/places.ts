@@ -1,5 +1,4 @@
 // The kinds of sandboxes that harnesses are run in.
-import process from 'node:process';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import type { MeshOptions } from '../support/mesh.ts';
 
@@ -8,8 +7,8 @@ export interface Place {
   readonly name: string;
   /** Keys of the task's runtime. */
   readonly runtime: { readonly backend: string; readonly image?: string };
-  /** Keys of the node in the topology. */
-  readonly node: NonNullable<MeshOptions['node']>;
+  /** What its mesh has. */
+  readonly mesh: Pick<MeshOptions, 'node' | 'path'>;
 }
 
 export const PLACES = ['bubblewrap', 'apptainer', 'docker', 'podman'] as const;
@@ -17,11 +16,10 @@ export type PlaceName = (typeof PLACES)[number];
 
 /** With an engine of its own where the backend needs one, for as long as the stack. */
 export async function openPlace(name: PlaceName, stack: AsyncDisposableStack): Promise<Place> {
-  if (name === 'bubblewrap') return { name, runtime: { backend: name }, node: {} };
+  if (name === 'bubblewrap') return { name, runtime: { backend: name }, mesh: {} };
   if (name === 'apptainer') {
     if (withoutApptainer !== undefined) throw new Error(withoutApptainer);
-    process.env['PATH'] = pathWithApptainer;
-    return { name, runtime: { backend: name }, node: {} };
+    return { name, runtime: { backend: name }, mesh: { path: pathWithApptainer } };
   }
   // Loaded only where they are wanted: they look for an engine, and install Docker.
   const { PROGRAMS_IMAGE } = await import('../support/container-engine.ts');
@@ -29,5 +27,5 @@ export async function openPlace(name: PlaceName, stack: AsyncDisposableStack): P
   const kind = ENGINES.find(({ backend, mapped }) => backend === name && mapped === (name === 'docker'));
   if (kind === undefined) throw new Error(`there is no ${name} here`);
   const engine = stack.use(await kind.start());
-  return { name, runtime: { backend: name, image: PROGRAMS_IMAGE }, node: nodeWith(kind, engine) };
+  return { name, runtime: { backend: name, image: PROGRAMS_IMAGE }, mesh: { node: nodeWith(kind, engine) } };
 }

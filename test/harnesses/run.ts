@@ -34,7 +34,7 @@ async function runIn(name: PlaceName, harnesses: readonly string[]): Promise<Ran
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-harnesses-'));
   stack.defer(() => rmSync(folder, { recursive: true }));
   const place = await openPlace(name, stack);
-  const mesh = stack.use(await startMesh({ engineFlags: ['--script', scriptIn(folder)], node: place.node }));
+  const mesh = stack.use(await startMesh({ engineFlags: ['--script', scriptIn(folder)], ...place.mesh }));
   const all: Ran[] = [];
   for (const harness of harnesses) {
     const ran = await solve(mesh, harness, place);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
 import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
 import { outsideServer } from '../support/host-bait.ts';
@@ -19,10 +20,12 @@ interface Site extends AsyncDisposable {
 
 type Open = (nats: TestNats) => Promise<Site>;
 
-const inBubblewrap: Open = async (nats) => {
-  const node = await startNode({ natsUrl: nats.url });
-  return { node, spec: { backend: 'bubblewrap' }, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
-};
+const onHost =
+  (backend: string, path?: string): Open =>
+  async (nats) => {
+    const node = await startNode({ natsUrl: nats.url, ...(path !== undefined && { path }) });
+    return { node, spec: { backend }, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };
+  };
 
 const inContainers =
   (kind: EngineKind): Open =>
@@ -40,7 +43,8 @@ const inContainers =
   };
 
 const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
-  ...(bwrapIsThere ? [['bubblewrap', inBubblewrap] as const] : []),
+  ...(bwrapIsThere ? [['bubblewrap', onHost('bubblewrap')] as const] : []),
+  ...(withoutApptainer === undefined ? [['apptainer', onHost('apptainer', pathWithApptainer)] as const] : []),
   ...PLAIN_ENGINES.map((kind) => [kind.backend, inContainers(kind)] as const),
 ];
 

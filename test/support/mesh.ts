@@ -38,6 +38,8 @@ export interface MeshOptions {
   readonly natsStoreDir?: string;
   /** Access tokens, and the one that the services have. */
   readonly access?: { readonly tokensFile: string; readonly token: string };
+  /** Search path of the services; default this process's. */
+  readonly path?: string;
   /** How far the clock of the node's services is ahead. */
   readonly nodeClockAheadMs?: number;
 }
@@ -76,7 +78,7 @@ export async function startMesh(options: MeshOptions = {}): Promise<Mesh> {
     const launch = (name: ServiceName): Promise<void> =>
       startService(name, {
         ...{ folder, topologyFile, ports, children },
-        ...{ flags: flagsOf(name, options), token: options.access?.token },
+        ...{ flags: flagsOf(name, options), token: options.access?.token, path: options.path },
       });
     const started = performance.now();
     await Promise.all(SERVICES.map(launch));
@@ -187,6 +189,7 @@ interface Launch {
   /** Of Node.js. */
   readonly flags: readonly string[];
   readonly token: string | undefined;
+  readonly path: string | undefined;
 }
 
 const flagsOf = (name: ServiceName, options: MeshOptions): string[] => [
@@ -209,13 +212,13 @@ function clockFlags(name: ServiceName, { nodeClockAheadMs = 0 }: MeshOptions): s
 
 async function startService(
   name: ServiceName,
-  { folder, topologyFile, ports, children, flags, token }: Launch,
+  { folder, topologyFile, ports, children, flags, token, path = process.env['PATH'] }: Launch,
 ): Promise<void> {
   const main = join(ROOT, 'services', name, 'main.ts');
   const child = spawn(process.execPath, [...nodeFlagsOf(name), ...flags, main], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
-      PATH: process.env['PATH'],
+      PATH: path,
       HOME: process.env['HOME'],
       // Registries, from which harnesses are installed, are trusted as on this machine.
       NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'],

@@ -77,13 +77,13 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     openEngine(podmanDialect(join(dataDir, 'podman'), podman.map_users), podman),
   ]);
   const builtIn = (name: string): Backend =>
-    working([bubblewrap, apptainer, processes, ...engines.map(({ state }) => state)], name);
+    working([bubblewrap, processes, apptainer, ...engines.map(({ state }) => state)], name);
   const more = await Promise.all(
     plugins.paths.map((path) => openPlugin(plugins.dir, path, { dataDir, proxy, builtIn })),
   );
   const worked = new Map<string, Backend>();
   const states = (): BackendState[] => {
-    const all = [bubblewrap, apptainer, processes, ...[...engines, ...more].map(({ state }) => state)];
+    const all = [bubblewrap, processes, apptainer, ...[...engines, ...more].map(({ state }) => state)];
     for (const state of all) if ('backend' in state) worked.set(state.name, state.backend);
     return all;
   };
