@@ -26,6 +26,19 @@ const call = {
 };
 
 describe('a log of calls', () => {
+  it('has the reward of a call from whichever of its lines tells one, and only one reward', () => {
+    const graded = { ...call, reward: 0.5 };
+    for (const lines of [
+      [call, graded],
+      [graded, call],
+    ]) {
+      const log = new CallLog();
+      expect(lines.map((line) => log.add(line)?.kind)).to.deep.equal([undefined, 'repeated']);
+      expect(log.rewards.map(({ callId, reward }) => [callId, reward])).to.deep.equal([['c1', 0.5]]);
+      expect(log.add({ ...call, reward: 1 })?.kind).to.equal('duplicate');
+    }
+  });
+
   it('knows a line that is there twice from another call of the same id, whatever differs', () => {
     const log = new CallLog();
     expect(log.add(call)).to.equal(undefined);

@@ -9,7 +9,7 @@ import { type TokenNode, TokenTree } from './token-tree.ts';
 
 /** Why a call was not taken. */
 export interface CallFault {
-  /** `repeated`: it is there already, equal in all. The others are left out of the session. */
+  /** `repeated`: it is there already, equal in all but that one of both may lack its reward. The others are left out of the session. */
   readonly kind: 'invalid' | 'duplicate' | 'repeated';
   readonly why: string;
 }
@@ -28,7 +28,7 @@ export class CallLog {
   readonly #tree = new TokenTree();
   readonly #messages = new MessageNode();
   readonly #calls = new Map<string, Call>();
-  readonly #rewards: TraceReward[] = [];
+  readonly #rewards = new Map<string, number>();
 
   get calls(): Call[] {
     linkExperts(this.#calls);
@@ -37,7 +37,7 @@ export class CallLog {
 
   /** Those that calls have. */
   get rewards(): readonly TraceReward[] {
-    return this.#rewards;
+    return Array.from(this.#rewards, ([callId, reward]) => create(TraceRewardSchema, { callId, reward }));
   }
 
   /** Take a call in, or say why not. */
@@ -45,17 +45,21 @@ export class CallLog {
     const why = wrong(fields);
     if (why !== undefined) return { kind: 'invalid', why };
     const call = this.#callOf(fields);
-    const known = this.#calls.get(call.callId);
-    if (known === undefined) {
-      this.#calls.set(call.callId, call);
-      const reward = fields['reward'] as number | undefined;
-      if (reward !== undefined)
-        this.#rewards.push(create(TraceRewardSchema, { callId: call.callId, reward }));
-      return undefined;
-    }
-    return isSame(known, call)
-      ? { kind: 'repeated', why: `call ${call.callId} was there already` }
-      : { kind: 'duplicate', why: `another call has the id ${call.callId}` };
+    const { callId } = call;
+    const known = this.#calls.get(callId);
+    if (known !== undefined && !isSame(known, call))
+      return { kind: 'duplicate', why: `another call has the id ${callId}` };
+    this.#calls.set(callId, known ?? call);
+    if (!this.#reward(callId, fields['reward'] as number | undefined))
+      return { kind: 'duplicate', why: `call ${callId} has another reward` };
+    return known && { kind: 'repeated', why: `call ${callId} was there already` };
+  }
+
+  /** False where it has another one. An export from before the call was graded has none. */
+  #reward(callId: string, reward: number | undefined): boolean {
+    const known = this.#rewards.get(callId) ?? reward;
+    if (known !== undefined) this.#rewards.set(callId, known);
+    return reward === undefined || reward === known;
   }
 
   /** Numbers between the first start and the last end that no call has: calls that are missing, where each has its own. */
