@@ -1,5 +1,6 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { type Completion, PolicySpanSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import {
   type Trace,
   type Trajectory,
@@ -27,14 +28,16 @@ function stored(
   made: readonly Made[],
   builder: 'prefix_merging' | 'per_request' = 'prefix_merging',
   builderConfig: Config = {},
+  change: (records: Completion[]) => void = () => {},
 ): Stored {
   const records = recordsOf(made);
+  change(records);
   const calls = expand(records);
   const lines = calls.map((call, i) => recordLine(call, records[i] as (typeof records)[number]));
-  const { traces, stats } = build(builder, calls, { ...DEFAULT_POLICIES, ...builderConfig });
+  const built = build(builder, calls, { ...DEFAULT_POLICIES, ...builderConfig });
   return {
     calls: lines.map((line) => JSON.parse(line) as RecordedCall),
-    trajectory: create(TrajectorySchema, { sessionId: 's', builder, builderConfig, traces, stats }),
+    trajectory: create(TrajectorySchema, { sessionId: 's', builder, builderConfig, ...built }),
   };
 }
 
@@ -202,6 +205,105 @@ describe('audit of a session', () => {
       plant(session);
       const { findings } = audited(session);
       const found = findings.find(({ kind, call_id }) => kind === wanted.kind && call_id === wanted.call_id);
+      expect(found, JSON.stringify(findings)).to.include(wanted);
+    });
+  }
+
+  /** The weights changed in the middle of the second turn, whose last id has no logprob. */
+  function changedWeights(): Stored {
+    const common = { finish_reason: 'stop', model: 'm', policy_version: 3, messages: ['s'], reply: 'r' };
+    const first = {
+      call_id: 'c0',
+      start_seq: 0,
+      end_seq: 1,
+      prompt_ids: [1],
+      sampled_ids: [2],
+      logprobs: [-1],
+    };
+    const second = { ...first, call_id: 'c1', start_seq: 2, end_seq: 3, prompt_ids: [1, 2, 3] };
+    const ids = { sampled_ids: [4, 5, 6], logprobs: [-1, -2, null] };
+    const third = { ...first, call_id: 'c2', start_seq: 4, end_seq: 5, prompt_ids: [1, 2, 3, 4, 5, 6] };
+    const spans = [
+      { start: 0, end: 1, policyVersion: 3n },
+      { start: 1, end: 3, policyVersion: 5n },
+    ].map((span) => create(PolicySpanSchema, span));
+    const made = [first, { ...second, ...ids }, third].map((call) => ({ ...common, ...call }));
+    return stored(made, 'prefix_merging', {}, (records) => records[1]?.policySpans.push(...spans));
+  }
+
+  const SPANS: readonly (readonly [string, (session: Stored) => void, Partial<Finding>])[] = [
+    [
+      'weights that changed elsewhere in a call',
+      (session) => {
+        (traceOf(session).spans[1]?.policyRuns[1] as { policyVersion: bigint }).policyVersion = 4n;
+      },
+      { kind: 'span', call_id: 'c1', index: 1, message: 'the store says policy version 4, the record 5' },
+    ],
+    [
+      'weights that changed in a call and are not told',
+      (session) => traceOf(session).spans[1]?.policyRuns.splice(0),
+      { kind: 'span', call_id: 'c1', index: 1, message: 'the store says policy version 3, the record 5' },
+    ],
+    [
+      'a smallest policy version that none has',
+      ({ trajectory }) => {
+        trajectory.policyVersionMin = 4n;
+      },
+      { kind: 'stats', message: 'the trajectory tells 4 as its smallest policy version, it is 3' },
+    ],
+    [
+      'a largest policy version that none has',
+      ({ trajectory }) => {
+        trajectory.policyVersionMax = 3n;
+      },
+      { kind: 'stats', message: 'the trajectory tells 3 as its largest policy version, it is 5' },
+    ],
+    [
+      'ids that are counted under another reason',
+      ({ trajectory }) => {
+        (trajectory.stats as { maskedTokens: Record<string, bigint> }).maskedTokens = { side: 1n };
+      },
+      { kind: 'stats', message: 'the trajectory tells of 0 ids masked as no_logprob, there are 1' },
+    ],
+    [
+      'an id that is masked for another reason',
+      (session) => {
+        (traceOf(session).spans[1] as { maskedReason: string }).maskedReason = 'side';
+      },
+      { kind: 'mask', call_id: 'c1', index: 2, message: 'is masked without no_logprob' },
+    ],
+    [
+      'a call that is cut in the middle of a trace',
+      (session) => {
+        (traceOf(session).spans[1] as { length: number }).length = 2;
+      },
+      { kind: 'span', call_id: 'c1', message: 'the store says 2 ids, stop; the record 3 ids, stop' },
+    ],
+    [
+      'ids behind the last call',
+      (session) => {
+        const trace = traceOf(session);
+        trace.responseIds = Buffer.concat([trace.responseIds, Buffer.alloc(4)]);
+        trace.logprobs = Buffer.concat([trace.logprobs, Buffer.alloc(4)]);
+        trace.lossMask = Buffer.concat([trace.lossMask, Buffer.alloc(1)]);
+      },
+      { kind: 'context', trace: 0, message: '1 ids stand behind its last call: no call was served them' },
+    ],
+    [
+      'ids of context that are not there',
+      ({ trajectory }) => {
+        (trajectory.stats as { contextTokens: bigint }).contextTokens = 7n;
+      },
+      { kind: 'stats', message: 'the trajectory tells of 7 ids of context, there are 2' },
+    ],
+  ];
+  for (const [what, plant, wanted] of SPANS) {
+    it(`names ${what}`, () => {
+      const session = changedWeights();
+      expect(audited(session).findings).to.deep.equal([]);
+      plant(session);
+      const { findings } = audited(session);
+      const found = findings.find(({ message }) => message === wanted.message);
       expect(found, JSON.stringify(findings)).to.include(wanted);
     });
   }

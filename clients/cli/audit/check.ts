@@ -1,7 +1,15 @@
 // A stored trajectory against the records that it was made of: the law of conservation, and the served context of each
 // call. Pure; call by call, since all prompts of a long session together are many times its records.
 import type { CallSpan, Trajectory } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { idReason, type Policies, type RecordedCall, sampledTokens, wholeReason } from './record.ts';
+import {
+  idReason,
+  maskedByRecord,
+  type Policies,
+  type RecordedCall,
+  sampledTokens,
+  versionsOf,
+  wholeReason,
+} from './record.ts';
 import { TraceView } from './trace-view.ts';
 
 /** What breaks a law. */
@@ -66,6 +74,11 @@ export class SessionAudit {
   #trained = 0;
   #usage = 0;
   #withoutUsage = 0;
+  /** Ids that the records alone keep from being trained. */
+  readonly #mustMask = new Map<string, number>();
+  /** Of trained ids that the policy sampled. */
+  #versionMin = Number.POSITIVE_INFINITY;
+  #versionMax = 0;
   /** Ids in no trace that nothing on the record keeps from being trained; a policy may, and counts them as masked. */
   #leftOut: { callId: string; count: number }[] = [];
 
@@ -98,6 +111,8 @@ export class SessionAudit {
       this.#find({ kind: 'usage', call_id: call.call_id, message });
     }
     if (this.#trajectory === undefined) return;
+    const [reason, masked] = maskedByRecord(call, this.#policies);
+    this.#mustMask.set(reason, (this.#mustMask.get(reason) ?? 0) + masked);
     const [place, ...others] = this.#places.get(call.call_id) ?? [];
     for (const { trace } of others) {
       const message = `is in trace ${place?.trace.number}, too`;
@@ -126,10 +141,15 @@ export class SessionAudit {
     };
   }
 
-  /** What no call sampled is context: never trained, without logprob. */
+  /** What no call sampled is context: never trained, without logprob, and a call behind it was served it. */
   #checkContext(trace: TraceView): void {
+    const behind = trace.ids.length - Math.max(0, ...trace.spans.map((span) => trace.endOf(span)));
+    if (behind > 0) {
+      const message = `${behind} ids stand behind its last call: no call was served them`;
+      this.#find({ kind: 'context', trace: trace.number, message });
+    }
     const sampled = new Uint8Array(trace.ids.length);
-    for (const span of trace.spans) sampled.fill(1, trace.placeOf(span), trace.placeOf(span) + span.length);
+    for (const span of trace.spans) sampled.fill(1, trace.placeOf(span), trace.endOf(span));
     for (let place = trace.prompt; place < trace.ids.length; place++) {
       if (sampled[place] === 1) continue;
       const at = { trace: trace.number, index: place - trace.prompt };
@@ -157,19 +177,41 @@ export class SessionAudit {
       this.#find({ kind: 'context', ...at, message });
     }
     for (const [i, id] of call.prompt_ids.entries()) this.#sameId(call.call_id, trace, i, id, i);
-    if (span.length > call.sampled_ids.length || span.finishReason !== call.finish_reason) {
+    const ends = trace.endOf(span) === trace.ids.length;
+    const left = call.sampled_ids.length - span.length;
+    // A trace is cut at its end alone.
+    if (left < 0 || (left > 0 && !ends) || span.finishReason !== call.finish_reason) {
       const stored = `${span.length} ids, ${span.finishReason}`;
       const message = `the store says ${stored}; the record ${call.sampled_ids.length} ids, ${call.finish_reason}`;
       this.#find({ kind: 'span', ...at, message });
     }
-    if (Number(span.policyVersion) !== call.policy_version) {
-      const message = `the store says policy version ${span.policyVersion}, the record ${call.policy_version}`;
-      this.#find({ kind: 'span', ...at, message });
-    }
+    this.#checkVersions(call, { trace, span });
     const whole = wholeReason(call, this.#policies);
     for (let i = 0; i < span.length; i++) {
       this.#sameId(call.call_id, trace, start + i, call.sampled_ids[i], i);
       this.#checkTrained(call, { trace, span }, i, whole ?? idReason(call, i));
+    }
+  }
+
+  #checkVersions(call: RecordedCall, { trace, span }: Place): void {
+    const [stored, recorded] = [trace.versionsOf(span), versionsOf(call)];
+    const differs = stored.findIndex((version, i) => version !== recorded[i]);
+    const index = differs < 0 ? undefined : differs;
+    const [told, known] =
+      index === undefined
+        ? [Number(span.policyVersion), call.policy_version]
+        : [stored[index], recorded[index] ?? 'none'];
+    if (told !== known) {
+      const at = { call_id: call.call_id, trace: trace.number, ...(index !== undefined && { index }) };
+      const message = `the store says policy version ${told}, the record ${known}`;
+      this.#find({ kind: 'span', ...at, message });
+    }
+    // That of a frozen model says nothing of how old the policy was.
+    if (!call.trainable) return;
+    for (const [i, version] of recorded.slice(0, span.length).entries()) {
+      if (trace.maskAt(trace.placeOf(span) + i) !== 1) continue;
+      this.#versionMin = Math.min(this.#versionMin, version);
+      this.#versionMax = Math.max(this.#versionMax, version);
     }
   }
 
@@ -204,8 +246,8 @@ export class SessionAudit {
     this.#trained += mask;
     if (mask === 1 && reason !== undefined) {
       this.#find({ kind: 'mask', ...at, message: `is trained, but must not be: ${reason}` });
-    } else if (mask === 0 && reason === undefined && span.maskedReason === '') {
-      this.#find({ kind: 'mask', ...at, message: 'is masked without a reason' });
+    } else if (mask === 0 && (reason === undefined ? span.maskedReason === '' : !hasReason(span, reason))) {
+      this.#find({ kind: 'mask', ...at, message: `is masked without ${reason ?? 'a reason'}` });
     }
     const recorded = mask === 1 ? (call.logprobs?.[index] ?? 0) : 0;
     if (logprob !== Math.fround(recorded)) {
@@ -213,9 +255,9 @@ export class SessionAudit {
     }
   }
 
-  /** Counts that the trajectory tells of itself. Returns those of masked ids. */
+  /** What the trajectory tells of itself. Returns those of masked ids. */
   #checkStats(): Record<string, number> {
-    const { stats } = this.#trajectory ?? {};
+    const { stats, policyVersionMin, policyVersionMax } = this.#trajectory ?? {};
     if (stats === undefined) return {};
     const masked = Object.fromEntries(
       Object.entries(stats.maskedTokens).map(([reason, count]) => [reason, Number(count)]),
@@ -233,7 +275,27 @@ export class SessionAudit {
     this.#equal('traces', stats.traces, this.#trajectory?.traces.length ?? 0);
     this.#equal('sampled ids', Number(stats.sampledTokens), this.#sampled);
     this.#equal('trained ids', Number(stats.trainedTokens), this.#trained);
+    this.#equal('ids of context', Number(stats.contextTokens), this.#contextIds());
+    for (const [reason, count] of this.#mustMask) {
+      const told = masked[reason] ?? 0;
+      if (told < count) this.#equal(`ids masked as ${reason}`, told, count);
+    }
+    this.#version('smallest', policyVersionMin, this.#versionMax === 0 ? 0 : this.#versionMin);
+    this.#version('largest', policyVersionMax, this.#versionMax);
     return masked;
+  }
+
+  /** In the traces, of no call. */
+  #contextIds(): number {
+    const sampled = this.traces.flatMap(({ spans }) => spans).reduce((sum, { length }) => sum + length, 0);
+    return this.traces.reduce((sum, { ids }) => sum + ids.length, 0) - sampled;
+  }
+
+  /** The filters of a stream go by it. */
+  #version(which: string, told: bigint | undefined, counted: number): void {
+    if (Number(told ?? 0) === counted) return;
+    const message = `the trajectory tells ${told} as its ${which} policy version, it is ${counted}`;
+    this.#find({ kind: 'stats', message });
   }
 
   #equal(what: string, told: number, counted: number): void {
@@ -246,3 +308,6 @@ export class SessionAudit {
     else this.#more++;
   }
 }
+
+const hasReason = ({ maskedReason }: CallSpan, reason: string): boolean =>
+  maskedReason.split(',').includes(reason);

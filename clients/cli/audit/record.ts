@@ -10,6 +10,8 @@ export interface RecordedCall {
   readonly finish_reason: string;
   readonly model: string;
   readonly policy_version: number;
+  /** Only where the weights changed in the middle of it. */
+  readonly policy_runs?: readonly PolicyRun[];
   readonly trainable: boolean;
   readonly role: string;
   readonly engine: string;
@@ -19,6 +21,19 @@ export interface RecordedCall {
   /** The engine's own counts, where it gave them. */
   readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
   readonly no_token_ids: boolean;
+}
+
+interface PolicyRun {
+  readonly policy_version: number;
+  readonly start: number;
+  readonly length: number;
+}
+
+/** By which weights each of its ids was sampled. */
+export function versionsOf({ sampled_ids, policy_version, policy_runs = [] }: RecordedCall): number[] {
+  const versions = new Array<number>(sampled_ids.length).fill(policy_version);
+  for (const run of policy_runs) versions.fill(run.policy_version, run.start, run.start + run.length);
+  return versions;
 }
 
 /** What was sampled in a call counts, known by its ids or not. */
@@ -39,6 +54,16 @@ export function wholeReason(call: RecordedCall, policies: Policies): string | un
   const dead = DEAD[call.finish_reason];
   if (dead !== undefined && policies['interrupted'] !== 'train') return dead;
   return call.logprobs?.length === call.sampled_ids.length ? undefined : 'no_logprob';
+}
+
+/** How many ids of a call the record alone keeps from being trained, and why; a builder may have further reasons. */
+export function maskedByRecord(
+  call: RecordedCall,
+  policies: Policies,
+): readonly [reason: string, count: number] {
+  const whole = wholeReason(call, policies);
+  if (whole !== undefined) return [whole, sampledTokens(call)];
+  return ['no_logprob', call.sampled_ids.filter((_, i) => idReason(call, i) !== undefined).length];
 }
 
 /** Why one sampled id may not be trained, where the whole call may. */

@@ -43,6 +43,21 @@ export class TraceView {
     return this.prompt + span.start;
   }
 
+  /** Behind its last sampled id. */
+  endOf(span: CallSpan): number {
+    return this.placeOf(span) + span.length;
+  }
+
+  /** By which weights the store says that each of its ids was sampled. */
+  versionsOf({ start, length, policyVersion, policyRuns }: CallSpan): number[] {
+    const versions = new Array<number>(length).fill(Number(policyVersion));
+    for (const run of policyRuns) {
+      const from = Math.max(0, run.start - start);
+      versions.fill(Number(run.policyVersion), from, Math.max(from, run.start - start + run.length));
+    }
+    return versions;
+  }
+
   /** The call that sampled the id at a place, and which of its ids it is; undefined: no call did. */
   callAt(place: number): { readonly callId: string; readonly index: number } | undefined {
     const span = this.spans.find((one) => {
