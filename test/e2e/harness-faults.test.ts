@@ -7,6 +7,7 @@ import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.j
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
 import { type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,22 +20,27 @@ import { curlTask, waitForEnd } from '../support/tasks.ts';
 const WAIT_MS = 90_000;
 const disksAreThere = bwrapIsThere && isHostRoot && existsSync('/dev/loop-control');
 /** Undefined: where sandboxes are made when a task says nothing. */
-const KINDS: readonly (EngineKind | undefined)[] = [undefined, ...(isLong ? LONG_ENGINES : [])];
+const BACKENDS: readonly (readonly [backend?: string, kind?: EngineKind])[] = [
+  [],
+  ...(isLong && withoutApptainer === undefined ? [['apptainer'] as const] : []),
+  ...(isLong ? LONG_ENGINES.map((kind) => [kind.backend, kind] as const) : []),
+];
 
-for (const kind of KINDS) {
-  describe(`harnesses that misbehave${kind === undefined ? '' : ` in ${kind.backend}`}`, function () {
+for (const [backend, kind] of BACKENDS) {
+  describe(`harnesses that misbehave${backend === undefined ? '' : ` in ${backend}`}`, function () {
     this.timeout(2 * WAIT_MS);
     let engine: TestEngine | undefined;
     let mesh: Mesh;
     let rollout: Client<typeof RolloutService>;
     let harnesses: Client<typeof HarnessService>;
-    const cases = [...HARNESS_FAULTS, ...(disksAreThere && kind === undefined ? [DISK_FAULT] : [])];
-    const place = kind && { backend: kind.backend, image: PROGRAMS_IMAGE };
+    const cases = [...HARNESS_FAULTS, ...(disksAreThere && backend === undefined ? [DISK_FAULT] : [])];
+    const place = backend === undefined ? {} : { backend, ...(kind && { image: PROGRAMS_IMAGE }) };
     const idOf = (name: string): string => name.replaceAll(/\W+/g, '-');
 
     before(async () => {
       engine = await kind?.start();
-      mesh = await startMesh(kind && engine ? { node: nodeWith(kind, engine) } : {});
+      const path = backend === 'apptainer' ? { path: pathWithApptainer } : {};
+      mesh = await startMesh(kind && engine ? { node: nodeWith(kind, engine) } : path);
       rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
       harnesses = createServiceClient(HarnessService, mesh.harnessUrl);
       // All at once: what one does must not be felt by the others.
