@@ -1,6 +1,6 @@
 // `run` work of this node: each becomes one fact, `ran` or `failed`.
 import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
-import { type AttemptRef, type RunWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { type AttemptRef, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { Semaphore } from '../../common/clock.ts';
 import { failureOf, PolarError } from '../../common/errors.ts';
 import { STOP_GRACE_MS } from '../../common/limits.ts';
@@ -12,6 +12,7 @@ import { fromStored } from '../../common/stored.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
+import type { Run } from '../runs/run.ts';
 import { type RunEnd, runHarness } from '../runs/run-harness.ts';
 import { untilStored } from '../runs/until-stored.ts';
 
@@ -30,10 +31,9 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
     // All that can be delivered is held, so that what waits for a slot here is not delivered again.
     concurrency: consumer.max_ack_pending ?? ctx.config.node.max_run_workers,
     handle: async (delivery) => {
-      const { ref, work } = runWorkOf(delivery);
-      const again = delivery.deliveryCount > 1;
-      if (again) events.runRedelivered(log, ref);
-      await runs.run(keyOf(ref), () => slots.run(() => run(ctx, ref, work, again, signal)));
+      const run = runOf(delivery);
+      if (run.again) events.runRedelivered(log, run.ref);
+      await runs.run(keyOf(run.ref), () => slots.run(() => runAndTell(ctx, run, signal)));
     },
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
@@ -44,35 +44,27 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
   });
 }
 
-function runWorkOf({ bytes }: Delivery): { ref: AttemptRef; work: RunWork } {
+function runOf({ bytes, deliveryCount }: Delivery): Run {
   const { ref, kind } = fromStored(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'run')
     throw new PolarError('INVALID_REQUEST', 'this is no run work');
-  return { ref, work: kind.value };
+  return { ref, work: kind.value, again: deliveryCount > 1 };
 }
 
-async function run(
-  ctx: HarnessExecutorContext,
-  ref: AttemptRef,
-  work: RunWork,
-  again: boolean,
-  signal: AbortSignal,
-): Promise<void> {
+async function runAndTell(ctx: HarnessExecutorContext, run: Run, signal: AbortSignal): Promise<void> {
   // Not begun: the next executor takes it.
   signal.throwIfAborted();
   const startedAt = performance.now();
-  const end: RunEnd = await runHarness(ctx, ref, work, again, signal).catch((error) => ({
-    failed: failureOf(error),
-  }));
+  const end: RunEnd = await runHarness(ctx, run, signal).catch((error) => ({ failed: failureOf(error) }));
   // A stopping executor still says how its runs ended, so that nobody has to wait for it.
   const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
   // Goes out before the fact, in one write with it: the scheduler ends the credentials only of runs that did not end so.
   const revoked = untilStored(
-    () => revokeCapability(ctx.bus, ref, saying),
-    (error) => events.capabilityNotRevokedYet(ctx.log, ref, error),
+    () => revokeCapability(ctx.bus, run.ref, saying),
+    (error) => events.capabilityNotRevokedYet(ctx.log, run.ref, error),
     saying,
-  ).catch((error) => events.capabilityNotRevoked(ctx.log, ref, error));
-  await tellEnd(ctx, ref, end, performance.now() - startedAt - (end.installMs ?? 0), saying);
+  ).catch((error) => events.capabilityNotRevoked(ctx.log, run.ref, error));
+  await tellEnd(ctx, run.ref, end, performance.now() - startedAt - (end.installMs ?? 0), saying);
   await revoked;
 }
 

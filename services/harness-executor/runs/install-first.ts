@@ -5,17 +5,14 @@ import type { Adapter } from '../adapters/adapter.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { ensureInstalled, installFolder, isInstalled } from '../installs/install.ts';
+import type { Run } from './run.ts';
 import { untilStored } from './until-stored.ts';
 
-/**
- * Its folder; undefined where nothing is needed. `again`: the run was given to an executor before, which may have said that
- * it installs, and no more. Throws HARNESS_INSTALL_FAILED.
- */
+/** Its folder; undefined where nothing is needed. Throws HARNESS_INSTALL_FAILED. */
 export async function installFirst(
   ctx: HarnessExecutorContext,
-  ref: AttemptRef,
+  { ref, again }: Run,
   adapter: Adapter,
-  again: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { config, log } = ctx;
@@ -24,6 +21,7 @@ export async function installFirst(
   if (install === undefined) return undefined;
   const startedAt = performance.now();
   const isThere = await isInstalled(cacheDir, adapter);
+  // An executor before may have said that it installs, and no more.
   if (isThere && !again) return installFolder(cacheDir, name, install.version);
   if (!isThere) await tell(ctx, ref, { kind: { case: 'installing', value: {} }, durationMs: 0 }, signal);
   const folder = await ensureInstalled(cacheDir, adapter, events.installEvents(log), signal);

@@ -54,7 +54,7 @@ describe('what is kept of a sandbox', () => {
     const ref = create(AttemptRefSchema, { sessionId: 's-0', attempt: 1 });
     const work = create(RunWorkSchema, { runtimeId: 'rt', harness: { name: 'shell', artifacts } });
     const { signal } = new AbortController();
-    await keepArtifacts(ctx as HarnessExecutorContext, ref, work, shell, signal, keepMs);
+    await keepArtifacts(ctx as HarnessExecutorContext, { ref, work, again: false }, shell, signal, keepMs);
     return await store.list('s-0', 1);
   }
 

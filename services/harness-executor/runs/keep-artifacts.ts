@@ -1,6 +1,6 @@
 // What is kept of a sandbox when its harness has ended: the harness's own record, and what the task names.
 import { posix } from 'node:path';
-import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { Deadline } from '../../common/clock.ts';
 import { asPolarError } from '../../common/errors.ts';
 import { execCollected } from '../../common/exec.ts';
@@ -16,6 +16,7 @@ import type { Keeping } from '../artifacts/artifact-store.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import { LISTING_SCRIPT, listed } from '../domain/listing.ts';
 import * as events from '../events.ts';
+import type { Run } from './run.ts';
 import { leaseRuntime } from './sandbox.ts';
 
 /** Reasons that are told; more are counted. */
@@ -24,23 +25,23 @@ const PROBLEMS_MAX = 64;
 /** A session's result does not depend on it: what cannot be kept, or not in time, is told, and no failure. */
 export async function keepArtifacts(
   ctx: HarnessExecutorContext,
-  ref: AttemptRef,
-  work: RunWork,
-  adapter: Adapter,
+  { ref, work }: Run,
+  { transcripts }: Adapter,
   signal: AbortSignal,
   keepMs = ARTIFACTS_KEEP_MS,
 ): Promise<void> {
   const named = work.harness?.artifacts ?? [];
-  if (named.length + adapter.transcripts.length === 0) return;
+  if (named.length + transcripts.length === 0) return;
   using deadline = new Deadline(keepMs, signal);
   try {
     const workdir = await workdirFor(ctx, work, named, deadline.signal);
     const paths = named.map((path) => posix.resolve(workdir ?? '/', path));
-    const roots = [...new Set([...adapter.transcripts, ...paths])];
+    const roots = [...new Set([...transcripts, ...paths])];
     await using keeping = await ctx.artifacts.begin(ref.sessionId, ref.attempt);
     const { found, whole } = await list(ctx, work, roots, keepMs / 2, deadline.signal);
     const problems = whole ? missing(paths, found) : ['not all files could be listed'];
-    problems.push(...(await fetchAll(ctx, keeping, adapter, work, found, deadline)));
+    const files = found.map(({ root, path }) => ({ path, isTranscript: transcripts.includes(root) }));
+    problems.push(...(await fetchAll(ctx, work, files, keeping, deadline.signal)));
     signal.throwIfAborted();
     await keeping.done(shortened(problems), workdir);
   } catch (error) {
@@ -86,20 +87,18 @@ const missing = (paths: readonly string[], found: Found): string[] =>
 
 async function fetchAll(
   { runtimes }: HarnessExecutorContext,
-  keeping: Keeping,
-  { transcripts }: Adapter,
   { runtimeId }: RunWork,
-  found: Found,
-  deadline: Deadline,
+  files: readonly { readonly path: string; readonly isTranscript: boolean }[],
+  keeping: Keeping,
+  signal: AbortSignal,
 ): Promise<string[]> {
   const problems: string[] = [];
-  const { signal } = deadline;
-  for (const { root, path } of found) {
+  for (const { path, isTranscript } of files) {
     const full = fullness(keeping);
     if (full !== undefined) return [...problems, full];
     try {
       const { content } = await runtimes.getFile({ runtimeId, path }, { signal, timeoutMs: RPC_TIMEOUT_MS });
-      await keeping.add(path, transcripts.includes(root), content);
+      await keeping.add(path, isTranscript, content);
     } catch (error) {
       if (signal.aborted) return [...problems, 'not all files could be read in time'];
       problems.push(`${path}: ${asPolarError(error).message}`);

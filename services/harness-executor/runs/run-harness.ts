@@ -2,13 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import type { DeniedConnections } from '../../../gen/ts/polar/common/v1/network_pb.js';
-import {
-  type AttemptRef,
-  CallRangeSchema,
-  type Ran,
-  RanSchema,
-  type RunWork,
-} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { CallRangeSchema, type Ran, RanSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { ExecResult } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import type { PolarError } from '../../common/errors.ts';
 import type { Adapter } from '../adapters/adapter.ts';
@@ -21,6 +15,7 @@ import { closeSession } from './close-session.ts';
 import { installFirst } from './install-first.ts';
 import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
+import type { Run } from './run.ts';
 import { execHarness, leaseRuntime } from './sandbox.ts';
 
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
@@ -32,30 +27,28 @@ export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
 
 /**
  * Run the harness of a session. A harness that fails by itself or uses up its time is a result; what infrastructure did
- * to it is a failure. `again`: the work was delivered before. Throws a PolarError with the reason where the run could
- * not be done.
+ * to it is a failure. Throws a PolarError with the reason where the run could not be done.
  */
 export async function runHarness(
   ctx: HarnessExecutorContext,
-  ref: AttemptRef,
-  work: RunWork,
-  again: boolean,
+  run: Run,
   signal: AbortSignal,
 ): Promise<RunEnd> {
+  const { ref, work } = run;
   const { config, log } = ctx;
   const startedAt = performance.now();
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
-  const installed = await installFirst(ctx, ref, adapter, again, signal);
+  const installed = await installFirst(ctx, run, adapter, signal);
   const installMs = performance.now() - startedAt;
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   // While a mesh is upgraded, a scheduler or runtime-prewarm of the version before may not tell where the proxy is.
   const runtime = work.proxyUrl === '' ? await leaseRuntime(ctx, work, signal) : undefined;
   const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
   events.runStarted(log, ref, adapter.name);
-  const result = await execHarness(ctx, ref, work, launch, signal);
+  const result = await execHarness(ctx, run, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
   const { lastFailure, ...range } = await closeSession(ctx.proxy, ref, onRetry, signal);
-  await keepArtifacts(ctx, ref, work, adapter, signal);
+  await keepArtifacts(ctx, run, adapter, signal);
   return { ...endOf(adapter, result, lastFailure, range), denied: result.denied, installMs };
 }
 

@@ -1,6 +1,6 @@
 // The leased sandbox of a run: its lease, its files, its one command.
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type {
   ExecResult,
   Runtime,
@@ -12,6 +12,7 @@ import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS } from '../../common/limi
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import type { Launch } from './launch.ts';
+import type { Run } from './run.ts';
 import { RunClock } from './run-clock.ts';
 
 /** As long as the run can take: a session may have waited in READY for any time. */
@@ -35,8 +36,7 @@ export async function leaseRuntime(
 /** Put its files there and run the harness to its end, or to its limit; keeps what it writes. Throws RUNTIME_LOST, SANDBOX_FAILED. */
 export async function execHarness(
   { runtimes, logs, log, policy }: HarnessExecutorContext,
-  ref: AttemptRef,
-  work: RunWork,
+  { ref, work }: Run,
   { command, files }: Launch,
   signal: AbortSignal,
 ): Promise<ExecResult> {
