@@ -33,14 +33,7 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<EvaluatorContext> {
-  const bus = await openBus({
-    url: config.natsUrl,
-    credentials: config.natsCredentials,
-    tls: config.natsTls,
-    name: `evaluator-${config.node.id}`,
-    signal,
-    log,
-  });
+  const bus = await openBus({ ...config.nats, name: `evaluator-${config.node.id}`, signal, log });
   const blobs = createBlobStore(bus);
   return {
     config,

@@ -37,14 +37,7 @@ export async function createContext(
 ): Promise<HarnessExecutorContext> {
   const logs = await LogStore.open(config.logsDir);
   const artifacts = await ArtifactStore.open(config.artifactsDir);
-  const bus = await openBus({
-    url: config.natsUrl,
-    credentials: config.natsCredentials,
-    tls: config.natsTls,
-    name: `harness-executor-${config.node.id}`,
-    signal,
-    log,
-  });
+  const bus = await openBus({ ...config.nats, name: `harness-executor-${config.node.id}`, signal, log });
   const closed = new AbortController();
   const dispose = async (): Promise<void> => {
     closed.abort();

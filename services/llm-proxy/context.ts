@@ -35,14 +35,7 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<LlmProxyContext> {
-  const bus = await openBus({
-    url: config.natsUrl,
-    credentials: config.natsCredentials,
-    tls: config.natsTls,
-    name: `llm-proxy-${config.node.id}`,
-    signal,
-    log,
-  });
+  const bus = await openBus({ ...config.nats, name: `llm-proxy-${config.node.id}`, signal, log });
   const closed = new AbortController();
   const engines = new Engines(config.pools, config.node.id);
   let capabilities: Capabilities | undefined;

@@ -43,14 +43,7 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<ReconstructorContext> {
-  const bus = await openBus({
-    url: config.natsUrl,
-    credentials: config.natsCredentials,
-    tls: config.natsTls,
-    name: 'reconstructor',
-    signal,
-    log,
-  });
+  const bus = await openBus({ ...config.nats, name: 'reconstructor', signal, log });
   try {
     const blobs = createBlobStore(bus);
     const cursors = await Cursors.open(bus);

@@ -47,14 +47,7 @@ export async function createContext(
 ): Promise<RuntimePrewarmContext> {
   const { node, dataDir, proxySocket, mountRoots, path, defaultRuntime } = config;
   await using opened = new AsyncDisposableStack();
-  const bus = await openBus({
-    url: config.natsUrl,
-    credentials: config.natsCredentials,
-    tls: config.natsTls,
-    name: `runtime-prewarm-${node.id}`,
-    signal,
-    log,
-  });
+  const bus = await openBus({ ...config.nats, name: `runtime-prewarm-${node.id}`, signal, log });
   opened.defer(() => bus.close());
   const engineSockets = [node.docker.socket, node.podman.socket];
   const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, engineSockets });

@@ -59,14 +59,7 @@ export class SchedulerService implements RunningService {
     });
     let bus: Bus;
     try {
-      bus = await openBus({
-        url: config.natsUrl,
-        credentials: config.natsCredentials,
-        tls: config.natsTls,
-        name: 'scheduler',
-        signal,
-        log,
-      });
+      bus = await openBus({ ...config.nats, name: 'scheduler', signal, log });
     } catch (error) {
       await server.close();
       throw error;

@@ -85,11 +85,8 @@ describe('a NATS server that asks for a login', function () {
     const file = join(folder, 'topology.yaml');
     const nats = { url: byPassword.url, user: 'mesh', password_env: 'NATS_PASSWORD' };
     writeFileSync(file, stringify({ nats }));
-    const { natsUrl: url, natsCredentials: credentials } = readCommonConfig({
-      POLAR_TOPOLOGY: file,
-      NATS_PASSWORD: PASSWORD,
-    });
-    await serves(await openBus({ url, credentials, name: 'test' }), 'by-variable');
+    const config = readCommonConfig({ POLAR_TOPOLOGY: file, NATS_PASSWORD: PASSWORD });
+    await serves(await openBus({ ...config.nats, name: 'test' }), 'by-variable');
   });
 
   it('takes a token', async () => {

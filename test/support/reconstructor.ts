@@ -54,7 +54,7 @@ export async function startReconstructor(
   const own = `reconstructor: { host: 127.0.0.1, port: ${port}, plugin_timeout_seconds: 5${plugins} }`;
   const topology = parseTopology(`${rollout}${own}`, 'test');
   const stop = new AbortController();
-  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false, token: undefined };
+  const config = { topology, nats: { url: natsUrl }, logLevel: 'silent', lifeline: false, token: undefined };
   const service = await ReconstructorService.start(config, createLogger('test', 'silent'), stop.signal);
   const url = `http://127.0.0.1:${port}`;
   return {

@@ -53,7 +53,14 @@ export async function startScheduler(
   const topology = parseTopology(JSON.stringify(file), 'test');
   const log = createLogger('scheduler', process.env['POLAR_TEST_LOG'] ?? 'silent');
   const secret = callbackSecret === undefined ? {} : { callbackSecret };
-  const config = { topology, natsUrl, logLevel: 'silent', lifeline: false, token: undefined, ...secret };
+  const config = {
+    topology,
+    nats: { url: natsUrl },
+    logLevel: 'silent',
+    lifeline: false,
+    token: undefined,
+    ...secret,
+  };
   const service = await SchedulerService.start(config, log, new AbortController().signal, overrides);
   const url = `http://127.0.0.1:${port}`;
   return {

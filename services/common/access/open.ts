@@ -21,8 +21,8 @@ const LOOPBACK = /^(127\.|::1$|localhost$)/;
 /** `host` is where the service listens. Throws INVALID_CONFIG. */
 export function openGuards(config: CommonConfig, log: Logger, host: string): Guards {
   const access = openAccess(config, log);
-  const { tls, natsTls } = config;
-  for (const store of [tls, natsTls]) {
+  const { tls, nats } = config;
+  for (const store of [tls, nats.tls]) {
     store?.onFault((error) => log.error({ reason: error.reason, err: error }, 'certificates not read'));
   }
   if (access !== undefined && tls === undefined && !LOOPBACK.test(host)) {

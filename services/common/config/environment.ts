@@ -8,9 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CommonConfig {
   readonly topology: Topology;
-  /** Without the login that it may have had. */
-  readonly natsUrl: string;
-  readonly natsCredentials?: NatsCredentials | undefined;
+  readonly nats: NatsConfig;
   readonly logLevel: string;
   /** End when standard input ends. */
   readonly lifeline: boolean;
@@ -18,8 +16,13 @@ export interface CommonConfig {
   readonly token: string | undefined;
   /** Of the mesh's ports, and of calls between its services. */
   readonly tls?: CertificateStore | undefined;
-  /** Of connections to NATS. */
-  readonly natsTls?: CertificateStore | undefined;
+}
+
+interface NatsConfig {
+  /** Without the login that it may have had. */
+  readonly url: string;
+  readonly credentials?: NatsCredentials | undefined;
+  readonly tls?: CertificateStore | undefined;
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
@@ -34,12 +37,12 @@ export function readCommonConfig(env: Environment): CommonConfig {
       { field: 'POLAR_LOG_LEVEL', description: `must be one of ${LOG_LEVELS.join(', ')}` },
     ]);
   }
-  const { shown: natsUrl, credentials: natsCredentials } = natsOf(topology.nats, env);
+  const { shown: url, credentials } = natsOf(topology.nats, env);
+  const { tls, natsTls } = openCertificates(topology);
   return {
     topology,
-    natsUrl,
-    natsCredentials,
-    ...openCertificates(topology),
+    nats: { url, credentials, tls: natsTls },
+    tls,
     logLevel,
     lifeline: env['POLAR_LIFELINE'] === 'stdin',
     token: env['POLAR_TOKEN']?.trim() || undefined,
@@ -47,7 +50,10 @@ export function readCommonConfig(env: Environment): CommonConfig {
 }
 
 /** Throws INVALID_CONFIG with every file that cannot be used. */
-export function openCertificates({ tls, nats }: Topology): Pick<CommonConfig, 'tls' | 'natsTls'> {
+export function openCertificates({
+  tls,
+  nats,
+}: Topology): Record<'tls' | 'natsTls', CertificateStore | undefined> {
   return {
     tls: tls && new CertificateStore(tls, (key) => `tls.${key}`),
     natsTls: nats.tls && new CertificateStore(nats.tls, (key) => `nats.tls.${key}`),

@@ -260,8 +260,8 @@ describe('the environment of a service', () => {
   const two = parseTopology(stringify({ gateway: { nodes: [{ id: 'a' }, { id: 'b' }] } }), 'two');
 
   it('chooses NATS: the environment, the topology, the local server', () => {
-    expect(readCommonConfig({}).natsUrl).to.equal('nats://127.0.0.1:4222');
-    expect(readCommonConfig({ POLAR_NATS_URL: 'nats://a:1,b:2' }).natsUrl).to.equal('nats://a:1,nats://b:2');
+    expect(readCommonConfig({}).nats.url).to.equal('nats://127.0.0.1:4222');
+    expect(readCommonConfig({ POLAR_NATS_URL: 'nats://a:1,b:2' }).nats.url).to.equal('nats://a:1,nats://b:2');
   });
 
   it('refuses a log level that there is not', () => {
