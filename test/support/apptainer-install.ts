@@ -1,7 +1,7 @@
 // Gets apptainer for the tests where Debian has it: 12 does not, unstable does. It is not installed but unpacked, with the
 // libraries that it needs of that release, which its programs are told to use (patchelf).
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { APPTAINER_FOLDER, apptainer } from './apptainer.ts';
@@ -72,4 +72,5 @@ function install(): void {
   }
 }
 
-if (apptainer === undefined || !existsSync(apptainer)) install();
+// One of the machine's own is taken as it is; setup calls this once for each state of this file.
+if (apptainer === undefined || apptainer.startsWith(APPTAINER_FOLDER)) install();
