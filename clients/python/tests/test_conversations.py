@@ -138,3 +138,18 @@ def test_what_is_no_text_in_a_message_becomes_one(odd):
     texts += [text for call in calls for text in (call["id"], call["type"], *call["function"].values())]
     assert all(text is None or isinstance(text, str) for text in texts)
     assert len(calls) == sum(isinstance(call, dict) for call in odd.get("tool_calls", []))
+
+
+def test_a_reply_that_the_harness_had_begun_is_one_message_with_its_beginning():
+    asked = {"role": "user", "content": "As JSON."}
+    begun = {"role": "assistant", "content": [{"type": "text", "text": '{"a"'}]}
+    answer = {"role": "assistant", "content": ": 1}"}
+    whole = {"role": "assistant", "content": '{"a": 1}'}
+    common = {"finish_reason": "stop", "role": "main", "trainable": True, "tools": None}
+    calls = [
+        {**common, "call_id": "c0", "end_seq": 0, "messages": [asked, begun], "reply": answer, "goes_on": True},
+        {**common, "call_id": "c1", "end_seq": 1, "messages": [asked, whole, asked], "reply": answer},
+    ]
+    (first,) = conversations(calls[:1])
+    assert [(one["role"], one["content"]) for one in first.messages] == [("user", "As JSON."), ("assistant", '{"a": 1}')]
+    assert [one.call_id for one in conversations(calls)] == ["c1"]

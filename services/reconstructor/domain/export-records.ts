@@ -45,7 +45,8 @@ export function messagesLine(call: Call, record: Completion, bodies: Bodies): st
     policy_version: Number(call.policyVersion),
   });
   const tools = record.toolsDigest === '' ? 'null' : body(record.toolsDigest);
+  const goesOn = record.sampling?.['continue_final_message'] === true ? ',"goes_on":true' : '';
   // Bodies are JSON already.
-  const said = `"messages":[${call.messages.list().map(body).join(',')}],"tools":${tools},"reply":${body(call.reply)}`;
+  const said = `"messages":[${call.messages.list().map(body).join(',')}],"tools":${tools},"reply":${body(call.reply)}${goesOn}`;
   return `${head.slice(0, -1)},${said}}`;
 }

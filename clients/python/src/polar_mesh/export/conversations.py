@@ -33,7 +33,8 @@ def conversations(calls: Sequence[Mapping[str, Any]]) -> list[Conversation]:
     """Those that no other one of the session goes on from, by the end of their last call.
 
     A harness may send a reply back without its thinking: it is the same reply, and stands in the conversation as it was
-    sampled. Half a character (a lone surrogate) is U+FFFD, in messages, tool calls and tools.
+    sampled. One that the harness had begun is one message with its beginning. Half a character (a lone surrogate) is U+FFFD,
+    in messages, tool calls and tools.
 
     Args:
         calls: Lines of ``Client.export_session(session_id, "messages")``. Calls of frozen models, side calls, those
@@ -93,13 +94,21 @@ def _is_usable(call: Mapping[str, Any]) -> bool:
 
 
 def _conversation(call: Mapping[str, Any]) -> Conversation:
+    said = [_message(_whole(one)) for one in [*call["messages"], call["reply"]]]
+    if call.get("goes_on") and len(said) > 1:
+        said[-2:] = [_joined(*said[-2:])]
     return Conversation(
         call_id=call["call_id"],
         role=call["role"],
         end_seq=call["end_seq"],
-        messages=tuple(_message(_whole(one)) for one in [*call["messages"], call["reply"]]),
+        messages=tuple(said),
         tools=None if call["tools"] is None else json.dumps(_whole(call["tools"]), ensure_ascii=False),
     )
+
+
+def _joined(begun: Mapping[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("content", "reasoning_content")
+    return {**reply, **{name: "".join(one[name] or "" for one in (begun, reply)) or None for name in names}}
 
 
 def _whole(value: Any) -> Any:
