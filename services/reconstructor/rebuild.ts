@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { parse } from 'yaml';
+import { parsePlain } from '../common/config/faults.ts';
 import { asPolarError, PolarError, type Reason } from '../common/errors.ts';
 import { callsOfMesh, type StoredSessions } from './rebuild/mesh-calls.ts';
 import { type CallsSource, callsOfFile } from './rebuild/read-calls.ts';
@@ -47,7 +47,7 @@ async function source(tell: (text: string) => void): Promise<CallsSource> {
 /** JSON, or the path of a JSON or YAML file. */
 function configOf(given: string): JsonObject {
   try {
-    return (parse(given.trimStart().startsWith('{') ? given : readFileSync(given, 'utf8')) ??
+    return (parsePlain(given.trimStart().startsWith('{') ? given : readFileSync(given, 'utf8')) ??
       {}) as JsonObject;
   } catch (error) {
     throw new PolarError('INVALID_REQUEST', `--builder-config cannot be read: ${(error as Error).message}`);

@@ -6,8 +6,11 @@ import { type FieldFault, PolarError, type Reason } from '../errors.ts';
 import { inexactIntegers } from './inexact.ts';
 import { nearKey } from './near-keys.ts';
 
-/** Files are YAML 1.2, with the merge keys (`<<`) of 1.1, which other programs read, too. */
-const YAML = { merge: true };
+/**
+ * Files are YAML 1.2, with the merge keys (`<<`) of 1.1, which other programs read, too. Keys are texts as they are written:
+ * test `001` is not test `1`.
+ */
+const YAML = { merge: true, stringKeys: true };
 
 /** Strict YAML or JSON that was checked already, as it stands. */
 export const parsePlain = (text: string): unknown => parse(text, YAML);
@@ -21,15 +24,15 @@ export function parseStrict<T extends ZodType>(
 ): z.output<T> {
   const lines = new LineCounter();
   const document = parseDocument(text, { ...YAML, lineCounter: lines, prettyErrors: false });
-  if (document.errors.length > 0) {
+  // A tag that nobody knows, such as !include, is a warning: what it stands before would be read as it is.
+  const found = [...document.errors, ...document.warnings];
+  if (found.length > 0) {
     throw faulty(
       reason,
       file,
-      document.errors.map((error) => {
-        const { line, col } = lines.linePos(error.pos[0]);
-        const several = error.code === 'MULTIPLE_DOCS';
-        const description = several ? 'another document begins; one is read' : error.message;
-        return { field: `line ${line}, column ${col}`, description };
+      found.map(({ code, message, pos }) => {
+        const { line, col } = lines.linePos(pos[0]);
+        return { field: `line ${line}, column ${col}`, description: DESCRIPTIONS[code] ?? message };
       }),
     );
   }
@@ -41,13 +44,31 @@ export function parseStrict<T extends ZodType>(
   return checkStrict(schema, value, file, reason, inexact);
 }
 
-/** Throws where its aliases make more of it than can be held. */
+/** Where the parser's own words tell of the parser. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'another document begins; one is read',
+  NON_STRING_KEY: 'a mapping or list stands as a key: quote a text that begins with { or [',
+};
+
+/** Throws where its aliases make more of it than can be held, as where one stands within what it names. */
 function plainOf(document: Document, file: string, reason: Reason): unknown {
+  const fault = (description: string): PolarError =>
+    faulty(reason, file, [{ field: '(document)', description }]);
+  let value: unknown;
   try {
-    return document.toJS();
+    value = document.toJS();
   } catch (error) {
-    throw faulty(reason, file, [{ field: '(document)', description: (error as Error).message }]);
+    throw fault((error as Error).message);
   }
+  if (holdsItself(value)) throw fault('an alias stands within what it names');
+  return value;
+}
+
+function holdsItself(value: unknown, around: readonly unknown[] = []): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (around.includes(value)) return true;
+  const within = [...around, value];
+  return Object.values(value).some((one) => holdsItself(one, within));
 }
 
 /** Check a value that is already parsed. `known`: what is wrong with it in any case. */

@@ -11,7 +11,7 @@ interface Inexact {
   description: string;
 }
 
-/** Each with its place below `path`, whether it is a value or a key. An alias is what it names, which is told there. */
+/** Each with its place below `path`. Keys are texts; an alias is what it names, which is told there. */
 export function* inexactIntegers(node: unknown, path: PropertyKey[] = []): Generator<Inexact> {
   if (isScalar(node)) {
     if (typeof node.value === 'number' && isInexact(node.source ?? '')) {
@@ -20,9 +20,7 @@ export function* inexactIntegers(node: unknown, path: PropertyKey[] = []): Gener
     }
   } else if (isMap(node)) {
     for (const { key, value } of node.items) {
-      const below = [...path, isScalar(key) ? (key.source ?? String(key.value)) : String(key)];
-      yield* inexactIntegers(key, below);
-      yield* inexactIntegers(value, below);
+      yield* inexactIntegers(value, [...path, String(key)]);
     }
   } else if (isSeq(node)) {
     for (const [i, item] of node.items.entries()) yield* inexactIntegers(item, [...path, i]);
