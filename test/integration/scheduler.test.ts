@@ -2,6 +2,8 @@
 // what becomes of it when parts of it fail.
 import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { sleep } from '../../services/common/clock.ts';
+import { ATTEMPT_BACKOFF_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -250,6 +252,25 @@ describe('scheduler', () => {
       expect(result).to.include({ attempt: 2, outcome: Outcome.COMPLETED });
       const [session] = await sessionsOf(scheduler.client, 'reboot');
       expect(session?.attempts[0]?.failure?.reason).to.equal('RUNTIME_LOST');
+    });
+
+    it('gives a node that was cut off nothing for what it said before it let go', async () => {
+      const place = { id: 'node-cut', bootId: 'before' };
+      const first = await startFakeNode(nats.url, { ...place, on: { run: () => undefined } });
+      await scheduler.client.submitTask({ spec: taskSpec('cut') });
+      await until('it runs', () => first.taken.some(({ kind }) => kind.case === 'run'));
+      await first[Symbol.asyncDispose]();
+      const isHealthy = async () =>
+        (await scheduler.client.listNodes({})).nodes.some(({ healthy }) => healthy);
+      await until('it is lost', async () => !(await isHealthy()));
+      await sleep(ATTEMPT_BACKOFF_MS);
+      const gone = { heartbeatMs: 60_000, on: { prepare: () => undefined } };
+      const once = await startFakeNode(nats.url, { ...place, ...gone });
+      await until('it is heard', isHealthy);
+      await once[Symbol.asyncDispose]();
+      await using _second = await startFakeNode(nats.url, { id: place.id });
+      const [result] = (await groupOf(bus, 'cut')).sessions;
+      expect(result).to.include({ attempt: 2, outcome: Outcome.COMPLETED });
     });
 
     it('drops stale facts: of an older attempt, of another boot, of a stage that is over', async () => {

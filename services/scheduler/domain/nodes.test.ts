@@ -4,7 +4,7 @@ import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type Heartbeat, HeartbeatSchema, type OfferSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure, type Reason } from '../../common/errors.ts';
-import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { HEARTBEAT_MS, NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
 import { canPrepare, canRun, type NodeState, Nodes, offers } from './nodes.ts';
 import { checkOffered } from './offers.ts';
 import { attemptLost, dispatched, moved, queuedSession, SessionState } from './session.ts';
@@ -94,6 +94,23 @@ describe('nodes', () => {
     expect(nodes.healthy).to.deep.equal([]);
     expect(nodes.beat(beatOf(), 20_000, 0).news).to.equal('back');
     expect(nodes.healthy).to.deep.equal([node]);
+  });
+
+  it('that come back as what was lost prepare from the next heartbeat on: what a connection held back comes at once', () => {
+    const nodes = new Nodes();
+    const { node } = nodes.beat(beatOf(), 0, 0);
+    const lose = (): unknown => nodes.overdue(node.seenMs + NODE_LOST_MS + 1);
+    lose();
+    for (const at of [20_000, 20_001, 20_002]) {
+      nodes.beat(beatOf(), at, 0);
+      expect(canPrepare(node), `${at}`).to.equal(false);
+    }
+    expect(nodes.beat(beatOf({ bootId: 'later' }), 20_003, 0).news).to.equal('rebooted');
+    expect(canPrepare(node), 'begun anew').to.equal(true);
+    lose();
+    nodes.beat(beatOf({ bootId: 'later' }), 40_000, 0);
+    nodes.beat(beatOf({ bootId: 'later' }), 40_000 + HEARTBEAT_MS, 0);
+    expect(canPrepare(node), 'it had not let go').to.equal(true);
   });
 
   it('that lost a sandbox prepare nothing before they are heard again', () => {

@@ -3,12 +3,15 @@
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Heartbeat, Offer } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
+import { HEARTBEAT_MS, NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
 import { type Failures, failuresAfter, mayTry, NO_FAILURES, resumed } from './failing.ts';
 import { hasImage } from './images.ts';
 import { endingWithin, type Pace, paceAfter } from './pace.ts';
 import { SessionState, sessionOf } from './session.ts';
 import { partsOfNeed } from './task.ts';
+
+/** What comes in so short a time came in one piece: heartbeats that had waited in a connection which was broken. */
+const AT_ONCE_MS = HEARTBEAT_MS / 2;
 
 export interface NodeState {
   readonly id: string;
@@ -19,7 +22,12 @@ export interface NodeState {
   /** Unix time of the last heartbeat in milliseconds, 0 for none. */
   seenUnixMs: number;
   lost: boolean;
-  /** A session has lost its sandbox there since the last heartbeat: its manager may have ended, and is heard first. */
+  /** When it came back with the boot with which it had been lost, by the same clock. */
+  backMs: number;
+  /**
+   * It is heard once more before it prepares. A session has lost its sandbox there since the last heartbeat: its manager may
+   * have ended. Or it is just back: what it had said before it let go of all it had may come first.
+   */
   doubted: boolean;
   /** Sessions from PREPARING to FINISHING, in the order in which they came to their state. */
   readonly preparing: Set<string>;
@@ -57,7 +65,8 @@ export class Nodes {
     node.seenMs = nowMs;
     node.seenUnixMs = unixMs;
     node.lost = false;
-    node.doubted = false;
+    if (news === 'back') node.backMs = nowMs;
+    node.doubted = news !== 'rebooted' && nowMs - node.backMs < AT_ONCE_MS;
     if (news === 'rebooted') node.failures = NO_FAILURES;
     return { node, news };
   }
@@ -125,6 +134,7 @@ export class Nodes {
         seenMs: nowMs,
         seenUnixMs: 0,
         lost: false,
+        backMs: Number.NEGATIVE_INFINITY,
         doubted: false,
         preparing: new Set(),
         ready: new Set(),
