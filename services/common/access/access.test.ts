@@ -9,6 +9,7 @@ import { PolicyService } from '../../../gen/ts/polar/llm_proxy/v1/policy_service
 import { TrajectoryService } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { RuntimeService } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { reasonOf } from '../../../test/support/reason-of.ts';
 import { sleep } from '../clock.ts';
 import { PolarError } from '../errors.ts';
 import { AccessControl } from './access-control.ts';
@@ -29,14 +30,6 @@ describe('access tokens', () => {
     file = join(folder, 'tokens.txt');
   });
   after(() => rmSync(folder, { recursive: true }));
-  const reasonOf = (work: () => void): string => {
-    try {
-      work();
-      return '';
-    } catch (error) {
-      return (error as PolarError).reason;
-    }
-  };
 
   it('are asked for by every RPC, each with a scope', () => {
     const named = Object.entries(SCOPE_OF_RPC).map(([name, methods]) => [name, Object.keys(methods).sort()]);
@@ -49,8 +42,8 @@ describe('access tokens', () => {
     writeFileSync(file, `# who\n${trainer.line}\n`);
     const access = new AccessControl(file, () => {});
     const bearer = `Bearer ${trainer.token}`;
-    expect(reasonOf(() => access.require(SUBMIT, bearer))).to.equal('');
-    expect(reasonOf(() => access.require('/grpc.health.v1.Health/Check', undefined))).to.equal('');
+    expect(reasonOf(() => access.require(SUBMIT, bearer))).to.equal('none');
+    expect(reasonOf(() => access.require('/grpc.health.v1.Health/Check', undefined))).to.equal('none');
     const consume = '/polar.reconstructor.v1.TrajectoryService/StreamTrajectories';
     expect(reasonOf(() => access.require(consume, bearer))).to.equal('SCOPE_MISSING');
     expect(reasonOf(() => access.require('/polar.scheduler.v1.RolloutService/New', bearer))).to.equal(
@@ -71,14 +64,14 @@ describe('access tokens', () => {
     const access = new AccessControl(file, (error) => faults.push(error));
     const reasons = (): string[] =>
       [old, young].map(({ token }) => reasonOf(() => access.require(SUBMIT, `Bearer ${token}`)));
-    expect(reasons()).to.deep.equal(['', 'UNAUTHENTICATED']);
+    expect(reasons()).to.deep.equal(['none', 'UNAUTHENTICATED']);
     writeFileSync(file, `${young.line}\n`);
     utimesSync(file, 1, 1);
     await sleep(1_050);
-    expect(reasons()).to.deep.equal(['UNAUTHENTICATED', '']);
+    expect(reasons()).to.deep.equal(['UNAUTHENTICATED', 'none']);
     writeFileSync(file, 'nonsense\n');
     await sleep(1_050);
-    expect(reasons()).to.deep.equal(['UNAUTHENTICATED', '']);
+    expect(reasons()).to.deep.equal(['UNAUTHENTICATED', 'none']);
     expect(faults.map(({ reason }) => reason)).to.deep.equal(['INVALID_CONFIG']);
   });
 

@@ -1,6 +1,7 @@
 import { toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { type Cursor, CursorSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { reasonOf } from '../../../test/support/reason-of.ts';
 import { admit, againIds } from './admission.ts';
 import {
   acked,
@@ -35,14 +36,6 @@ const nack = (batchIds: readonly bigint[], delayMs: number, reason: string) => (
 const sending = (...batchIds: number[]): Cursor => {
   const candidates = batchIds.map((batchId) => candidate(batchId));
   return admit(opened(newCursor(''), stream, 1000), stream, 0n, candidates, credit, 1000).cursor;
-};
-const reasonOf = (run: () => unknown): string => {
-  try {
-    run();
-  } catch (error) {
-    return (error as { reason: string }).reason;
-  }
-  return 'none';
 };
 
 describe('cursor', () => {

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
+import { reasonOf } from '../../../test/support/reason-of.ts';
 import { packIds } from '../../common/columns.ts';
 import { expand, inOrder } from './expand.ts';
 import { idsOf } from './token-tree.ts';
@@ -17,15 +18,6 @@ const record = (index: number, changes: MessageInitShape<typeof CompletionSchema
     trainable: true,
     ...changes,
   });
-
-const reasonOf = (run: () => unknown): string => {
-  try {
-    run();
-  } catch (error) {
-    return (error as { reason: string }).reason;
-  }
-  return 'none';
-};
 
 describe('expand', () => {
   it('restores a prompt from a part of its base and what is new', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { reasonOf } from '../../../test/support/reason-of.ts';
 import { newCursor } from './cursor.ts';
 import {
   CONSUMER_STREAMS_MAX,
@@ -13,14 +14,6 @@ import {
 const one = { streamId: 's1', shared: false };
 const two = { streamId: 's2', shared: false };
 const [a, b] = ['a', 'b'].map((streamId) => ({ streamId, shared: true })) as [typeof one, typeof one];
-const reasonOf = (run: () => unknown): string => {
-  try {
-    run();
-  } catch (error) {
-    return (error as { reason: string }).reason;
-  }
-  return 'none';
-};
 
 describe('members of a consumer', () => {
   it('are its newest stream alone, where it is not shared', () => {
