@@ -1,5 +1,6 @@
 // One pino root a process. Messages are constant strings; prompts, keys and tokens are never logged.
 import pino, { type DestinationStream, type Logger } from 'pino';
+import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { Lines } from './lines.ts';
 
 export type { Logger };
@@ -15,6 +16,13 @@ export function createLogger(service: string, level = 'info', bindings: object =
   };
   return pino(options, new Output());
 }
+
+/** Whom a line is about. */
+export const attemptFields = ({ sessionId, attempt, taskId }: AttemptRef): object => ({
+  session_id: sessionId,
+  attempt,
+  task_id: taskId,
+});
 
 /** Fields that hold credentials. They are not to be logged; where one is, it is not told. */
 const SECRETS = ['authorization', 'api_key', 'capability'];

@@ -1,50 +1,44 @@
 // What the harness executor has to say: one function, one line.
 import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
-import type { Logger } from '../common/logger.ts';
+import { attemptFields, type Logger } from '../common/logger.ts';
 import type { InstallEvents } from './installs/install.ts';
 
-const of = ({ sessionId, attempt, taskId }: AttemptRef): object => ({
-  session_id: sessionId,
-  attempt,
-  task_id: taskId,
-});
-
 export const runStarted = (log: Logger, ref: AttemptRef, harness: string): void =>
-  log.info({ ...of(ref), harness }, 'harness started');
+  log.info({ ...attemptFields(ref), harness }, 'harness started');
 
 export const runEnded = (
   log: Logger,
   ref: AttemptRef,
   end: { outcome: string; exit_code: number; calls: number; duration_ms: number },
-): void => log.info({ ...of(ref), ...end }, 'harness ended');
+): void => log.info({ ...attemptFields(ref), ...end }, 'harness ended');
 
 export const runFailed = (log: Logger, ref: AttemptRef, reason: string, message: string): void =>
-  log.warn({ ...of(ref), reason, problem: message }, 'run failed');
+  log.warn({ ...attemptFields(ref), reason, problem: message }, 'run failed');
 
 export const endNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'the end of a run cannot be told yet');
+  log.warn({ ...attemptFields(ref), err: error }, 'the end of a run cannot be told yet');
 
 export const installNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'that a run waits for its harness cannot be told yet');
+  log.warn({ ...attemptFields(ref), err: error }, 'that a run waits for its harness cannot be told yet');
 
 export const runRedelivered = (log: Logger, ref: AttemptRef): void =>
-  log.warn(of(ref), 'run delivered again');
+  log.warn(attemptFields(ref), 'run delivered again');
 
 export const closeRetried = (log: Logger, ref: AttemptRef, error: PolarError): void =>
-  log.warn({ ...of(ref), reason: error.reason }, 'closing the session is tried again');
+  log.warn({ ...attemptFields(ref), reason: error.reason }, 'closing the session is tried again');
 
 export const capabilityNotRevokedYet = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'capability cannot be deleted yet');
+  log.warn({ ...attemptFields(ref), err: error }, 'capability cannot be deleted yet');
 
 export const capabilityNotRevoked = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'capability left to its expiry');
+  log.warn({ ...attemptFields(ref), err: error }, 'capability left to its expiry');
 
 export const logNotKept = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'harness output not kept');
+  log.warn({ ...attemptFields(ref), err: error }, 'harness output not kept');
 
 export const artifactsNotKept = (log: Logger, ref: AttemptRef, error: unknown): void =>
-  log.warn({ ...of(ref), err: error }, 'files of the sandbox not kept');
+  log.warn({ ...attemptFields(ref), err: error }, 'files of the sandbox not kept');
 
 export const installEvents = (log: Logger): InstallEvents => ({
   started: (harness, version) => log.info({ harness, version }, 'harness installation started'),

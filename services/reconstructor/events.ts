@@ -2,28 +2,22 @@
 import type { SessionStats } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { AttemptRef, Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
-import type { Logger } from '../common/logger.ts';
+import { attemptFields, type Logger } from '../common/logger.ts';
 import { floorOf } from './domain/cursor.ts';
-
-const attemptOf = (ref: AttemptRef): object => ({
-  task_id: ref.taskId,
-  session_id: ref.sessionId,
-  attempt: ref.attempt,
-});
 
 export function trajectoryBuilt(log: Logger, ref: AttemptRef, stats: SessionStats, durationMs: number): void {
   const { calls, traces, trainedTokens, sampledTokens } = stats;
   const tokens = { trained_tokens: Number(trainedTokens), sampled_tokens: Number(sampledTokens) };
-  log.info({ ...attemptOf(ref), calls, traces, ...tokens, duration_ms: durationMs }, 'trajectory built');
+  log.info({ ...attemptFields(ref), calls, traces, ...tokens, duration_ms: durationMs }, 'trajectory built');
 }
 
 /** Tokens are not conserved between engine and records. */
 export function usageDiffers(log: Logger, ref: AttemptRef, mismatches: number): void {
-  log.warn({ ...attemptOf(ref), calls: mismatches }, 'sampled ids differ from engine usage');
+  log.warn({ ...attemptFields(ref), calls: mismatches }, 'sampled ids differ from engine usage');
 }
 
 export function buildFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
-  log.error({ ...attemptOf(ref), reason: error.reason, err: error }, 'trajectory not built');
+  log.error({ ...attemptFields(ref), reason: error.reason, err: error }, 'trajectory not built');
 }
 
 /** A trajectory that was announced is gone; `what` is a session or the subject of a group. */
