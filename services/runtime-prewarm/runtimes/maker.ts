@@ -18,6 +18,13 @@ export interface Order {
   readonly options: AcquireOptions;
 }
 
+/** An order that a layer of this key can be for. */
+interface LayeredOrder extends Order {
+  readonly backend: Backend;
+  readonly layers: Layers;
+  readonly key: string;
+}
+
 export interface MakerOptions {
   readonly backends: Backends;
   /** At which sandboxes are made, clones that cost nothing aside; of none: as they are asked for. */
@@ -74,12 +81,13 @@ export class Maker {
     const { layers } = backend;
     if (layers === undefined || !isLayered(plan)) return await this.#prepare(backend, order, signal);
     const key = layerKey(plan, await layers.identityOf(plan.image, signal));
+    const layered = { ...order, backend, layers, key };
     for (let waits = 0; ; waits++) {
-      const clone = await this.#clone(backend, layers, key, order, signal);
+      const clone = await this.#clone(layered, signal);
       if (clone !== undefined) return clone;
       if (this.#isUnkept(key)) return await this.#prepare(backend, order, signal);
       const making = this.#making.get(key);
-      if (making === undefined) return await this.#makeLayer(backend, layers, key, order, leftMs, signal);
+      if (making === undefined) return await this.#makeLayer(layered, leftMs, signal);
       const waitMs = leftMs() - options.timeoutMs * (1 - WAITS_SHARE);
       if (waits === WAITS_MAX || this.#unkept.has(key) || !(await settles(making, waitMs, signal))) {
         return await this.#prepare(backend, order, signal);
@@ -87,34 +95,21 @@ export class Maker {
     }
   }
 
-  async #makeLayer(
-    backend: Backend,
-    layers: Layers,
-    key: string,
-    order: Order,
-    leftMs: () => number,
-    signal: AbortSignal,
-  ): Promise<Runtime> {
-    const made = this.#prepareLayer(backend, layers, key, order, leftMs, signal);
+  async #makeLayer(order: LayeredOrder, leftMs: () => number, signal: AbortSignal): Promise<Runtime> {
+    const made = this.#prepareLayer(order, leftMs, signal);
     this.#making.set(
-      key,
+      order.key,
       made.catch(() => {}),
     );
     try {
       return await made;
     } finally {
-      this.#making.delete(key);
+      this.#making.delete(order.key);
     }
   }
 
-  async #prepareLayer(
-    backend: Backend,
-    layers: Layers,
-    key: string,
-    order: Order,
-    leftMs: () => number,
-    signal: AbortSignal,
-  ): Promise<Runtime> {
+  async #prepareLayer(order: LayeredOrder, leftMs: () => number, signal: AbortSignal): Promise<Runtime> {
+    const { backend, layers, key } = order;
     const begin = performance.now();
     const first = await this.#prepare(backend, order, signal);
     try {
@@ -130,10 +125,7 @@ export class Maker {
       await this.#discard(first);
       throw error;
     }
-    const [clone] = await Promise.all([
-      this.#clone(backend, layers, key, order, signal),
-      this.#discard(first),
-    ]);
+    const [clone] = await Promise.all([this.#clone(order, signal), this.#discard(first)]);
     // The preparation was this attempt's own.
     clone?.denied.add(first.denied);
     return clone ?? (await this.#prepare(backend, order, signal));
@@ -151,10 +143,7 @@ export class Maker {
   }
 
   async #clone(
-    backend: Backend,
-    layers: Layers,
-    key: string,
-    { plan, options }: Order,
+    { plan, options, backend, layers, key }: LayeredOrder,
     signal: AbortSignal,
   ): Promise<Runtime | undefined> {
     if (!layers.has(key)) return undefined;
