@@ -23,10 +23,11 @@ export class EvaluatorService implements RunningService {
     this.failed.catch(() => {});
   }
 
-  /** Listens, then connects, then consumes; ready when it consumes. */
+  /** Connects, then listens, then consumes; ready when it consumes. */
   static async start(config: EvaluatorConfig, log: Logger, signal: AbortSignal): Promise<EvaluatorService> {
     const guards = openGuards(config, log, '127.0.0.1');
-    const context = await createContext(config, log, signal);
+    await using opened = new AsyncDisposableStack();
+    const context = opened.use(await createContext(config, log, signal));
     const server = await startServer({
       ...guards,
       host: '127.0.0.1',
@@ -35,6 +36,7 @@ export class EvaluatorService implements RunningService {
       routes,
     });
     const service = new EvaluatorService(context, server, signal);
+    opened.move();
     server.readiness.set(true);
     log.info({ port: server.port }, 'ready');
     return service;

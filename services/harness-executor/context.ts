@@ -37,31 +37,26 @@ export async function createContext(
 ): Promise<HarnessExecutorContext> {
   const logs = await LogStore.open(config.logsDir);
   const artifacts = await ArtifactStore.open(config.artifactsDir);
+  await using opened = new AsyncDisposableStack();
   const bus = await openBus({ ...config.nats, name: `harness-executor-${config.node.id}`, signal, log });
+  opened.defer(() => bus.close());
   const closed = new AbortController();
-  const dispose = async (): Promise<void> => {
-    closed.abort();
-    await bus.close();
+  opened.defer(() => closed.abort());
+  const policy = await PolicyWatch.open({ bus, signal: AbortSignal.any([signal, closed.signal]) });
+  const runtimesUrl = localUrl(config.topology, config.node.runtime_prewarm_port);
+  const credentials = { token: config.token, tls: config.tls };
+  const all = opened.move();
+  return {
+    config,
+    log,
+    bus,
+    blobs: createBlobStore(bus),
+    runtimes: createServiceClient(RuntimeService, runtimesUrl, credentials),
+    proxy: createServiceClient(ProxyService, config.proxyUrl, credentials),
+    logs,
+    artifacts,
+    policy,
+    runs: new Once(),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
-  try {
-    const policy = await PolicyWatch.open({ bus, signal: AbortSignal.any([signal, closed.signal]) });
-    const runtimesUrl = localUrl(config.topology, config.node.runtime_prewarm_port);
-    const credentials = { token: config.token, tls: config.tls };
-    return {
-      config,
-      log,
-      bus,
-      blobs: createBlobStore(bus),
-      runtimes: createServiceClient(RuntimeService, runtimesUrl, credentials),
-      proxy: createServiceClient(ProxyService, config.proxyUrl, credentials),
-      logs,
-      artifacts,
-      policy,
-      runs: new Once(),
-      [Symbol.asyncDispose]: dispose,
-    };
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
 }

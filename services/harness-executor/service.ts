@@ -23,14 +23,15 @@ export class HarnessExecutorService implements RunningService {
     this.failed.catch(() => {});
   }
 
-  /** Listens, then connects, then consumes; ready when it consumes. */
+  /** Connects, then listens, then consumes; ready when it consumes. */
   static async start(
     config: HarnessExecutorConfig,
     log: Logger,
     signal: AbortSignal,
   ): Promise<HarnessExecutorService> {
     const guards = openGuards(config, log, '127.0.0.1');
-    const context = await createContext(config, log, signal);
+    await using opened = new AsyncDisposableStack();
+    const context = opened.use(await createContext(config, log, signal));
     const server = await startServer({
       ...guards,
       host: '127.0.0.1',
@@ -39,6 +40,7 @@ export class HarnessExecutorService implements RunningService {
       routes: (router) => routes(router, context),
     });
     const service = new HarnessExecutorService(context, server, signal);
+    opened.move();
     server.readiness.set(true);
     log.info({ port: server.port }, 'ready');
     return service;

@@ -35,48 +35,40 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<LlmProxyContext> {
+  await using opened = new AsyncDisposableStack();
   const bus = await openBus({ ...config.nats, name: `llm-proxy-${config.node.id}`, signal, log });
+  opened.defer(() => bus.close());
+  const engines = opened.use(new Engines(config.pools, config.node.id));
   const closed = new AbortController();
-  const engines = new Engines(config.pools, config.node.id);
+  opened.defer(() => closed.abort());
   let capabilities: Capabilities | undefined;
   const isNew = (key: AttemptKey): boolean => capabilities?.isNew(key) ?? false;
   const attempts = new Attempts(new RecordLog(bus, createBlobStore(bus), closed.signal, isNew));
-  let policies: Policies | undefined;
-  const dispose = async (): Promise<void> => {
-    policies?.[Symbol.dispose]();
-    closed.abort();
-    engines[Symbol.dispose]();
-    await bus.close();
+  const onRevoked = ({ ref }: Capability): void => {
+    if (ref === undefined) return;
+    capabilityRevoked(log, ref);
+    void attempts.revoke(ref).finally(() => endSession(engines, log, ref));
   };
-  try {
-    const onRevoked = ({ ref }: Capability): void => {
-      if (ref === undefined) return;
-      capabilityRevoked(log, ref);
-      void attempts.revoke(ref).finally(() => endSession(engines, log, ref));
-    };
-    const watched = AbortSignal.any([signal, closed.signal]);
-    const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
-    capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
-    for (const { ref } of capabilities.all) if (ref?.nodeId === config.node.id) engines.mayKnow(ref);
-    policies = await Policies.open({ bus, log, nodeId: config.node.id, signal: watched });
-    if (config.node.inference.min_sessions !== null) {
-      void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });
-    }
-    return {
-      config,
-      log,
-      stopping: signal,
-      engines,
-      capabilities,
-      attempts,
-      coalescer: new Coalescer(),
-      loopShares: new LoopShares(),
-      policies,
-      tokenMode,
-      [Symbol.asyncDispose]: dispose,
-    };
-  } catch (error) {
-    await dispose();
-    throw error;
+  const watched = AbortSignal.any([signal, closed.signal]);
+  const tokenMode = new TokenMode(config.node.inference, log, closed.signal);
+  capabilities = await Capabilities.watch({ bus, log, signal: watched, onRevoked });
+  for (const { ref } of capabilities.all) if (ref?.nodeId === config.node.id) engines.mayKnow(ref);
+  const policies = opened.use(await Policies.open({ bus, log, nodeId: config.node.id, signal: watched }));
+  if (config.node.inference.min_sessions !== null) {
+    void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });
   }
+  const all = opened.move();
+  return {
+    config,
+    log,
+    stopping: signal,
+    engines,
+    capabilities,
+    attempts,
+    coalescer: new Coalescer(),
+    loopShares: new LoopShares(),
+    policies,
+    tokenMode,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }

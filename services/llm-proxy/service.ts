@@ -29,27 +29,24 @@ export class LlmProxyService implements RunningService {
   /** Knows all capabilities, then listens; ready when it listens. */
   static async start(config: LlmProxyConfig, log: Logger, signal: AbortSignal): Promise<LlmProxyService> {
     const guards = openGuards(config, log, config.node.host);
-    const context = await createContext(config, log, signal);
-    try {
-      const server = await startServer({
-        ...guards,
-        host: config.node.host,
-        port: config.node.port,
-        services: [ProxyService.typeName, PolicyService.typeName],
-        routes: (router) => routes(router, context),
-        http: harnessHandler(context),
-        httpSocket: openSocketPath(config.proxySocket),
-        // Harnesses on this machine know no certificates.
-        httpPort: guards.tls && config.node.harness_port,
-      });
-      const service = new LlmProxyService(context, server);
-      server.readiness.set(true);
-      log.info({ port: server.port }, 'ready');
-      return service;
-    } catch (error) {
-      await context[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opened = new AsyncDisposableStack();
+    const context = opened.use(await createContext(config, log, signal));
+    const server = await startServer({
+      ...guards,
+      host: config.node.host,
+      port: config.node.port,
+      services: [ProxyService.typeName, PolicyService.typeName],
+      routes: (router) => routes(router, context),
+      http: harnessHandler(context),
+      httpSocket: openSocketPath(config.proxySocket),
+      // Harnesses on this machine know no certificates.
+      httpPort: guards.tls && config.node.harness_port,
+    });
+    const service = new LlmProxyService(context, server);
+    opened.move();
+    server.readiness.set(true);
+    log.info({ port: server.port }, 'ready');
+    return service;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -43,39 +43,33 @@ export async function createContext(
   log: Logger,
   signal: AbortSignal,
 ): Promise<ReconstructorContext> {
+  await using opened = new AsyncDisposableStack();
   const bus = await openBus({ ...config.nats, name: 'reconstructor', signal, log });
-  try {
-    const blobs = createBlobStore(bus);
-    const cursors = await Cursors.open(bus);
-    const trajectories = openTrajectoryLog(bus, blobs);
-    const batches = createBatches(blobs, log);
-    const policy = await openPolicyVersion(bus, signal);
-    const credentials = { token: config.token, tls: config.tls };
-    const scheduler = createScheduler(bus, config.topology.rollout.public_url, credentials);
-    return {
-      config,
-      log,
-      bus,
-      blobs,
-      records: createRecords(bus, blobs),
-      trajectories,
-      batches,
-      cursors,
-      policy,
-      streams: new Streams({ cursors, trajectories, batches, policy, log }),
-      sessions: createSessions(scheduler, trajectories),
-      exports: new Exports(),
-      retention: { store: createStore(bus), keepMs: keepMsOf(config.topology) },
-      async [Symbol.asyncDispose]() {
-        cursors[Symbol.dispose]();
-        trajectories[Symbol.dispose]();
-        await bus.close();
-      },
-    };
-  } catch (error) {
-    await bus.close();
-    throw error;
-  }
+  opened.defer(() => bus.close());
+  const blobs = createBlobStore(bus);
+  const cursors = opened.use(await Cursors.open(bus));
+  const trajectories = opened.use(openTrajectoryLog(bus, blobs));
+  const batches = createBatches(blobs, log);
+  const policy = await openPolicyVersion(bus, signal);
+  const credentials = { token: config.token, tls: config.tls };
+  const scheduler = createScheduler(bus, config.topology.rollout.public_url, credentials);
+  const all = opened.move();
+  return {
+    config,
+    log,
+    bus,
+    blobs,
+    records: createRecords(bus, blobs),
+    trajectories,
+    batches,
+    cursors,
+    policy,
+    streams: new Streams({ cursors, trajectories, batches, policy, log }),
+    sessions: createSessions(scheduler, trajectories),
+    exports: new Exports(),
+    retention: { store: createStore(bus), keepMs: keepMsOf(config.topology) },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }
 
 const DAY_MS = 24 * 3_600_000;

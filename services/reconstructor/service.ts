@@ -38,25 +38,22 @@ export class ReconstructorService implements RunningService {
   ): Promise<ReconstructorService> {
     const { host, port } = config.topology.reconstructor;
     const guards = openGuards(config, log, host);
-    const context = await createContext(config, log, signal);
-    try {
-      const server = await startServer({
-        ...guards,
-        host,
-        port,
-        services: [TrajectoryService.typeName],
-        routes: (router) => routes(router, context),
-        byteStreams: [trajectoryBytes(context)],
-        lookMs: CALLER_LOOK_MS,
-      });
-      const service = new ReconstructorService(context, server, signal);
-      server.readiness.set(true);
-      log.info({ port: server.port }, 'ready');
-      return service;
-    } catch (error) {
-      await context[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opened = new AsyncDisposableStack();
+    const context = opened.use(await createContext(config, log, signal));
+    const server = await startServer({
+      ...guards,
+      host,
+      port,
+      services: [TrajectoryService.typeName],
+      routes: (router) => routes(router, context),
+      byteStreams: [trajectoryBytes(context)],
+      lookMs: CALLER_LOOK_MS,
+    });
+    const service = new ReconstructorService(context, server, signal);
+    opened.move();
+    server.readiness.set(true);
+    log.info({ port: server.port }, 'ready');
+    return service;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

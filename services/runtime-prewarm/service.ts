@@ -36,25 +36,22 @@ export class RuntimePrewarmService implements RunningService {
     signal: AbortSignal,
   ): Promise<RuntimePrewarmService> {
     const guards = openGuards(config, log, '127.0.0.1');
-    const context = await createContext(config, log, signal);
-    try {
-      await awaitPlace(context, signal);
-      const server = await startServer({
-        ...guards,
-        host: '127.0.0.1',
-        port: config.node.runtime_prewarm_port,
-        services: [RuntimeService.typeName],
-        routes: (router) => routes(router, context),
-        byteStreams: [execBytes(context)],
-      });
-      const service = new RuntimePrewarmService(context, server, signal);
-      server.readiness.set(true);
-      log.info({ port: server.port, boot_id: context.bootId }, 'ready');
-      return service;
-    } catch (error) {
-      await context[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using opened = new AsyncDisposableStack();
+    const context = opened.use(await createContext(config, log, signal));
+    await awaitPlace(context, signal);
+    const server = await startServer({
+      ...guards,
+      host: '127.0.0.1',
+      port: config.node.runtime_prewarm_port,
+      services: [RuntimeService.typeName],
+      routes: (router) => routes(router, context),
+      byteStreams: [execBytes(context)],
+    });
+    const service = new RuntimePrewarmService(context, server, signal);
+    opened.move();
+    server.readiness.set(true);
+    log.info({ port: server.port, boot_id: context.bootId }, 'ready');
+    return service;
   }
 
   /** Commands in flight end first: their callers get the reason before the port closes. */
