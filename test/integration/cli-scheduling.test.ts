@@ -113,9 +113,30 @@ describe('polar cancel, retry, queues, drain, status', function () {
       for (const id of told.flatMap(({ session_ids }) => session_ids)) {
         expect(again.stdout).to.match(new RegExp(`${id} .*COMPLETED`));
       }
-      const refused = await run('submit', files[0] ?? '', files[0] ?? '');
-      expect(refused.stderr).to.match(/tasks\[1\]\.spec\.task_id: many-1 is there twice/);
-      expect(refused.code).to.equal(2);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('name the files of a batch that have faults, all of them, whoever finds them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-faulty-'));
+    try {
+      const [good, again, local, empty] = ['good', 'again', 'local', 'empty'].map((name) => {
+        const task = { task_id: name === 'again' ? 'good' : name, instruction: name === 'empty' ? '' : 'x' };
+        const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+        const callback_url = name === 'local' ? 'http://127.0.0.1:1/' : null;
+        const file = join(folder, `${name}.json`);
+        writeFileSync(file, JSON.stringify({ ...task, agent, callback_url }));
+        return file;
+      }) as [string, string, string, string];
+      const atScheduler = await run('submit', good, again, local);
+      expect(atScheduler.stderr).to.include(`  ${again}: task_id: good is there twice\n`);
+      expect(atScheduler.stderr).to.include(`  ${local}: callback_url: 127.0.0.1 is not public`);
+      expect(atScheduler.code).to.equal(2);
+      const here = await run('submit', empty, good, join(folder, 'none.json'));
+      expect(here.stderr).to.include(`${empty} has 1 fault(s):\n  instruction: must not be empty\n`);
+      expect(here.stderr).to.match(/none\.json has 1 fault\(s\):\n {2}\(file\): ENOENT/);
+      expect(here.code).to.equal(2);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -5,7 +5,7 @@ import {
   RetryOnly,
   type SubmitTaskResponse,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { PolarError } from '../../../services/common/errors.ts';
+import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { RPC_BODY_BYTES_MAX } from '../../../services/common/limits.ts';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
@@ -36,7 +36,7 @@ export const submit: Command = {
     const taskIds = specs.map(({ taskId }) => taskId);
     const url = rolloutUrl(args);
     const client = rolloutClient(url);
-    const submitted = await at(url, submitAll(url, specs));
+    const submitted = await at(url, submitAll(url, specs, args.operands));
     for (const taskId of args.flags['resume'] === true ? taskIds : []) {
       await at(url, client.retrySessions({ taskId, only: RetryOnly.MISSING }));
     }
@@ -51,9 +51,26 @@ export const submit: Command = {
 function readSpecs(args: Arguments): TaskSpec[] {
   const taskId = textFlag(args, 'task-id');
   if (taskId !== undefined && args.operands.length > 1) throw new UsageError('--task-id is for one FILE');
-  const specs = args.operands.map((file) => readTaskFile(file));
+  const specs = readAll(args.operands);
   if (taskId !== undefined) for (const spec of specs) spec.taskId = taskId;
   checkSize(specs);
+  return specs;
+}
+
+/** Throws INVALID_TASK with the faults of all of them. */
+function readAll(files: readonly string[]): TaskSpec[] {
+  const faults: string[] = [];
+  const specs = files.flatMap((file) => {
+    try {
+      return [readTaskFile(file)];
+    } catch (error) {
+      const { reason, message } = asPolarError(error);
+      if (reason !== 'INVALID_TASK') throw error;
+      faults.push(message);
+      return [];
+    }
+  });
+  if (faults.length > 0) throw new PolarError('INVALID_TASK', faults.join('\n'));
   return specs;
 }
 
@@ -66,9 +83,27 @@ function checkSize(specs: readonly TaskSpec[]): void {
 }
 
 /** One as one: its faults are then told by their paths in the task. */
-async function submitAll(url: string, specs: readonly TaskSpec[]): Promise<SubmitTaskResponse[]> {
+async function submitAll(
+  url: string,
+  specs: readonly TaskSpec[],
+  files: readonly string[],
+): Promise<SubmitTaskResponse[]> {
   const client = rolloutClient(url);
   const [spec] = specs;
   if (spec !== undefined && specs.length === 1) return [await client.submitTask({ spec })];
-  return (await client.submitTasks({ tasks: specs.map((one) => ({ spec: one })) })).tasks;
+  try {
+    return (await client.submitTasks({ tasks: specs.map((one) => ({ spec: one })) })).tasks;
+  } catch (error) {
+    throw byFile(asPolarError(error), files);
+  }
+}
+
+/** Faults of a batch are told by the places of its tasks in it: who named files is told these. */
+function byFile(error: PolarError, files: readonly string[]): PolarError {
+  if (error.reason !== 'INVALID_TASK') return error;
+  const message = error.message.replace(
+    /^ {2}tasks\[(\d+)\]\.spec\.?/gm,
+    (_, place) => `  ${files[Number(place)]}: `,
+  );
+  return new PolarError(error.reason, message, { cause: error });
 }
