@@ -1,46 +1,94 @@
-// Reading the records of an attempt through a server that is slow to answer.
+// Reading the records of an attempt from a server that is slow to answer, or away in between.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
-import { PUBLISH_ACK_MS } from '../../services/common/limits.ts';
+import { PUBLISH_ACK_MS, RECORDS_FETCH_MAX } from '../../services/common/limits.ts';
 import { createBlobStore } from '../../services/common/nats/blobs.ts';
-import { openBus } from '../../services/common/nats/bus.ts';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { createRecords } from '../../services/common/nats/records.ts';
+import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { startNats } from '../support/nats.ts';
 
-/** In front of the server: holds the first question about a consumer for longer than an acknowledgement may take. */
-async function openHolder(serverPort: number) {
-  const held = { questions: 0 };
+const stream = STREAMS.completions.name;
+
+/** In front of the server: what it does with what a client sends, and with what the server sends, is the test's. */
+async function openBetween(
+  serverPort: number,
+  pass: {
+    ask?: (bytes: string | Buffer, send: () => void) => void;
+    answer?: (bytes: string | Buffer) => boolean;
+  },
+) {
   const proxy = createServer((client) => {
     const server = connect(serverPort, '127.0.0.1');
     client.on('error', () => {}).on('close', () => server.destroy());
     server.on('error', () => {}).on('close', () => client.destroy());
-    server.pipe(client);
     client.on('data', (bytes) => {
-      if (!bytes.includes('$JS.API.CONSUMER.INFO') || held.questions++ > 0) return server.write(bytes);
-      return setTimeout(() => server.write(bytes), PUBLISH_ACK_MS * 2);
+      const send = (): unknown => server.write(bytes);
+      if (pass.ask === undefined) send();
+      else pass.ask(bytes, send);
+    });
+    server.on('data', (bytes) => {
+      if (pass.answer?.(bytes) === false) server.destroy();
+      else client.write(bytes);
     });
   });
   await once(proxy.listen(0, '127.0.0.1'), 'listening');
   const url = `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  return Object.assign(held, { url, [Symbol.dispose]: () => void proxy.close() });
+  return { url, [Symbol.dispose]: () => void proxy.close() };
+}
+
+/** Stores so many records of an attempt, and reads them all. */
+async function readBack(bus: Bus, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, i) => `call-${i}`);
+  for (const callId of ids) {
+    const record = toBinary(CompletionSchema, create(CompletionSchema, { callId }));
+    await bus.acks.store(subjects.completion('s', 1), record, {});
+  }
+  const { signal } = new AbortController();
+  const found = await createRecords(bus, createBlobStore(bus)).all('s', 1, signal);
+  expect(found.map(({ callId }) => callId)).to.deep.equal(ids);
 }
 
 describe('records of an attempt', () => {
   it('are read where NATS answers late', async () => {
     await using nats = await startNats();
-    using holder = await openHolder(nats.port);
-    const bus = await openBus({ url: holder.url, name: 'test' });
-    const record = toBinary(CompletionSchema, create(CompletionSchema, { callId: 'one' }));
-    await bus.acks.store(subjects.completion('s', 1), record, {});
-    const { signal } = new AbortController();
-    const found = await createRecords(bus, createBlobStore(bus))
-      .all('s', 1, signal)
-      .finally(() => bus.close());
-    expect(found.map(({ callId }) => callId)).to.deep.equal(['one']);
-    expect(holder.questions).to.be.greaterThan(0);
+    let questions = 0;
+    const ask = (bytes: string | Buffer, send: () => void): void => {
+      const isHeld = bytes.includes('$JS.API.CONSUMER.INFO') && questions++ === 0;
+      setTimeout(send, isHeld ? PUBLISH_ACK_MS * 2 : 0);
+    };
+    using between = await openBetween(nats.port, { ask });
+    const bus = await openBus({ url: between.url, name: 'test' });
+    await readBack(bus, 1).finally(() => bus.close());
+    expect(questions).to.be.greaterThan(0);
+  });
+
+  it('are read on where the connection breaks while they come', async () => {
+    await using nats = await startNats();
+    let cuts = 0;
+    const answer = (bytes: string | Buffer): boolean => !bytes.includes(`$JS.ACK.${stream}`) || cuts++ > 0;
+    using between = await openBetween(nats.port, { answer });
+    const bus = await openBus({ url: between.url, name: 'test' });
+    await readBack(bus, RECORDS_FETCH_MAX + 8).finally(() => bus.close());
+    expect(cuts).to.be.greaterThan(1);
+  });
+
+  it('are read on where NATS begins anew, and has forgotten who reads', async () => {
+    await using nats = await startNats();
+    const bus = await openBus({ url: nats.url, name: 'test' });
+    const { consumers } = bus.js;
+    let restarts = 0;
+    const get: typeof consumers.get = async (...args) => {
+      const consumer = await consumers.get(...args);
+      if (restarts++ === 0) await nats.kill().then(() => nats.start());
+      return consumer;
+    };
+    const js = Object.assign(Object.create(bus.js), { consumers: { get } });
+    await readBack({ ...bus, js }, 3).finally(() => bus.close());
+    expect(restarts).to.be.greaterThan(1);
   });
 });

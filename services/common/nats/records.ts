@@ -1,6 +1,6 @@
 // Reads the completion records of an attempt. The stream gets no durable consumers: what is made here is deleted.
 import { fromBinary } from '@bufbuild/protobuf';
-import { type ConsumerConfig, DeliverPolicy, nanos } from 'nats';
+import { type ConsumerConfig, DeliverPolicy, type JsMsg, nanos } from 'nats';
 import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import type { CallRange } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../errors.ts';
@@ -57,6 +57,7 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
     return found;
   };
 
+  /** Where it breaks off, it goes on behind what came. */
   const pulled = async <T>(
     subject: string,
     first: number,
@@ -64,27 +65,16 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
     read: Read<T>,
     signal: AbortSignal,
   ) => {
-    const name = newId('records');
     const found: T[] = [];
-    try {
-      const config = configOf(name, subject, first);
-      const { info, consumer } = await temporaryConsumer(bus, STREAM, config, signal);
-      for (let left = info.num_pending; left > 0; ) {
-        signal.throwIfAborted();
-        const batch = { max_messages: Math.min(left, RECORDS_FETCH_MAX), expires: RECORDS_FETCH_MS };
-        const before = left;
-        for await (const message of await consumer.fetch(batch)) {
-          left--;
-          if (message.seq > last) return found;
-          found.push(await decode(message, read, signal));
-        }
-        if (left === before) throw new PolarError('RECORDS_MISSING', `${left} records did not come in time`);
+    let next = first;
+    await withRetry('read records', signal, async () => {
+      for await (const message of pull(bus, subject, next, signal)) {
+        if (message.seq > last) return;
+        found.push(await decode(message, read, signal));
+        next = message.seq + 1;
       }
-      return found;
-    } finally {
-      // One that stays because the server is away ends by its inactivity.
-      await bus.jsm.consumers.delete(STREAM, name).catch(() => {});
-    }
+    });
+    return found;
   };
 
   return {
@@ -97,6 +87,33 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
     all: (session, attempt, signal) =>
       pulled(subjects.completion(session, attempt), 1, Number.POSITIVE_INFINITY, readCompletion, signal),
   };
+}
+
+/** What there is from a sequence on, without a gap. */
+async function* pull(
+  bus: Bus,
+  subject: string,
+  first: number,
+  signal: AbortSignal,
+): AsyncGenerator<JsMsg, void> {
+  const name = newId('records');
+  try {
+    const { info, consumer } = await temporaryConsumer(bus, STREAM, configOf(name, subject, first), signal);
+    for (let left = info.num_pending, seen = 0; left > 0; ) {
+      signal.throwIfAborted();
+      const batch = { max_messages: Math.min(left, RECORDS_FETCH_MAX), expires: RECORDS_FETCH_MS };
+      const before = seen;
+      for await (const message of await consumer.fetch(batch)) {
+        if (message.info.deliverySequence !== ++seen) throw new Error('a record was sent and did not come');
+        left--;
+        yield message;
+      }
+      if (seen === before) throw new Error(`${left} records did not come in time`);
+    }
+  } finally {
+    // One that stays because the server is away ends by its inactivity.
+    await bus.jsm.consumers.delete(STREAM, name).catch(() => {});
+  }
 }
 
 const configOf = (
