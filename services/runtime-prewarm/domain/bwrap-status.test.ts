@@ -11,6 +11,10 @@ describe('bwrap status', () => {
     expect(readStatus('{"child-pid": 5}{"started": 1}\n')).to.eql({ ...none, childPid: 5, started: true });
   });
 
+  it('passes over what is no JSON', () => {
+    expect(readStatus('{"child-pid": 5}{no JSON}{"started": 1}')).to.include({ childPid: 5, started: true });
+  });
+
   it("tells a command's own failure to start from the sandbox's", () => {
     expect(unstartedExitCode('bwrap: execvp /nope: No such file or directory\n')).to.equal(127);
     expect(unstartedExitCode('bwrap: execvp /etc: Permission denied\n')).to.equal(126);

@@ -9,11 +9,11 @@ export interface LaunchStatus {
   readonly exitCode: number | undefined;
 }
 
-/** Reads the complete documents of a text. */
+/** Reads the complete documents of a text. What is none is passed over: what runs inside may reach the descriptor (apptainer). */
 export function readStatus(text: string): LaunchStatus {
   let status: LaunchStatus = { childPid: undefined, started: false, exitCode: undefined };
   for (const [document] of text.matchAll(/\{[^{}]*\}/g)) {
-    const parsed: Record<string, number> = JSON.parse(document);
+    const parsed = parsedOrNone(document);
     status = {
       childPid: parsed['child-pid'] ?? status.childPid,
       started: status.started || 'started' in parsed,
@@ -21,6 +21,14 @@ export function readStatus(text: string): LaunchStatus {
     };
   }
   return status;
+}
+
+function parsedOrNone(document: string): Record<string, number> {
+  try {
+    return JSON.parse(document);
+  } catch {
+    return {};
+  }
 }
 
 /**

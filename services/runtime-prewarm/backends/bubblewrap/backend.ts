@@ -71,7 +71,8 @@ function bwrapLauncher(bwrap: string, seccompFile: string): Launcher {
       bwrapArgs(options, fds)
         .map((arg) => `${arg}\0`)
         .join(''),
-    exitCode: (_status, { started, complaint }) => (started ? unstartedExitCode(complaint) : undefined),
+    exitCode: ({ exitCode }, { started, complaint }) =>
+      exitCode ?? (started ? unstartedExitCode(complaint) : undefined),
   };
 }
 

@@ -21,6 +21,8 @@ import { type Ended, run } from '../../host/run.ts';
 import { type CommandNetwork, openNetwork } from '../network.ts';
 
 const FDS: LaunchFds = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
+/** Launchers tell some hundred characters. */
+const STATUS_CHARS_MAX = 4_096;
 
 /** A program that makes the namespaces of a sandbox and runs one command in them. */
 export interface Launcher {
@@ -93,7 +95,8 @@ function resultOf(
   const { timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } = ended;
   const outOfMemory = usage.oomKills > 0;
   const killedHere = timedOut || outOfMemory;
-  const exitCode = status.exitCode ?? (killedHere ? ended.code : launcher.exitCode(status, ended));
+  const isUntold = status.exitCode === undefined;
+  const exitCode = killedHere && isUntold ? ended.code : launcher.exitCode(status, ended);
   if (exitCode === undefined) {
     throw new PolarError('SANDBOX_FAILED', `${launcher.name} failed with ${ended.code}: ${complaint.trim()}`);
   }
@@ -131,6 +134,7 @@ class StatusReader {
         this.#text += chunk;
         const { childPid } = this.last;
         if (childPid !== undefined) resolve(childPid);
+        if (this.#text.length > STATUS_CHARS_MAX) stream.destroy();
       });
       stream.once('close', () => resolve(undefined));
     });
