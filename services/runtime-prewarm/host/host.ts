@@ -1,6 +1,6 @@
 // What this machine allows, found out once: who we are, how processes are held together, how launchers start.
 import { spawnSync } from 'node:child_process';
-import { realpathSync } from 'node:fs';
+import { chownSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { PolarError } from '../../common/errors.ts';
@@ -43,6 +43,8 @@ export interface Host extends AsyncDisposable {
   readonly boxes: string;
   /** Prepared layers, on the disk of the boxes. */
   readonly layers: string;
+  /** What is made of image files; the sandboxes' user owns it. */
+  readonly unpacked: string;
   readonly fifos: FifoPool;
   readonly imagesDir: string;
   readonly mountRoots: readonly MountRoot[];
@@ -82,6 +84,9 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const boxes = join(realpathSync(dataDir), 'boxes');
   const layers = join(realpathSync(dataDir), 'layers');
   makeFolders(layers, 0o711);
+  const unpacked = join(realpathSync(dataDir), 'unpacked');
+  makeFolders(unpacked, 0o711);
+  if (isRoot) chownSync(unpacked, SANDBOX_UID, SANDBOX_UID);
   const guardian = await startGuardian({
     lock: join(dataDir, 'runtime-prewarm.lock'),
     boxes,
@@ -89,6 +94,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     shown: new Map([
       ['boxes', boxes],
       ['layers', layers],
+      ['unpacked', unpacked],
       ['images', realpathSync(imagesDir)],
       ...options.mountRoots.map(({ name, path }) => [name, path] as const),
     ]),
@@ -110,6 +116,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     guardian,
     boxes,
     layers,
+    unpacked,
     fifos,
     python,
     commandPath: isRoot ? publicPath(path) : path,

@@ -1,11 +1,12 @@
-// Images of apptainer's own format, beside those that are folders. A file is unpacked once: sandboxes lie over the folder.
+// Images of apptainer's own format, beside those that are folders. A file is unpacked once, into the node's data, as other nodes
+// may have the same images: sandboxes lie over the folder.
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
 import { unpackLaunch } from '../../domain/apptainer-launch.ts';
 import { makeOwned, removeTree } from '../../host/box-folders.ts';
-import { type Host, SANDBOX_UID } from '../../host/host.ts';
+import type { Host } from '../../host/host.ts';
 import { Limit } from '../../host/limit.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { type Images, imagesOf } from '../bubblewrap/images.ts';
@@ -13,8 +14,6 @@ import type { Launcher } from '../bubblewrap/launch.ts';
 import type { BoxParts } from '../bubblewrap/parts.ts';
 
 const SIF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,123}\.sif$/;
-/** Below the images folder; a name that no image has. */
-const UNPACKED = '.unpacked';
 const NEW = 'new-';
 const UNPACK_MS = 600_000;
 
@@ -26,11 +25,11 @@ export function sifImages(
   partsWith: (unpacking: Unpacking) => BoxParts,
 ): Images {
   const folders = imagesOf(host);
-  const shelf = join(host.imagesDir, UNPACKED);
+  const shelf = host.unpacked;
   const unpacking = new Map<string, Promise<void>>();
   const parts = partsWith({
     baseEnv: {},
-    args: (_options, fds) => unpackLaunch(program, join(host.stage ?? '', 'images', UNPACKED), fds),
+    args: (_options, fds) => unpackLaunch(program, join(host.stage ?? '', 'unpacked'), fds),
     exitCode: (_status, { code }) => code,
   });
   const keyOf = (name: string): string => {
@@ -42,7 +41,7 @@ export function sifImages(
   return {
     names: () => [...folders.names(), ...sifs()],
     identityOf: (name) => (SIF.test(name) ? keyOf(name) : folders.identityOf(name)),
-    placeOf: (name) => (SIF.test(name) ? `images/${UNPACKED}/${keyOf(name)}` : folders.placeOf(name)),
+    placeOf: (name) => (SIF.test(name) ? `unpacked/${keyOf(name)}` : folders.placeOf(name)),
     async prepare(name) {
       if (!SIF.test(name)) return await folders.prepare(name);
       if (!sifs().includes(name)) throw missing(name, host.imagesDir);
@@ -50,7 +49,7 @@ export function sifImages(
       if (existsSync(join(shelf, key))) return;
       let one = unpacking.get(key);
       if (one === undefined) {
-        one = unpack(parts, shelf, name, key).finally(() => unpacking.delete(key));
+        one = unpack(parts, name, key).finally(() => unpacking.delete(key));
         unpacking.set(key, one);
       }
       await one;
@@ -59,14 +58,13 @@ export function sifImages(
 }
 
 /** Whole once it has its name. Throws SANDBOX_FAILED with apptainer's words. */
-async function unpack(parts: BoxParts, shelf: string, name: string, key: string): Promise<void> {
+async function unpack(parts: BoxParts, name: string, key: string): Promise<void> {
   const { host } = parts;
+  const { unpacked: shelf, stage = '' } = host;
   const id = newId('unpack');
   const [folder, target] = [join(host.boxes, id), `${NEW}${id}`];
   makeOwned(folder, undefined);
-  if (!existsSync(shelf)) makeOwned(shelf, SANDBOX_UID);
   const spec = { id, session: '', image: name, limits: { memoryBytes: 0, cpus: 0 }, gpus: 0, storageMb: 0 };
-  const seen = join(host.stage ?? '', 'images');
   const said: Uint8Array[] = [];
   try {
     await placeOutputs(host.fifos, folder);
@@ -75,7 +73,7 @@ async function unpack(parts: BoxParts, shelf: string, name: string, key: string)
         ...{ spec, folder, prefix: [...host.enterAsSandbox(), ...parts.launcher.argv] },
         options: { root: '/', readOnly: [], readOnlyTry: [] },
         command: {
-          argv: [join(seen, UNPACKED, target), join(seen, name)],
+          argv: [join(stage, 'unpacked', target), join(stage, 'images', name)],
           ...{ cwd: '/', env: {}, stdin: new Uint8Array(), limit: new Limit(UNPACK_MS), mounts: [] },
           proxyAs: undefined,
         },
@@ -93,7 +91,6 @@ async function unpack(parts: BoxParts, shelf: string, name: string, key: string)
 
 /** What was not finished, and what files that went or changed have left: no sandbox lies on it yet. */
 async function clear(shelf: string, wanted: () => string[]): Promise<void> {
-  if (!existsSync(shelf)) return;
   const keys = wanted();
   for (const name of readdirSync(shelf)) if (!keys.includes(name)) await removeTree(join(shelf, name));
 }
