@@ -1,6 +1,6 @@
 // Runtime apptainer, beside what exec and guardian try with it: what a sandbox cannot reach, images of its own format, layers.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -11,9 +11,17 @@ import { startNats, type TestNats } from '../support/nats.ts';
 import { startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
 const IMAGES = 'data/images';
+const UNPACKED = 'data/nodes/node-1/unpacked';
+const [SYS_PIDFD_OPEN, SYS_PIDFD_GETFD] = [434, 438];
 const READ_NAME = 'read -r name < /etc/name; echo "$name"';
 const backend = 'apptainer';
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
+
+/** Writes where a command is told to have started, as a socket of the first process. */
+const TELL = `import ctypes, os, sys
+call = ctypes.CDLL(None).syscall
+fd = call(${SYS_PIDFD_GETFD}, call(${SYS_PIDFD_OPEN}, 1, 0), 3, 0)
+os.write(fd, sys.argv[1].encode() * int(sys.argv[2]))`;
 
 /** A shell that says which image it is of. */
 async function makeRoot(folder: string, name: string): Promise<void> {
@@ -70,6 +78,39 @@ describe('runtime-prewarm: apptainer', function () {
     expect({ outOfMemory, exitCode, empty }).to.deep.equal({ outOfMemory: true, exitCode: 137, empty: true });
   });
 
+  it('believes no command that tells of itself where it is told to have started', async () => {
+    const id = await node.acquire({ spec: { backend } });
+    for (const [what, times] of [
+      ['{"exit-code": 77}', 1],
+      ['{no JSON}', 1],
+      ['x', 1_000_000],
+    ] as const) {
+      const told = await node.sh(id, `python3 -ISc '${TELL}' '${what}' ${times} 2> /dev/null; exit 3`);
+      expect(told.exitCode, what).to.equal(3);
+    }
+  });
+
+  it('takes it for the command’s own failure that an earlier one has left no shell', async () => {
+    const codes: number[] = [];
+    for (const left of [
+      'true',
+      'mkdir /bin; ln -s sh /bin/sh',
+      'mkdir /bin; echo "#!/none" > /bin/sh; chmod +x /bin/sh',
+    ]) {
+      const id = await node.acquire({ spec: { backend } });
+      await node.sh(id, `rm /bin; ${left}`);
+      codes.push((await node.sh(id, 'exit 0')).exitCode);
+    }
+    expect(codes).to.eql([127, 126, 127]);
+  });
+
+  it('runs on where an earlier command has made /etc a link to nowhere', async () => {
+    const id = await node.acquire({ spec: { backend } });
+    await node.sh(id, 'mv /etc /other; ln -s /none/there /etc');
+    const { out } = await node.sh(id, 'readlink /etc; head -n 1 /other/group');
+    expect(out).to.equal('/none/there\nroot:x:0:\n');
+  });
+
   it('runs an image of its own format, which is unpacked once, and what it sets', async () => {
     await makeSif(join(node.folder, IMAGES, 'tiny.sif'), 'tiny');
     const spec = { backend, image: 'tiny.sif' };
@@ -79,9 +120,7 @@ describe('runtime-prewarm: apptainer', function () {
     expect((await node.sh(two, READ_NAME)).out).to.equal('tiny\n');
     const file = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
     expect(Buffer.from(file.content).toString()).to.equal('changed\n');
-    expect(readdirSync(join(node.folder, IMAGES, '.unpacked')).map((name) => name.split('@')[0])).to.eql([
-      'tiny.sif',
-    ]);
+    expect(readdirSync(join(node.folder, UNPACKED)).map((name) => name.split('@')[0])).to.eql(['tiny.sif']);
   });
 
   it('unpacks an image anew that was replaced', async () => {
@@ -90,6 +129,38 @@ describe('runtime-prewarm: apptainer', function () {
       await makeSif(join(node.folder, IMAGES, 'replaced.sif'), name);
       expect((await node.sh(await node.acquire({ spec }), READ_NAME)).out).to.equal(`${name}\n`);
     }
+  });
+
+  it('leaves alone what sandboxes of another node with the same images lie on', async () => {
+    const spec = { backend, image: 'shared.sif' };
+    const images = join(node.folder, IMAGES);
+    await makeSif(join(images, 'shared.sif'), 'before');
+    const id = await node.acquire({ spec });
+    await makeSif(join(images, 'shared.sif'), 'after');
+    await using other = await startNode({
+      natsUrl: nats.url,
+      path: pathWithApptainer,
+      node: { id: 'node-2', images_dir: images },
+    });
+    expect((await other.sh(await other.acquire({ spec }), READ_NAME)).out).to.equal('after\n');
+    expect((await node.sh(id, READ_NAME)).out).to.equal('before\n');
+  });
+
+  it('gives a command what its shell lets it have, and the libraries of its image', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'polar-test-bash-'));
+    try {
+      await makeRoot(root, 'bash');
+      await copyShell(root, ['/bin/bash', '/usr/bin/env']);
+      renameSync(join(root, 'bin/bash'), join(root, 'bin/sh'));
+      writeFileSync(join(root, '.singularity.d/env/10-own.sh'), 'export LD_LIBRARY_PATH=/opt/own\n');
+      cpSync(root, join(node.folder, IMAGES, 'bash'), { recursive: true });
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+    const id = await node.acquire({ spec: { backend, image: 'bash' } });
+    const { out, err } = await node.sh(id, '', { argv: ['env'], env: { UID: '5', MORE: 'more' } });
+    expect(err).to.equal('');
+    expect(out.split('\n')).to.include.members(['LD_LIBRARY_PATH=/opt/own', 'MORE=more']);
   });
 
   it('lays prepared layers over images', async () => {
@@ -119,8 +190,6 @@ describe('runtime-prewarm: apptainer', function () {
     const broken = await refusal('broken.sif');
     expect(broken.reason).to.equal('SANDBOX_FAILED');
     expect(broken.message).to.contain('image "broken.sif" cannot be unpacked').and.to.contain('FATAL');
-    expect(
-      readdirSync(join(node.folder, IMAGES, '.unpacked')).filter((name) => /broken|new-/.test(name)),
-    ).to.eql([]);
+    expect(readdirSync(join(node.folder, UNPACKED)).filter((name) => /broken|new-/.test(name))).to.eql([]);
   });
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
-import { apptainerLaunch } from './apptainer-launch.ts';
+import { apptainerLaunch, shellFailureExitCode } from './apptainer-launch.ts';
 
 const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
 const PROGRAM = { path: '/usr/bin/apptainer', seccomp: '{}', place: '/run/x/root' };
@@ -41,6 +41,16 @@ describe('apptainerLaunch', () => {
     const script = launch({ cwd: '/no/such' }).files['4'] ?? '';
     const stdio = ['ignore', 'ignore', 'ignore', 'ignore'] as const;
     expect(spawnSync('/bin/sh', ['-c', script, 'sh', 'true'], { stdio: [...stdio] }).status).to.equal(126);
+  });
+
+  it('tells a shell that is not there from a sandbox that failed', () => {
+    const codeOf = (said: string) => shellFailureExitCode(`FATAL:   ${said}\n`);
+    expect(codeOf('stat /bin/sh: no such file or directory')).to.equal(127);
+    expect(codeOf('stat /bin/sh: not a directory')).to.equal(127);
+    expect(codeOf('exec /bin/sh failed: fork/exec /bin/sh: no such file or directory')).to.equal(127);
+    expect(codeOf('exec /bin/sh failed: fork/exec /bin/sh: exec format error')).to.equal(126);
+    expect(codeOf('container creation failed: mount /proc->/proc error: no such file')).to.equal(undefined);
+    expect(shellFailureExitCode('')).to.equal(undefined);
   });
 
   it('shows folders whatever their names hold, at places that it has made', () => {

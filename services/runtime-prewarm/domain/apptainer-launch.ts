@@ -44,7 +44,9 @@ const FLAGS = [
 const SAID_INSIDE = ['APPTAINER', 'SINGULARITY'].flatMap((name) =>
   ['APPNAME', 'BIND', 'COMMAND', 'CONTAINER', 'ENVIRONMENT', 'NAME', 'NO_EVAL'].map((of) => `${name}_${of}`),
 );
-const UNSET = [...SAID_INSIDE, 'PS1', 'PROMPT_COMMAND', 'LD_LIBRARY_PATH'];
+const UNSET = [...SAID_INSIDE, 'PS1', 'PROMPT_COMMAND'];
+/** What it adds to the image's LD_LIBRARY_PATH, where there is one, or makes it; nothing lies in it. */
+const LIBRARIES = [':/.singularity.d/libs', '/.singularity.d/libs'];
 
 /** Where it shows what it makes itself. */
 const OWN_FOLDERS = ['/dev', '/proc', '/etc'];
@@ -95,6 +97,16 @@ export function apptainerLaunch(
   });
 }
 
+/**
+ * The exit code of a command for which /bin/sh could not be started, which is the sandbox's own and may be gone: as of bwrap where
+ * a program cannot be. Undefined: the sandbox itself failed.
+ */
+export function shellFailureExitCode(stderr: string): number | undefined {
+  const last = stderr.trimEnd().split('\n').at(-1) ?? '';
+  if (!/^FATAL: +(stat \/bin\/sh: |exec \/bin\/sh failed: )/.test(last)) return undefined;
+  return /: (no such file|not a) /.test(last) ? 127 : 126;
+}
+
 /** Comma-separated values, as the flag takes them. */
 const bound = ([source, target]: readonly [string, string]): string[] => {
   const fields = ['type=bind', `source=${source}`, `destination=${target}`, 'ro'];
@@ -110,7 +122,11 @@ function scriptOf(
 ): string {
   return [
     `unset ${UNSET.join(' ')}`,
-    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+    ...LIBRARIES.map((folder) => `LD_LIBRARY_PATH=\${LD_LIBRARY_PATH%${folder}}`),
+    'test -n "$LD_LIBRARY_PATH" || unset LD_LIBRARY_PATH',
+    // As a command: a name that is the shell's own, as UID is bash's, would end the script.
+    ...['{ :', ...Object.entries(env).map(([name, value]) => `command export ${name}=${quoted(value)}`)],
+    '} 2> /dev/null',
     `echo '{"started": 1}' >&${status}`,
     `exec ${[status, ...opened].map((fd) => `${fd}>&-`).join(' ')}`,
     `cd ${quoted(cwd)} || exit 126`,

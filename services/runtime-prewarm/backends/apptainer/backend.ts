@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
-import { apptainerLaunch } from '../../domain/apptainer-launch.ts';
+import { apptainerLaunch, shellFailureExitCode } from '../../domain/apptainer-launch.ts';
 import { launcherSeccomp } from '../../domain/container-seccomp.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
@@ -45,7 +45,7 @@ export async function openApptainer(
       ...common,
       baseEnv: BASE_ENV,
       args: (options, fds) => apptainerLaunch(told, options, fds),
-      exitCode: ({ started }, { code }) => (started ? code : undefined),
+      exitCode: ({ started }, { code, complaint }) => (started ? code : shellFailureExitCode(complaint)),
     });
     const images = sifImages(host, program, (unpacking) => partsWith({ ...common, ...unpacking }));
     const backend = rootedBackend('apptainer', parts, images, layers.areMade);

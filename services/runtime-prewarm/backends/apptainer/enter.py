@@ -54,11 +54,12 @@ def bring_loopback_up():
 def make_places(root, folders, places):
     for source, target in [*((None, folder) for folder in folders), *places]:
         path = root + target
-        if source is None or os.path.isdir(source):
-            os.makedirs(path, exist_ok=True)
+        if os.path.lexists(path):  # A link, too: a command's own, which apptainer follows inside.
             continue
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.lexists(path):
+        if source is None or os.path.isdir(source):
+            os.makedirs(path)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
 
 
