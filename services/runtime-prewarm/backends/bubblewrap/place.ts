@@ -47,4 +47,4 @@ export async function placeOf(host: Host, { id, storageMb }: BoxSpec): Promise<P
 }
 
 const unusable = (why: string): PolarError =>
-  new PolarError('BACKEND_UNAVAILABLE', `runtime.storage_mb: bubblewrap cannot cap it here: ${why}`);
+  new PolarError('BACKEND_UNAVAILABLE', `runtime.storage_mb: it cannot be capped here: ${why}`);
