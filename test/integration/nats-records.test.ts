@@ -10,6 +10,7 @@ import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { createRecords } from '../../services/common/nats/records.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
+import { RecordLog } from '../../services/llm-proxy/attempts/record-log.ts';
 import { startNats } from '../support/nats.ts';
 
 const stream = STREAMS.completions.name;
@@ -41,14 +42,21 @@ async function openBetween(
   return { url, [Symbol.dispose]: () => void proxy.close() };
 }
 
-/** Stores so many records of an attempt, and reads them all. */
-async function readBack(bus: Bus, count: number): Promise<void> {
+const { signal } = new AbortController();
+
+/** Stores so many records of an attempt; the ids of their calls. */
+async function store(bus: Bus, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, i) => `call-${i}`);
-  for (const callId of ids) {
-    const record = toBinary(CompletionSchema, create(CompletionSchema, { callId }));
-    await bus.acks.store(subjects.completion('s', 1), record, {});
+  for (const [index, callId] of ids.entries()) {
+    const record = create(CompletionSchema, { callId, index, baseIndex: -1 });
+    await bus.acks.store(subjects.completion('s', 1), toBinary(CompletionSchema, record), {});
   }
-  const { signal } = new AbortController();
+  return ids;
+}
+
+/** The same, and reads them all. */
+async function readBack(bus: Bus, count: number): Promise<void> {
+  const ids = await store(bus, count);
   const found = await createRecords(bus, createBlobStore(bus)).all('s', 1, signal);
   expect(found.map(({ callId }) => callId)).to.deep.equal(ids);
 }
@@ -74,6 +82,19 @@ describe('records of an attempt', () => {
     using between = await openBetween(nats.port, { answer });
     const bus = await openBus({ url: between.url, name: 'test' });
     await readBack(bus, RECORDS_FETCH_MAX + 8).finally(() => bus.close());
+    expect(cuts).to.be.greaterThan(1);
+  });
+
+  it('become a token tree where the connection breaks while they come', async () => {
+    await using nats = await startNats();
+    let cuts = 0;
+    const answer = (bytes: string | Buffer): boolean => !bytes.includes(`$JS.ACK.${stream}`) || cuts++ > 0;
+    using between = await openBetween(nats.port, { answer });
+    const bus = await openBus({ url: between.url, name: 'test' });
+    await store(bus, RECORDS_FETCH_MAX + 8);
+    const log = new RecordLog(bus, createBlobStore(bus), signal);
+    const tree = await log.load({ sessionId: 's', attempt: 1 }).finally(() => bus.close());
+    expect(tree.calls).to.equal(RECORDS_FETCH_MAX + 8);
     expect(cuts).to.be.greaterThan(1);
   });
 

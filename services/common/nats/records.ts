@@ -68,7 +68,7 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
     const found: T[] = [];
     let next = first;
     await withRetry('read records', signal, async () => {
-      for await (const message of pull(bus, subject, next, signal)) {
+      for await (const message of pullRecords(bus, subject, next, signal)) {
         if (message.seq > last) return;
         found.push(await decode(message, read, signal));
         next = message.seq + 1;
@@ -89,8 +89,8 @@ export function createRecords(bus: Bus, blobs: BlobStore): Records {
   };
 }
 
-/** What there is from a sequence on, without a gap. */
-async function* pull(
+/** Those of a subject that are there from a sequence on, without a gap; it fails where one does not come. */
+export async function* pullRecords(
   bus: Bus,
   subject: string,
   first: number,

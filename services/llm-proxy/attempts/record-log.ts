@@ -1,13 +1,11 @@
 // The records of attempts in POLAR_COMPLETIONS: one subject each, each record behind the one before it.
 import { fromBinary } from '@bufbuild/protobuf';
-import { AckPolicy, type Consumer, DeliverPolicy, nanos } from 'nats';
 import { type Completion, CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { newId } from '../../common/ids.ts';
-import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { checkOut, HEADER_MSG_ID, publish, withRetry } from '../../common/nats/publish.ts';
+import { pullRecords } from '../../common/nats/records.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { AttemptState } from '../domain/attempt-state.ts';
@@ -83,31 +81,11 @@ export class RecordLog {
 
   /** Read on to `lastSeq`; a second try goes on where the first one broke off. */
   async #read(subject: string, lastSeq: number, state: AttemptState): Promise<void> {
-    const info = await this.#bus.jsm.consumers.add(STREAM, {
-      name: newId('tree'),
-      filter_subject: subject,
-      ack_policy: AckPolicy.None,
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: state.lastSeq + 1,
-      mem_storage: true,
-      inactive_threshold: nanos(RECORDS_FETCH_MS * 2),
-    });
-    try {
-      const consumer = await this.#bus.js.consumers.get(STREAM, info.name);
-      while (state.lastSeq < lastSeq) await this.#fetch(consumer, state);
-    } finally {
-      await this.#bus.jsm.consumers.delete(STREAM, info.name).catch(() => {});
-    }
-  }
-
-  async #fetch(consumer: Consumer, state: AttemptState): Promise<void> {
-    const before = state.lastSeq;
-    const messages = await consumer.fetch({ max_messages: RECORDS_FETCH_MAX, expires: RECORDS_FETCH_MS });
-    for await (const message of messages) {
+    for await (const message of pullRecords(this.#bus, subject, state.lastSeq + 1, this.#signal)) {
       const bytes = await checkOut(this.#blobs, message, this.#signal);
       state.apply(fromBinary(CompletionSchema, bytes), message.seq);
-      if (message.info.pending === 0) break;
+      if (state.lastSeq >= lastSeq) return;
     }
-    if (state.lastSeq === before) throw new Error('no record within RECORDS_FETCH_MS');
+    throw new Error('who answered is behind the last record');
   }
 }
