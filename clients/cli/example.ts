@@ -12,7 +12,7 @@ import { rolloutClient } from './mesh-clients.ts';
 import { jsonOf } from './output/json.ts';
 import { complain, progress, say, sayJson } from './output/say.ts';
 import { addressOf } from './services.ts';
-import { followTask, hasTrajectory } from './watching.ts';
+import { followTask, isComplete } from './watching.ts';
 
 /** Submit under a fresh id, follow, print. Exit code 1 if a session has no trajectory. */
 export async function runExample(
@@ -39,7 +39,7 @@ export async function runExample(
   const sessions = await Promise.race([following, mesh.supervisor.failed]);
   if (json) sayJson({ task_id: spec.taskId, sessions: sessions.map((one) => jsonOf(SessionSchema, one)) });
   else printSessions(sessions);
-  return sessions.length > 0 && sessions.every(hasTrajectory) ? EXIT.ok : EXIT.failed;
+  return isComplete(sessions) ? EXIT.ok : EXIT.failed;
 }
 
 /** Why its sandboxes cannot be made here; undefined where they can. */

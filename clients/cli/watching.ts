@@ -102,3 +102,8 @@ const WITHOUT_TRAJECTORY = [Outcome.UNSPECIFIED, Outcome.INFRASTRUCTURE_ERROR, O
 /** Whether a session ended with a trajectory that counts. */
 export const hasTrajectory = ({ outcome, stats }: Session): boolean =>
   stats !== undefined && !WITHOUT_TRAJECTORY.includes(outcome);
+
+/** Whether all came out as their task asks: with trajectories, but for those that its group did not wait for. */
+export const isComplete = (sessions: readonly Session[]): boolean =>
+  sessions.length > 0 &&
+  sessions.every((session) => hasTrajectory(session) || session.failure?.reason === 'EARLY_STOPPED');

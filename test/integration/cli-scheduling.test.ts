@@ -118,6 +118,22 @@ describe('polar cancel, retry, queues, drain, status', function () {
     }
   });
 
+  it('have succeeded with a task that was stopped early', async () => {
+    await using node = await startFakeNode(nats.url);
+    const { run: ran, build } = node.on;
+    node.on.run = (work) => (work.ref?.sampleIndex === 0 ? ran(work) : undefined);
+    node.on.build = async (work) => {
+      const built = await build(work);
+      return { case: 'built', value: { ...(built?.value as object), stats: { trainedTokens: 1n } } };
+    };
+    await scheduler.client.submitTask({
+      spec: taskSpec('early', { numSamples: 2, earlyStop: { minUsableSessions: 1 } }),
+    });
+    const { code, stdout, stderr } = await run('watch', 'early');
+    expect(stdout).to.match(/-1: EARLY_STOPPED: /);
+    expect(code, stderr).to.equal(0);
+  });
+
   it('name the files of a batch that have faults, all of them, whoever finds them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'polar-test-faulty-'));
     try {

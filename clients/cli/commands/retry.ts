@@ -20,9 +20,12 @@ export const retry: Command = {
     only: {
       type: 'string',
       value: 'WHICH',
-      help: 'infra: infrastructure failures (default); failed: all failures; missing: without a trajectory',
+      help: 'infra: infrastructure failures (default); failed: all failures; missing: without a trajectory, but those stopped early',
     },
-    wait: { type: 'boolean', help: 'follow the task to its end; exit 1 if a session has no trajectory' },
+    wait: {
+      type: 'boolean',
+      help: 'follow the task to its end; exit 1 if a session has no trajectory and was not stopped early',
+    },
   },
   examples: ['polar retry calculator', 'polar retry calculator --only missing --wait'],
   async run(args) {

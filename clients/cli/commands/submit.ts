@@ -24,7 +24,10 @@ export const submit: Command = {
       type: 'boolean',
       help: 'where a task is there already, give its sessions without a trajectory new attempts',
     },
-    wait: { type: 'boolean', help: 'follow the tasks to their end; exit 1 if a session has no trajectory' },
+    wait: {
+      type: 'boolean',
+      help: 'follow the tasks to their end; exit 1 if a session has no trajectory and was not stopped early',
+    },
   },
   examples: [
     'polar submit examples/calculator/task.yaml --wait',

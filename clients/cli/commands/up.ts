@@ -23,7 +23,10 @@ export const up: Command = {
   flags: {
     example: { type: 'boolean', help: 'run the calculator example when the mesh is ready' },
     task: { type: 'string', value: 'FILE', help: 'run this task file when the mesh is ready' },
-    once: { type: 'boolean', help: 'stop after it; exit 1 if a session has no trajectory' },
+    once: {
+      type: 'boolean',
+      help: 'stop after it; exit 1 if a session has no trajectory and was not stopped early',
+    },
     'data-dir': { type: 'string', value: 'DIR', help: "state of the mesh; default the topology's, .polar" },
     engine: {
       type: 'string',

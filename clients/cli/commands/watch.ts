@@ -7,7 +7,7 @@ import { at, rolloutUrl } from '../mesh-clients.ts';
 import { jsonOf } from '../output/json.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 import { failureLines, sessionTable, stateName } from '../output/table.ts';
-import { followTasks, hasTrajectory } from '../watching.ts';
+import { followTasks, isComplete } from '../watching.ts';
 
 export const watch: Command = {
   name: 'watch',
@@ -20,7 +20,7 @@ export const watch: Command = {
 
 /**
  * Follows the tasks that the operands name, of a scheduler that `hasAnswered` or not. Exit code 0 when every session ended
- * with a trajectory.
+ * with a trajectory, or was stopped early.
  */
 export async function runWatch(args: Arguments, hasAnswered = false): Promise<number> {
   const stop = new AbortController();
@@ -36,8 +36,7 @@ export async function runWatch(args: Arguments, hasAnswered = false): Promise<nu
       if (tasks.length > 1) say(`task ${args.operands[i]}`);
       printSessions(sessions);
     }
-    const complete = (sessions: Session[]): boolean => sessions.length > 0 && sessions.every(hasTrajectory);
-    return tasks.every(complete) ? EXIT.ok : EXIT.failed;
+    return tasks.every(isComplete) ? EXIT.ok : EXIT.failed;
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   }
