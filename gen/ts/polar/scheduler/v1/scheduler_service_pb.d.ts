@@ -1177,7 +1177,7 @@ export enum RetryOnly {
   FAILED = 2,
 
   /**
-   * Those without a trajectory, whatever the reason: what a resumed experiment misses.
+   * Those without a trajectory, but those that were stopped early: what a resumed experiment misses.
    *
    * @generated from enum value: RETRY_ONLY_MISSING = 3;
    */
