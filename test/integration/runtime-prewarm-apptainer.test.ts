@@ -90,6 +90,19 @@ describe('runtime-prewarm: apptainer', function () {
     }
   });
 
+  it('shows what is mounted below a folder of the host as read-only, too', async () => {
+    const below = mkdtempSync('/usr/local/share/polar-test-below-');
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=0777,size=1m', 'polar-test', below]);
+      const id = await node.acquire({ spec: { backend } });
+      const { out } = await node.sh(id, `test -d ${below} && (touch ${below}/new 2> /dev/null; echo $?)`);
+      expect(out).to.equal('1\n');
+    } finally {
+      execFileSync('umount', [below]);
+      rmSync(below, { recursive: true });
+    }
+  });
+
   it('takes it for the command’s own failure that an earlier one has left no shell', async () => {
     const codes: number[] = [];
     for (const left of [

@@ -62,7 +62,7 @@ export function unpackLaunch(path: string, scratch: string, fds: LaunchFds): str
     argv: [path, '--silent', '--config', own(fds.block), 'build', '--sandbox'],
     env: { ...ENV, APPTAINER_TMPDIR: scratch, APPTAINER_DISABLE_CACHE: '1' },
     files: { [fds.block]: CONFIGURATION },
-    ...{ root: '', place: '', folders: [], places: [], ...fds },
+    ...{ root: '', place: '', sources: [], folders: [], places: [], ...fds },
   });
 }
 
@@ -90,6 +90,7 @@ export function apptainerLaunch(
     ...{
       root,
       place: program.place,
+      sources: shown.map(([source]) => source),
       folders: [...OWN_FOLDERS, ...readOnly.map(([, target]) => target)],
       places: readOnlyTry,
     },

@@ -8,21 +8,29 @@ Called as bwrap is: `enter.py --args FD -- COMMAND…`. FD gives one JSON docume
   files    descriptor -> text that is to be read from it
   folders, places   made in `root` where they are missing, as apptainer makes no place for what it shows: folders, and pairs of
            what is shown, a folder or a file, and its place
+  sources  what is shown: apptainer makes them read-only inside, but not what is mounted below them
   root     from the present folder on; it is shown at `place`, too, a folder (empty: nothing is)
   status, block, seccomp, unread   descriptors
 Tells {"child-pid": N} on `status`, then waits for a byte on `block`: until then the caller gives it its users and listens in its
 network. `seccomp` holds a BPF program, under which all that follows runs. Standard library only; Python >= 3.9.
 """
 import ctypes
+import errno
 import fcntl
 import json
 import os
+import re
 import socket
 import struct
 import sys
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x02000000, 0x10000000, 0x40000000
-MS_BIND, MS_REC = 0x1000, 0x4000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+REMOUNT_READ_ONLY = 0x20 | MS_BIND | 0x1 | 0x2 | 0x4  # And nosuid, nodev.
+MS_STRICTATIME = 0x1000000
+# Of a mount that is the host's, these may not change.
+KEPT = {b"noexec": 0x8, b"nosymfollow": 0x100, b"noatime": 0x400, b"nodiratime": 0x800, b"relatime": 0x200000}
+UNREACHABLE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 INSTRUCTION_BYTES, PROGRAM_BYTES_MAX = 8, 8 * 4096
@@ -63,6 +71,22 @@ def make_places(root, folders, places):
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
 
 
+def make_read_only_below(sources):
+    """What is mounted later does not appear."""
+    checked(libc.mount(None, b"/", None, MS_PRIVATE | MS_REC, None))
+    with open("/proc/self/mountinfo", "rb") as file:
+        mounts = [line.split(b" ") for line in file]
+    for point, options in ((fields[4], fields[5].split(b",")) for fields in mounts):
+        path = re.sub(rb"\\(\d{3})", lambda found: bytes([int(found[1], 8)]), point)
+        if any(path.startswith(os.fsencode(source) + b"/") for source in sources):
+            kept = sum(KEPT.get(option, 0) for option in options)
+            if b"relatime" not in options and b"noatime" not in options:
+                kept |= MS_STRICTATIME
+            result = libc.mount(None, path, None, REMOUNT_READ_ONLY | kept, None)
+            if ctypes.get_errno() not in UNREACHABLE:
+                checked(result)
+
+
 def hand_over(files):
     """The numbers are those of descriptors that have been used up."""
     for number, text in files.items():
@@ -90,6 +114,7 @@ def main(args_fd, command):
         return 1
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
+    make_read_only_below(launch["sources"])
     make_places(launch["root"], launch["folders"], launch["places"])
     if launch["place"]:
         checked(libc.mount(launch["root"].encode(), launch["place"].encode(), None, MS_BIND | MS_REC, None))
