@@ -39,6 +39,7 @@ const NODE_FILES = [
   'layers',
   'runtime-prewarm.lock',
   'seccomp.bpf',
+  'unpacked',
 ];
 
 interface Ready {
