@@ -19,6 +19,8 @@ export class Connection {
     this.#log = log;
     this.#why = why;
     void this.#watch(nc);
+    // Closed while it is away, it says nothing more.
+    void nc.closed().then(() => this.#end());
   }
 
   /** Why it does not come back, as far as is known; undefined: it is there. */
@@ -29,7 +31,7 @@ export class Connection {
   async #watch(nc: NatsConnection): Promise<void> {
     for await (const { type } of nc.status()) {
       // It is said of each try, too.
-      if (type === 'disconnect' && this.#away === undefined) {
+      if (type === 'disconnect' && this.#away === undefined && !nc.isClosed()) {
         this.#away = new AbortController();
         this.#log?.warn('connection to NATS lost');
         void this.#look(this.#away.signal);
@@ -38,7 +40,6 @@ export class Connection {
         this.#log?.info('connection to NATS is there again');
       }
     }
-    this.#end();
   }
 
   #end(): void {
