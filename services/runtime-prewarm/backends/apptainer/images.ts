@@ -37,7 +37,8 @@ export function sifImages(
     return `${name}@${ino}-${size}-${mtimeMs}`;
   };
   const sifs = (): string[] => sifsIn(host.imagesDir);
-  void clear(shelf, () => sifs().map(keyOf));
+  // What cannot be removed now is tried again at the next start.
+  void clear(shelf, () => sifs().map(keyOf)).catch(() => {});
   return {
     names: () => [...folders.names(), ...sifs()],
     identityOf: (name) => (SIF.test(name) ? keyOf(name) : folders.identityOf(name)),
@@ -50,6 +51,7 @@ export function sifImages(
       let one = unpacking.get(key);
       if (one === undefined) {
         one = unpack(parts, name, key).finally(() => unpacking.delete(key));
+        one.catch(() => {});
         unpacking.set(key, one);
       }
       await one;

@@ -13,7 +13,7 @@ const SET_ID_BITS = 0o6000;
 
 export interface Images {
   names(): string[];
-  /** Resolves when the image can be used. Throws IMAGE_NOT_FOUND. */
+  /** Resolves when the image can be used; it goes on when who waits leaves. Throws IMAGE_NOT_FOUND. */
   prepare(name: string): Promise<void>;
   /** Names what the image is now, once it is prepared. */
   identityOf(name: string): string;

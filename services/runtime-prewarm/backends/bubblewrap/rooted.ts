@@ -1,5 +1,6 @@
 // A backend whose sandboxes have a root file system of their own, for launchers that run a command in one.
 import { join } from 'node:path';
+import { abortable } from '../../../common/clock.ts';
 import { removeTree } from '../../host/box-folders.ts';
 import type { Backend, Box, BoxSpec, Layers } from '../backend.ts';
 import { createHostBox, groundOfHost, hostIdentity } from './host-box.ts';
@@ -18,9 +19,9 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
     fetches: false,
     // Overlays need the right to mount.
     ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),
-    async create(spec) {
+    async create(spec, signal) {
       const image = spec.image || HOST_IMAGE;
-      await images.prepare(image);
+      await abortable(images.prepare(image), signal);
       return await made(parts, spec, () =>
         image === HOST_IMAGE
           ? createHostBox(parts, spec)
@@ -36,9 +37,9 @@ function layersOf(parts: BoxParts, images: Images): Layers {
     keepsFirst: false,
     areFree: true,
     has: (key) => parts.layers.has(key),
-    async identityOf(image) {
+    async identityOf(image, signal) {
       if (image === '' || image === HOST_IMAGE) return hostIdentity();
-      await images.prepare(image);
+      await abortable(images.prepare(image), signal);
       return images.identityOf(image);
     },
     async clone(key, spec) {
