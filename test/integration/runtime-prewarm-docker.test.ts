@@ -29,6 +29,8 @@ const KILL_SPREAD_MS = 600;
 /** Starts that a killed engine breaks off, and when: of such, Docker forgets nearly every second one. */
 const BROKEN_STARTS = 5;
 const BREAKS_MS = [400, 600, 800];
+/** Folders in which an init looks for a program: for most of a second. */
+const LOOKED_IN = 6_000;
 
 const errorOf = async (promise: Promise<unknown>): Promise<{ reason: string; message: string }> =>
   await promise.then(
@@ -130,6 +132,20 @@ for (const kind of LONG_ENGINES) {
         const error = await errorOf(node.acquire({ spec: { ...spec, image: 'bare:1' } }));
         expect(error).to.include({ reason: 'BACKEND_UNAVAILABLE' });
         expect(error.message).to.match(/its image needs the program cat/);
+      });
+
+      it('refuses an image without the program that keeps it, however long that is looked for', async () => {
+        const empty = join(node.folder, 'slow');
+        mkdirSync(empty);
+        await docker.importFolder(empty, 'bare-slow:1');
+        await docker.change('bare-slow:1', 'slow:1', [`ENV PATH=${':'.repeat(LOOKED_IN)}`]);
+        const tries = Array.from({ length: 4 }, () =>
+          errorOf(node.acquire({ spec: { ...spec, image: 'slow:1' } })),
+        );
+        for (const error of await Promise.all(tries)) {
+          expect(error).to.include({ reason: 'BACKEND_UNAVAILABLE' });
+          expect(error.message).to.match(/its image needs the program cat/);
+        }
       });
 
       it('keeps what a command says that does not read its input, and gives others all of it', async () => {

@@ -10,6 +10,9 @@ import { findMounts, readIfThere, writeQuietly } from './hierarchies.ts';
 
 /** The init and `cat`. */
 const OWN_PROCESSES = 2;
+/** In /proc/PID/stat, behind the name. */
+const FLAGS_AT = 7;
+const PF_EXITING = 4;
 /** Of a container that does not stay. */
 export const ENDED_AT_ONCE = 'the container ended at once: its image needs the program cat';
 
@@ -105,7 +108,7 @@ export class ContainerGroup {
   async #settle(): Promise<void> {
     const until = performance.now() + SANDBOX_START_MS;
     let pids = this.#processes();
-    for (; pids.length !== OWN_PROCESSES; pids = this.#processes()) {
+    for (; !areOwn(pids); pids = this.#processes()) {
       if (pids.length === 0) throw new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
       if (performance.now() > until) throw failed('the container has not begun to wait for commands');
       await sleep(2);
@@ -151,8 +154,18 @@ function pathsOf(pid: number): Map<string, string> {
   );
 }
 
-/** The kernel takes a process that ends out of its groups before it takes it out of the table. */
-const hasEnded = (pid: number): boolean => /^(?:.*\) [ZX]|$)/s.test(readIfThere(`/proc/${pid}/stat`));
+/** The init, and not itself once more any longer: it looks for `cat` in the child that becomes it. */
+function areOwn(pids: readonly number[]): boolean {
+  const commands = new Set(pids.map((pid) => readIfThere(`/proc/${pid}/cmdline`)));
+  return pids.length === OWN_PROCESSES && commands.size === OWN_PROCESSES && !commands.has('');
+}
+
+/** The kernel takes a process that ends out of its groups before it shows it as ended, but says before that it ends. */
+function hasEnded(pid: number): boolean {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  const flags = Number(stat.slice(stat.lastIndexOf(')')).split(' ')[FLAGS_AT]);
+  return stat === '' || (flags & PF_EXITING) !== 0;
+}
 
 function kill(pid: number): void {
   try {
