@@ -23,6 +23,55 @@ describe('test results', () => {
     });
   });
 
+  describe('of pytest', () => {
+    const session = '============================= test session starts ==============================';
+    const summary = '=========================== short test summary info ============================';
+    const passes = '==================================== PASSES ====================================';
+    const printed = [
+      '----------------------------- Captured stdout call -----------------------------',
+      'PASSED another',
+      '------------------------------ Captured log call -------------------------------',
+      'ERROR    root:test_x.py:3 boom',
+    ];
+    const live = [
+      '-------------------------------- live log call ---------------------------------',
+      'ERROR    root:test_x.py:3 boom',
+      'PASSED                                                                   [100%]',
+    ];
+    const told = [summary, 'PASSED x.py::a', '============ 1 passed in 0.01s ============'];
+    const count = (name: string, ...lines: string[]): void => {
+      expect(parsed(lines.join('\n')), lines.join('\n')).to.deep.equal({ [name]: 'PASSED' });
+    };
+
+    it('are those of its summary: what tests print and log is shown before it', () => {
+      count('a', session, 'x.py ERROR', 'ERROR of the test', passes, ...printed, ...told);
+      count('a', passes, ...printed, ...told);
+      count('a', session, ...live, passes, ...printed, ...told);
+      count('a', '.', ...live, ...told);
+      count(
+        'a',
+        `\x1b[1m${session}\x1b[0m\r`,
+        'ERROR b\r',
+        `\x1b[36m\x1b[1m${summary}\x1b[0m\r`,
+        'PASSED a\r',
+      );
+      for (const title of ['ERRORS', 'FAILURES', 'XFAILURES', 'XPASSES']) {
+        count('a', `= ${title} =`, ...printed, ...told);
+      }
+    });
+
+    it('are all that is printed where it has no summary, and of each run of it', () => {
+      count('b', session, 'PASSED b', '==== 1 passed in 0.01s ====');
+      expect(parsed(['PASSED b', session, 'PASSED c', session, ...live, ...told].join('\n'))).to.deep.equal({
+        b: 'PASSED',
+        c: 'PASSED',
+        a: 'PASSED',
+      });
+      const twice = [session, passes, ...printed, ...told, session, ...live, summary, 'FAILED y.py::b'];
+      expect(parsed(twice.join('\n'))).to.deep.equal({ a: 'PASSED', b: 'FAILED' });
+    });
+  });
+
   it('are read from plain lines, with colours and Windows ends', () => {
     expect(parsed('\x1b[32mPASSED\x1b[0m add\r\n\x1b[1;31mFAILED\x1b[0m\tsub\n')).to.deep.equal({
       add: 'PASSED',

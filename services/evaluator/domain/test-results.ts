@@ -1,5 +1,6 @@
 // Test results as test programs print them: lines that begin with PASSED, FAILED, ERROR or SKIPPED.
 import { normaliseName } from '../../common/specs/test-names.ts';
+import { withoutReports } from './pytest-reports.ts';
 
 export type TestResults = ReadonlyMap<string, string>;
 
@@ -20,13 +21,13 @@ const WORST_FIRST = ['ERROR', 'FAILED', 'SKIPPED', 'PASSED'];
 /**
  * Results by normalised name. Where a name comes twice, the last one counts, as a summary comes last; where several differ
  * by their file or outer class alone, the worst of them, so that none hides another. A test with a sub-test that failed has
- * failed.
+ * failed. What tests have printed themselves is no result where pytest's summary stands behind it.
  */
 export function parseResults(output: string, expected: Expected = {}): Map<string, string> {
   const known = namesOf(expected);
   const printed = new Map<string, string>();
   const failed = new Set<string>();
-  for (const line of stripAnsi(output).split(/\r?\n/)) {
+  for (const line of withoutReports(stripAnsi(output).split(/\r?\n/))) {
     const [, status, rest] = LINE.exec(line) ?? [];
     if (status !== undefined && rest !== undefined) printed.set(nameIn(rest, known), status);
     const [, test] = SUB_FAILED.exec(line) ?? [];
