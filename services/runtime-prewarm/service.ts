@@ -6,7 +6,7 @@ import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { RuntimePrewarmConfig } from './config.ts';
 import { consumeControl } from './consumers/control.ts';
-import { awaitPlace, sendHeartbeats } from './consumers/heartbeat.ts';
+import { awaitPlace, sayGoodbye, sendHeartbeats } from './consumers/heartbeat.ts';
 import { watchLeases } from './consumers/leases.ts';
 import { consumePrepareWork } from './consumers/prepare.ts';
 import { createContext, type RuntimePrewarmContext } from './context.ts';
@@ -59,6 +59,7 @@ export class RuntimePrewarmService implements RunningService {
     await this.#context.runtimes.close();
     await this.#server.close();
     await this.#running.catch(() => {});
+    await sayGoodbye(this.#context);
     await this.#context[Symbol.asyncDispose]();
   }
 }

@@ -72,7 +72,7 @@ describe('harness executor that is killed', () => {
     await node.work(ref, run(runtimeId, 'sleep 60'));
     await begun();
     await node.end('harness-executor', 'SIGTERM');
-    expect(await failureOf(ref)).to.include({ infrastructure: true });
+    expect(await failureOf(ref)).to.include({ reason: 'SHUTTING_DOWN', infrastructure: true });
   });
 
   it('reports a run that ended while NATS was down', async () => {

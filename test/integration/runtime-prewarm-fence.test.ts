@@ -113,6 +113,20 @@ describe('runtime-prewarm: a node that comes back late', () => {
     expect(first?.attempts).to.deep.equal([]);
   });
 
+  it('says at last, when it is stopped, that it has nothing any more', async () => {
+    answering = true;
+    const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    await betweenHeartbeats();
+    await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-stopped' });
+    await betweenHeartbeats();
+    const last = heard.at(-1);
+    expect(last).to.include({ leaving: false });
+    manager.kill('SIGTERM');
+    await once(manager, 'exit');
+    expect(heard.at(-1)).to.deep.include({ bootId: last?.bootId, leaving: true, attempts: [] });
+    expect(manager.exitCode).to.equal(0);
+  });
+
   it('takes no work of another machine that is the node, and ends where that stays', async () => {
     answering = true;
     await betweenHeartbeats();

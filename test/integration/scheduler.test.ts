@@ -242,6 +242,21 @@ describe('scheduler', () => {
       expect(nodes.find(({ nodeId }) => nodeId === 'node-lost')?.healthy).to.equal(false);
     });
 
+    it('goes on at another node as soon as one is stopped, which uses no attempt up', async () => {
+      await using stopped = await startFakeNode(nats.url, {
+        id: 'node-stopped',
+        on: { run: () => undefined },
+      });
+      await scheduler.client.submitTask({ spec: taskSpec('stopped', { maxAttempts: 1 }) });
+      await until('it runs', () => stopped.taken.some(({ kind }) => kind.case === 'run'));
+      await using _other = await startFakeNode(nats.url, { id: 'node-other' });
+      await stopped.leave();
+      const [result] = (await groupOf(bus, 'stopped')).sessions;
+      expect(result).to.include({ attempt: 2, outcome: Outcome.COMPLETED });
+      const [session] = await sessionsOf(scheduler.client, 'stopped');
+      expect(session?.attempts[0]?.failure?.reason).to.equal('SHUTTING_DOWN');
+    });
+
     it('takes back what a node held before it began anew, and does not wait until it counts as lost', async () => {
       const first = await startFakeNode(nats.url, { id: 'node-reboot', on: { run: () => undefined } });
       await scheduler.client.submitTask({ spec: taskSpec('reboot') });

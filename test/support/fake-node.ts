@@ -57,6 +57,8 @@ export interface FakeNode extends AsyncDisposable {
   /** Attempts that were revoked here, each as often as it was. */
   readonly revoked: AttemptRef[];
   fact(ref: AttemptRef, answer: Answer): Promise<void>;
+  /** What one that is stopped says at last. */
+  leave(): Promise<void>;
 }
 
 export const failed = (stage: WorkKind, reason: Reason, message = 'on purpose'): Answer => ({
@@ -122,6 +124,12 @@ class RunningNode implements FakeNode {
     });
   }
 
+  async leave(): Promise<void> {
+    this.#stop.abort();
+    await Promise.allSettled(this.#running);
+    await this.#bus.nc.request(subjects.heartbeat(this.id), this.#heartbeat(true), { timeout: 1_000 });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await Promise.allSettled(this.#running);
@@ -172,7 +180,7 @@ class RunningNode implements FakeNode {
     }
   }
 
-  #heartbeat(): Uint8Array {
+  #heartbeat(leaving = false): Uint8Array {
     const { backends, images, offers, prepareSlots, runSlots, readySlots, evaluateSlots } = this.#options;
     const heartbeat = create(HeartbeatSchema, {
       nodeId: this.id,
@@ -188,6 +196,7 @@ class RunningNode implements FakeNode {
         { backend: 'docker', others: true },
       ],
       attempts: [...this.sandboxes.values()],
+      leaving,
     });
     return toBinary(HeartbeatSchema, heartbeat);
   }

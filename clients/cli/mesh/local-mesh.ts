@@ -15,7 +15,7 @@ import { tellFullDisk, watchDisk } from './full-disk.ts';
 import { lockDataDir } from './lock.ts';
 import { awaitEarlier, createLifeline, type Lifeline, startNatsServer } from './nats-server.ts';
 import { answersOk } from './ready.ts';
-import { Supervisor } from './supervisor.ts';
+import { type Supervised, Supervisor } from './supervisor.ts';
 import {
   type LocalOptions,
   type LocalTopology,
@@ -90,10 +90,7 @@ function openDataDir({ topology: { data_dir: dataDir }, named }: Wanted, logs: s
   }
 }
 
-interface Part {
-  readonly name: string;
-  readonly logFile: string;
-  readonly start: () => ReturnType<typeof startChild>;
+interface Part extends Supervised {
   /** Answers with 200 when the part is ready; none: others tell by not being ready. */
   readonly readyUrl?: string;
 }
@@ -104,12 +101,13 @@ interface Surroundings {
   readonly scripts: readonly string[];
 }
 
-/** Everything that runs; what others need comes first, and is stopped last. */
+/** Everything that runs; what others need comes first. */
 function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings): Part[] {
   const logOf = (name: string): string => join(logs, `${name}.log`);
   const compileCache = join(environment.cacheDir, 'compiled');
-  const nats = lifeline && {
+  const nats: Part | undefined = lifeline && {
     name: 'nats-server',
+    layer: 'store',
     logFile: logOf('nats-server'),
     start: () => startNatsServer(local, lifeline, logOf('nats-server')),
   };
@@ -117,7 +115,7 @@ function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings
     const name = local.embedded.length === 1 ? 'engine' : `engine-${embedded.dialect}`;
     const logFile = logOf(name);
     const start = () => startEngine({ ...embedded, scripts, logFile, compileCache });
-    return { name, logFile, start, readyUrl: `http://127.0.0.1:${embedded.port}/health` };
+    return { name, layer: 'mesh', logFile, start, readyUrl: `http://127.0.0.1:${embedded.port}/health` };
   });
   const env = {
     ...inherited,
@@ -139,7 +137,14 @@ function partsOf(local: LocalTopology, { logs, lifeline, scripts }: Surroundings
         output: { file: logFile },
         ...(lifeline && { third: lifeline.users }),
       });
-    return { name: label, logFile, start, readyUrl: `${addressOf(local.topology, name, nodeId)}/readyz` };
+    const layer = nodeId === undefined ? 'mesh' : 'node';
+    return {
+      name: label,
+      layer,
+      logFile,
+      start,
+      readyUrl: `${addressOf(local.topology, name, nodeId)}/readyz`,
+    };
   });
   return [...(nats ? [nats] : []), ...engines, ...services];
 }

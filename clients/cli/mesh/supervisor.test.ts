@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -27,7 +27,7 @@ describe('a supervisor', () => {
     };
     const supervisor = new Supervisor();
     try {
-      await supervisor.add({ name: 'sleeper', logFile, start });
+      await supervisor.add({ name: 'sleeper', layer: 'mesh', logFile, start });
       supervisor.settled();
       await started[0]?.stop();
       await eventually('it is started again', async () => asked === 2);
@@ -46,6 +46,27 @@ describe('a supervisor', () => {
     }
   });
 
+  it('stops nodes first and the store last, each when the one before has ended', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'polar-test-supervisor-'));
+    const logFile = join(folder, 'log');
+    const supervisor = new Supervisor();
+    try {
+      for (const layer of ['store', 'mesh', 'node'] as const) {
+        const script = `trap 'sleep 0.1; echo ${layer}; exit' TERM; echo begun; while :; do sleep 0.01; done`;
+        const args = ['-c', script];
+        const start = () => startChild({ command: 'sh', args, env: process.env, output: { file: logFile } });
+        await supervisor.add({ name: layer, layer, logFile, start });
+      }
+      const said = (): string[] => readFileSync(logFile, 'utf8').trim().split('\n');
+      await eventually('all have begun', async () => said().length === 3);
+      await supervisor.stop();
+      expect(said().slice(3)).to.deep.equal(['node', 'mesh', 'store']);
+    } finally {
+      await supervisor.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   for (const [command, told] of [
     ['kill -KILL $$', 'SIGKILL'],
     ['exit 3', 'exit code 3'],
@@ -57,7 +78,7 @@ describe('a supervisor', () => {
       try {
         const start = async (): Promise<Child> =>
           startChild({ command: 'sh', args: ['-c', command], env: process.env, output: { file } });
-        await supervisor.add({ name: 'short', logFile: file, start });
+        await supervisor.add({ name: 'short', layer: 'mesh', logFile: file, start });
         const error = await supervisor.failed.catch((thrown) => thrown);
         expect(error.message).to.contain(`short ended (${told}) while it started`);
       } finally {

@@ -11,15 +11,19 @@ const RESTARTS_PER_MINUTE_MAX = 10;
 const RESTART_PAUSE_MS = 200;
 const MINUTE_MS = 60_000;
 
+/** What is stopped together, the first first: nodes tell the mesh how their sessions ended, and all of it lies in the store. */
+const STOPPED = ['node', 'mesh', 'store'] as const;
+
 export interface Supervised {
   readonly name: string;
+  readonly layer: (typeof STOPPED)[number];
   readonly start: () => Child | Promise<Child>;
   readonly logFile: string;
 }
 
 export class Supervisor {
   readonly #running = new Map<string, Child>();
-  readonly #order: string[] = [];
+  readonly #added: Supervised[] = [];
   readonly #failed = Promise.withResolvers<never>();
   readonly #logs = new LogFiles();
   #settled = false;
@@ -39,12 +43,12 @@ export class Supervisor {
     return Object.fromEntries([...this.#running].map(([name, child]) => [name, child.pid]));
   }
 
-  /** Start a process and keep it running. What was added first is stopped last. */
+  /** Start a process and keep it running. */
   async add(supervised: Supervised): Promise<void> {
     const { name, start, logFile } = supervised;
     this.#logs.add(logFile);
     const logStart = sizeOf(logFile);
-    this.#order.push(name);
+    this.#added.push(supervised);
     const child = await start();
     this.#running.set(name, child);
     this.#keep(supervised, child, logStart).catch((error) => this.#failed.reject(error));
@@ -82,12 +86,13 @@ export class Supervisor {
     }
   }
 
-  /** Stop everything: all but the first process together, then the first, which the others need to the end. */
+  /** Stop everything, layer by layer. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    const [first, ...others] = this.#order;
-    await Promise.all(others.map((name) => this.#running.get(name)?.stop()));
-    await this.#running.get(first ?? '')?.stop();
+    for (const layer of STOPPED) {
+      const those = this.#added.filter((one) => one.layer === layer);
+      await Promise.all(those.map(({ name }) => this.#running.get(name)?.stop()));
+    }
     this.#logs[Symbol.dispose]();
   }
 }

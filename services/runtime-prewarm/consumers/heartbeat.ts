@@ -5,6 +5,7 @@ import {
   type AttemptRef,
   AttemptRefSchema,
   type Heartbeat,
+  type HeartbeatReply,
   HeartbeatReplySchema,
   HeartbeatSchema,
   type OfferSchema,
@@ -47,16 +48,20 @@ export async function sendHeartbeats(ctx: RuntimePrewarmContext, signal: AbortSi
   }
 }
 
+/** The node was stopped, and has no sandbox any more: its sessions need not wait until it counts as lost. */
+export async function sayGoodbye(ctx: RuntimePrewarmContext): Promise<void> {
+  await told(ctx, { ...heartbeatOf(ctx), leaving: true }).catch((error) =>
+    events.heartbeatMissed(ctx.log, error),
+  );
+}
+
 /** False: another manager is this node. */
 async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<boolean> {
-  const { bus, config, runtimes, log } = ctx;
+  const { runtimes, log } = ctx;
   ctx.fence = said(ctx.fence, nowMs);
   try {
     const heartbeat = heartbeatOf(ctx);
-    const bytes = toBinary(HeartbeatSchema, heartbeat);
-    const subject = subjects.heartbeat(config.node.id);
-    const reply = await bus.nc.request(subject, bytes, { timeout: HEARTBEAT_REPLY_MS });
-    const { revoked, taken } = fromBinary(HeartbeatReplySchema, reply.data);
+    const { revoked, taken } = await told(ctx, heartbeat);
     if (taken) return false;
     runtimes.revoke(revoked);
     // What is revoked is gone by now.
@@ -70,6 +75,13 @@ async function beat(ctx: RuntimePrewarmContext, nowMs: number): Promise<boolean>
     events.heartbeatMissed(log, error);
   }
   return true;
+}
+
+async function told({ bus, config }: RuntimePrewarmContext, heartbeat: Heartbeat): Promise<HeartbeatReply> {
+  const bytes = toBinary(HeartbeatSchema, heartbeat);
+  const subject = subjects.heartbeat(config.node.id);
+  const reply = await bus.nc.request(subject, bytes, { timeout: HEARTBEAT_REPLY_MS });
+  return fromBinary(HeartbeatReplySchema, reply.data);
 }
 
 const taken = ({ config }: RuntimePrewarmContext): PolarError =>

@@ -42,7 +42,7 @@ export class RuntimeTable {
 
   /**
    * Make and prepare a sandbox; its lease begins when it is prepared. Throws RUNTIME_LIMIT, BACKEND_UNAVAILABLE,
-   * IMAGE_NOT_FOUND, PREPARE_FAILED, PREPARE_TIMEOUT, SANDBOX_FAILED, RUNTIME_LOST when it is revoked meanwhile.
+   * IMAGE_NOT_FOUND, PREPARE_FAILED, PREPARE_TIMEOUT, SANDBOX_FAILED, RUNTIME_LOST when it is revoked meanwhile, SHUTTING_DOWN.
    */
   async acquire(options: AcquireOptions, signal: AbortSignal): Promise<Runtime> {
     if (this.#closed) throw new PolarError('SHUTTING_DOWN', 'the node is stopping');
@@ -199,4 +199,4 @@ const keyOf = ({ sessionId, attempt }: AttemptKey): string => `${sessionId}.${at
 const keysOf = (attempts: readonly AttemptKey[]): ReadonlySet<string> => new Set(attempts.map(keyOf));
 
 const lost = (cause: events.RemovalCause): PolarError =>
-  new PolarError('RUNTIME_LOST', `the sandbox was removed: ${cause}`);
+  new PolarError(cause === 'stopped' ? 'SHUTTING_DOWN' : 'RUNTIME_LOST', `the sandbox was removed: ${cause}`);

@@ -1,5 +1,6 @@
 // Gives slots: queued sessions to nodes that can prepare them, ready ones to free run slots. And takes attempts back:
-// those of lost nodes and of nodes that began anew; those past a deadline, see deadlines.ts.
+// those of nodes that are lost, began anew or were stopped; those past a deadline, see deadlines.ts.
+import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import type { AttemptRef, Heartbeat } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { failure } from '../../common/errors.ts';
@@ -48,6 +49,7 @@ export class Dispatcher {
     if (news !== 'none') events.nodeSeen(this.#log, heartbeat, news);
     if (news === 'taken') return undefined;
     if (news === 'joined' || news === 'rebooted') this.#takeFromOlderBoots(node, heartbeat);
+    if (news === 'left') this.#takeAll(node, failure('SHUTTING_DOWN', `node ${node.id} was stopped`));
     this.#soon();
     return heartbeat.attempts.filter((ref) => !this.#isLive(ref, heartbeat));
   }
@@ -74,10 +76,15 @@ export class Dispatcher {
   }
 
   #nodeLost(node: NodeState): void {
-    const lost = this.#withSandboxOn(node);
-    events.nodeLost(this.#log, node.id, lost.length);
     const why = failure('NODE_LOST', `node ${node.id} sends no heartbeats: is its runtime-prewarm running?`);
+    events.nodeLost(this.#log, node.id, this.#takeAll(node, why));
+  }
+
+  /** Returns how many. */
+  #takeAll(node: NodeState, why: Failure): number {
+    const lost = this.#withSandboxOn(node);
     for (const found of lost) this.#board.lose(found, why);
+    return lost.length;
   }
 
   #withSandboxOn(node: NodeState): Found[] {

@@ -15,6 +15,7 @@ import {
   isEnded,
   queuedSession,
   retried,
+  SessionState,
   sessionOf,
   withDenied,
 } from './session.ts';
@@ -57,5 +58,18 @@ describe('attempts', () => {
     } catch (error) {
       expect((error as PolarError).reason).to.equal('ATTEMPTS_LIMIT');
     }
+  });
+
+  it('count but where a service was stopped, up to a limit', () => {
+    const stopped = failure('SHUTTING_DOWN', 'node node-1 was stopped');
+    const once = (record: SessionRecord, why = stopped): SessionRecord =>
+      attemptLost(dispatched(record, { nodeId: 'node-1', bootId: 'boot-1' }, 1_000), why, 2, 2_000);
+    let record = once(queuedSession(task, create(TaskSpecSchema), 0), WHY);
+    for (let i = 0; i < 20; i++) record = once(record);
+    expect(sessionOf(record)).to.include({ attempt: 21, state: SessionState.QUEUED });
+    expect(isEnded(once(record, WHY)), 'the second that counts').to.equal(true);
+    while (!isEnded(record)) record = once(record);
+    expect(sessionOf(record)).to.include({ attempt: ATTEMPTS_PER_SESSION_MAX });
+    expect(sessionOf(record).failure).to.include({ reason: 'SHUTTING_DOWN' });
   });
 });

@@ -3,7 +3,7 @@
 import type { Attempt, Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../common/errors.ts';
 
-/** Of one session, those of all its retries together; then it does not go again on request. */
+/** Of one session, those of all its retries together; then it does not go again. */
 export const ATTEMPTS_PER_SESSION_MAX = 500;
 /** The newest are kept as they are: as many as one round of retries may have. */
 const WHOLE = 10;
@@ -23,6 +23,12 @@ function inShort(attempt: Attempt): Attempt {
     ...(denied && { denied: { ...denied, targets: [] } }),
   };
 }
+
+/**
+ * Whether an attempt that was lost counts, to max_attempts and against its node: not where a service was stopped, which says
+ * nothing of the session or of the node.
+ */
+export const isCounted = ({ failure }: Attempt): boolean => failure?.reason !== 'SHUTTING_DOWN';
 
 /** Throws ATTEMPTS_LIMIT where a session cannot go again. */
 export function checkAttempts({ sessionId, attempt }: Session): void {

@@ -127,6 +127,8 @@ describe('nodes', () => {
     expect(canPrepare(node), 'its manager may have ended').to.equal(false);
     nodes.beat(beatOf(), 1, 1);
     expect(canPrepare(node)).to.equal(true);
+    lose('SHUTTING_DOWN');
+    expect(canPrepare(node), 'it may be stopping').to.equal(false);
     nodes.beat(beatOf({ bootId: 'later' }), 2, 2);
     lose('RUNTIME_LOST');
     expect(canPrepare(node), 'it was lost with the boot before').to.equal(true);
@@ -153,6 +155,20 @@ describe('nodes', () => {
     expect(beat('there', 'c', 3_002 + NODE_LOST_MS)).to.equal('rebooted');
     expect(beat('here', 'd', 3_003 + NODE_LOST_MS)).to.equal('taken');
     expect(beat('', 'e', 3_004 + NODE_LOST_MS), 'an older version tells no data').to.equal('rebooted');
+  });
+
+  it('that were stopped take nothing from then on, and another machine may be the node at once', () => {
+    const nodes = new Nodes();
+    const { node } = nodes.beat(beatOf({ dataId: 'here' }), 0, 0);
+    expect(nodes.beat(beatOf({ dataId: 'there', leaving: true }), 500, 500).news, 'of another').to.equal(
+      'taken',
+    );
+    expect(nodes.beat(beatOf({ dataId: 'here', leaving: true }), 1_000, 0).news).to.equal('left');
+    expect(nodes.healthy).to.deep.equal([]);
+    expect(canPrepare(node)).to.equal(false);
+    expect(nodes.overdue(1_001 + NODE_LOST_MS), 'that is known').to.deep.equal([]);
+    expect(nodes.beat(beatOf({ dataId: 'there', bootId: 'c' }), 2_000, 0).news).to.equal('rebooted');
+    expect(nodes.healthy).to.deep.equal([node]);
   });
 
   it('are lost, too, when only a session names them, and forgotten when nothing does', () => {

@@ -3,6 +3,7 @@
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { Heartbeat, Offer } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Reason } from '../../common/errors.ts';
 import { HEARTBEAT_MS, NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.ts';
 import { type Failures, failuresAfter, mayTry, NO_FAILURES, resumed } from './failing.ts';
 import { hasImage } from './images.ts';
@@ -64,7 +65,7 @@ export class Nodes {
     node.heartbeat = heartbeat;
     node.seenMs = nowMs;
     node.seenUnixMs = unixMs;
-    node.lost = false;
+    node.lost = heartbeat.leaving;
     if (news === 'back') node.backMs = nowMs;
     node.doubted = news !== 'rebooted' && nowMs - node.backMs < AT_ONCE_MS;
     if (news === 'rebooted') node.failures = NO_FAILURES;
@@ -154,23 +155,31 @@ const hasLost = ({ heartbeat }: NodeState, before: SessionRecord, after: Session
   before.bootId === heartbeat?.bootId &&
   isOver(sessionOf(after)) &&
   !isOver(sessionOf(before)) &&
-  sessionOf(after).failure?.reason === 'RUNTIME_LOST';
+  OF_AN_END.some((reason) => reason === sessionOf(after).failure?.reason);
+
+/** What sessions end with whose manager does. */
+const OF_AN_END: readonly Reason[] = ['RUNTIME_LOST', 'SHUTTING_DOWN'];
 
 /** The attempt. */
 const isOver = ({ state }: Session): boolean => state === SessionState.QUEUED || state === SessionState.ENDED;
 
-/** What a heartbeat tells beside being there; `taken`: it is of another machine than the one that is the node, and counts for nothing. */
-export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back' | 'taken';
+/**
+ * What a heartbeat tells beside being there; `left`: it was stopped, and has nothing any more; `taken`: it is of another machine
+ * than the one that is the node, and counts for nothing.
+ */
+export type NodeNews = 'none' | 'joined' | 'rebooted' | 'back' | 'left' | 'taken';
 
 function newsOf(node: NodeState, heartbeat: Heartbeat): NodeNews {
+  if (isTaken(node, heartbeat)) return 'taken';
+  if (heartbeat.leaving) return 'left';
   if (node.heartbeat === undefined) return 'joined';
-  if (node.heartbeat.bootId !== heartbeat.bootId) return isTaken(node, heartbeat) ? 'taken' : 'rebooted';
+  if (node.heartbeat.bootId !== heartbeat.bootId) return 'rebooted';
   return node.lost ? 'back' : 'none';
 }
 
 /** Who begins anew with the same data has nobody beside it; with other data, only when the earlier one is silent for long. */
 const isTaken = ({ heartbeat, lost }: NodeState, { dataId }: Heartbeat): boolean =>
-  !lost && ![heartbeat?.dataId, dataId].includes('') && heartbeat?.dataId !== dataId;
+  heartbeat !== undefined && !lost && ![heartbeat.dataId, dataId].includes('') && heartbeat.dataId !== dataId;
 
 export const isHealthy = (node: NodeState): boolean => node.heartbeat !== undefined && !node.lost;
 

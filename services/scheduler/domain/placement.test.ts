@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type SessionRecord, TaskRecordSchema } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { HeartbeatSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { failure } from '../../common/errors.ts';
+import { failure, type Reason } from '../../common/errors.ts';
 import { type NodeState, Nodes } from './nodes.ts';
 import { lostOn, placesFor } from './placement.ts';
 import { attemptLost, dispatched, queuedSession, retried } from './session.ts';
@@ -12,8 +12,8 @@ const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamp
 const queued = queuedSession(task, create(TaskSpecSchema), 0);
 const begunOn = (record: SessionRecord, nodeId: string): SessionRecord =>
   dispatched(record, { nodeId, bootId: 'b' }, 0);
-const lost = (record: SessionRecord, nodeId: string): SessionRecord =>
-  attemptLost(begunOn(record, nodeId), failure('SANDBOX_FAILED', 'why'), 9, 0);
+const lost = (record: SessionRecord, nodeId: string, reason: Reason = 'SANDBOX_FAILED'): SessionRecord =>
+  attemptLost(begunOn(record, nodeId), failure(reason, 'why'), 9, 0);
 
 function node(nodeId: string, backend = 'bubblewrap'): NodeState {
   const offer = { backends: [backend], defaultBackend: backend, offers: [{ backend }] };
@@ -38,6 +38,7 @@ describe('places of a session', () => {
     expect(lostOn(begunOn(queued, 'a'))).to.deep.equal([]);
     const twice = lost(lost(lost(queued, 'b'), 'a'), 'b');
     expect(lostOn(twice)).to.deep.equal(['a', 'b']);
+    expect(lostOn(lost(twice, 'c', 'SHUTTING_DOWN')), 'that one was stopped').to.deep.equal(['a', 'b']);
     expect(lostOn(retried(twice, 'g1', 0))).to.deep.equal([]);
     expect(lostOn(lost(retried(twice, 'g1', 0), 'c'))).to.deep.equal(['c']);
   });

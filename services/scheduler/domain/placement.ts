@@ -1,6 +1,7 @@
 // Which node may take a session that waits: one that fits and, while there is such a one, on which none of its attempts was
 // lost.
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { isCounted } from './attempts.ts';
 import { type NodeState, offers } from './nodes.ts';
 import type { QueueItem } from './queue.ts';
 
@@ -8,10 +9,12 @@ type Wanted = Pick<QueueItem, 'need' | 'lostOn'>;
 
 const NOWHERE: readonly string[] = [];
 
-/** Nodes on which attempts were lost since the session was submitted, or went again on request; in one order. */
+/** Nodes on which attempts that count were lost since the session was submitted, or went again on request; in one order. */
 export function lostOn({ session, attemptBase }: SessionRecord): readonly string[] {
   const lost =
-    session?.attempts.filter((one) => one.attempt > attemptBase && one.endTime !== undefined) ?? [];
+    session?.attempts.filter(
+      (one) => one.attempt > attemptBase && one.endTime !== undefined && isCounted(one),
+    ) ?? [];
   // Most have none, and many wait.
   return lost.length === 0 ? NOWHERE : [...new Set(lost.map(({ nodeId }) => nodeId))].sort();
 }

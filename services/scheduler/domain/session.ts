@@ -24,7 +24,7 @@ import { type AttemptRef, AttemptRefSchema } from '../../../gen/ts/polar/event/v
 import { failure } from '../../common/errors.ts';
 import { ID_PATTERN } from '../../common/ids.ts';
 import { ATTEMPT_BACKOFF_MS, DENIED_TARGETS_MAX, FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
-import { remembered } from './attempts.ts';
+import { ATTEMPTS_PER_SESSION_MAX, isCounted, remembered } from './attempts.ts';
 
 export { Outcome, SessionState };
 
@@ -148,8 +148,12 @@ export function attemptLost(
   nowMs: number,
 ): SessionRecord {
   const session = sessionOf(record);
-  const attempts = session.attempt - record.attemptBase;
-  if (attempts >= maxAttempts) return ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why);
+  const attempts = attemptsEnded(record, why, nowMs);
+  const stopped = attempts.filter((one) => one.attempt > record.attemptBase && !isCounted(one)).length;
+  const count = session.attempt - record.attemptBase - stopped;
+  if (count >= maxAttempts || session.attempt >= ATTEMPTS_PER_SESSION_MAX) {
+    return ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why);
+  }
   const { stats: _, ...kept } = session;
   return create(SessionRecordSchema, {
     session: {
@@ -157,10 +161,10 @@ export function attemptLost(
       state: SessionState.QUEUED,
       nodeId: '',
       failure: bounded(why),
-      attempts: attemptsEnded(record, why, nowMs),
+      attempts,
     },
     stateMs: BigInt(nowMs),
-    notBeforeMs: BigInt(nowMs + ATTEMPT_BACKOFF_MS * attempts),
+    notBeforeMs: BigInt(nowMs + ATTEMPT_BACKOFF_MS * count),
     attemptBase: record.attemptBase,
   });
 }

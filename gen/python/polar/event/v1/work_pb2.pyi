@@ -198,7 +198,7 @@ class Failed(_message.Message):
     def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -210,6 +210,7 @@ class Heartbeat(_message.Message):
     READY_SLOTS_FIELD_NUMBER: _ClassVar[int]
     OFFERS_FIELD_NUMBER: _ClassVar[int]
     DATA_ID_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -221,7 +222,8 @@ class Heartbeat(_message.Message):
     ready_slots: int
     offers: _containers.RepeatedCompositeFieldContainer[Offer]
     data_id: str
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ...) -> None: ...
+    leaving: bool
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ...) -> None: ...
 
 class Offer(_message.Message):
     __slots__ = ("backend", "images", "others")

@@ -100,7 +100,8 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
   dispatchPriority: number;
 
   /**
-   * Attempts of each session before an infrastructure failure is final; 1 to 10, default 3.
+   * Attempts of each session before an infrastructure failure is final; 1 to 10, default 3. One that was lost because a
+   * service was stopped (SHUTTING_DOWN) does not count.
    *
    * @generated from field: uint32 max_attempts = 12;
    */

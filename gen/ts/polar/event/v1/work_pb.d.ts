@@ -763,6 +763,13 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
    * @generated from field: string data_id = 12;
    */
   dataId: string;
+
+  /**
+   * The last one of this boot: the node was stopped, and its sandboxes are gone. It takes no work any more.
+   *
+   * @generated from field: bool leaving = 13;
+   */
+  leaving: boolean;
 };
 
 /**
