@@ -24,6 +24,8 @@ import { tlsClientOptions } from '../../services/common/tls/client-options.ts';
 import { Authority, type KeyPair, WEAK_KEY } from '../support/certificates.ts';
 import { freePort } from '../support/nats.ts';
 
+const DAY_MS = 86_400_000;
+
 const store = (files: CertificateFiles): CertificateStore =>
   new CertificateStore(files, (key) => `tls.${key}`);
 
@@ -334,6 +336,27 @@ describe('a port with TLS', function () {
     const answers = await by(`https://127.0.0.1:${port}`, caller);
     for (const [way, said] of Object.entries(answers)) expect(said, way).to.equal('trainer 7');
     expect(() => store({ ca_file: old.cert })).to.throw(/tls\.ca_file: .*old-authority\.pem: expired on/);
+  });
+
+  it('tells what expires within two weeks, and the first of it', () => {
+    const told = (given: CertificateFiles): string[] => {
+      const heard: string[] = [];
+      const opened = store(given);
+      opened.onExpiring(({ file, at }) =>
+        heard.push(`${file} ${Math.round((at.getTime() - Date.now()) / DAY_MS)}`),
+      );
+      for (let i = 0; i < 3; i++) expect(opened.current.cert).to.be.a('string');
+      return heard;
+    };
+    const later = new Authority(folder, 'later', 30);
+    const long = files(later.sign('long', ['IP:127.0.0.1'], 20));
+    expect(told({ ...long, ca_file: later.file })).to.deep.equal([]);
+    expect(told({ ...long, ca_file: ours.file })).to.deep.equal([`${ours.file} 2`]);
+    const soon = later.sign('soon', ['IP:127.0.0.1'], 1);
+    expect(told({ ...files(soon), ca_file: ours.file })).to.deep.equal([`${soon.cert} 1`]);
+    const both = join(folder, 'old-and-new.pem');
+    writeFileSync(both, [ours, later].map(({ file }) => readFileSync(file, 'utf8')).join(''));
+    expect(told({ ...long, ca_file: both }), 'the old one is followed').to.deep.equal([]);
   });
 
   it('refuses a peer whose certificate has expired', async () => {

@@ -20,11 +20,11 @@ export class Authority {
   /** Its own certificate. */
   readonly file: string;
 
-  constructor(folder: string, name: string) {
+  constructor(folder: string, name: string, days = 2) {
     this.#folder = folder;
     this.#key = join(folder, `${name}.key`);
     this.file = join(folder, `${name}.pem`);
-    const about = ['-x509', ...NEW_KEY, '-days', '2', '-subj', `/CN=${name}`];
+    const about = ['-x509', ...NEW_KEY, '-days', String(days), '-subj', `/CN=${name}`];
     openssl('req', ...about, '-keyout', this.#key, '-out', this.file);
   }
 

@@ -24,6 +24,9 @@ export function openGuards(config: CommonConfig, log: Logger, host: string): Gua
   const { tls, nats } = config;
   for (const store of [tls, nats.tls]) {
     store?.onFault((error) => log.error({ reason: error.reason, err: error }, 'certificates not read'));
+    store?.onExpiring(({ file, at }) =>
+      log.warn({ file, expires: at.toISOString() }, 'a certificate expires soon: put a new one in its place'),
+    );
   }
   if (access !== undefined && tls === undefined && !LOOPBACK.test(host)) {
     log.warn(

@@ -10,6 +10,9 @@ import { versionOf } from '../file-version.ts';
 
 /** Between two looks at the files. */
 const LOOK_MS = 1_000;
+const DAY_MS = 86_400_000;
+/** Before it expires a certificate is told, once a day. */
+const EXPIRY_TOLD_MS = 14 * DAY_MS;
 
 /** In PEM. */
 export interface Certificates {
@@ -19,6 +22,13 @@ export interface Certificates {
   readonly clientCa?: string;
   /** Names of the certificate, as clients check them. */
   readonly names: readonly string[];
+  /** The first of the files after whose last certificate nothing goes any more. */
+  readonly expires: Expiry | undefined;
+}
+
+export interface Expiry {
+  readonly file: string;
+  readonly at: Date;
 }
 
 type NameOf = (field: keyof CertificateFiles) => string;
@@ -28,6 +38,8 @@ export class CertificateStore {
   readonly files: CertificateFiles;
   readonly #nameOf: NameOf;
   #onFault: (error: PolarError) => void = () => {};
+  #onExpiring: (expiry: Expiry) => void = () => {};
+  #toldMs = Number.NEGATIVE_INFINITY;
   #current: Certificates;
   #version: string;
   #lookedMs = performance.now();
@@ -49,6 +61,13 @@ export class CertificateStore {
     this.#onFault = told;
   }
 
+  /** `told` hears at once, and once a day while the files are used, of what expires within 14 days. */
+  onExpiring(told: (expiry: Expiry) => void): void {
+    this.#onExpiring = told;
+    this.#toldMs = Number.NEGATIVE_INFINITY;
+    this.#tellExpiry(performance.now());
+  }
+
   /** Callers need a certificate. */
   get mutual(): boolean {
     return this.files.client_ca_file !== undefined;
@@ -60,6 +79,7 @@ export class CertificateStore {
     if (now - this.#lookedMs >= LOOK_MS) {
       this.#lookedMs = now;
       this.#look();
+      this.#tellExpiry(now);
     }
     return this.#current;
   }
@@ -73,6 +93,14 @@ export class CertificateStore {
     } catch (error) {
       this.#onFault(asPolarError(error));
     }
+  }
+
+  #tellExpiry(nowMs: number): void {
+    const { expires } = this.#current;
+    if (expires === undefined || expires.at.getTime() - Date.now() > EXPIRY_TOLD_MS) return;
+    if (nowMs - this.#toldMs < DAY_MS) return;
+    this.#toldMs = nowMs;
+    this.#onExpiring(expires);
   }
 }
 
@@ -96,8 +124,8 @@ function readCertificates(files: CertificateFiles, nameOf: NameOf): Certificates
   };
   const [cert, own] = read('cert_file', ownOf);
   const [key, privateKey] = read('key_file', keyOf);
-  const [ca] = read('ca_file', authorityOf);
-  const [clientCa] = read('client_ca_file', authorityOf);
+  const [ca, authority] = read('ca_file', authorityOf);
+  const [clientCa, clientAuthority] = read('client_ca_file', authorityOf);
   if (own !== undefined && privateKey !== undefined && !own.checkPrivateKey(privateKey)) {
     const description = `${files.key_file} is not the key of the certificate in ${files.cert_file}`;
     faults.push({ field: nameOf('key_file'), description });
@@ -114,7 +142,19 @@ function readCertificates(files: CertificateFiles, nameOf: NameOf): Certificates
     ...(ca !== undefined && { ca }),
     ...(clientCa !== undefined && { clientCa }),
     names: own === undefined ? [] : namesOf(own),
+    expires: firstOf([
+      [files.cert_file, own],
+      [files.ca_file, authority],
+      [files.client_ca_file, clientAuthority],
+    ]),
   };
+}
+
+function firstOf(
+  used: readonly (readonly [string | undefined, X509Certificate | undefined])[],
+): Expiry | undefined {
+  const all = used.flatMap(([file, one]) => (file && one ? [{ file, at: one.validToDate }] : []));
+  return all.sort((a, b) => a.at.getTime() - b.at.getTime())[0];
 }
 
 /** Why no connection can be made with what reads well: a key that is too short, a digest that is too weak. */
@@ -141,12 +181,13 @@ function certificatesOf(pem: string): X509Certificate[] {
   return found;
 }
 
-/** Throws where none is valid now. */
+/** The one that is valid longest. Throws where none is now. */
 function validOf(found: readonly X509Certificate[]): X509Certificate {
-  const faults = found.map(timeFault);
-  const valid = found[faults.indexOf(undefined)];
-  if (valid === undefined) throw new Error(faults[0]);
-  return valid;
+  const [valid] = found
+    .filter((one) => timeFault(one) === undefined)
+    .sort((a, b) => b.validToDate.getTime() - a.validToDate.getTime());
+  if (valid !== undefined) return valid;
+  throw new Error(found.map(timeFault)[0]);
 }
 
 function timeFault({ validFromDate, validToDate }: X509Certificate): string | undefined {
