@@ -10,8 +10,9 @@ import { complain, say } from './output/say.ts';
 import { mindReaders } from './output/streams.ts';
 
 const [name, ...rest] = process.argv.slice(2);
-mindReaders();
-process.exitCode = await main();
+const hasEnough = mindReaders();
+const code = await main();
+process.exitCode = hasEnough() ? EXIT.ok : code;
 
 async function main(): Promise<number> {
   if (name === '--version') {

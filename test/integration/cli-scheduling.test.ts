@@ -1,10 +1,12 @@
 // The commands about queues, attempts and nodes, against a scheduler and a node that answers over NATS.
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { type Ended, polar } from '../support/cli.ts';
+import { type Ended, polar, startPolar } from '../support/cli.ts';
 import { failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { sessionsOf, startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
@@ -49,6 +51,16 @@ describe('polar cancel, retry, queues, drain, status', function () {
     const unknown = await run('cancel', 'nothing');
     expect(unknown.stderr).to.contain('NOT_FOUND: there is no task nothing');
     expect(unknown.code).to.equal(1);
+  });
+
+  it('follow a task until nobody reads on, which is no failure', async () => {
+    const { sessionIds } = await scheduler.client.submitTask({ spec: taskSpec('read', { numSamples: 3 }) });
+    const { child, ended } = startPolar(['watch', 'read', '--json', '--rollout-url', scheduler.url]);
+    await once(child.stdout as Readable, 'data');
+    child.stdout?.destroy();
+    await scheduler.client.cancelSession({ sessionId: sessionIds[0] ?? '' });
+    expect(await ended).to.include({ code: 0, stderr: '' });
+    await scheduler.client.cancelTask({ taskId: 'read' });
   });
 
   it('cancel ahead of a submit', async () => {

@@ -5,13 +5,15 @@ import { complain } from './say.ts';
 
 /**
  * A reader that has enough, as `head`, is no failure. A command that ends in a way of its own when it is told to does so
- * here, too. What cannot be told on standard error is told nowhere.
+ * here, too. What cannot be told on standard error is told nowhere. Returns whether the reader has enough.
  */
-export function mindReaders(): void {
+export function mindReaders(): () => boolean {
+  let hasEnough = false;
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    const hasEnough = code === 'EPIPE';
+    hasEnough = code === 'EPIPE';
     if (!hasEnough) complain(`standard output cannot be written: ${message}`);
     if (!process.emit('SIGTERM', 'SIGTERM')) process.exit(hasEnough ? EXIT.ok : EXIT.failed);
   });
   process.stderr.on('error', () => {});
+  return () => hasEnough;
 }
