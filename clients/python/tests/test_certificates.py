@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import pathlib
+import re
 import ssl
 import subprocess
 
@@ -13,6 +16,9 @@ from polar_mesh import Client, aio
 from polar_mesh.certificates import Security, security
 
 NOTHING = Security(None, None)
+SECURITY = pathlib.Path(__file__).parents[3] / "docs" / "security.md"
+#: The commands that make an authority, and what it signs.
+DOCUMENTED = re.search(r"```sh\n(.*?)```", SECURITY.read_text(), re.DOTALL)[1]
 HTTPS = ["http://127.0.0.1:1", "https://127.0.0.1:2"]
 
 
@@ -72,6 +78,49 @@ def test_an_empty_variable_is_none(pair, monkeypatch):
 
 def test_no_file_is_looked_at_without_https():
     assert security(["http://127.0.0.1:1"], NOTHING, "/nowhere", None, None) == NOTHING
+
+
+def shaken(client: ssl.SSLContext, certificate, key) -> str:
+    """The protocol that a server with this certificate and this client come to."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    far = context.wrap_bio(up, down, server_side=True)
+    near = client.wrap_bio(down, up, server_hostname="127.0.0.1")
+    for end in (near, far, near, far):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    return near.version()
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    """Python's defaults from 3.13 on."""
+    made = ssl.create_default_context
+
+    def create(*args, **options):
+        context = made(*args, **options)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", create)
+    return create
+
+
+def test_the_documented_certificates_are_good_for_any_client(strict, tmp_path):
+    _sign(tmp_path, DOCUMENTED)
+    assert shaken(strict(cafile=tmp_path / "ca.pem"), tmp_path / "mesh.pem", tmp_path / "mesh.key")
+
+
+def test_an_authority_that_calls_trust_is_trusted_by_the_stream(strict, tmp_path):
+    """Without what Python has wanted since 3.13."""
+    _sign(tmp_path, re.sub(r"-addext \S+|authorityKeyIdentifier=\S+", "", DOCUMENTED))
+    made = security(HTTPS, NOTHING, tmp_path / "ca.pem", None, None)
+    assert shaken(made.tls, tmp_path / "mesh.pem", tmp_path / "mesh.key")
+
+
+def _sign(folder, commands: str) -> None:
+    subprocess.run(["sh", "-euc", commands], cwd=folder, check=True, capture_output=True)
 
 
 def aio_client(*args, **options):
