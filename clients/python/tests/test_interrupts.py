@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -52,6 +53,50 @@ def test_it_is_raised_as_it_is_and_what_was_half_there_comes_again(stack, after,
         got = pieces.stream.next(timeout_s=20)
         np.testing.assert_array_equal(got.trajectories[0].traces[0].response_ids, np.arange(1000) + 1000)
         assert pieces.stream.next(timeout_s=20).batch_id == 2
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """Has a handler raise while the first reader's thread is started, which comes to run afterwards, by this."""
+    begun = []
+    start = threading.Thread.start
+
+    def raises(thread: threading.Thread) -> None:
+        if thread.name == "polar-reader" and not begun:
+            begun.append(thread)
+            raise KeyboardInterrupt
+        start(thread)
+
+    def run() -> None:
+        begun[0].start()
+        begun[0].join(timeout=5)
+        assert not begun[0].is_alive(), "it waits for what nobody will ask for"
+
+    monkeypatch.setattr(threading.Thread, "start", raises)
+    return run
+
+
+def test_a_connection_that_is_being_begun_is_none_later(stack, reader):
+    """It would replace the stream's next one."""
+    pieces = Pieces(stack)
+    with pytest.raises(KeyboardInterrupt):
+        pieces.stream.next(timeout_s=20)
+    reader()
+    with pieces.asked() as near:
+        near.sendall(chunk(1))
+        assert pieces.stream.next(timeout_s=20).batch_id == 1
+
+
+def test_a_call_that_is_being_begun_is_none_later(stack, reader):
+    server = Server(Trajectories([batch(1)]).register)
+    stack.callback(server.stop)
+    client = Client(trajectory_url=server.url, transport="grpc")
+    stack.callback(client.close)
+    stream = client.stream("trainer")
+    with pytest.raises(KeyboardInterrupt):
+        stream.next(timeout_s=20)
+    reader()
+    assert stream.next(timeout_s=20).batch_id == 1
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import time
 
 from .errors import PolarError
 from .http_stream import HttpCall
-from .reader import Ended, silent
+from .reader import Ended, silent, start
 from .wire import StreamMessage
 
 
@@ -23,10 +23,11 @@ class HttpReader:
         self._opened = threading.Event()
         self._failure: PolarError | None = None
         self._cut = False
-        threading.Thread(target=self._open, name="polar-reader", daemon=True).start()
+        self._thread = threading.Thread(target=self._open, name="polar-reader", daemon=True)
 
     def get(self, timeout_s: float) -> StreamMessage | None:
         """The next message, or None when it has not come whole in ``timeout_s`` seconds. Raises PolarError, Ended."""
+        start(self._thread)
         now = time.monotonic()
         # What came while nobody asked is looked at in any case.
         until = now + max(min(timeout_s, self._silent_at() - now, threading.TIMEOUT_MAX), 0.0)

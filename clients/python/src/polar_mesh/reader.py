@@ -23,6 +23,13 @@ def silent(silence_s: float) -> Unavailable:
     return Unavailable(f"nothing came for {silence_s:g} s", code="UNAVAILABLE", retryable=True)
 
 
+def start(thread: threading.Thread) -> None:
+    """Start a reader's thread, once. Who waits for its first message does, and not who makes the reader: what a signal's
+    handler raises meanwhile would leave a thread, and a call, that nobody has a hold of."""
+    if thread.ident is None:
+        thread.start()
+
+
 class Reader(Generic[M]):
     """Reads one call, one message ahead; what is further is held back by the connection's flow control.
 
@@ -36,10 +43,11 @@ class Reader(Generic[M]):
         self._item: M | Exception | None = None
         self._cut = False
         self._heard = time.monotonic()
-        threading.Thread(target=self._run, name="polar-reader", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="polar-reader", daemon=True)
 
     def get(self, timeout_s: float) -> M | None:
         """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
+        start(self._thread)
         silent_at = self._heard + self._silence_s
         wait_s = max(min(timeout_s, silent_at - time.monotonic(), threading.TIMEOUT_MAX), 0.0)
         with self._changed:
