@@ -90,6 +90,25 @@ def test_a_client_is_of_the_loop_that_it_was_made_in(stack):
         asyncio.run(client.list_queues())
 
 
+@both
+def test_a_stream_is_of_the_loop_that_it_was_opened_in(stack, transport):
+    server = serve(stack, Trajectories([batch(1), batch(2)]))
+
+    async def first():
+        client = aio.Client(server.url, server.url, transport=transport)
+        stream = client.stream("trainer")
+        await stream.next(timeout_s=20)
+        return client, stream
+
+    own, other = asyncio.new_event_loop(), asyncio.new_event_loop()
+    stack.callback(own.close)
+    stack.callback(other.close)
+    client, stream = own.run_until_complete(first())
+    with pytest.raises(RuntimeError, match="another event loop"):
+        other.run_until_complete(stream.next(timeout_s=1))
+    own.run_until_complete(client.aclose())
+
+
 def test_calls_run_at_once_and_are_repeated_when_the_server_is_away(stack):
     service = Rollout()
     server = serve(stack, service)

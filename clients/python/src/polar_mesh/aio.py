@@ -26,7 +26,7 @@ import grpc
 
 from . import client as blocking
 from . import limits, policy
-from .aio_stream import AioReader, TrajectoryStream, pause
+from .aio_stream import AioReader, TrajectoryStream, check_loop, pause
 from .arguments import message_of
 from .batches import Batch
 from .certificates import File, Security, security
@@ -49,7 +49,7 @@ from .wire import grpc_stream_method
 from .words import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Coroutine
     from typing import Concatenate, ParamSpec
 
     P = ParamSpec("P")
@@ -91,7 +91,7 @@ class _Run:
 
 def _awaited(
     kind: type, method: Callable[Concatenate[S, P], R]
-) -> Callable[Concatenate[Any, P], Awaitable[R]]:
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """A method of a client, of which all calls are awaited: it runs to its first call, then again with the answer."""
 
     @functools.wraps(method)
@@ -153,8 +153,7 @@ class _Connected:
                 raise error
 
     def _check_open(self) -> None:
-        if asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError("this client belongs to another event loop: make one in each loop")
+        check_loop(self._loop)
         if self._closed.is_set():
             raise Cancelled("the client is closed", code="CANCELLED")
 

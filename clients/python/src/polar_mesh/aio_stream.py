@@ -143,6 +143,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         self.dropped_sessions = self._hand_over.dropped_sessions
         self._reader: AioReader[StreamTrajectoriesResponse] | None = None
         self._closed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         self._asked = False
         self._policy_version = 0
         self._told = float("-inf")
@@ -163,8 +164,9 @@ class TrajectoryStream(AsyncIterator[Batch]):
             Aborted: another stream of this consumer was opened.
             NotFound: the consumer was deleted.
             polar_mesh.reader.Ended: the stream is closed.
-            RuntimeError: another task waits for a batch of it.
+            RuntimeError: another task waits for a batch of it, or it was opened in another event loop.
         """
+        check_loop(self._loop)
         if self._asked:
             raise RuntimeError("another task waits for a batch of this stream: one asks, and hands them to the others")
         self._asked = True
@@ -312,6 +314,12 @@ class TrajectoryStream(AsyncIterator[Batch]):
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.cut()
+
+
+def check_loop(own: asyncio.AbstractEventLoop) -> None:
+    """Raises RuntimeError in any other: what comes is told in the own one, and a wait elsewhere would have no end."""
+    if asyncio.get_running_loop() is not own:
+        raise RuntimeError("this client belongs to another event loop: make one in each loop")
 
 
 async def pause(stopped: asyncio.Event, delay_s: float) -> bool:
