@@ -6,6 +6,7 @@ import * as http2 from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setInterval } from 'node:timers';
 import { withBodyLimit } from './body-limit.ts';
+import { PolarError } from './errors.ts';
 import { readGreeting } from './greeting.ts';
 import {
   HTTP_HEAD_MS,
@@ -26,7 +27,7 @@ export type Handler = (
 ) => void;
 
 export interface Port {
-  /** Listen, and answer with the port taken. */
+  /** Listen, and answer with the port taken. Throws INVALID_CONFIG where that cannot be. */
   listen(port: number, host?: string): Promise<number>;
   /** Listen on a Unix socket. What an earlier process has left at its path is removed. */
   listenAt(path: string): Promise<void>;
@@ -113,7 +114,9 @@ export function createPort(handler: Handler, options: PortOptions = {}): Port {
   return {
     async listen(port, host = '127.0.0.1') {
       listener.listen(port, host);
-      await once(listener, 'listening');
+      await once(listener, 'listening').catch((error: Error) => {
+        throw new PolarError('INVALID_CONFIG', `no port: ${error.message}`, { cause: error });
+      });
       return (listener.address() as AddressInfo).port;
     },
     async listenAt(path) {
