@@ -1,6 +1,18 @@
 // Runtime apptainer, beside what exec and guardian try with it: what a sandbox cannot reach, images of its own format, layers.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -8,11 +20,13 @@ import { apptainer, pathWithApptainer, withoutApptainer } from '../support/appta
 import { letsNothingThrough } from '../support/host-bait.ts';
 import { copyShell } from '../support/image.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
-import { startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
 const IMAGES = 'data/images';
 const UNPACKED = 'data/nodes/node-1/unpacked';
 const [SYS_PIDFD_OPEN, SYS_PIDFD_GETFD] = [434, 438];
+/** Takes a moment to be unpacked. */
+const LARGE_BYTES = 256 << 20;
 const READ_NAME = 'read -r name < /etc/name; echo "$name"';
 const backend = 'apptainer';
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
@@ -23,6 +37,8 @@ call = ctypes.CDLL(None).syscall
 fd = call(${SYS_PIDFD_GETFD}, call(${SYS_PIDFD_OPEN}, 1, 0), 3, 0)
 os.write(fd, sys.argv[1].encode() * int(sys.argv[2]))`;
 
+const programOf = (pid: number): string => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+
 /** A shell that says which image it is of. */
 async function makeRoot(folder: string, name: string): Promise<void> {
   mkdirSync(join(folder, 'etc'), { recursive: true });
@@ -32,10 +48,11 @@ async function makeRoot(folder: string, name: string): Promise<void> {
   await copyShell(folder, ['/bin/rm']);
 }
 
-async function makeSif(file: string, name: string): Promise<void> {
+async function makeSif(file: string, name: string, more = (_root: string): void => {}): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), 'polar-test-sif-'));
   try {
     await makeRoot(join(work, 'root'), name);
+    more(join(work, 'root'));
     execFileSync(apptainer ?? '', ['--silent', 'build', '--force', file, join(work, 'root')], {
       env: { PATH: pathWithApptainer, HOME: work, APPTAINER_TMPDIR: work, APPTAINER_CACHEDIR: work },
     });
@@ -136,6 +153,41 @@ describe('runtime-prewarm: apptainer', function () {
     expect(readdirSync(join(node.folder, UNPACKED)).map((name) => name.split('@')[0])).to.eql(['tiny.sif']);
   });
 
+  it('unpacks an image with devices, and with owners that no sandbox has', async () => {
+    await makeSif(join(node.folder, IMAGES, 'odd.sif'), 'odd', (root) => {
+      mkdirSync(join(root, 'dev'));
+      execFileSync('mknod', [join(root, 'dev/console'), 'c', '5', '1']);
+      for (const [file, owner] of [
+        ['far', 1_516_583_083],
+        ['near', 1_000],
+      ] as const) {
+        writeFileSync(join(root, file), '');
+        chownSync(join(root, file), owner, owner);
+      }
+      symlinkSync('/etc/name', join(root, 'link'));
+    });
+    const id = await node.acquire({ spec: { backend, image: 'odd.sif' } });
+    expect((await node.sh(id, 'read -r name < /link; echo "$name"')).out).to.equal('odd\n');
+    const shelf = join(node.folder, UNPACKED);
+    const unpacked = readdirSync(shelf).find((name) => name.startsWith('odd.sif@')) ?? '';
+    const owners = ['far', 'near'].map((file) => statSync(join(shelf, unpacked, file)).uid);
+    expect(owners).to.eql([200_000, 201_000]);
+  });
+
+  it('leaves nothing of an unpacking that was killed', async () => {
+    const image = 'killed.sif';
+    await makeSif(join(node.folder, IMAGES, image), 'killed', (root) => {
+      writeFileSync(join(root, 'large'), Buffer.alloc(LARGE_BYTES, 'x'));
+    });
+    const before = readdirSync(join(node.folder, UNPACKED));
+    const refused = node.acquire({ spec: { backend, image } }).catch((error) => error);
+    const unpackers = (): number[] => processesWith(image).filter((pid) => programOf(pid) === 'unsquashfs');
+    await eventually('it is being unpacked', () => unpackers().length > 0);
+    for (const pid of unpackers()) process.kill(pid, 'SIGKILL');
+    expect((await refused).reason).to.equal('SANDBOX_FAILED');
+    expect(readdirSync(join(node.folder, UNPACKED))).to.eql(before);
+  });
+
   it('unpacks an image anew that was replaced', async () => {
     const spec = { backend, image: 'replaced.sif' };
     for (const name of ['first', 'second']) {
@@ -202,7 +254,10 @@ describe('runtime-prewarm: apptainer', function () {
     writeFileSync(join(node.folder, IMAGES, 'broken.sif'), 'no image at all');
     const broken = await refusal('broken.sif');
     expect(broken.reason).to.equal('SANDBOX_FAILED');
-    expect(broken.message).to.contain('image "broken.sif" cannot be unpacked').and.to.contain('FATAL');
-    expect(readdirSync(join(node.folder, UNPACKED)).filter((name) => /broken|new-/.test(name))).to.eql([]);
+    expect(broken.message).to.contain('image "broken.sif" cannot be unpacked: it is no SIF file');
+    const torn = readFileSync(join(node.folder, IMAGES, 'base.sif'));
+    writeFileSync(join(node.folder, IMAGES, 'torn.sif'), torn.subarray(0, torn.length / 2));
+    expect((await refusal('torn.sif')).message).to.contain('FATAL');
+    expect(readdirSync(join(node.folder, UNPACKED)).filter((name) => /broken|torn/.test(name))).to.eql([]);
   });
 });

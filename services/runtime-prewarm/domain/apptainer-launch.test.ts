@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { apptainerLaunch, shellFailureExitCode } from './apptainer-launch.ts';
 
 const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
-const PROGRAM = { path: '/usr/bin/apptainer', seccomp: '{}', place: '/run/x/root' };
+const PROGRAM = { path: '/usr/bin/apptainer', seccomp: '{}', place: '/run/x/root', keepsRights: false };
 
 const launch = (options: { cwd?: string; env?: Record<string, string>; readOnly?: [string, string][] }) =>
   JSON.parse(

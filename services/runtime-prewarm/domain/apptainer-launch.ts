@@ -8,6 +8,8 @@ export interface ApptainerProgram {
   readonly seccomp: string;
   /** An empty folder: it tells what runs inside where its root lies, which is therefore shown there. */
   readonly place: string;
+  /** Root inside may do with the sandbox's users and their files what a root may. */
+  readonly keepsRights: boolean;
 }
 
 /** Whatever the site's own says: nothing of the host comes in by itself. */
@@ -27,16 +29,7 @@ const CONFIGURATION = [
   .join('');
 
 const FLAGS = [
-  ...[
-    '--containall',
-    '--no-home',
-    '--cleanenv',
-    '--no-eval',
-    '--writable',
-    '--no-privs',
-    '--hostname',
-    'sandbox',
-  ],
+  ...['--containall', '--no-home', '--cleanenv', '--no-eval', '--writable', '--hostname', 'sandbox'],
   ...['--pwd', '/', '--no-mount', '/etc/localtime,/etc/hosts'],
 ];
 
@@ -56,16 +49,6 @@ const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', APPTAINER_CO
 
 const own = (fd: number): string => `/proc/self/fd/${fd}`;
 
-/** What enter.py reads to unpack an image; the command is where to and what. */
-export function unpackLaunch(path: string, scratch: string, fds: LaunchFds): string {
-  return JSON.stringify({
-    argv: [path, '--silent', '--config', own(fds.block), 'build', '--sandbox'],
-    env: { ...ENV, APPTAINER_TMPDIR: scratch, APPTAINER_DISABLE_CACHE: '1' },
-    files: { [fds.block]: CONFIGURATION },
-    ...{ root: '', place: '', sources: [], folders: [], places: [], ...fds },
-  });
-}
-
 /** What enter.py reads to run a command. */
 export function apptainerLaunch(
   program: ApptainerProgram,
@@ -78,7 +61,12 @@ export function apptainerLaunch(
   return JSON.stringify({
     argv: [
       ...[program.path, '--silent', '--config', own(configuration), 'exec', ...FLAGS],
-      ...['--security', `seccomp:${own(seccomp)}`, ...shown.flatMap(bound)],
+      ...[
+        program.keepsRights ? '--keep-privs' : '--no-privs',
+        '--security',
+        `seccomp:${own(seccomp)}`,
+        ...shown.flatMap(bound),
+      ],
       ...[program.place, '/bin/sh', '-c', `. ${own(script)}`, 'sh'],
     ],
     env: ENV,

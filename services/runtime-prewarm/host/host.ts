@@ -1,6 +1,6 @@
 // What this machine allows, found out once: who we are, how processes are held together, how launchers start.
 import { spawnSync } from 'node:child_process';
-import { chownSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { PolarError } from '../../common/errors.ts';
@@ -43,7 +43,7 @@ export interface Host extends AsyncDisposable {
   readonly boxes: string;
   /** Prepared layers, on the disk of the boxes. */
   readonly layers: string;
-  /** What is made of image files; the sandboxes' user owns it. */
+  /** What is made of image files. */
   readonly unpacked: string;
   readonly fifos: FifoPool;
   readonly imagesDir: string;
@@ -86,7 +86,6 @@ export async function openHost(options: HostOptions): Promise<Host> {
   makeFolders(layers, 0o711);
   const unpacked = join(realpathSync(dataDir), 'unpacked');
   makeFolders(unpacked, 0o711);
-  if (isRoot) chownSync(unpacked, SANDBOX_UID, SANDBOX_UID);
   const guardian = await startGuardian({
     lock: join(dataDir, 'runtime-prewarm.lock'),
     boxes,

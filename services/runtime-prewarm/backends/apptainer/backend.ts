@@ -38,17 +38,16 @@ export async function openApptainer(
     const program = programOf(host);
     const seccompFile = join(dataDir, 'seccomp-launcher.bpf');
     writeFileSync(seccompFile, seccompProgram(process.arch as SeccompArch, 'launcher'));
-    const partsWith = (launcher: Launcher): BoxParts => boxParts(host, launcher, layers.store, broker, proxy);
-    const common = { name: 'apptainer', argv: [host.python, '-ISu', ENTER], seccompFile };
     const told = { path: program, seccomp: launcherSeccomp(), place: join(host.stage ?? '', 'root') };
-    const parts = partsWith({
-      ...common,
-      baseEnv: BASE_ENV,
-      args: (options, fds) => apptainerLaunch(told, options, fds),
-      exitCode: ({ started }, { code, complaint }) => (started ? code : shellFailureExitCode(complaint)),
-    });
-    const images = sifImages(host, program, (unpacking) => partsWith({ ...common, ...unpacking }));
-    const backend = rootedBackend('apptainer', parts, images, layers.areMade);
+    const partsWith = (keepsRights: boolean): BoxParts => {
+      const launcher: Launcher = {
+        ...{ name: 'apptainer', argv: [host.python, '-ISu', ENTER], seccompFile, baseEnv: BASE_ENV },
+        args: (options, fds) => apptainerLaunch({ ...told, keepsRights }, options, fds),
+        exitCode: ({ started }, { code, complaint }) => (started ? code : shellFailureExitCode(complaint)),
+      };
+      return boxParts(host, launcher, layers.store, broker, proxy);
+    };
+    const backend = rootedBackend('apptainer', partsWith(false), sifImages(partsWith(true)), layers.areMade);
     await probe(backend, HOST_IMAGE, '/');
     return { ...base, backend, [Symbol.asyncDispose]: dispose };
   } catch (error) {

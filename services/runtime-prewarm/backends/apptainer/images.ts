@@ -1,37 +1,28 @@
 // Images of apptainer's own format, beside those that are folders. A file is unpacked once, into the node's data, as other nodes
-// may have the same images: sandboxes lie over the folder.
-import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
+// may have the same images: sandboxes lie over the folder. That is done in a sandbox, too.
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
-import { unpackLaunch } from '../../domain/apptainer-launch.ts';
-import { makeOwned, removeTree } from '../../host/box-folders.ts';
-import type { Host } from '../../host/host.ts';
+import { SIF_HEAD_BYTES, sifRoot } from '../../domain/sif.ts';
+import { incompleteness, UNSQUASH } from '../../domain/unsquashing.ts';
+import { removeTree } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
-import { placeOutputs } from '../../host/output.ts';
-import { type Images, imagesOf } from '../bubblewrap/images.ts';
-import type { Launcher } from '../bubblewrap/launch.ts';
+import { SYSTEM_PATH } from '../../host/tools.ts';
+import { createHostBox } from '../bubblewrap/host-box.ts';
+import { HOST_IMAGE, type Images, imagesOf } from '../bubblewrap/images.ts';
 import type { BoxParts } from '../bubblewrap/parts.ts';
 
 const SIF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,123}\.sif$/;
-const NEW = 'new-';
 const UNPACK_MS = 600_000;
-
-type Unpacking = Pick<Launcher, 'baseEnv' | 'args' | 'exitCode'>;
-
-export function sifImages(
-  host: Host,
-  program: string,
-  partsWith: (unpacking: Unpacking) => BoxParts,
-): Images {
+/** Inside. */
+const [IMAGES, ROOT] = ['/images', '/image'];
+/** `parts`: of sandboxes whose root keeps its rights, as files have owners. */
+export function sifImages(parts: BoxParts): Images {
+  const { host } = parts;
   const folders = imagesOf(host);
   const shelf = host.unpacked;
   const unpacking = new Map<string, Promise<void>>();
-  const parts = partsWith({
-    baseEnv: {},
-    args: (_options, fds) => unpackLaunch(program, join(host.stage ?? '', 'unpacked'), fds),
-    exitCode: (_status, { code }) => code,
-  });
   const keyOf = (name: string): string => {
     const { ino, size, mtimeMs } = statSync(join(host.imagesDir, name));
     return `${name}@${ino}-${size}-${mtimeMs}`;
@@ -59,39 +50,48 @@ export function sifImages(
   };
 }
 
-/** Whole once it has its name. Throws SANDBOX_FAILED with apptainer's words. */
+/** Whole once it has its name. Throws SANDBOX_FAILED with the words of unsquashfs. */
 async function unpack(parts: BoxParts, name: string, key: string): Promise<void> {
   const { host } = parts;
-  const { unpacked: shelf, stage = '' } = host;
+  const source = host.imagesDir;
+  const offset = rootOf(join(source, name), name);
   const id = newId('unpack');
-  const [folder, target] = [join(host.boxes, id), `${NEW}${id}`];
-  makeOwned(folder, undefined);
-  const spec = { id, session: '', image: name, limits: { memoryBytes: 0, cpus: 0 }, gpus: 0, storageMb: 0 };
-  const said: Uint8Array[] = [];
+  const limits = { memoryBytes: 0, cpus: 0 };
   try {
-    await placeOutputs(host.fifos, folder);
-    const { exitCode } = await parts.launch(
+    const spec = { id, session: '', image: HOST_IMAGE, limits, gpus: 0, storageMb: 0 };
+    const box = await createHostBox(parts, spec);
+    const said: Uint8Array[] = [];
+    await box.exec(
       {
-        ...{ spec, folder, prefix: [...host.enterAsSandbox(), ...parts.launcher.argv] },
-        options: { root: '/', readOnly: [], readOnlyTry: [] },
-        command: {
-          argv: [join(stage, 'unpacked', target), join(stage, 'images', name)],
-          ...{ cwd: '/', env: {}, stdin: new Uint8Array(), limit: new Limit(UNPACK_MS), mounts: [] },
-          proxyAs: undefined,
-        },
+        argv: ['sh', '-c', UNSQUASH, 'sh', '-offset', `${offset}`, '-dest', ROOT, join(IMAGES, name)],
+        ...{ cwd: '/', env: { PATH: SYSTEM_PATH }, stdin: new Uint8Array(), limit: new Limit(UNPACK_MS) },
+        ...{ mounts: [{ root: 'images', below: '', source, target: IMAGES }], proxyAs: undefined },
       },
       (_stream, bytes) => said.push(bytes),
       AbortSignal.timeout(2 * UNPACK_MS),
     );
-    if (exitCode !== 0) throw unreadable(name, Buffer.concat(said).toString().trim());
-    renameSync(join(shelf, target), join(shelf, key));
+    const why = incompleteness(Buffer.concat(said).toString());
+    if (why !== undefined) throw unreadable(name, why);
+    renameSync(join(host.boxes, id, 'root', ROOT), join(host.unpacked, key));
   } finally {
-    await removeTree(join(shelf, target));
-    await removeTree(folder);
+    await removeTree(join(host.boxes, id));
   }
 }
 
-/** What was not finished, and what files that went or changed have left: no sandbox lies on it yet. */
+/** Where the root file system of an image file begins in it. */
+function rootOf(file: string, name: string): number {
+  const head = Buffer.alloc(SIF_HEAD_BYTES);
+  const fd = openSync(file, 'r');
+  try {
+    const found = sifRoot(head.subarray(0, readSync(fd, head)));
+    if ('unreadable' in found) throw unreadable(name, found.unreadable);
+    return found.offset;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What files that went or changed have left: no sandbox lies on it yet. */
 async function clear(shelf: string, wanted: () => string[]): Promise<void> {
   const keys = wanted();
   for (const name of readdirSync(shelf)) if (!keys.includes(name)) await removeTree(join(shelf, name));
