@@ -6,7 +6,7 @@ import { readItem } from './items.ts';
 
 /** What one item of a model's reply says; `reply` is which one it was, where that is known. */
 type Spoken = { readonly reply?: string | undefined } & (
-  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly text: string; readonly id: string | undefined }
   | { readonly kind: 'text'; readonly content: JsonValue }
   | { readonly kind: 'call'; readonly id: string; readonly call: JsonObject }
 );
@@ -53,6 +53,8 @@ export function readInput(input: JsonValue | undefined, faults: Faults): JsonObj
 function beginsReply(piece: Spoken, reply: readonly Spoken[]): boolean {
   const last = reply.at(-1);
   if (piece.reply !== undefined && last?.reply !== undefined) return piece.reply !== last.reply;
+  // Behind a call LangChain sends the text's end once more, as a text of its own.
+  if (piece.kind === 'text' && piece.content === '') return false;
   if (piece.kind === 'text') return reply.some(({ kind }) => kind === 'text');
   return piece.kind === 'reasoning' && last !== undefined && last.kind !== 'reasoning';
 }
@@ -72,13 +74,25 @@ function assistantOf(pieces: readonly Spoken[]): JsonObject {
 }
 
 function merged(pieces: readonly Spoken[]): JsonObject {
-  const thoughts = pieces.flatMap((piece) => (piece.kind === 'reasoning' ? [piece.text] : []));
+  const thought = thoughtOf(pieces);
   const calls = pieces.flatMap((piece) => (piece.kind === 'call' ? [piece.call] : []));
   const text = pieces.find((piece) => piece.kind === 'text');
   return {
     role: 'assistant',
     content: text?.content ?? null,
-    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('\n\n') }),
+    ...(thought !== undefined && { reasoning_content: thought }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
+}
+
+/** The reasoning of a reply. LangChain makes two items of a streamed one, its text and what is sealed, both with its id. */
+function thoughtOf(pieces: readonly Spoken[]): string | undefined {
+  const thoughts = new Map<string | number, string>();
+  for (const [i, piece] of pieces.entries()) {
+    if (piece.kind !== 'reasoning') continue;
+    const item = piece.id ?? i;
+    thoughts.set(item, piece.text || (thoughts.get(item) ?? ''));
+  }
+  const said = [...thoughts.values()].filter((text) => text !== '');
+  return thoughts.size === 0 ? undefined : said.join('\n\n');
 }

@@ -55,7 +55,11 @@ export const FIELDS: Rules = {
     check: templateSettings,
   },
   parallel_tool_calls: { support: 'carried', how: '', check: flag },
-  store: { support: 'ignored', how: 'nothing is stored for the harness', check: flag },
+  store: {
+    support: 'mapped',
+    how: 'nothing is stored for the harness: unless false, reasoning comes with its `encrypted_content`',
+    check: flag,
+  },
   metadata: { support: 'ignored', how: 'shown in the reply', check: object },
   truncation: {
     support: 'ignored',

@@ -19,7 +19,11 @@ const ITEMS: Readonly<Record<string, ItemRule>> = {
   reasoning: {
     support: 'mapped',
     how: 'to reasoning_content of the assistant message that follows, from encrypted_content, content or summary',
-    read: (item, at, faults) => ({ kind: 'reasoning', text: readReasoning(item, at, faults) }),
+    read: (item, at, faults) => ({
+      kind: 'reasoning',
+      text: readReasoning(item, at, faults),
+      id: textOf(item['id']),
+    }),
   },
   function_call: { support: 'mapped', how: 'to a tool call; arguments verbatim', read: readCall },
   function_call_output: { support: 'mapped', how: 'to a tool message', read: readOutput },
@@ -29,7 +33,10 @@ const ITEMS: Readonly<Record<string, ItemRule>> = {
     read: readCustomCall,
   },
   custom_tool_call_output: { support: 'mapped', how: 'to a tool message', read: readOutput },
-  item_reference: { support: 'refused', how: 'nothing is stored for the harness: send the item itself' },
+  item_reference: {
+    support: 'refused',
+    how: 'nothing is stored for the harness: send the item itself, as clients do with `store: false`',
+  },
   additional_tools: { support: 'refused', how: 'is not offered: declare all tools from the start' },
   compaction: { support: 'refused', how: 'compaction is the harness’s own' },
   ...refused('web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call'),

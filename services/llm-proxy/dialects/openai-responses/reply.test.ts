@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { openaiResponses } from './dialect.ts';
 
 const stream = (more: JsonObject = {}) =>
@@ -80,6 +80,20 @@ describe('openai-responses stream', () => {
       ['function_call', 'completed'],
     ]);
     expect(response.output[2]).to.include({ arguments: '{ "a"' });
+  });
+
+  it('has its reasoning sealed where the harness counts on its being stored, or asks for it', () => {
+    const include = ['reasoning.encrypted_content'];
+    const sealedWith = (more: JsonObject): boolean => {
+      const writer = stream(more);
+      writer.chunk(chunk({ reasoning_content: 'why' }));
+      const events = eventsIn(writer.chunk(chunk({}, 'stop')));
+      const done = events.find(({ type }) => type === 'response.output_item.done');
+      return objectOf(done?.['item'])['encrypted_content'] !== undefined;
+    };
+    const asked: JsonObject[] = [{}, { store: null }, { store: true }, { store: false, include }];
+    for (const more of asked) expect(sealedWith(more), JSON.stringify(more)).to.equal(true);
+    expect(sealedWith({ store: false })).to.equal(false);
   });
 
   it('is incomplete where it was cut short, in its last item', () => {

@@ -114,6 +114,30 @@ describe('openai-responses input', () => {
     expect(messagesOf([...one, ...other])).to.have.length(2);
   });
 
+  it('is one message of what LangChain makes of a streamed reply', () => {
+    const output = { type: 'function_call_output', call_id: 'a', output: 'one' };
+    const message = (text: string): JsonObject => ({
+      type: 'message',
+      role: 'assistant',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    });
+    const calling = { ...call('a'), id: 'fc_7_2' };
+    for (const summary of [[], [{ type: 'summary_text', text: 'why' }]]) {
+      const thought = { type: 'reasoning', id: 'rs_7_0', summary, content: [], status: 'in_progress' };
+      const sealed = {
+        type: 'reasoning',
+        id: 'rs_7_0',
+        summary: [],
+        encrypted_content: sealReasoning('why'),
+      };
+      const input = [thought, message('x'), calling, sealed, message(''), output];
+      expect(messagesOf(input)).to.deep.equal([
+        { role: 'assistant', content: 'x', reasoning_content: 'why', tool_calls: [calledAs('a')] },
+        { role: 'tool', tool_call_id: 'a', content: 'one' },
+      ]);
+    }
+  });
+
   it('makes of what came before the very same messages again', () => {
     const reasoning = { type: 'reasoning', summary: [], encrypted_content: sealReasoning('why') };
     const input = [{ role: 'user', content: 'x' }, reasoning, call('a')];

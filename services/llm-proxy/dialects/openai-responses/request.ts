@@ -29,7 +29,8 @@ export function readResponsesRequest(body: JsonObject, allowed?: Allowed): Asked
     echo: echoOf(body),
     declared: tools.declared,
     summary: textOf(objectOf(reasoning)['summary']) !== undefined,
-    sealed: arrayOf(body['include']).includes('reasoning.encrypted_content'),
+    // Who counts on its being stored may keep the item without its text.
+    sealed: body['store'] !== false || arrayOf(body['include']).includes('reasoning.encrypted_content'),
   };
   return {
     dialect: 'openai-responses',
