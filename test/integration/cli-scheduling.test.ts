@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type Ended, polar, startPolar } from '../support/cli.ts';
-import { failed, startFakeNode } from '../support/fake-node.ts';
+import { failed, ran, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { sessionsOf, startScheduler, type TestScheduler, taskSpec, until } from '../support/scheduler.ts';
 
@@ -168,6 +168,25 @@ describe('polar cancel, retry, queues, drain, status', function () {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  it('drain a node, and wait until nothing is there', async () => {
+    await using node = await startFakeNode(nats.url, { id: 'node-empties', on: { run: () => undefined } });
+    await scheduler.client.submitTask({ spec: taskSpec('empties', { numSamples: 2 }) });
+    const runs = () => node.taken.filter(({ kind }) => kind.case === 'run');
+    await until('both run', () => runs().length === 2);
+    const { ended, stderr } = startPolar(['drain', node.id, '--wait', '--rollout-url', scheduler.url]);
+    await until('it waits', () => stderr().includes('2 sessions are there'));
+    for (const { ref, ...work } of runs()) {
+      const end = await ran({ ref, ...work });
+      if (ref !== undefined && end !== undefined) await node.fact(ref, end);
+    }
+    expect(await ended).to.include({
+      code: 0,
+      stdout: 'node node-empties: draining, 0 sessions are there\n',
+    });
+    expect((await run('drain', node.id, '--wait', '--undo')).code).to.equal(2);
+    await run('drain', node.id, '--undo');
   });
 
   it('drain a node and take it back', async () => {
