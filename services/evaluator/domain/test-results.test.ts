@@ -79,6 +79,12 @@ describe('test results', () => {
     });
   });
 
+  it('are read where `tput` has coloured them', () => {
+    const [green, plain] = ['\x1b[32m', '\x1b(B\x1b[m'];
+    const output = `${green}PASSED${plain} add\nFAILED ${green}sub${plain}\nPASSED mul\n${green}FAILED${plain} mul`;
+    expect(parsed(output)).to.deep.equal({ add: 'PASSED', sub: 'FAILED', mul: 'FAILED' });
+  });
+
   it('are read whatever a reason holds, and behind a title that does not end', () => {
     for (const odd of ['\r', '\u2028', '\u2029', '\u0085']) {
       const reason = `FAILED x.py::a - ValueError: 1${odd}2`;
@@ -194,8 +200,10 @@ describe('the same results', () => {
 
 describe('ANSI codes', () => {
   it('go, and nothing else does', () => {
-    expect(stripAnsi('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b(plain [31m')).to.equal(
-      'red link \x1b(plain [31m',
+    expect(stripAnsi('\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x1b\\ \x1b\n(B [31m')).to.equal(
+      'red link \x1b\n(B [31m',
     );
+    // What `tput sgr0` prints, and other codes of more than a character.
+    expect(stripAnsi('\x1b[32mgreen\x1b(B\x1b[m\x1b%G\x1b7\x1b8\x1b=\x1b>\x1bc')).to.equal('green');
   });
 });

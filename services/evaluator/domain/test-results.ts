@@ -12,7 +12,7 @@ const LINE = /^(PASSED|FAILED|ERROR|SKIPPED)[ \t]+(\S.*)$/s;
 /** pytest, of a sub-test: what it is called, and its test. Of that one it may say PASSED. */
 const SUB_FAILED = /^(?:SUBFAILED.*?[\])] |[[(].*? SUBFAIL )((?:[^\s[\]()='"]+ )*\S*::\S.*)$/s;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
+const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\-~])/g;
 
 export const stripAnsi = (text: string): string => text.replaceAll(ANSI, '');
 
