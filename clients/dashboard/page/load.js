@@ -19,6 +19,8 @@ const NODES_ASKED = 32;
 /** Tasks whose waiting sessions are asked why. */
 const WAITS_ASKED = 8;
 const CALLS = 50;
+/** Nodes and the reconstructor are waited for no longer: what the scheduler tells is shown whoever else is silent. */
+const SILENT_MS = 5_000;
 /** Of each output of a harness. */
 const OUTPUT_BYTES = 64 * 1024;
 /** Beyond any output: what is asked from there is nothing but its size. */
@@ -74,7 +76,7 @@ async function enginesOf(node, options) {
     const { engines = [] } = await call(
       'polar.llm_proxy.v1.ProxyService/ListEngines',
       {},
-      { ...options, node },
+      { ...options, node, silentMs: SILENT_MS },
     );
     return engines.map((/** @type {object} */ engine) => ({ ...engine, nodeId: node }));
   } catch (error) {
@@ -161,7 +163,7 @@ export const loadSession = (sessionId, options) => call(`${ROLLOUT}/GetSession`,
 export async function loadOutput({ sessionId, nodeId, attempts = [] }, options) {
   const node = attempts.at(-1)?.nodeId ?? nodeId;
   if (node === undefined) throw new CallError('not_found', 'it has not run yet');
-  const asked = { ...options, node };
+  const asked = { ...options, node, silentMs: SILENT_MS };
   const sizes = await call(
     `${HARNESS}/GetSessionLogs`,
     { sessionId, stdoutOffset: BEYOND, stderrOffset: BEYOND },
@@ -193,7 +195,8 @@ const textOf = (base64) =>
  */
 export async function loadEvaluation({ sessionId, reward }, options) {
   if (reward === undefined) return undefined;
-  const { trajectory } = await call(`${TRAJECTORIES}/GetTrajectory`, { sessionId }, options);
+  const asked = { ...options, silentMs: SILENT_MS };
+  const { trajectory } = await call(`${TRAJECTORIES}/GetTrajectory`, { sessionId }, asked);
   return trajectory?.evaluation;
 }
 
@@ -201,7 +204,9 @@ export async function loadEvaluation({ sessionId, reward }, options) {
 export async function loadCalls(sessionId, options) {
   /** @type {Call[]} */
   const calls = [];
-  const lines = stream(`${TRAJECTORIES}/ExportSession`, { sessionId, kind: 'EXPORT_KIND_MESSAGES' }, options);
+  const request = { sessionId, kind: 'EXPORT_KIND_MESSAGES' };
+  const asked = { ...options, silentMs: SILENT_MS };
+  const lines = stream(`${TRAJECTORIES}/ExportSession`, request, asked);
   for await (const { line } of lines) {
     calls.push(JSON.parse(line));
     if (calls.length >= CALLS) break;

@@ -58,23 +58,23 @@ const SHOWS = {
   async mesh(_, options) {
     let before;
     const rates = [];
-    await repeat(LOOK_MS, options.signal, async () => {
-      const mesh = await load.loadMesh(nodeIds, options);
+    await repeat(LOOK_MS, options, async (_, look) => {
+      const mesh = await load.loadMesh(nodeIds, look);
       const now = performance.now();
       if (before !== undefined) rates.push(load.rateOf(before.tasks, mesh.tasks, (now - before.now) / 1_000));
       if (rates.length > RATES) rates.shift();
       before = { tasks: mesh.tasks, now };
-      drawn(options, () => meshView({ ...mesh, rates }, ui));
+      drawn(look, () => meshView({ ...mesh, rates }, ui));
     });
   },
 
   async tasks({ filter, page }, options) {
-    await repeat(TASKS_LOOK_MS, options.signal, async () => {
-      const found = await load.loadTasks(filter, page, options);
+    await repeat(TASKS_LOOK_MS, options, async (_, look) => {
+      const found = await load.loadTasks(filter, page, look);
       harnesses = [...new Set([...harnesses, ...found.tasks.map(({ harness }) => harness ?? '')])]
         .filter((name) => name !== '')
         .sort();
-      drawn(options, () => tasksView({ ...found, filter, page, picked: ui.picked, harnesses }));
+      drawn(look, () => tasksView({ ...found, filter, page, picked: ui.picked, harnesses }));
     });
   },
 
@@ -84,51 +84,57 @@ const SHOWS = {
       given = { ...given, ...changed, page };
       drawn(options, () => taskView(given, ui));
     };
-    const waits = repeat(WAITING_MS, options.signal, async () => {
-      if (Object.keys(given?.waiting ?? {}).length > 0) now(await load.loadSessions(id, page, options));
+    const waits = repeat(WAITING_MS, options, async (_, look) => {
+      if (Object.keys(given?.waiting ?? {}).length > 0) now(await load.loadSessions(id, page, look));
     });
     // A watch that is cut is opened again. The page is read behind its beginning, so that no change is missed.
-    await repeat(LOOK_MS, options.signal, async (stop) => {
+    await repeat(LOOK_MS, options, async (stop, look) => {
       let begun = false;
-      for await (const { session, task } of load.watchTask(id, options)) {
-        if (!begun) now(await load.loadTask(id, page, options));
+      for await (const { session, task } of load.watchTask(id, look)) {
+        if (!begun) now(await load.loadTask(id, page, look));
         else if (session !== undefined) {
           now({ task: { ...task, spec: given.task.spec }, sessions: withSession(given.sessions, session) });
         }
         begun = true;
       }
-      now(await load.loadTask(id, page, options));
+      now(await load.loadTask(id, page, look));
       stop();
     });
     await waits;
   },
 
   async session({ id }, options) {
-    let parts = { calls: [], callsDone: false };
+    let given = { calls: [], callsDone: false };
+    const now = (changed) => {
+      given = { ...given, ...changed };
+      drawn(options, () => sessionView(given, ui));
+    };
     let built;
-    await repeat(LOOK_MS, options.signal, async (stop) => {
-      const found = await load.loadSession(id, options);
-      const asked = [load.loadOutput(found.session, options), load.loadEvaluation(found.session, options)];
-      // What was said is read when the session is seen first, and once more when its trajectory is built.
-      const isBuilt = found.session.stats !== undefined;
-      if (built !== isBuilt) asked.push(load.loadCalls(id, options));
-      const [output, evaluation, calls] = await Promise.allSettled(asked);
-      if (calls?.status === 'fulfilled') {
-        built = isBuilt;
-        parts = { ...parts, calls: calls.value, callsProblem: undefined, callsDone: true };
-      }
-      if (calls?.status === 'rejected') parts = { ...parts, callsProblem: calls.reason.message };
-      parts = {
-        ...parts,
-        ...found,
-        output: output.value ?? parts.output,
-        outputProblem: output.reason?.message,
-        evaluation: evaluation.value ?? parts.evaluation,
-        evaluationProblem: evaluation.reason?.message,
+    await repeat(LOOK_MS, options, async (stop, look) => {
+      const { session, waiting } = await load.loadSession(id, look);
+      now({ session, waiting });
+      // Each part is shown when it comes: none waits for another that is not told. False: it was not.
+      const part = async (name, loading) => {
+        try {
+          now({ [name]: await loading, [`${name}Problem`]: undefined });
+          return true;
+        } catch (error) {
+          if (!look.signal.aborted) now({ [`${name}Problem`]: error.message });
+          return false;
+        }
       };
-      drawn(options, () => sessionView(parts, ui));
-      const isWhole = [evaluation, calls].every((one) => one?.status !== 'rejected');
-      if (found.session.endTime !== undefined && isWhole) stop();
+      // What was said is read when the session is seen first, and once more when its trajectory is built.
+      const isBuilt = session.stats !== undefined;
+      const [, ...isWhole] = await Promise.all([
+        part('output', load.loadOutput(session, look)),
+        part('evaluation', load.loadEvaluation(session, look)),
+        built === isBuilt || part('calls', load.loadCalls(id, look)),
+      ]);
+      if (isWhole.at(-1)) {
+        built = isBuilt;
+        now({ callsDone: true });
+      }
+      if (session.endTime !== undefined && isWhole.every((one) => one)) stop();
     });
   },
 
@@ -158,17 +164,27 @@ function schedule() {
   });
 }
 
-/** Does it now and each `ms`, while the page is looked at, until the signal, or until it calls what it is given. */
-async function repeat(ms, signal, work) {
+/**
+ * Does it now and each `ms`, while the page is looked at, until the signal, or until it calls what it is given. What is on its way
+ * ends when the reader looks elsewhere, watches too: a browser has six connections to a place, for all of its tabs.
+ */
+async function repeat(ms, options, work) {
   let over = false;
-  while (!signal.aborted && !over) {
+  const stop = () => {
+    over = true;
+  };
+  while (!options.signal.aborted && !over) {
     if (!document.hidden) {
+      const away = new AbortController();
+      const leave = () => document.hidden && away.abort();
+      const signal = AbortSignal.any([options.signal, away.signal]);
+      document.addEventListener('visibilitychange', leave);
       try {
-        await work(() => {
-          over = true;
-        });
+        await work(stop, { ...options, signal });
       } catch (error) {
         tell(error, signal);
+      } finally {
+        document.removeEventListener('visibilitychange', leave);
       }
     }
     await new Promise((resolve) => setTimeout(resolve, ms));

@@ -13,10 +13,12 @@ export class CallError extends Error {
 /** Of one message of a stream. */
 const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 const END_OF_STREAM = 2;
+/** The dashboard answers within 30 s, and a watch says something every 10 s: where nothing comes for longer, nobody is there. */
+const SILENT_MS = 35_000;
 
 /**
- * @typedef {{ base?: string, node?: string, signal?: AbortSignal, headers?: Record<string, string> }} Options `node`: whose
- *   service is asked, where each node has one
+ * @typedef {{ base?: string, node?: string, signal?: AbortSignal, silentMs?: number, headers?: Record<string, string> }} Options
+ *   `node`: whose service is asked, where each node has one; `silentMs`: the call fails when nothing comes for so long
  */
 
 /**
@@ -24,10 +26,16 @@ const END_OF_STREAM = 2;
  * @returns {Promise<any>} the reply in its JSON form
  */
 export async function call(method, request, options = {}) {
-  const response = await post(method, 'application/json', JSON.stringify(request), options);
-  const text = await response.text();
-  if (!response.ok) throw errorOf(text, response.status);
-  return JSON.parse(text);
+  const silence = silenceOf(options);
+  try {
+    const body = JSON.stringify(request);
+    const response = await post(method, 'application/json', body, { ...options, signal: silence.signal });
+    const text = await response.text();
+    if (!response.ok) throw errorOf(text, response.status);
+    return JSON.parse(text);
+  } finally {
+    silence.end();
+  }
 }
 
 /**
@@ -35,17 +43,44 @@ export async function call(method, request, options = {}) {
  * @returns {AsyncGenerator<any>} messages in their JSON form
  */
 export async function* stream(method, request, options = {}) {
-  const body = enveloped(new TextEncoder().encode(JSON.stringify(request)));
-  const response = await post(method, 'application/connect+json', body, options);
-  if (!response.ok || response.body === null) throw errorOf(await response.text(), response.status);
-  for await (const { flags, text } of envelopes(response.body)) {
-    const message = JSON.parse(text);
-    if ((flags & END_OF_STREAM) === 0) yield message;
-    else if (message.error !== undefined)
-      throw new CallError(message.error.code, message.error.message ?? '');
-    else return;
+  const silence = silenceOf(options);
+  try {
+    const body = enveloped(new TextEncoder().encode(JSON.stringify(request)));
+    const response = await post(method, 'application/connect+json', body, {
+      ...options,
+      signal: silence.signal,
+    });
+    if (!response.ok || response.body === null) throw errorOf(await response.text(), response.status);
+    for await (const { flags, text } of envelopes(response.body)) {
+      silence.renew();
+      const message = JSON.parse(text);
+      if ((flags & END_OF_STREAM) === 0) yield message;
+      else if (message.error !== undefined)
+        throw new CallError(message.error.code, message.error.message ?? '');
+      else return;
+    }
+    throw new CallError('unavailable', 'the stream was cut');
+  } finally {
+    silence.end();
   }
-  throw new CallError('unavailable', 'the stream was cut');
+}
+
+/** The caller's signal, which fires as well when nothing came for too long. @param {Options} options */
+function silenceOf({ signal, silentMs = SILENT_MS }) {
+  const over = new AbortController();
+  const reason = new CallError('deadline_exceeded', `nothing came for ${silentMs / 1_000} s`);
+  const begin = () => setTimeout(() => over.abort(reason), silentMs);
+  let timer = begin();
+  const end = () => clearTimeout(timer);
+  const renew = () => {
+    end();
+    timer = begin();
+  };
+  return {
+    renew,
+    end,
+    signal: AbortSignal.any(signal === undefined ? [over.signal] : [signal, over.signal]),
+  };
 }
 
 /** @param {string} method @param {string} type @param {string | Uint8Array<ArrayBuffer>} body @param {Options} options */

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { CallError, envelopes } from './rpc.js';
+import { CallError, call, envelopes, stream } from './rpc.js';
 
 const envelope = (flags: number, text: string): Uint8Array => {
   const head = Buffer.alloc(5);
@@ -30,5 +33,22 @@ describe('dashboard streams', () => {
     const head = Buffer.from([0, 0xff, 0, 0, 0]);
     const error = await Array.fromAsync(envelopes(inPieces(head, 5))).catch((thrown) => thrown);
     expect(error).to.be.instanceOf(CallError).and.to.have.property('code', 'resource_exhausted');
+  });
+});
+
+describe('dashboard calls', () => {
+  it('end where nothing comes any more, as from a machine that is gone', async () => {
+    const silent = createServer((request, response) => {
+      // A watch that has begun.
+      if (request.url === '/watch') response.write(envelope(0, '{}'));
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const asked = { base: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, silentMs: 50 };
+    for (const asking of [call('read', {}, asked), Array.fromAsync(stream('watch', {}, asked))]) {
+      const error = await asking.catch((thrown) => thrown);
+      expect(error).to.be.instanceOf(CallError).and.to.have.property('code', 'deadline_exceeded');
+    }
+    silent.closeAllConnections();
+    silent.close();
   });
 });
