@@ -42,6 +42,8 @@ export async function createContext(
   opened.defer(() => bus.close());
   const closed = new AbortController();
   opened.defer(() => closed.abort());
+  // Before a credential is deleted: its mark may end, also in a bucket that an older mesh made.
+  await bus.kv('capabilities');
   const policy = await PolicyWatch.open({ bus, signal: AbortSignal.any([signal, closed.signal]) });
   const runtimesUrl = localUrl(config.topology, config.node.runtime_prewarm_port);
   const credentials = { token: config.token, tls: config.tls };

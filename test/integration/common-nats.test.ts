@@ -17,7 +17,7 @@ import {
 } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { consume, type Delivery } from '../../services/common/nats/consume.ts';
-import { checkOut, publish } from '../../services/common/nats/publish.ts';
+import { checkOut, deleteKey, publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { eventually } from '../support/eventually.ts';
@@ -56,6 +56,22 @@ describe('nats', () => {
     expect(error).to.be.instanceOf(PolarError);
     expect(error.reason).to.equal('STREAM_DIFFERS');
     expect(error.message).to.match(/POLAR_DEAD.*max_bytes/);
+  });
+
+  it('forgets that a credential was deleted, in a bucket that an older mesh made, too', async () => {
+    await using other = await startNats();
+    const older = await openBus({ url: other.url, name: 'older' });
+    await older.js.views.kv('polar_capabilities', { history: 1, ttl: 3_600_000 });
+    await older.close();
+    const newer = await openBus({ url: other.url, name: 'newer' });
+    const bucket = await newer.kv('capabilities');
+    await bucket.put('s-0.1', bytes('credential'));
+    await bucket.put('s-1.1', bytes('credential'));
+    await deleteKey(newer, 'capabilities', 's-0.1', 1_000);
+    expect((await bucket.get('s-0.1'))?.operation).to.equal('DEL');
+    const keys = async (): Promise<number> => (await bucket.status()).values;
+    await eventually('its mark is gone', async () => (await keys()) === 1);
+    await newer.close();
   });
 
   it('stores a create-once subject once', async () => {

@@ -12,7 +12,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { failure } from '../../services/common/errors.ts';
 import { LEASE_MARGIN_MS, PAUSE_TTL_MAX_MS } from '../../services/common/limits.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
-import { STREAMS } from '../../services/common/nats/streams.ts';
+import { STREAMS, subjectOfKey } from '../../services/common/nats/streams.ts';
 import { HARNESSES } from '../../services/common/specs/catalogue.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -163,9 +163,12 @@ describe('harness executor', () => {
     expect(capability?.sampling?.seedBase).to.equal(7);
     expect(Number(capability?.expireMs)).to.be.greaterThan(Date.now() + PAUSE_TTL_MAX_MS);
     const bucket = await node.bus.kv('capabilities');
-    const capabilityIsDeleted = async (): Promise<boolean> =>
-      (await bucket.get(`${ref.sessionId}.1`))?.operation === 'DEL';
-    await eventually('the capability is deleted', capabilityIsDeleted);
+    const operation = async () => (await bucket.get(`${ref.sessionId}.1`))?.operation;
+    await eventually('the capability is deleted', async () => (await operation()) === 'DEL');
+    const query = { last_by_subj: subjectOfKey('capabilities', `${ref.sessionId}.1`) };
+    const { header } = await node.bus.jsm.streams.getMessage('KV_polar_capabilities', query);
+    const knownMs = Number.parseInt(header.get('Nats-TTL'), 10) * 1_000;
+    expect(knownMs, 'longer than the run may take').to.be.within(20_000, 2 * LEASE_MARGIN_MS);
   });
 
   it('leases the sandbox for as long as the run may take', async () => {

@@ -92,9 +92,9 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     await ensureStreams(jsm, options.signal);
     const buckets = new Map<string, Promise<KV>>();
     const kv = (bucket: keyof typeof BUCKETS): Promise<KV> => {
-      const { name, ttlMs } = { ttlMs: 0, ...BUCKETS[bucket] };
+      const { name } = BUCKETS[bucket];
       let opened = buckets.get(name);
-      opened ??= js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
+      opened ??= openBucket(js, jsm, BUCKETS[bucket]);
       buckets.set(name, opened);
       opened.catch(() => buckets.delete(name));
       return opened;
@@ -113,6 +113,33 @@ export async function openBus(options: BusOptions): Promise<Bus> {
     await closeQuietly(nc);
     throw refusals.last ?? error;
   }
+}
+
+/** The server has it; the client's type does not say so. */
+interface EndingMarks extends Partial<StreamConfig> {
+  readonly allow_msg_ttl?: boolean;
+}
+
+interface BucketSpec {
+  readonly name: string;
+  readonly ttlMs?: number;
+  readonly marksEnd?: boolean;
+}
+
+async function openBucket(
+  js: JetStreamClient,
+  jsm: JetStreamManager,
+  { name, ttlMs = 0, marksEnd = false }: BucketSpec,
+): Promise<KV> {
+  const kv = await js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
+  if (!marksEnd) return kv;
+  const stream = `KV_${name}`;
+  const config: EndingMarks = (await jsm.streams.info(stream)).config;
+  if (config.allow_msg_ttl !== true) {
+    const ending: EndingMarks = { allow_msg_ttl: true };
+    await jsm.streams.update(stream, ending);
+  }
+  return kv;
 }
 
 /** What was published goes out; a subscription that waits for messages, as of a watched bucket, is not waited for. */

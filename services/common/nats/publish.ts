@@ -53,9 +53,18 @@ export async function publish(
   });
 }
 
-/** Delete a key of a bucket; stored when it returns. What was stored under it is known to have been. */
-export async function deleteKey(bus: Bus, bucket: keyof typeof BUCKETS, key: string): Promise<void> {
-  await bus.acks.store(subjectOfKey(bucket, key), new Uint8Array(), { 'KV-Operation': 'DEL' });
+/**
+ * Delete a key of a bucket whose marks end, and which this process has opened; stored when it returns. That something was
+ * stored under it is known for `knownMs`: who watches the bucket reads all marks, and each run leaves one.
+ */
+export async function deleteKey(
+  bus: Bus,
+  bucket: keyof typeof BUCKETS,
+  key: string,
+  knownMs: number,
+): Promise<void> {
+  const fields = { 'KV-Operation': 'DEL', 'Nats-TTL': `${Math.ceil(knownMs / 1_000)}s` };
+  await bus.acks.store(subjectOfKey(bucket, key), new Uint8Array(), fields);
 }
 
 /** The error code of JetStream's API, if it answered. */

@@ -105,8 +105,8 @@ export const BUCKETS = {
   lease: { name: 'polar_lease' },
   cursors: { name: 'polar_cursors' },
   policy: { name: 'polar_policy' },
-  /** Credentials end by their own expiry; the age only clears what was left behind. */
-  capabilities: { name: 'polar_capabilities', ttlMs: 7 * DAY_MS },
+  /** Credentials end by their own expiry; the age only clears what was left behind. Marks of deleted ones end before it. */
+  capabilities: { name: 'polar_capabilities', ttlMs: 7 * DAY_MS, marksEnd: true },
 } as const;
 
 /** Where a bucket's key is stored. */

@@ -60,7 +60,7 @@ async function runAndTell(ctx: HarnessExecutorContext, run: Run, signal: AbortSi
   const saying = signal.aborted ? AbortSignal.timeout(STOP_GRACE_MS) : signal;
   // Goes out before the fact, in one write with it: the scheduler ends the credentials only of runs that did not end so.
   const revoked = untilStored(
-    () => revokeCapability(ctx.bus, run.ref, saying),
+    () => revokeCapability(ctx.bus, run, saying),
     (error) => events.capabilityNotRevokedYet(ctx.log, run.ref, error),
     saying,
   ).catch((error) => events.capabilityNotRevoked(ctx.log, run.ref, error));

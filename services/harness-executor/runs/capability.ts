@@ -12,6 +12,7 @@ import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { cameSecond, deleteKey, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
+import type { Run } from './run.ts';
 
 export const keyOf = ({ sessionId, attempt }: AttemptRef): string => `${sessionId}.${attempt}`;
 
@@ -58,7 +59,11 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
   });
 }
 
+/** For as long as its sandbox may be there, and an hour, it is known that the run began. */
+const REVOKED_MARGIN_MS = 3_600_000;
+
 /** The credential opens nothing any more. */
-export async function revokeCapability(bus: Bus, ref: AttemptRef, signal: AbortSignal): Promise<void> {
-  await withRetry('delete capability', signal, () => deleteKey(bus, 'capabilities', keyOf(ref)));
+export async function revokeCapability(bus: Bus, { ref, work }: Run, signal: AbortSignal): Promise<void> {
+  const knownMs = Number(work.timeoutMs) + REVOKED_MARGIN_MS;
+  await withRetry('delete capability', signal, () => deleteKey(bus, 'capabilities', keyOf(ref), knownMs));
 }

@@ -1,5 +1,6 @@
 // Watches bucket polar_capabilities, so that a call costs no look-up and a deleted capability opens nothing any more.
 import { fromBinary } from '@bufbuild/protobuf';
+import { KvWatchInclude } from 'nats';
 import {
   type AttemptRef,
   type Capability,
@@ -28,6 +29,8 @@ export interface CapabilitiesOptions {
   readonly signal: AbortSignal;
   /** An attempt's capability was deleted, replaced or has expired. */
   readonly onRevoked: (capability: Capability) => void;
+  /** Wait for NATS, at first and from one look at what has come to the next; default NATS_BOOT_MS. */
+  readonly silentMs?: number;
 }
 
 export class Capabilities {
@@ -37,6 +40,8 @@ export class Capabilities {
   #firstRevision: number | undefined;
   #catchingUp: Promise<void> | undefined;
   #stopWatch: (() => void) | undefined;
+  /** Entries that watches have brought. */
+  #read = 0;
 
   private constructor(options: CapabilitiesOptions) {
     this.#options = options;
@@ -47,12 +52,23 @@ export class Capabilities {
     const capabilities = new Capabilities(options);
     const ready = Promise.withResolvers<void>();
     void capabilities.#run(ready.resolve);
-    const limit = withTimeout(NATS_BOOT_MS, options.signal);
-    await abortable(ready.promise, limit).catch((error) => {
-      if (options.signal.aborted) throw options.signal.reason;
-      throw new PolarError('NATS_UNAVAILABLE', 'the capabilities cannot be watched', { cause: error });
-    });
+    await capabilities.#whileTheyCome(ready.promise);
     return capabilities;
+  }
+
+  /** There may be many: the end is waited for as long as any come. */
+  async #whileTheyCome(ready: Promise<void>): Promise<void> {
+    const { signal, silentMs = NATS_BOOT_MS } = this.#options;
+    for (;;) {
+      const before = this.#read;
+      try {
+        return await abortable(ready, withTimeout(silentMs, signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        if (this.#read > before) continue;
+        throw new PolarError('NATS_UNAVAILABLE', 'the capabilities cannot be watched', { cause: error });
+      }
+    }
   }
 
   /** The attempt that a credential opens. Throws NATS_UNAVAILABLE where that cannot be known now. */
@@ -132,6 +148,8 @@ export class Capabilities {
     // Each watch begins with all that is there: a table of its own, so that what went away meanwhile is noticed.
     const table = new CapabilityTable();
     const watch = await kv.watch({
+      // The same as the last ones, as each key has one: which those are, of very many, the server could not say in time.
+      include: KvWatchInclude.AllHistory,
       initializedFn: () => {
         this.#replace(table);
         ready();
@@ -142,6 +160,7 @@ export class Capabilities {
     signal.addEventListener('abort', stop, { once: true });
     try {
       for await (const { key, revision, operation, value } of watch) {
+        this.#read++;
         this.#apply(table, key, revision, operation === 'PUT' ? value : undefined);
       }
     } finally {

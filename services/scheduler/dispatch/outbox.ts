@@ -16,6 +16,9 @@ import type { Board } from './board.ts';
 import type { Effects } from './effects.ts';
 import type { Specs } from './specs.ts';
 
+/** Of an attempt that has ended: its sandbox is gone long before, and no second run can begin in it. */
+const REVOKED_KNOWN_MS = 3_600_000;
+
 export interface OutboxOptions {
   readonly bus: Bus;
   readonly blobs: BlobStore;
@@ -88,7 +91,8 @@ export class Outbox {
       wanted: () => !tried,
       run: async () => {
         tried = true;
-        await deleteKey(bus, 'capabilities', `${sessionId}.${attempt}`);
+        await bus.kv('capabilities');
+        await deleteKey(bus, 'capabilities', `${sessionId}.${attempt}`, REVOKED_KNOWN_MS);
       },
     });
   }
