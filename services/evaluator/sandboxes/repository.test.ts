@@ -79,6 +79,20 @@ describe('changes of a repository', () => {
     expect(leftOutOf(output)).to.deep.equal(['empty/', 'file', 'dir/']);
   });
 
+  it('tell of a pipe or a socket in the place of a file', async () => {
+    const bind = 'import socket; socket.socket(socket.AF_UNIX).bind("b")';
+    const changes = `echo 1 > c; rm a; mkfifo a; rm b; python3 -c '${bind}'`;
+    const output = await extracted(
+      `echo 0 > b; git add b; git -c user.name=x -c user.email=x@example.org commit -qm b; ${changes}`,
+    );
+    expect(output.result.exitCode, Buffer.from(output.stderr).toString()).to.equal(0);
+    expect(Buffer.from(output.stdout).toString())
+      .to.include('+++ b/c')
+      .and.not.include('/a')
+      .and.not.include('/b');
+    expect(leftOutOf(output)).to.deep.equal(['a', 'b']);
+  });
+
   it('are not read in part where git cannot write', async () => {
     const denied = await extracted('echo 1 > a; chmod -R a-w .git/objects');
     expect(denied.result.exitCode).to.not.equal(0);

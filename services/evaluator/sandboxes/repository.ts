@@ -38,6 +38,7 @@ const NOT_ADDED = [
   String.raw`open\(.*\): Permission denied`,
   `unable to index file '.*'`,
   `'.*' does not have a commit checked out`,
+  '.*: can only add regular files, symbolic links or git-directories',
   `invalid path '.*'`,
   `unable to add '.*' to index`,
 ].join('|');
