@@ -1,5 +1,5 @@
 // Builder plug-ins, each run in its process: what they may do, and what becomes of those that do otherwise.
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '@bufbuild/protobuf';
@@ -53,6 +53,21 @@ describe('builder plug-ins', () => {
       `${error.reason}: ${error.message}`,
     );
   };
+
+  it('build as docs/task-file.md shows it, of a session without calls, too', async () => {
+    const doc = readFileSync(join(import.meta.dirname, '../../../docs/task-file.md'), 'utf8');
+    const shown = /```js\n(export const builder = [\s\S]*?)```/.exec(doc)?.[1] ?? '';
+    const { build } = await builderOf(
+      write('last-branch.mjs', shown),
+      { options: { reason: 'earlier_branch' } },
+      plugins(),
+    );
+    const { signal } = new AbortController();
+    const built = await build(calls, signal);
+    expect(built.traces).to.have.length(1);
+    expect(built.stats.maskedTokens).to.have.property('earlier_branch');
+    expect((await build([], signal)).traces).to.deep.equal([]);
+  });
 
   it('build what they plan of the calls, in TypeScript or JavaScript, with options of their own', async () => {
     const perCall = write(
