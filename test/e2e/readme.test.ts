@@ -87,6 +87,12 @@ describe('the README', function () {
     expect((await follow('export')).stdout).to.contain('all laws hold');
   });
 
+  it('asks a mesh by curl', async () => {
+    const asked = block('curl').replace('http://127.0.0.1:8080', env['POLAR_ROLLOUT_URL'] ?? '');
+    const { stdout } = await run('sh', ['-ec', asked], { cwd: folder, env });
+    expect(JSON.parse(stdout).sessions).to.have.length(4);
+  });
+
   it('installs the Python client and feeds a trainer', async () => {
     const { stdout } = await follow('trainer');
     expect(stdout).to.contain('reward 1.000');
