@@ -83,6 +83,17 @@ describe('polar logs', function () {
     expect(none.stderr).to.contain(`NOT_FOUND: session ${session.sessionId} has no attempt 2`);
   });
 
+  it('tells of standard error where standard output is empty', async () => {
+    const [ended] = await submit('complains', 'echo oh no >&2; exit 127', [], []);
+    const ask = (...args: string[]) =>
+      polar(['logs', ended?.sessionId ?? '', '-c', mesh.topologyFile, ...args]);
+    const hint = 'standard output is empty; --stderr shows 6 bytes of standard error\n';
+    expect(await ask()).to.deep.equal({ code: 0, stdout: '', stderr: hint });
+    expect(await ask('--follow')).to.deep.equal({ code: 0, stdout: '', stderr: hint });
+    expect(await ask('--stderr')).to.deep.equal({ code: 0, stdout: 'oh no\n', stderr: '' });
+    expect((await ask('--json')).stderr).to.equal('');
+  });
+
   it('lists the files that were kept, and writes one', async () => {
     const path = '/polar/session/artifacts/reply.json';
     const { stdout } = await logs('--files', '--json');

@@ -12,7 +12,7 @@ import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '.
 import { type AskedAttempt, type Place, placeNow, placeOf } from '../attempt-place.ts';
 import { credentialsFor } from '../credentials.ts';
 import { at } from '../mesh-clients.ts';
-import { say, sayJson } from '../output/say.ts';
+import { progress, say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
 
 const FOLLOW_MS = 500;
@@ -67,7 +67,10 @@ async function showNow(asked: AskedAttempt, args: Arguments, file: string | unde
   if (args.flags['files'] === true)
     await at(url, listFiles(client, asked, args.flags['json'] === true), '--node-url');
   else if (file !== undefined) await at(url, writeFile(client, asked, file), '--node-url');
-  else await new Shown(args).read({ ...place, attempt: asked.attempt }, asked.sessionId);
+  else {
+    const shown = new Shown(args);
+    shown.end(await shown.read({ ...place, attempt: asked.attempt }, asked.sessionId));
+  }
 }
 
 const clientOf = (url: string): Client<typeof HarnessService> =>
@@ -109,6 +112,12 @@ class Shown {
     return log;
   }
 
+  /** A program that only complained would seem to have said nothing. */
+  end(log: GetSessionLogsResponse): void {
+    if (this.#json || this.#name === 'stderr' || log.stdoutSize > 0n || log.stderrSize === 0n) return;
+    progress(`standard output is empty; --stderr shows ${log.stderrSize} bytes of standard error`);
+  }
+
   #show(log: GetSessionLogsResponse): void {
     const bytes = log[this.#name];
     if (!this.#json) process.stdout.write(bytes);
@@ -125,7 +134,7 @@ async function follow(given: AskedAttempt, args: Arguments): Promise<void> {
   let place = await placeOf(args, asked, true);
   for (;;) {
     const log = place && (await ifThere(shown.read(place, asked.sessionId), place));
-    if (log?.running === false) return;
+    if (log?.running === false) return shown.end(log);
     await sleep(FOLLOW_MS);
     if (place === undefined || log === undefined) place = await placeAgain(args, asked, place);
     else {
