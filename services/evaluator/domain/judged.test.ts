@@ -78,6 +78,14 @@ describe('the conversations that a judge reads', () => {
     expect(cut('😀'.repeat(500), 201).isWellFormed()).to.equal(true);
   });
 
+  it('are text that every judge reads, though a harness has cut what it quotes within a character', () => {
+    const content = '😀'.slice(0, 1);
+    const records = [
+      call(0, undefined, { messageBodies: { u0: JSON.stringify({ role: 'tool', content }), r0: '{}' } }),
+    ];
+    expect(textOf(records, 500)).to.equal('[tool]\n\ufffd\n\n[unknown]');
+  });
+
   it('are shown whole up to the limit, and from both ends above it, however they are divided', () => {
     const items = Array.from({ length: 40 }, (_, i) => `${i}`.repeat(i % 7));
     const all = items.join('\n\n');

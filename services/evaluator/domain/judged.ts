@@ -91,7 +91,8 @@ const LEFT_OUT = '\n[… what was between is left out …]\n';
 
 /**
  * At most `charsMax` of the texts of all items: their beginning and their end, with a line between them where they have
- * more. Texts that do not show are not made: all of them together may be larger than memory.
+ * more. Texts that do not show are not made: all of them together may be larger than memory. Half a character is U+FFFD, as a
+ * server that reads JSON strictly refuses it.
  */
 export function withoutMiddle<T>(items: readonly T[], textOf: (item: T) => string, charsMax: number): string {
   let front = '';
@@ -99,7 +100,7 @@ export function withoutMiddle<T>(items: readonly T[], textOf: (item: T) => strin
     front += `${i > 0 ? BETWEEN : ''}${textOf(item)}`;
     if (front.length > charsMax) break;
   }
-  if (front.length <= charsMax) return front;
+  if (front.length <= charsMax) return front.toWellFormed();
   const kept = Math.max(0, charsMax - LEFT_OUT.length);
   const head = Math.ceil(kept / 2);
   const tail = kept - head;
