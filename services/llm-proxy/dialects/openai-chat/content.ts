@@ -10,7 +10,11 @@ type PartRule = Rule & {
 };
 
 const PARTS: Readonly<Record<string, PartRule>> = {
-  text: { support: 'carried', how: '', read: readText },
+  text: {
+    support: 'carried',
+    how: 'its text and `cache_control`; other members say nothing to a model',
+    read: readText,
+  },
   image_url: {
     support: 'carried',
     how: 'base64, or at an http or https address where the node has `image_urls`; `detail` above `high` as `high`',
@@ -44,9 +48,13 @@ function readPart(part: JsonValue, at: string, faults: Faults): JsonValue {
   return rule?.read?.(part, at, faults) ?? part;
 }
 
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_control']);
+
+/** What clients keep beside the text, as OpenAI's agents do with annotations, would make another message of it. */
 function readText(part: JsonObject, at: string, faults: Faults): JsonObject {
   faults.expect(typeof part['text'] === 'string', `${at}.text`, 'must be a string');
-  return part;
+  const members = Object.entries(part).filter(([name]) => TEXT_MEMBERS.has(name));
+  return members.length === Object.keys(part).length ? part : Object.fromEntries(members);
 }
 
 function readImage(part: JsonObject, at: string, faults: Faults): JsonObject {

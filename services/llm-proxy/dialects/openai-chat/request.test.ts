@@ -68,6 +68,20 @@ describe('openai-chat messages', () => {
     expect(empty).to.deep.equal(thought({ reasoning: null }));
   });
 
+  it('have nothing of what clients keep beside a text', () => {
+    const text = { type: 'text', text: 'a' };
+    const { tool_calls = null } = calls('a');
+    const marked = { ...text, cache_control: { type: 'ephemeral' } };
+    // As the newest agents SDK sends back what came whole, and what was streamed.
+    const whole = { role: 'assistant', refusal: null, tool_calls };
+    const beside: JsonObject[] = [whole, { annotations: [] }, { prompt_cache_breakpoint: {} }];
+    for (const more of beside) {
+      const said = { role: 'assistant', content: [{ ...text, ...more }, marked], tool_calls };
+      const [, message] = read({ messages: [user, said] }).messages;
+      expect(message).to.deep.equal({ ...said, content: [text, marked] });
+    }
+  });
+
   it('have the text of a refusal', () => {
     const refused = { role: 'assistant', content: null, refusal: 'No.' };
     const silent = { role: 'assistant', content: 'yes', refusal: null };
