@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from typing import Any, Generic, TypeVar
@@ -82,6 +83,9 @@ class Reader(Generic[M]):
 
     def cut(self) -> None:
         """End the call; the thread ends with it."""
+        # Threads do not run on at the interpreter's end: one may have stopped with a lock that is needed here, gRPC's say.
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._cut = True
             self._changed.notify_all()

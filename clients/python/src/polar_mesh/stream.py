@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +164,9 @@ class TrajectoryStream(Iterator[Batch]):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        # At the interpreter's end locks may be held by threads that run no more; the connection ends with the process.
+        if not sys.is_finalizing():
+            self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a stream stays in the process that opened it: open one in each, with shared=True")
