@@ -88,7 +88,7 @@ describe('runtime-prewarm: guardian', function () {
     manager.kill('SIGTERM');
     const [code] = await once(manager, 'exit');
     expect(code).to.equal(0);
-    expect(await running).to.equal('RUNTIME_LOST');
+    expect(await running).to.equal('SHUTTING_DOWN');
     expect(leftovers(node)).to.eql([]);
   });
 

@@ -117,8 +117,9 @@ export async function startNode(options: TestNodeOptions): Promise<TestNode> {
 }
 
 /** The service as a process of its own, of a node that was not started. */
-export function spawnManager({ env }: TestNode): ChildProcess {
-  return spawn(process.execPath, [MAIN], { env, stdio: 'ignore' });
+export function spawnManager({ env }: TestNode, uid?: number): ChildProcess {
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  return spawn(process.execPath, [MAIN], { env, stdio: 'ignore', ...user });
 }
 
 export async function managerIsReady({ port }: TestNode): Promise<void> {

@@ -21,11 +21,10 @@ export interface Images {
   placeOf(name: string): string;
 }
 
-/** Images other than `host` need overlays, and so a manager that is host root. */
 export function imagesOf(host: Host): Images {
   /** At work now: one that has ended may be replaced, and has to be looked at again. */
   const shifting = new Map<string, Promise<void>>();
-  const names = (): string[] => [HOST_IMAGE, ...(host.stage === undefined ? [] : foldersOf(host.imagesDir))];
+  const names = (): string[] => [HOST_IMAGE, ...foldersOf(host.imagesDir)];
   return {
     names,
     placeOf: (name) => `images/${name}`,
@@ -36,6 +35,7 @@ export function imagesOf(host: Host): Images {
     async prepare(name) {
       if (name === HOST_IMAGE) return;
       if (!names().includes(name)) throw missing(name, host);
+      if (!host.isRoot) return;
       let shifted = shifting.get(name);
       if (shifted === undefined) {
         shifted = shiftOwners(join(host.imagesDir, name)).finally(() => shifting.delete(name));
@@ -89,12 +89,8 @@ function shiftOwner(path: string): void {
   if (!isLink) chmodSync(path, mode & 0o7777 & ~SET_ID_BITS);
 }
 
-function missing(name: string, { imagesDir, isRoot }: Host): PolarError {
-  const advice = isRoot
-    ? `put a root file system at ${join(imagesDir, name)}, or use image "${HOST_IMAGE}"`
-    : `this node's runtime-prewarm is not root, so it offers "${HOST_IMAGE}" alone`;
-  return new PolarError(
+const missing = (name: string, { imagesDir }: Host): PolarError =>
+  new PolarError(
     'IMAGE_NOT_FOUND',
-    `there is no image ${JSON.stringify(name)} on this node: ${advice}`,
+    `there is no image ${JSON.stringify(name)} on this node: put a root file system at ${join(imagesDir, name)}, or use image "${HOST_IMAGE}"`,
   );
-}

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { abortable } from '../../../common/clock.ts';
 import { removeTree } from '../../host/box-folders.ts';
 import type { Backend, Box, BoxSpec, Layers } from '../backend.ts';
+import { createCopyBox } from './copy-box.ts';
 import { createHostBox, groundOfHost, hostIdentity } from './host-box.ts';
 import { HOST_IMAGE, type Images } from './images.ts';
 import type { Layer } from './layer-store.ts';
@@ -22,11 +23,11 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
     async create(spec, signal) {
       const image = spec.image || HOST_IMAGE;
       await abortable(images.prepare(image), signal);
-      return await made(parts, spec, () =>
-        image === HOST_IMAGE
-          ? createHostBox(parts, spec)
-          : OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image)])),
-      );
+      return await made(parts, spec, () => {
+        if (image === HOST_IMAGE) return createHostBox(parts, spec);
+        if (stage === undefined) return createCopyBox(parts, spec, signal);
+        return OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image)]));
+      });
     },
   };
 }

@@ -1,0 +1,47 @@
+// A sandbox on a copy of an image: for a manager that may not mount, as one that is not host root.
+import { join } from 'node:path';
+import { PolarError } from '../../../common/errors.ts';
+import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
+import { Limit } from '../../host/limit.ts';
+import { makeFolder } from '../../host/rooted-files.ts';
+import { run } from '../../host/run.ts';
+import type { Box, BoxSpec } from '../backend.ts';
+import { createFolderBox } from './folder-box.ts';
+import type { BoxParts } from './parts.ts';
+
+const COPY_MS = 600_000;
+/** Where the file system can, nothing is written. */
+const COPY = ['cp', '--archive', '--reflink=auto', '--no-target-directory', '--'];
+
+/** Throws SANDBOX_FAILED with the words of cp. */
+export const createCopyBox = (parts: BoxParts, spec: BoxSpec, signal: AbortSignal): Promise<Box> =>
+  createFolderBox(parts, spec, {
+    async fill(files) {
+      await copy(parts, spec, files.root, signal);
+      // Within the root: an image may have links in these places.
+      for (const folder of SESSION_FOLDERS) makeFolder(files, `/${folder}`);
+    },
+    ...{ readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'] },
+  });
+
+/** In a control group, so that it ends with this process. */
+async function copy(
+  { openCell, host }: BoxParts,
+  spec: BoxSpec,
+  root: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const folder = join(host.boxes, spec.id);
+  const started = async (): Promise<boolean> => true;
+  const argv = [...COPY, join(host.imagesDir, spec.image), root];
+  const launch = { argv, folder, stdin: new Uint8Array(), fds: [], started };
+  const { code, timedOut, complaint } = await run(
+    openCell(spec),
+    { ...launch, limit: new Limit(COPY_MS) },
+    () => {},
+    signal,
+  );
+  if (code === 0) return;
+  const why = timedOut ? `it took more than ${COPY_MS} ms` : complaint.trim();
+  throw new PolarError('SANDBOX_FAILED', `image ${JSON.stringify(spec.image)} cannot be copied: ${why}`);
+}
