@@ -10,13 +10,14 @@ import json
 import re
 
 import pytest
-from documents import BATCHES, DOCUMENTS, SOURCE, blocks, can_run, everywhere, needs_torch, run
+from documents import BATCHES, DOCUMENTS, ROOT, SOURCE, blocks, can_run, everywhere, needs_torch, run
 from export_mesh import Mesh
 from support import Server, Trajectories, batch
 from test_client import Rollout
 from test_policy import Policies
 
 import polar_mesh
+from polar_mesh.gen.polar.common.v1.task_pb2 import TaskSpec
 
 #: What names stand for in them.
 OBJECTS = {
@@ -181,6 +182,7 @@ def test_a_block_runs(text, stack, tmp_path, monkeypatch):
     server = Server(service.register)
     stack.callback(server.stop)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.sh").write_text("true")
     with everywhere(server.url, monkeypatch):
         known = names(server.url)
         stack.callback(known["client"].close)
@@ -193,6 +195,18 @@ def test_a_block_runs(text, stack, tmp_path, monkeypatch):
         assert (2, "step-2") in service.policies.told
     if exports:
         assert json.loads((tmp_path / "out/export.json").read_text())["parts"][0]["groups"] == ["t0/g0"]
+
+
+def test_the_fields_of_a_task_are_there():
+    table = (ROOT / "clients/python/README.md").read_text().split("| task file | task |")[1].split("\n\n")[0]
+    fields = [one for row in table.splitlines()[2:] for one in re.findall(r"`([a-z_]+\.[a-z_.]+)`", row.split("|")[2])]
+    assert len(fields) > 10
+    for field in fields:
+        message = TaskSpec.DESCRIPTOR
+        *outer, last = field.split(".")
+        for name in outer:
+            message = message.fields_by_name[name].message_type
+        assert last in message.fields_by_name, field
 
 
 def test_most_blocks_run():
