@@ -40,11 +40,13 @@ describe('normalisation rules', () => {
     const messages = [
       { role: 'user', content: [text('a', mark), text('b')] },
       { role: 'tool', tool_call_id: 'c', content: 'd', ...mark, __copilotMessageSource: 'e' },
+      { role: 'assistant', content: 'f', provider_specific_fields: { refusal: null } },
     ];
     const { messages: left, by } = normalised(messages, RULE_NAMES);
     expect(left).to.deep.equal([
       { role: 'user', content: [text('a'), text('b')] },
       { role: 'tool', tool_call_id: 'c', content: 'd' },
+      { role: 'assistant', content: 'f' },
     ]);
     expect(by).to.deep.equal(['cache-control', 'private-keys']);
     expect(messages[1]).to.have.property('cache_control');

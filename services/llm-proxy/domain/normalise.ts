@@ -16,7 +16,7 @@ const RULES = {
   'billing-header': withoutBillingHeader,
   /** Marks for a provider's prompt cache, which move from message to message. */
   'cache-control': withoutCacheControl,
-  /** Keys that a client keeps for itself and sends along at times, as Copilot's __copilotMessageSource. */
+  /** Keys that a client keeps for itself and sends along at times: Copilot's __copilotMessageSource, LiteLLM's own. */
   'private-keys': withoutPrivateKeys,
   /** Arguments of the model's own tool calls that the client has parsed and written again. */
   'tool-arguments': (message, { restore }) => restore(message),
@@ -92,7 +92,7 @@ function unmarked(part: JsonValue): JsonValue {
   return rest;
 }
 
-const isPrivate = (key: string): boolean => key.startsWith('__');
+const isPrivate = (key: string): boolean => key.startsWith('__') || key === 'provider_specific_fields';
 
 function withoutPrivateKeys(message: JsonObject): JsonObject {
   for (const key in message) {
