@@ -53,9 +53,12 @@ export async function publish(
   });
 }
 
+/** A header: the server removes the message after that. For buckets whose marks end, once this process has opened them. */
+export const endingAfter = (ms: number): Fields => ({ 'Nats-TTL': `${Math.ceil(ms / 1_000)}s` });
+
 /**
- * Delete a key of a bucket whose marks end, and which this process has opened; stored when it returns. That something was
- * stored under it is known for `knownMs`: who watches the bucket reads all marks, and each run leaves one.
+ * Delete a key of a bucket whose marks end, and which this process has opened; stored when it returns. The mark stays for
+ * `knownMs`, and must outlast what it marks: where it is gone, a server that was killed may have that again.
  */
 export async function deleteKey(
   bus: Bus,
@@ -63,7 +66,7 @@ export async function deleteKey(
   key: string,
   knownMs: number,
 ): Promise<void> {
-  const fields = { 'KV-Operation': 'DEL', 'Nats-TTL': `${Math.ceil(knownMs / 1_000)}s` };
+  const fields = { 'KV-Operation': 'DEL', ...endingAfter(knownMs) };
   await bus.acks.store(subjectOfKey(bucket, key), new Uint8Array(), fields);
 }
 

@@ -10,7 +10,7 @@ import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
 import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { cameSecond, deleteKey, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
+import { cameSecond, deleteKey, endingAfter, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
 import { subjectOfKey } from '../../common/nats/streams.ts';
 import type { Run } from './run.ts';
 
@@ -33,7 +33,7 @@ export async function grantCapability(
   const value = toBinary(CapabilitySchema, capabilityOf(ref, work, digest));
   await withRetry('write capability', signal, async () => {
     try {
-      await bus.acks.store(subject, value, { [HEADER_BEHIND]: '0' });
+      await bus.acks.store(subject, value, { [HEADER_BEHIND]: '0', ...endingAfter(validMs(work)) });
     } catch (error) {
       if (!cameSecond(error)) throw error;
       // An earlier try may have been stored and its answer lost.
@@ -46,24 +46,23 @@ export async function grantCapability(
   return secret;
 }
 
+/** With room for pauses, in which the run's clock stops, and for nights that the machine sleeps: it goes by the time of day. */
+const validMs = ({ timeoutMs }: RunWork): number => Number(timeoutMs) + LEASE_MAX_MS;
+
 function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capability {
   return create(CapabilitySchema, {
     ref,
     digest,
-    // With room for pauses, in which the run's clock stops, and for nights that the machine sleeps: it goes by the time of
-    // day. It is deleted when the run ends.
-    expireMs: BigInt(Date.now()) + work.timeoutMs + BigInt(LEASE_MAX_MS),
+    // It is deleted when the run ends.
+    expireMs: BigInt(Date.now() + validMs(work)),
     modelName: work.harness?.modelName ?? '',
     modelPools: work.harness?.modelPools ?? [],
     ...(work.sampling && { sampling: work.sampling }),
   });
 }
 
-/** For as long as its sandbox may be there, and an hour, it is known that the run began. */
-const REVOKED_MARGIN_MS = 3_600_000;
-
 /** The credential opens nothing any more. */
 export async function revokeCapability(bus: Bus, { ref, work }: Run, signal: AbortSignal): Promise<void> {
-  const knownMs = Number(work.timeoutMs) + REVOKED_MARGIN_MS;
+  const knownMs = validMs(work);
   await withRetry('delete capability', signal, () => deleteKey(bus, 'capabilities', keyOf(ref), knownMs));
 }

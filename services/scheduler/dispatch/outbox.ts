@@ -4,6 +4,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { RevokeSchema, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failureOf } from '../../common/errors.ts';
+import { EXEC_TIMEOUT_MAX_MS, LEASE_MAX_MS } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { deleteKey, publish } from '../../common/nats/publish.ts';
@@ -16,8 +17,8 @@ import type { Board } from './board.ts';
 import type { Effects } from './effects.ts';
 import type { Specs } from './specs.ts';
 
-/** Of an attempt that has ended: its sandbox is gone long before, and no second run can begin in it. */
-const REVOKED_KNOWN_MS = 3_600_000;
+/** Longer than any credential is valid: a run's longest budget, and LEASE_MAX_MS. */
+const REVOKED_KNOWN_MS = EXEC_TIMEOUT_MAX_MS + LEASE_MAX_MS;
 
 export interface OutboxOptions {
   readonly bus: Bus;
