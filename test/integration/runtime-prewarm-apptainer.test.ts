@@ -21,6 +21,7 @@ import { letsNothingThrough } from '../support/host-bait.ts';
 import { copyShell } from '../support/image.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import { sleepMark } from '../support/sleep-mark.ts';
 
 const IMAGES = 'data/images';
 const UNPACKED = 'data/nodes/node-1/unpacked';
@@ -193,6 +194,24 @@ describe('runtime-prewarm: apptainer', function () {
     for (const name of ['first', 'second']) {
       await makeSif(join(node.folder, IMAGES, 'replaced.sif'), name);
       expect((await node.sh(await node.acquire({ spec }), READ_NAME)).out).to.equal(`${name}\n`);
+    }
+  });
+
+  it('lies on the image that was prepared where that is replaced or removed meanwhile', async () => {
+    const images = join(node.folder, IMAGES);
+    await makeSif(join(images, 'other.sif'), 'other');
+    for (const replaced of [true, false]) {
+      const image = `changing-${replaced}.sif`;
+      await makeSif(join(images, image), 'prepared');
+      const nap = sleepMark(2);
+      const spec = { backend, image, prepare: [exec(nap)] };
+      const acquired = ['s-1', 's-2'].map((session) => node.acquire({ spec, session }));
+      await eventually('it is being prepared', () => processesWith(nap).length > 0);
+      if (replaced) renameSync(join(images, 'other.sif'), join(images, image));
+      else rmSync(join(images, image));
+      for (const id of await Promise.all(acquired)) {
+        expect((await node.sh(id, READ_NAME)).out).to.equal('prepared\n');
+      }
     }
   });
 

@@ -75,8 +75,11 @@ export interface Layers {
   /** Names what an image is now. Throws IMAGE_NOT_FOUND. */
   identityOf(image: string, signal: AbortSignal): Promise<string>;
   has(key: string): boolean;
-  /** A sandbox that begins with the layer `key`; undefined: there is no such layer. Throws as Backend.create. */
-  clone(key: string, spec: BoxSpec, signal: AbortSignal): Promise<Box | undefined>;
+  /**
+   * A sandbox that begins with the layer `key`, on the image that had that identity, whatever has its name now; undefined: there is
+   * no such layer. Throws as Backend.create.
+   */
+  clone(key: string, spec: BoxSpec, signal: AbortSignal, identity: string): Promise<Box | undefined>;
 }
 
 /** A backend that works here, or why it does not. */

@@ -22,6 +22,8 @@ export interface Order {
 interface LayeredOrder extends Order {
   readonly backend: Backend;
   readonly layers: Layers;
+  /** Of the image. */
+  readonly identity: string;
   readonly key: string;
 }
 
@@ -80,8 +82,9 @@ export class Maker {
     const backend = this.#backends.get(plan.backend);
     const { layers } = backend;
     if (layers === undefined || !isLayered(plan)) return await this.#prepare(backend, order, signal);
-    const key = layerKey(plan, await layers.identityOf(plan.image, signal));
-    const layered = { ...order, backend, layers, key };
+    const identity = await layers.identityOf(plan.image, signal);
+    const key = layerKey(plan, identity);
+    const layered = { ...order, backend, layers, identity, key };
     for (let waits = 0; ; waits++) {
       const clone = await this.#clone(layered, signal);
       if (clone !== undefined) return clone;
@@ -143,13 +146,13 @@ export class Maker {
   }
 
   async #clone(
-    { plan, options, backend, layers, key }: LayeredOrder,
+    { plan, options, backend, layers, identity, key }: LayeredOrder,
     signal: AbortSignal,
   ): Promise<Runtime | undefined> {
     if (!layers.has(key)) return undefined;
     if (!layers.areFree) await this.#turn(backend.name, options, signal);
     const spec = boxSpec(plan, options);
-    const box = await layers.clone(key, spec, signal);
+    const box = await layers.clone(key, spec, signal, identity);
     return box && new Runtime(spec.id, plan, options, box, backend.isolates);
   }
 

@@ -32,13 +32,12 @@ export function sifImages(parts: BoxParts): Images {
   void clear(shelf, () => sifs().map(keyOf)).catch(() => {});
   return {
     names: () => [...folders.names(), ...sifs()],
-    identityOf: (name) => (SIF.test(name) ? keyOf(name) : folders.identityOf(name)),
-    placeOf: (name) => (SIF.test(name) ? `unpacked/${keyOf(name)}` : folders.placeOf(name)),
+    placeOf: (name, identity) => (SIF.test(name) ? `unpacked/${identity}` : folders.placeOf(name, identity)),
     async prepare(name) {
       if (!SIF.test(name)) return await folders.prepare(name);
       if (!sifs().includes(name)) throw missing(name, host.imagesDir);
       const key = keyOf(name);
-      if (existsSync(join(shelf, key))) return;
+      if (existsSync(join(shelf, key))) return key;
       let one = unpacking.get(key);
       if (one === undefined) {
         one = unpack(parts, name, key).finally(() => unpacking.delete(key));
@@ -46,6 +45,7 @@ export function sifImages(parts: BoxParts): Images {
         unpacking.set(key, one);
       }
       await one;
+      return key;
     },
   };
 }

@@ -13,12 +13,10 @@ const SET_ID_BITS = 0o6000;
 
 export interface Images {
   names(): string[];
-  /** Resolves when the image can be used; it goes on when who waits leaves. Throws IMAGE_NOT_FOUND. */
-  prepare(name: string): Promise<void>;
-  /** Names what the image is now, once it is prepared. */
-  identityOf(name: string): string;
-  /** Its folder from the stage on, once it is prepared. */
-  placeOf(name: string): string;
+  /** Resolves to what names the image as it is, when it can be used; it goes on when who waits leaves. Throws IMAGE_NOT_FOUND. */
+  prepare(name: string): Promise<string>;
+  /** Folder from the stage on of an image that was prepared as that; it may have been replaced since. */
+  placeOf(name: string, identity: string): string;
 }
 
 export function imagesOf(host: Host): Images {
@@ -28,20 +26,17 @@ export function imagesOf(host: Host): Images {
   return {
     names,
     placeOf: (name) => `images/${name}`,
-    identityOf(name) {
-      const { dev, ino, mtimeMs } = lstatSync(join(host.imagesDir, name));
-      return `${name}:${dev}:${ino}:${mtimeMs}`;
-    },
     async prepare(name) {
-      if (name === HOST_IMAGE) return;
+      if (name === HOST_IMAGE) return '';
       if (!names().includes(name)) throw missing(name, host);
-      if (!host.isRoot) return;
       let shifted = shifting.get(name);
-      if (shifted === undefined) {
+      if (shifted === undefined && host.isRoot) {
         shifted = shiftOwners(join(host.imagesDir, name)).finally(() => shifting.delete(name));
         shifting.set(name, shifted);
       }
       await shifted;
+      const { dev, ino, mtimeMs } = lstatSync(join(host.imagesDir, name));
+      return `${name}:${dev}:${ino}:${mtimeMs}`;
     },
   };
 }

@@ -10,7 +10,7 @@ const SPEC = {
 
 describe('a backend with root file systems', () => {
   it('lets who leaves go at once, however long the image takes to be prepared', async () => {
-    const images = { prepare: () => new Promise<void>(() => {}) } as Pick<Images, 'prepare'> as Images;
+    const images = { prepare: () => new Promise<string>(() => {}) } as Pick<Images, 'prepare'> as Images;
     const parts = { host: { stage: '/run/x' } } as BoxParts;
     const backend = rootedBackend('apptainer', parts, images, true);
     for (const wait of [

@@ -22,11 +22,11 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
     ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),
     async create(spec, signal) {
       const image = spec.image || HOST_IMAGE;
-      await abortable(images.prepare(image), signal);
+      const identity = await abortable(images.prepare(image), signal);
       return await made(parts, spec, () => {
         if (image === HOST_IMAGE) return createHostBox(parts, spec);
         if (stage === undefined) return createCopyBox(parts, spec, signal);
-        return OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image)]));
+        return OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image, identity)]));
       });
     },
   };
@@ -40,10 +40,9 @@ function layersOf(parts: BoxParts, images: Images): Layers {
     has: (key) => parts.layers.has(key),
     async identityOf(image, signal) {
       if (image === '' || image === HOST_IMAGE) return hostIdentity();
-      await abortable(images.prepare(image), signal);
-      return images.identityOf(image);
+      return await abortable(images.prepare(image), signal);
     },
-    async clone(key, spec) {
+    async clone(key, spec, _signal, identity) {
       const layer = parts.layers.take(key);
       if (layer === undefined) return undefined;
       const image = spec.image || HOST_IMAGE;
@@ -51,7 +50,7 @@ function layersOf(parts: BoxParts, images: Images): Layers {
       const ground =
         image === HOST_IMAGE
           ? groundOfHost(layer, [lower])
-          : groundOfImage([lower, images.placeOf(image)], layer);
+          : groundOfImage([lower, images.placeOf(image, identity)], layer);
       try {
         return await made(parts, spec, () => OverlayBox.create(parts, spec, ground));
       } catch (error) {
