@@ -1,5 +1,7 @@
 // `polar logs --follow` of a session that goes from node to node, with stand-ins that tell what a scheduler and two nodes would.
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
@@ -10,7 +12,8 @@ import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_e
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../services/common/errors.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
-import { polar } from '../support/cli.ts';
+import { polar, startPolar } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 
 const { QUEUED, PREPARING, RUNNING, ENDED } = SessionState;
 const ID = 's-abc-0';
@@ -67,21 +70,25 @@ describe('polar logs --follow', () => {
     output = {};
   });
 
-  const startNode = (nodeId: string): Promise<RunningServer> =>
+  const startNode = (nodeId: string, port = 0): Promise<RunningServer> =>
     startServer({
-      ...{ host: '127.0.0.1', port: 0, services: [] },
+      ...{ host: '127.0.0.1', port, services: [] },
       routes: (router) =>
         void router.service(HarnessService, {
           getSessionLogs({ attempt }) {
             asked.push(`${nodeId} ${attempt}`);
             const text = output[`${nodeId} ${attempt}`];
             if (text === undefined) throw new PolarError('NOT_FOUND', `node ${nodeId} has no output`);
-            return { stdout: Buffer.from(text), stdoutSize: BigInt(text.length), attempt, running: false };
+            const running = text.endsWith('…\n');
+            return { stdout: Buffer.from(text), stdoutSize: BigInt(text.length), attempt, running };
           },
         }),
     });
-  const follow = (...more: string[]) =>
-    polar(['logs', ID, '--follow', '-c', join(folder, 'topology.yaml'), ...more]);
+  const command = (...more: string[]): string[] => [
+    ...['logs', ID, '--follow', '-c', join(folder, 'topology.yaml'), ...more],
+  ];
+  const follow = (...more: string[]) => polar(command(...more));
+  const nodeOne = () => servers[1] as RunningServer;
 
   it('waits for a node, and for the run there', async () => {
     told = [session(QUEUED), session(QUEUED), session(PREPARING, 'two'), session(RUNNING, 'two')];
@@ -94,6 +101,30 @@ describe('polar logs --follow', () => {
     output = { 'two 2': 'ran\n' };
     expect(await follow()).to.deep.equal({ code: 0, stdout: 'ran\n', stderr: '' });
     expect(asked).to.deep.equal(['one 1', 'two 2']);
+  });
+
+  it('goes on when services are started again, but waits for none that never answered', async () => {
+    told = [session(RUNNING, 'one')];
+    output = { 'one 1': 'begun …\n' };
+    const following = startPolar(command());
+    await eventually('it has begun', () => following.stdout().includes('begun'));
+    const { port } = nodeOne();
+    await nodeOne().close();
+    let refused = 0;
+    const away = createServer((socket) => {
+      refused++;
+      socket.destroy();
+    }).listen(port, '127.0.0.1');
+    await eventually('nobody answers', () => refused > 0 || following.child.exitCode !== null);
+    const never = await follow();
+    away.close();
+    await once(away, 'close');
+    servers[1] = await startNode('one', port);
+    output = { 'one 1': 'and ended\n' };
+    const { code, stdout, stderr } = await following.ended;
+    expect(`${never.code},${never.stderr}`).to.match(/^3,polar: MESH_UNREACHABLE/);
+    expect([code, stderr]).to.deep.equal([0, '']);
+    expect(stdout).to.match(/^begun …\n.*and ended\n$/s);
   });
 
   it('ends with a session, or the attempt that is asked for, that has left nothing', async () => {

@@ -16,6 +16,8 @@ import { progress, say, sayJson } from '../output/say.ts';
 import { table } from '../output/table.ts';
 
 const FOLLOW_MS = 500;
+/** Time without the scheduler and the node after which following is given up, where there was an answer before. */
+const UNREACHABLE_MS = 30_000;
 
 export const logs: Command = {
   name: 'logs',
@@ -127,21 +129,31 @@ class Shown {
   }
 }
 
-/** To its end; a run that has not begun is waited for, on whatever node that will be. */
+/**
+ * To its end; a run that has not begun is waited for, on whatever node that will be. Services that are started again meanwhile
+ * are waited for, too.
+ */
 async function follow(given: AskedAttempt, args: Arguments): Promise<void> {
   const shown = new Shown(args);
   let asked = given;
   let place = await placeOf(args, asked, true);
+  let lastSeen = Number.NEGATIVE_INFINITY;
   for (;;) {
-    const log = place && (await ifThere(shown.read(place, asked.sessionId), place));
-    if (log?.running === false) return shown.end(log);
-    await sleep(FOLLOW_MS);
-    if (place === undefined || log === undefined) place = await placeAgain(args, asked, place);
-    else {
-      // What has begun is followed, whatever comes behind it.
-      asked = { ...asked, attempt: log.attempt };
-      place = { ...place, attempt: log.attempt };
+    try {
+      const log = place && (await ifThere(shown.read(place, asked.sessionId), place));
+      if (log?.running === false) return shown.end(log);
+      if (place === undefined || log === undefined) place = await placeAgain(args, asked, place);
+      else {
+        // What has begun is followed, whatever comes behind it.
+        asked = { ...asked, attempt: log.attempt };
+        place = { ...place, attempt: log.attempt };
+      }
+      lastSeen = performance.now();
+    } catch (error) {
+      const { retryable } = asPolarError(error);
+      if (!retryable || performance.now() - lastSeen > UNREACHABLE_MS) throw error;
     }
+    await sleep(FOLLOW_MS);
   }
 }
 
