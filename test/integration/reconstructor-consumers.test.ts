@@ -246,6 +246,36 @@ describe('reconstructor: consumers', () => {
     expect(await open().batch()).to.include({ batchId: BigInt(ids[0]!), redelivered: false });
   });
 
+  it('is deleted where NATS has no room', async () => {
+    await announce(1);
+    await open().batch();
+    const { config } = await mesh.bus.jsm.streams.info('KV_polar_cursors');
+    await mesh.bus.jsm.streams.update(config.name, { ...config, max_bytes: 1 });
+    try {
+      await one.client.deleteConsumer({ consumer });
+      expect((await one.client.listConsumers({})).consumers).to.deep.equal([]);
+    } finally {
+      await mesh.bus.jsm.streams.update(config.name, config);
+    }
+  });
+
+  it('stays deleted when nats-server is killed', async () => {
+    const [id] = await announce(1);
+    await open().batch();
+    await ack(id!);
+    const other = new Trainer(one.client, 'other');
+    trainers.push(other);
+    await other.batch();
+    await one.client.deleteConsumer({ consumer });
+    await nats.kill();
+    await nats.start();
+    const names = async () => (await one.client.listConsumers({})).consumers.map(({ name }) => name);
+    await eventually(
+      'the other one is there, alone',
+      async () => `${await names().catch(() => [])}` === 'other',
+    );
+  });
+
   it('refuses to acknowledge another task than its own', async () => {
     const [first, second] = await announce(2);
     const task = `t${groups - 1}`;

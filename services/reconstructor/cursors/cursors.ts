@@ -4,7 +4,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { type Cursor, CursorSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable } from '../../common/clock.ts';
-import { PolarError } from '../../common/errors.ts';
+import { asPolarError, PolarError } from '../../common/errors.ts';
 import { STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { cameSecond, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
@@ -96,11 +96,20 @@ export class Cursors implements Disposable {
     return await abortable(promise, signal);
   }
 
-  /** Forget a consumer; a cursor that is written later is a new one. */
+  /**
+   * Forget a consumer; a cursor that is written later is a new one. A nats-server that is killed may have the message before
+   * the one that was removed again, however long ago that was: that must be a mark, too.
+   */
   async delete(name: string, signal: AbortSignal): Promise<void> {
-    await withRetry('delete cursor', signal, () =>
-      this.#bus.jsm.streams.purge(STREAM, { filter: subjectOf(name) }),
-    );
+    const subject = subjectOf(name);
+    const mark = () => this.#bus.acks.store(subject, new Uint8Array(), {});
+    try {
+      for (let marks = 0; marks < 2; marks++) await withRetry('delete cursor', signal, mark);
+    } catch (error) {
+      // It is removed all the same: that lets retention make room.
+      if (asPolarError(error).reason !== 'NATS_STORE_FULL') throw error;
+    }
+    await withRetry('delete cursor', signal, () => this.#bus.jsm.streams.purge(STREAM, { filter: subject }));
     this.#learn(name, { cursor: undefined, revision: 0 });
     this.#changed.delete(name);
   }

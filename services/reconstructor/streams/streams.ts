@@ -88,7 +88,7 @@ export class Streams {
     const { cursors } = this.#parts;
     const { consumer, taskId } = request;
     const before = await cursors.get(consumer, signal);
-    if (before === undefined && (await cursors.names(signal)).length >= CONSUMERS_MAX) {
+    if (before === undefined && (await this.#isFull(signal))) {
       throw new PolarError('CONSUMERS_LIMIT', `there are ${CONSUMERS_MAX} consumers: use one that is there`);
     }
     if (before !== undefined) await setBack(this.#parts, consumer, signal);
@@ -98,6 +98,15 @@ export class Streams {
       return opened(known, stream, Date.now());
     };
     return await cursors.update(consumer, join, signal);
+  }
+
+  async #isFull(signal: AbortSignal): Promise<boolean> {
+    const { cursors } = this.#parts;
+    const names = await cursors.names(signal);
+    if (names.length < CONSUMERS_MAX) return false;
+    // Some may be marks of deleted ones.
+    const all = await Promise.all(names.map((name) => cursors.get(name, signal)));
+    return all.filter((cursor) => cursor !== undefined).length >= CONSUMERS_MAX;
   }
 
   async #leave(consumer: string, { streamId }: StreamRef): Promise<void> {
