@@ -5,6 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
+import { apptainer, pathWithApptainer } from '../support/apptainer.ts';
+import { letsNothingThrough } from '../support/host-bait.ts';
 import { copyShell } from '../support/image.ts';
 import { leftoversOfNode } from '../support/leftovers.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -22,24 +24,35 @@ import { sleepMark } from '../support/sleep-mark.ts';
 const NAP = sleepMark();
 /** Of nobody, where the tests are root's. */
 const UID = isHostRoot ? 65_534 : undefined;
+/** And how many processes a sandbox has where one command runs. */
+const BACKENDS: readonly (readonly [string, number])[] = [
+  ['bubblewrap', 2],
+  ...(apptainer === undefined ? [] : [['apptainer', 2] as const]),
+];
 const without = whyNot();
 
-describe(`runtime-prewarm: a manager that is not root${without === undefined ? '' : ` (skipped: ${without})`}`, function () {
+describe('runtime-prewarm: a manager that is not root', function () {
   this.timeout(60_000);
+  if (without !== undefined) {
+    it(`is skipped: ${without}`);
+    return;
+  }
   let nats: TestNats;
   let node: TestNode;
   let manager: ChildProcess;
   const image = (name: string): string => join(node.folder, 'data/images', name);
-  before(async function () {
-    if (without !== undefined) return this.skip();
+  const giveAway = (): void => {
+    if (UID !== undefined) execFileSync('chown', ['-R', '-h', `${UID}:${UID}`, node.folder]);
+  };
+  before(async () => {
     nats = await startNats();
-    node = await startNode({ natsUrl: nats.url, start: false });
+    node = await startNode({ natsUrl: nats.url, path: pathWithApptainer, start: false });
     mkdirSync(join(image('tiny'), 'etc'), { recursive: true });
     writeFileSync(join(image('tiny'), 'etc/name'), 'tiny\n');
     await copyShell(image('tiny'));
     mkdirSync(image('closed'));
     writeFileSync(join(image('closed'), 'shadow'), '', { mode: 0 });
-    if (UID !== undefined) execFileSync('chown', ['-R', `${UID}:${UID}`, node.folder]);
+    giveAway();
   });
   beforeEach(async () => {
     manager = spawnManager(node, UID);
@@ -49,39 +62,59 @@ describe(`runtime-prewarm: a manager that is not root${without === undefined ? '
     if (manager.kill('SIGTERM')) await once(manager, 'exit');
   });
   after(async () => {
-    await node?.[Symbol.asyncDispose]();
-    await nats?.[Symbol.asyncDispose]();
+    await node[Symbol.asyncDispose]();
+    await nats[Symbol.asyncDispose]();
   });
   const name = 'read -r name < /etc/name; echo "$name"';
 
-  it('gives each sandbox a copy of its image, in which root is the manager’s own user', async () => {
-    const [one, two] = [
-      await node.acquire({ spec: { image: 'tiny' } }),
-      await node.acquire({ spec: { image: 'tiny' } }),
-    ];
-    const changed = await node.sh(
-      one,
-      `${name}; echo changed > /etc/name; pwd; read -r map < /proc/self/uid_map; echo $map`,
-    );
-    const map = `0 ${UID ?? process.getuid?.()} 1`;
-    expect(changed.err).to.equal('');
-    expect(changed.out).to.equal(`tiny\n/polar/session/workspace\n${map}\n`);
-    expect((await node.sh(two, name)).out).to.equal('tiny\n');
-    expect(readFileSync(join(image('tiny'), 'etc/name'), 'utf8')).to.equal('tiny\n');
-    const file = { target: '/etc/name', content: Buffer.from('put\n') };
-    await node.runtimes.putFiles({ runtimeId: one, files: [file] });
-    expect((await node.sh(one, name)).out).to.equal('put\n');
-    const read = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
-    expect(Buffer.from(read.content).toString()).to.equal('put\n');
-    expect((await node.sh(one, 'set -- /proc/[0-9]*; echo "$# $1"')).out).to.equal('2 /proc/1\n');
-  });
+  for (const [backend, processes] of BACKENDS) {
+    it(`gives each sandbox of ${backend} a copy of its image, in which root is the manager’s own user`, async () => {
+      const spec = { backend, image: 'tiny' };
+      const [one, two] = [await node.acquire({ spec }), await node.acquire({ spec })];
+      const map = 'read -r inside outside count < /proc/self/uid_map; echo $inside $outside $count';
+      const changed = await node.sh(one, `${name}; echo changed > /etc/name; pwd; ${map}`);
+      expect(changed.err).to.equal('');
+      const user = `0 ${UID ?? process.getuid?.()} 1`;
+      expect(changed.out).to.equal(`tiny\n/polar/session/workspace\n${user}\n`);
+      expect((await node.sh(two, name)).out).to.equal('tiny\n');
+      expect(readFileSync(join(image('tiny'), 'etc/name'), 'utf8')).to.equal('tiny\n');
+      const file = { target: '/etc/name', content: Buffer.from('put\n') };
+      await node.runtimes.putFiles({ runtimeId: one, files: [file] });
+      expect((await node.sh(one, name)).out).to.equal('put\n');
+      const read = await node.runtimes.getFile({ runtimeId: one, path: '/etc/name' });
+      expect(Buffer.from(read.content).toString()).to.equal('put\n');
+      expect((await node.sh(one, 'set -- /proc/[0-9]*; echo "$# $1"')).out).to.equal(
+        `${processes} /proc/1\n`,
+      );
+    });
+
+    it(`lets no probe through in a sandbox of ${backend}`, async () => {
+      const boxes = join(node.folder, 'data/nodes/node-1/boxes');
+      await letsNothingThrough(node, { backend }, (other) => join(boxes, other, 'root'));
+    });
+  }
+
+  const program = apptainer;
+  if (program !== undefined) {
+    it('unpacks an image file of apptainer, and copies what it unpacked', async () => {
+      execFileSync(program, ['--silent', 'build', '--force', image('file.sif'), image('tiny')], {
+        env: { PATH: pathWithApptainer, HOME: node.folder, APPTAINER_TMPDIR: node.folder },
+      });
+      giveAway();
+      const spec = { backend: 'apptainer', image: 'file.sif' };
+      for (let i = 0; i < 2; i++) {
+        const id = await node.acquire({ spec });
+        expect((await node.sh(id, `${name}; echo changed > /etc/name`)).out).to.equal('tiny\n');
+      }
+    });
+  }
 
   it('follows no link of an image out of its copy', async () => {
     const outside = join(node.folder, 'outside');
     mkdirSync(outside);
     await copyShell(image('leads-away'));
     symlinkSync(outside, join(image('leads-away'), 'polar'));
-    if (UID !== undefined) execFileSync('chown', ['-R', '-h', `${UID}:${UID}`, node.folder]);
+    giveAway();
     const id = await node.acquire({ spec: { image: 'leads-away' } });
     expect((await node.sh(id, 'cd /polar/session; echo *')).out).to.equal('artifacts logs workspace\n');
     expect(readdirSync(outside)).to.deep.equal([]);
@@ -94,8 +127,10 @@ describe(`runtime-prewarm: a manager that is not root${without === undefined ? '
   });
 
   it('leaves nothing after SIGKILL, in the middle of a copy, too', async () => {
-    const id = await node.acquire({ spec: { image: 'tiny' } });
-    node.sh(id, NAP).catch(() => {});
+    for (const [backend] of BACKENDS) {
+      const id = await node.acquire({ spec: { backend, image: 'tiny' } });
+      node.sh(id, NAP).catch(() => {});
+    }
     for (let i = 0; i < 4; i++) node.acquire({ spec: { image: 'tiny' } }).catch(() => {});
     manager.kill('SIGKILL');
     await once(manager, 'exit');

@@ -15,4 +15,4 @@ export const withoutApptainer =
     ? 'apptainer is not here'
     : isHostRoot
       ? undefined
-      : 'runtime apptainer needs a runtime-prewarm that is root';
+      : 'these tests of apptainer need a runtime-prewarm that is root';

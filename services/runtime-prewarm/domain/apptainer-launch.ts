@@ -52,7 +52,7 @@ const own = (fd: number): string => `/proc/self/fd/${fd}`;
 /** What enter.py reads to run a command. */
 export function apptainerLaunch(
   program: ApptainerProgram,
-  { root, readOnly, readOnlyTry, cwd, env }: LaunchOptions,
+  { root, readOnly, readOnlyTry, cwd, env, idMap }: LaunchOptions,
   fds: LaunchFds,
 ): string {
   const shown = [...readOnly, ...readOnlyTry];
@@ -76,6 +76,7 @@ export function apptainerLaunch(
       [seccomp]: program.seccomp,
     },
     ...{
+      maps: idMap === 'own',
       root,
       place: program.place,
       sources: shown.map(([source]) => source),

@@ -55,6 +55,8 @@ export interface Host extends AsyncDisposable {
   readonly python: string;
   /** Where launchers find boxes, layers, images and mounts; undefined: at their host paths. */
   readonly stage: string | undefined;
+  /** Where that lies on this host which is at a place of the stage. */
+  pathOf(below: string): string;
   /** A box's folder as launchers see it. */
   boxSeen(id: string): string;
   /** A mount's source as launchers see it. */
@@ -86,17 +88,16 @@ export async function openHost(options: HostOptions): Promise<Host> {
   makeFolders(layers, 0o711);
   const unpacked = join(realpathSync(dataDir), 'unpacked');
   makeFolders(unpacked, 0o711);
+  const shown = new Map([
+    ['boxes', boxes],
+    ['layers', layers],
+    ['unpacked', unpacked],
+    ['images', realpathSync(imagesDir)],
+    ...options.mountRoots.map(({ name, path }) => [name, path] as const),
+  ]);
   const guardian = await startGuardian({
     lock: join(dataDir, 'runtime-prewarm.lock'),
-    boxes,
-    stage,
-    shown: new Map([
-      ['boxes', boxes],
-      ['layers', layers],
-      ['unpacked', unpacked],
-      ['images', realpathSync(imagesDir)],
-      ...options.mountRoots.map(({ name, path }) => [name, path] as const),
-    ]),
+    ...{ boxes, stage, shown },
     groupBases: basesOf(hierarchies, instance),
     ...{ python, sockets: options.engineSockets, instance },
   });
@@ -120,6 +121,10 @@ export async function openHost(options: HostOptions): Promise<Host> {
     python,
     commandPath: isRoot ? publicPath(path) : path,
     stage,
+    pathOf(below) {
+      const [name = '', ...rest] = below.split('/');
+      return join(shown.get(name) ?? '', ...rest);
+    },
     boxSeen: (id) => (stage === undefined ? join(boxes, id) : join(stage, 'boxes', id)),
     mountSeen: ({ root, below, source }) => (stage === undefined ? source : join(stage, root, below)),
     enterStage: () => (stage === undefined ? [] : [...nsenter, '--']),

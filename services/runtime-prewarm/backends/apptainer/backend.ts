@@ -1,7 +1,7 @@
 // The apptainer backend: the sandboxes of bubblewrap, made by apptainer, and images in its own format.
 //
 // Each command has an apptainer of its own (its direct mode): an instance would keep processes between two commands.
-import { writeFileSync } from 'node:fs';
+import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
@@ -21,6 +21,8 @@ import { probe } from '../probe.ts';
 import { sifImages } from './images.ts';
 
 const ENTER = join(import.meta.dirname, 'enter.py');
+/** Folders of every Linux. */
+const NEUTRAL = ['/mnt', '/media', '/srv'];
 /** PATH is the image's. */
 const BASE_ENV = { HOME: '/root', USER: 'root', LANG: 'C.UTF-8' };
 
@@ -31,14 +33,14 @@ export async function openApptainer(
   proxy: ProxyConnect,
   layers: SharedLayers,
 ): Promise<OpenedBackend> {
-  const broker = new NetnsBroker(host.python, false);
+  const broker = new NetnsBroker(host.python, !host.isRoot);
   const base = { name: 'apptainer', isolates: true } as const;
   const dispose = (): Promise<void> => broker[Symbol.asyncDispose]();
   try {
     const program = programOf(host);
     const seccompFile = join(dataDir, 'seccomp-launcher.bpf');
     writeFileSync(seccompFile, seccompProgram(process.arch as SeccompArch, 'launcher'));
-    const told = { path: program, seccomp: launcherSeccomp(), place: join(host.stage ?? '', 'root') };
+    const told = { path: program, seccomp: launcherSeccomp(), place: placeOf(host, program) };
     const partsWith = (keepsRights: boolean): BoxParts => {
       const launcher: Launcher = {
         ...{ name: 'apptainer', argv: [host.python, '-ISu', ENTER], seccompFile, baseEnv: BASE_ENV },
@@ -57,12 +59,23 @@ export async function openApptainer(
   }
 }
 
-function programOf({ path, stage }: Host): string {
+function programOf({ path, isRoot, stage }: Host): string {
   refuseArch();
   const program = findTool('apptainer', path);
-  if (program === undefined) throw new PolarError('BACKEND_UNAVAILABLE', 'no apptainer on PATH');
-  if (stage === undefined) {
-    throw new PolarError('BACKEND_UNAVAILABLE', 'this process may not mount: runtime-prewarm has to be root');
-  }
+  if (program === undefined) throw unusable('no apptainer on PATH');
+  if (isRoot && stage === undefined) throw unusable('this process is root but may not mount');
   return program;
 }
+
+/** Where apptainer finds the root: a folder that says nothing of this host, and that nothing needed lies in. */
+function placeOf({ stage, dataDir, imagesDir, mountRoots }: Host, program: string): string {
+  if (stage !== undefined) return join(stage, 'root');
+  const needed = [dataDir, imagesDir, program, import.meta.dirname, ...mountRoots.map(({ path }) => path)];
+  const place = NEUTRAL.find(
+    (one) => existsSync(one) && !needed.some((path) => realpathSync(path).startsWith(`${one}/`)),
+  );
+  if (place !== undefined) return place;
+  throw unusable(`a folder that nothing of the node lies in is needed: ${NEUTRAL.join(', ')}`);
+}
+
+const unusable = (why: string): PolarError => new PolarError('BACKEND_UNAVAILABLE', why);

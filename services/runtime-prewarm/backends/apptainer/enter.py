@@ -10,9 +10,10 @@ Called as bwrap is: `enter.py --args FD -- COMMAND…`. FD gives one JSON docume
            what is shown, a folder or a file, and its place
   sources  what is shown: apptainer makes them read-only inside, but not what is mounted below them
   root     from the present folder on; it is shown at `place`, too, a folder (empty: nothing is)
+  maps     whether root inside is the present user, who is no host root
   status, block, seccomp, unread   descriptors
-Tells {"child-pid": N} on `status`, then waits for a byte on `block`: until then the caller gives it its users and listens in its
-network. `seccomp` holds a BPF program, under which all that follows runs. Standard library only; Python >= 3.9.
+Tells {"child-pid": N} on `status`, then waits for a byte on `block`: until then the caller gives it its users, but for `maps`, and
+listens in its network. `seccomp` holds a BPF program, under which all that follows runs. Standard library only; Python >= 3.9.
 """
 import ctypes
 import errno
@@ -50,6 +51,12 @@ def checked(result):
 def read_all(fd):
     with os.fdopen(fd, "rb") as stream:
         return stream.read()
+
+
+def map_root(uid, gid):
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
 
 
 def bring_loopback_up():
@@ -107,7 +114,10 @@ def confine(program):
 
 def main(args_fd, command):
     launch = json.loads(read_all(args_fd))
+    user = os.geteuid(), os.getegid()
     checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWCGROUP))
+    if launch["maps"]:
+        map_root(*user)
     bring_loopback_up()
     os.write(launch["status"], json.dumps({"child-pid": os.getpid()}).encode())
     if not read_all(launch["block"]):

@@ -13,11 +13,16 @@ const COPY_MS = 600_000;
 /** Where the file system can, nothing is written. */
 const COPY = ['cp', '--archive', '--reflink=auto', '--no-target-directory', '--'];
 
-/** Throws SANDBOX_FAILED with the words of cp. */
-export const createCopyBox = (parts: BoxParts, spec: BoxSpec, signal: AbortSignal): Promise<Box> =>
+/** `image`: as Images.placeOf says. Throws SANDBOX_FAILED with the words of cp. */
+export const createCopyBox = (
+  parts: BoxParts,
+  spec: BoxSpec,
+  image: string,
+  signal: AbortSignal,
+): Promise<Box> =>
   createFolderBox(parts, spec, {
     async fill(files) {
-      await copy(parts, spec, files.root, signal);
+      await copy(parts, spec, [parts.host.pathOf(image), files.root], signal);
       // Within the root: an image may have links in these places.
       for (const folder of SESSION_FOLDERS) makeFolder(files, `/${folder}`);
     },
@@ -28,13 +33,12 @@ export const createCopyBox = (parts: BoxParts, spec: BoxSpec, signal: AbortSigna
 async function copy(
   { openCell, host }: BoxParts,
   spec: BoxSpec,
-  root: string,
+  places: readonly [image: string, root: string],
   signal: AbortSignal,
 ): Promise<void> {
   const folder = join(host.boxes, spec.id);
   const started = async (): Promise<boolean> => true;
-  const argv = [...COPY, join(host.imagesDir, spec.image), root];
-  const launch = { argv, folder, stdin: new Uint8Array(), fds: [], started };
+  const launch = { argv: [...COPY, ...places], folder, stdin: new Uint8Array(), fds: [], started };
   const { code, timedOut, complaint } = await run(
     openCell(spec),
     { ...launch, limit: new Limit(COPY_MS) },

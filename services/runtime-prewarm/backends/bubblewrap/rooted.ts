@@ -25,7 +25,7 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
       const identity = await abortable(images.prepare(image), signal);
       return await made(parts, spec, () => {
         if (image === HOST_IMAGE) return createHostBox(parts, spec);
-        if (stage === undefined) return createCopyBox(parts, spec, signal);
+        if (stage === undefined) return createCopyBox(parts, spec, images.placeOf(image, identity), signal);
         return OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image, identity)]));
       });
     },
