@@ -9,8 +9,10 @@ import { connectHandler } from './connect-handler.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
+import { answerMetrics, METRICS_PATH } from './metrics-answer.ts';
 import { createPort, type Handler, type Port } from './port.ts';
 import { refuseFaulty } from './request-faults.ts';
+import { countRpcs } from './rpc-metrics.ts';
 import { DEEP } from './stored.ts';
 import type { CertificateStore } from './tls/certificates.ts';
 import { refusals } from './tls/refusals.ts';
@@ -83,6 +85,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       readiness.routes(router);
     },
     interceptors: [
+      countRpcs,
       mapErrors,
       ...(options.access === undefined ? [] : [requireAccess(options.access)]),
       refuseFaulty,
@@ -99,6 +102,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
   const serve: Handler = (request, response) => {
+    if (request.url === METRICS_PATH) {
+      void answerMetrics(request as IncomingMessage, response as ServerResponse, options.access);
+      return;
+    }
     boundCallTime(request.headers);
     if (!bytes(request, response)) connect(request, response);
   };

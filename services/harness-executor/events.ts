@@ -1,20 +1,29 @@
-// What the harness executor has to say: one function, one line.
+// What the harness executor has to say: one function, one line; and what is counted of it.
 import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
 import { attemptFields, type Logger } from '../common/logger.ts';
 import type { InstallEvents } from './installs/install.ts';
+import * as metrics from './metrics.ts';
 
-export const runStarted = (log: Logger, ref: AttemptRef, harness: string): void =>
+export function runStarted(log: Logger, ref: AttemptRef, harness: string): void {
   log.info({ ...attemptFields(ref), harness }, 'harness started');
+  metrics.runsStarted.inc({ harness });
+}
 
-export const runEnded = (
+export function runEnded(
   log: Logger,
   ref: AttemptRef,
   end: { outcome: string; exit_code: number; calls: number; duration_ms: number },
-): void => log.info({ ...attemptFields(ref), ...end }, 'harness ended');
+): void {
+  log.info({ ...attemptFields(ref), ...end }, 'harness ended');
+  metrics.runsEnded.inc({ outcome: end.outcome.toLowerCase() });
+  metrics.runSeconds.observe(end.duration_ms / 1_000);
+}
 
-export const runFailed = (log: Logger, ref: AttemptRef, reason: string, message: string): void =>
+export function runFailed(log: Logger, ref: AttemptRef, reason: string, message: string): void {
   log.warn({ ...attemptFields(ref), reason, problem: message }, 'run failed');
+  metrics.runsFailed.inc({ reason });
+}
 
 export const endNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
   log.warn({ ...attemptFields(ref), err: error }, 'the end of a run cannot be told yet');

@@ -13,6 +13,7 @@ import { Engines } from './engines/engines.ts';
 import { tellPressure } from './engines/pressure.ts';
 import { endSession } from './engines/session-end.ts';
 import { capabilityRevoked } from './events.ts';
+import { showEngines } from './metrics.ts';
 import { Policies } from './policy/policies.ts';
 import { TokenMode } from './token-mode/token-mode.ts';
 
@@ -39,6 +40,7 @@ export async function createContext(
   const bus = await openBus({ ...config.nats, name: `llm-proxy-${config.node.id}`, signal, log });
   opened.defer(() => bus.close());
   const engines = opened.use(new Engines(config.pools, config.node.id));
+  opened.use(showEngines(engines));
   const closed = new AbortController();
   opened.defer(() => closed.abort());
   let capabilities: Capabilities | undefined;

@@ -1,4 +1,4 @@
-// One function for each business event: one log line. No prompt, reply, credential or token is ever among the fields.
+// One function for each business event: one log line, and what is counted of it. No prompt, reply, credential or token is ever among the fields.
 
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { Policy_Phase } from '../../gen/ts/polar/event/v1/policy_pb.js';
@@ -7,11 +7,13 @@ import type { Logger } from '../common/logger.ts';
 import type { PolicyState } from '../common/nats/policy.ts';
 import type { Closed } from './attempts/attempt.ts';
 import type { AttemptKey } from './attempts/record-log.ts';
+import * as metrics from './metrics.ts';
 
 const keyFields = ({ sessionId, attempt }: AttemptKey): object => ({ session_id: sessionId, attempt });
 
 /** Not told by default: the record says all of it, and a busy proxy has thousands a second. */
 export function callRecorded(log: Logger, key: AttemptKey, record: Completion): void {
+  metrics.callRecorded(record);
   if (!log.isLevelEnabled('debug')) return;
   log.debug(
     {
@@ -32,6 +34,7 @@ export function callRecorded(log: Logger, key: AttemptKey, record: Completion): 
 export function usageDiffers(log: Logger, key: AttemptKey, callId: string, usage: number, ids: number): void {
   const fields = { ...keyFields(key), call_id: callId, usage_tokens: usage, sampled_length: ids };
   log.warn(fields, 'usage differs from sampled ids');
+  metrics.usageDiffers.inc();
 }
 
 export function callFailed(log: Logger, key: AttemptKey, callId: string, error: unknown): void {
@@ -39,6 +42,7 @@ export function callFailed(log: Logger, key: AttemptKey, callId: string, error: 
   // What is not typed is a fault of this program and is told with its stack.
   const fault = reason === 'INTERNAL' ? { err: error } : {};
   log.warn({ ...keyFields(key), call_id: callId, reason, ...fault }, 'call failed');
+  metrics.callFailed(reason);
 }
 
 /** A request that did not become a call. */
@@ -46,6 +50,7 @@ export function requestRefused(log: Logger, error: unknown): void {
   const { reason } = asPolarError(error);
   if (reason === 'INTERNAL') log.error({ reason, err: error }, 'request refused');
   else log.info({ reason }, 'request refused');
+  metrics.requestRefused(reason);
 }
 
 export function sessionClosed(log: Logger, key: AttemptKey, closed: Closed): void {
@@ -92,9 +97,11 @@ export function renderFailed(log: Logger, error: unknown): void {
 /** A request that is equal to one in flight shares its reply. */
 export function callJoined(log: Logger, key: AttemptKey): void {
   log.info(keyFields(key), 'call joined');
+  metrics.callsJoined.inc();
 }
 
 /** A call was given up for a pause before the harness had seen anything, and waits to be asked again. */
 export function callHeld(log: Logger, key: AttemptKey, callId: string): void {
   log.info({ ...keyFields(key), call_id: callId }, 'call held');
+  metrics.callsHeld.inc();
 }

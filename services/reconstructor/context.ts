@@ -6,6 +6,7 @@ import { type Bus, openBus } from '../common/nats/bus.ts';
 import { createRecords, type Records } from '../common/nats/records.ts';
 import type { ReconstructorConfig } from './config.ts';
 import { Cursors } from './cursors/cursors.ts';
+import { showStreams } from './metrics.ts';
 import { createStore, type Store } from './retention/store.ts';
 import { Exports } from './sessions/exports.ts';
 import { createScheduler } from './sessions/scheduler.ts';
@@ -53,6 +54,8 @@ export async function createContext(
   const policy = await openPolicyVersion(bus, signal);
   const credentials = { token: config.token, tls: config.tls };
   const scheduler = createScheduler(bus, config.topology.rollout.public_url, credentials);
+  const streams = new Streams({ cursors, trajectories, batches, policy, log });
+  opened.use(showStreams(() => streams.count));
   const all = opened.move();
   return {
     config,
@@ -64,7 +67,7 @@ export async function createContext(
     batches,
     cursors,
     policy,
-    streams: new Streams({ cursors, trajectories, batches, policy, log }),
+    streams,
     sessions: createSessions(scheduler, trajectories),
     exports: new Exports(),
     retention: { store: createStore(bus), keepMs: keepMsOf(config.topology) },

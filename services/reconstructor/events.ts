@@ -1,23 +1,27 @@
-// What happens in the reconstructor, one log line each.
+// What happens in the reconstructor, one log line each; and what is counted of it.
 import type { SessionStats } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { AttemptRef, Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
 import { attemptFields, type Logger } from '../common/logger.ts';
 import { floorOf } from './domain/cursor.ts';
+import * as metrics from './metrics.ts';
 
 export function trajectoryBuilt(log: Logger, ref: AttemptRef, stats: SessionStats, durationMs: number): void {
   const { calls, traces, trainedTokens, sampledTokens } = stats;
   const tokens = { trained_tokens: Number(trainedTokens), sampled_tokens: Number(sampledTokens) };
   log.info({ ...attemptFields(ref), calls, traces, ...tokens, duration_ms: durationMs }, 'trajectory built');
+  metrics.trajectoryBuilt(stats, durationMs);
 }
 
 /** Tokens are not conserved between engine and records. */
 export function usageDiffers(log: Logger, ref: AttemptRef, mismatches: number): void {
   log.warn({ ...attemptFields(ref), calls: mismatches }, 'sampled ids differ from engine usage');
+  metrics.usageDiffers.inc(mismatches);
 }
 
 export function buildFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
   log.error({ ...attemptFields(ref), reason: error.reason, err: error }, 'trajectory not built');
+  metrics.buildsFailed.inc({ reason: error.reason });
 }
 
 /** A trajectory that was announced is gone; `what` is a session or the subject of a group. */
@@ -51,6 +55,12 @@ export function cursorClamped(log: Logger, consumer: string, sent: bigint, last:
 /** A filter left nothing of it for the trainer. */
 export function batchDropped(log: Logger, consumer: string, batchId: number, reason: string): void {
   log.info({ consumer, batch_id: batchId, reason }, 'batch dropped by filter');
+  metrics.batchesDropped.inc({ reason });
+}
+
+export function batchesAcked(log: Logger, consumer: string, batches: number): void {
+  log.debug({ consumer, batches }, 'batches acknowledged');
+  metrics.batchesAcked.inc(batches);
 }
 
 /** `why` is the trainer's own text. */
@@ -62,6 +72,7 @@ export function batchesNacked(
   why: string,
 ): void {
   log.info({ consumer, batches, delay_ms: delayMs, why }, 'batches given back');
+  metrics.batchesNacked.inc(batches);
 }
 
 export function consumerSought(log: Logger, consumer: string, floor: number): void {

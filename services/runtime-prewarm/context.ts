@@ -13,6 +13,7 @@ import { type FenceState, UNSEEN } from './domain/fence.ts';
 import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
 import { type Host, openHost } from './host/host.ts';
+import { showSandboxes } from './metrics.ts';
 import { Ahead } from './runtimes/ahead.ts';
 import { SharedSpecs } from './runtimes/shared-specs.ts';
 import { RuntimeTable } from './runtimes/table.ts';
@@ -66,6 +67,7 @@ export async function createContext(
   for (const state of backends.states) events.backendProbed(log, state);
   const runtimes = new RuntimeTable({ backends, rates: ratesOf(node), log });
   opened.defer(() => runtimes.close());
+  opened.use(showSandboxes(runtimes));
   const ahead = new Ahead({
     ...{ runtimes, log, max: node.max_postrun_ready },
     hasRoom: () => runtimes.size < RUNTIMES_MAX / 2 && freeBytes(dataDir) >= node.layers_free_mb * MIB,

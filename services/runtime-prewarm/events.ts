@@ -1,10 +1,11 @@
-// Business events of runtime-prewarm: one function each, one log line each.
+// Business events of runtime-prewarm: one function each, one log line each; and what is counted of them.
 import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, type PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
 import type { BackendState } from './backends/backend.ts';
 import type { AcquireOptions } from './domain/lease.ts';
 import type { Host } from './host/host.ts';
+import * as metrics from './metrics.ts';
 import type { Runtime } from './runtimes/runtime.ts';
 
 export type RemovalCause = 'released' | 'expired' | 'revoked' | 'fenced' | 'stopped' | 'failed';
@@ -28,10 +29,13 @@ export function backendProbed(log: Logger, state: BackendState): void {
 
 export function runtimePrepared(log: Logger, runtime: Runtime): void {
   log.info({ ...bindings(runtime), isolated: runtime.isolated }, 'runtime prepared');
+  const { plan, options } = runtime;
+  metrics.sandboxesPrepared.inc({ backend: plan.backend, purpose: options.owner.purpose });
 }
 
 export function runtimeRemoved(log: Logger, runtime: Runtime, cause: RemovalCause): void {
   log.info({ ...bindings(runtime), cause }, 'runtime removed');
+  metrics.sandboxesRemoved.inc({ backend: runtime.plan.backend, cause });
 }
 
 export function removalFailed(log: Logger, runtime: Runtime, error: unknown): void {
@@ -40,6 +44,7 @@ export function removalFailed(log: Logger, runtime: Runtime, error: unknown): vo
 
 export function layerMade(log: Logger, layer: string, bytes: number, ms: number): void {
   log.info({ layer, bytes, duration_ms: Math.round(ms) }, 'layer made: its like are cloned from now on');
+  metrics.layersMade.inc();
 }
 
 export function leftStuck(log: Logger, what: 'image' | 'container', id: string, error: unknown): void {
@@ -49,6 +54,7 @@ export function leftStuck(log: Logger, what: 'image' | 'container', id: string, 
 export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
   const { reason, message } = error;
   log.warn({ session_id: ref.sessionId, attempt: ref.attempt, reason, why: message }, 'prepare failed');
+  metrics.preparationsFailed.inc({ reason });
 }
 
 export function notMadeAhead(
@@ -67,6 +73,7 @@ export function workDropped(log: Logger, ref: AttemptRef | undefined, why: strin
 
 export function heartbeatMissed(log: Logger, error: unknown): void {
   log.debug({ why: asPolarError(error).message }, 'heartbeat not answered');
+  metrics.heartbeatsMissed.inc();
 }
 
 export function fenced(log: Logger, silentMs: number, bootId: string): void {
@@ -74,6 +81,7 @@ export function fenced(log: Logger, silentMs: number, bootId: string): void {
     { silent_ms: Math.round(silentMs), boot_id: bootId },
     'no scheduler answers: sandboxes of sessions removed, the node counts as started anew',
   );
+  metrics.fenced.inc();
 }
 
 function bindings({ id, plan, options }: Runtime): object {

@@ -19,6 +19,7 @@ import type { Surroundings } from './domain/waiting.ts';
 import * as events from './events.ts';
 import { openStateLog, type StateLog } from './journal/state-log.ts';
 import type { Lease } from './lease/lease.ts';
+import { showBoard } from './metrics.ts';
 import type { SweepTimes } from './sweep/blob-sweep.ts';
 import { Watchers } from './watch/watchers.ts';
 
@@ -104,6 +105,8 @@ export async function createContext(
   const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldMs: held });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>
     committed({ ...dispatch, log, watchers }, change, session);
+  const shown = showBoard(dispatch.board);
+  signal.addEventListener('abort', () => shown[Symbol.dispose](), { once: true });
   const room = new Room(state, overrides.liveSpecsBytesMax);
   return {
     ...common,

@@ -1,4 +1,4 @@
-// What the scheduler tells: one function for each business event, one log line each.
+// What the scheduler tells: one function for each business event, one log line each; and what is counted of it.
 import type { LeaseRecord, SessionRecord } from '../../gen/ts/polar/event/v1/state_pb.js';
 import type { Fact, Heartbeat } from '../../gen/ts/polar/event/v1/work_pb.js';
 import type { PolarError } from '../common/errors.ts';
@@ -7,6 +7,7 @@ import type { Engine, Pressure } from './domain/engines.ts';
 import type { NodeNews, NodeState } from './domain/nodes.ts';
 import { Outcome, SessionState, sessionOf } from './domain/session.ts';
 import type { SessionChange, TaskState } from './domain/state.ts';
+import * as metrics from './metrics.ts';
 
 export interface TookOver {
   readonly epoch: number;
@@ -24,8 +25,11 @@ export const following = (log: Logger, { holder, publicUrl }: LeaseRecord): void
 export const fenced = (log: Logger, error: PolarError): void =>
   log.error({ reason: error.reason, err: error }, 'state log closed to this scheduler');
 
-export const taskSubmitted = (log: Logger, { record }: TaskState): void =>
-  log.info({ task_id: record.taskId, sessions: record.numSamples }, 'task submitted');
+export function taskSubmitted(log: Logger, task: TaskState): void {
+  const { taskId, numSamples } = task.record;
+  log.info({ task_id: taskId, sessions: numSamples }, 'task submitted');
+  metrics.taskSubmitted(task);
+}
 
 export const taskCancelled = (log: Logger, { record }: TaskState, sessions: number): void =>
   log.info({ task_id: record.taskId, sessions }, 'task cancelled');
@@ -34,18 +38,21 @@ export const groupAnnounced = (log: Logger, { record, byOutcome }: TaskState): v
   log.info({ task_id: record.taskId, completed: byOutcome.get(Outcome.COMPLETED) ?? 0 }, 'group announced');
 
 /** A session changed: ends, attempts that were lost and retries are told, the steps between on debug only. */
-export function sessionChanged(log: Logger, { before, after }: SessionChange): void {
+export function sessionChanged(log: Logger, change: SessionChange): void {
+  const { before, after } = change;
   const { state, outcome, reward, failure } = sessionOf(after);
   const { state: from, nodeId } = sessionOf(before);
   const ids = idsOf(after);
   if (state === SessionState.ENDED) {
     log.info({ ...ids, outcome: Outcome[outcome], reward, reason: failure?.reason }, 'session ended');
+    metrics.sessionEnded(change);
   } else if (from === SessionState.ENDED) {
     log.info(ids, 'session goes again on request');
   } else if (state === SessionState.QUEUED) {
     // It has left the node where the attempt was.
     const lost = { ...ids, node_id: nodeId, reason: failure?.reason, problem: failure?.message };
     log.warn({ ...lost, from: SessionState[from] }, 'attempt lost');
+    metrics.attemptLost(change);
   } else {
     log.debug({ ...ids, state: SessionState[state] }, 'session moved');
   }

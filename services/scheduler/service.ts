@@ -17,6 +17,7 @@ import { guardedRoutes } from './lease/guarded-routes.ts';
 import { Leader } from './lease/leader.ts';
 import { Lease } from './lease/lease.ts';
 import { placeOf } from './lease/place.ts';
+import { showLead } from './metrics.ts';
 
 export class SchedulerService implements RunningService {
   readonly #bus: Bus;
@@ -27,6 +28,7 @@ export class SchedulerService implements RunningService {
   readonly #keep = new AbortController();
   readonly #failed = Promise.withResolvers<never>();
   readonly #leading = Promise.withResolvers<void>();
+  readonly #shown = showLead(() => this.isLeading);
   readonly #settled = Promise.withResolvers<void>();
   #leader: Leader | undefined;
   #stopping = false;
@@ -91,9 +93,13 @@ export class SchedulerService implements RunningService {
     return this.#server.port;
   }
 
+  get isLeading(): boolean {
+    return this.#leader !== undefined && this.#lease.held;
+  }
+
   /** What answers, while it leads. Throws NOT_LEADER, or why the lease cannot be renewed: NATS_UNAVAILABLE, NATS_STORE_FULL. */
   get handlers(): ServiceImpl<typeof RolloutService> {
-    if (this.#leader !== undefined && this.#lease.held) return this.#leader.handlers;
+    if (this.#leader !== undefined && this.isLeading) return this.#leader.handlers;
     const leaderUrl = this.#lease.leader?.publicUrl;
     if (leaderUrl !== undefined) {
       const message = `this scheduler follows the one at ${leaderUrl}: call that one`;
@@ -105,6 +111,7 @@ export class SchedulerService implements RunningService {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true;
+    this.#shown[Symbol.dispose]();
     await this.#server.close();
     this.#stop.abort(new PolarError('SHUTTING_DOWN', 'the scheduler is stopping'));
     await this.#running;

@@ -17,6 +17,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
 import { polar } from '../support/cli.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
+import { metricsOf } from '../support/metrics.ts';
 import { compareReaders } from '../support/readers.ts';
 import { waitForEnd } from '../support/tasks.ts';
 
@@ -103,6 +104,29 @@ for (const engine of ['sglang', 'vllm'] as const) {
         expect(stats?.sampledTokens).to.equal((stats?.trainedTokens ?? 0n) + masked);
         expect(stats?.trainedTokens).to.not.equal(0n);
       }
+    });
+
+    it('shows at /metrics what came of them', async () => {
+      const [scheduler, proxy, reconstructor, executor] = await Promise.all(
+        [mesh.schedulerUrl, mesh.proxyUrl, mesh.reconstructorUrl, mesh.harnessUrl].map((url) =>
+          metricsOf(url),
+        ),
+      );
+      const sum = (of: (session: Session) => number | bigint | undefined): number =>
+        sessions.reduce((total, session) => total + Number(of(session) ?? 0), 0);
+      const ended = scheduler?.get('polar_scheduler_sessions_ended_total');
+      expect(ended?.get('outcome="completed",reason=""')).to.equal(sessions.length);
+      expect(scheduler?.get('polar_scheduler_reward_sum')?.get('')).to.equal(sum(({ reward }) => reward));
+      expect(scheduler?.get('polar_scheduler_leading')?.get('')).to.equal(1);
+      expect(executor?.get('polar_harness_executor_runs_started_total')?.get('harness="pi"')).to.equal(
+        sessions.length,
+      );
+      const calls = [...(proxy?.get('polar_llm_proxy_calls_total')?.values() ?? [])];
+      expect(calls.reduce((a, b) => a + b, 0)).to.equal(sum(({ stats }) => stats?.calls));
+      const sampled = sum(({ stats }) => stats?.sampledTokens);
+      expect(proxy?.get('polar_llm_proxy_tokens_total')?.get('kind="sampled"')).to.equal(sampled);
+      const trained = sum(({ stats }) => stats?.trainedTokens);
+      expect(reconstructor?.get('polar_reconstructor_trained_tokens_total')?.get('')).to.equal(trained);
     });
 
     it('exports calls and traces that obey the laws', async () => {

@@ -34,17 +34,11 @@ export class AccessControl {
     const [, service = '', method = ''] = path.split('/');
     const scopes = SCOPE_OF_RPC[service];
     if (scopes === undefined) return;
-    this.#requireScope(scopes[method], authorization, method);
+    this.requireScope(scopes[method], authorization, method);
   }
 
-  /** Whose token it is. */
-  of(token: string): Access | undefined {
-    this.#look();
-    return this.#tokens.get(sha256(token));
-  }
-
-  /** `scope` undefined: nobody may. */
-  #requireScope(scope: Scope | undefined, authorization: string | undefined | null, what: string): void {
+  /** Throws UNAUTHENTICATED or SCOPE_MISSING. `scope` undefined: nobody may. */
+  requireScope(scope: Scope | undefined, authorization: string | undefined | null, what: string): void {
     const token = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) {
       throw new PolarError('UNAUTHENTICATED', 'an access token is needed: set POLAR_TOKEN');
@@ -54,6 +48,12 @@ export class AccessControl {
     if (scope !== undefined && access.scopes.has(scope)) return;
     const message = `the token of ${access.name} has no scope ${scope ?? 'for it'}, which ${what} needs`;
     throw new PolarError('SCOPE_MISSING', message);
+  }
+
+  /** Whose token it is. */
+  of(token: string): Access | undefined {
+    this.#look();
+    return this.#tokens.get(sha256(token));
   }
 
   #look(): void {

@@ -33,6 +33,11 @@ export class Streams {
     this.#supplies = new Supplies(parts);
   }
 
+  /** Those that are open in this process. */
+  get count(): number {
+    return [...this.#open.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
   /**
    * Ends only by the signal, or with NOT_FOUND, STREAM_REPLACED or STREAM_LAPSED. Throws INVALID_REQUEST,
    * CONSUMERS_LIMIT or STREAMS_LIMIT before the first yield.

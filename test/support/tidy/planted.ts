@@ -29,10 +29,9 @@ const service = (name: string): [string, string][] => [
     `proto/polar/${name.replaceAll('-', '_')}/v1/x_service.proto`,
     'service X {\n  rpc OneThing(A) returns (B);\n}\n',
   ],
-  ...['main.ts', 'config.ts', 'context.ts', 'service.ts', 'events.ts'].map((file): [string, string] => [
-    `services/${name}/${file}`,
-    '',
-  ]),
+  ...['main.ts', 'config.ts', 'context.ts', 'service.ts', 'events.ts', 'metrics.ts'].map(
+    (file): [string, string] => [`services/${name}/${file}`, ''],
+  ),
   [`services/${name}/README.md`, README],
   [`services/${name}/routes/index.ts`, ''],
   [`services/${name}/routes/one-thing.ts`, ''],

@@ -11,7 +11,15 @@ const SERVICES = [
   'evaluator',
 ] as const;
 
-const TOP_FILES = ['main.ts', 'config.ts', 'context.ts', 'service.ts', 'events.ts', 'README.md'] as const;
+const TOP_FILES = [
+  'main.ts',
+  'config.ts',
+  'context.ts',
+  'service.ts',
+  'events.ts',
+  'metrics.ts',
+  'README.md',
+] as const;
 const FOLDERS = ['routes', 'consumers', 'domain'] as const;
 
 /** Commands of a service that are run on their own. */
