@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
-import { apptainerLaunch, shellFailureExitCode } from './apptainer-launch.ts';
+import { apptainerLaunch, placeBeside, shellFailureExitCode } from './apptainer-launch.ts';
 
 const FDS = { status: 3, args: 4, block: 5, seccomp: 6, unread: 7 };
 const PROGRAM = { path: '/usr/bin/apptainer', seccomp: '{}', place: '/run/x/root', keepsRights: false };
@@ -51,6 +51,13 @@ describe('apptainerLaunch', () => {
     expect(codeOf('exec /bin/sh failed: fork/exec /bin/sh: exec format error')).to.equal(126);
     expect(codeOf('container creation failed: mount /proc->/proc error: no such file')).to.equal(undefined);
     expect(shellFailureExitCode('')).to.equal(undefined);
+  });
+
+  it('shows the root at no place that is needed, or holds what is', () => {
+    const places = ['/mnt', '/media', '/srv'];
+    expect(placeBeside(places, ['/var/lib/polar', '/mnt2'])).to.equal('/mnt');
+    expect(placeBeside(places, ['/mnt/data', '/media'])).to.equal('/srv');
+    expect(placeBeside(places, ['/mnt', '/media', '/srv/images'])).to.equal(undefined);
   });
 
   it('shows folders whatever their names hold, at places that it has made', () => {

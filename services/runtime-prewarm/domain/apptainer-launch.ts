@@ -49,6 +49,10 @@ const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', APPTAINER_CO
 
 const own = (fd: number): string => `/proc/self/fd/${fd}`;
 
+/** The first that neither is nor holds anything needed: that could not be seen any more. */
+export const placeBeside = (places: readonly string[], needed: readonly string[]): string | undefined =>
+  places.find((place) => needed.every((path) => !`${path}/`.startsWith(`${place}/`)));
+
 /** What enter.py reads to run a command. */
 export function apptainerLaunch(
   program: ApptainerProgram,

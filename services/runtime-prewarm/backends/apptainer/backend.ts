@@ -5,7 +5,7 @@ import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
-import { apptainerLaunch, shellFailureExitCode } from '../../domain/apptainer-launch.ts';
+import { apptainerLaunch, placeBeside, shellFailureExitCode } from '../../domain/apptainer-launch.ts';
 import { launcherSeccomp } from '../../domain/container-seccomp.ts';
 import { type SeccompArch, seccompProgram } from '../../domain/seccomp.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
@@ -71,8 +71,9 @@ function programOf({ path, isRoot, stage }: Host): string {
 function placeOf({ stage, dataDir, imagesDir, mountRoots }: Host, program: string): string {
   if (stage !== undefined) return join(stage, 'root');
   const needed = [dataDir, imagesDir, program, import.meta.dirname, ...mountRoots.map(({ path }) => path)];
-  const place = NEUTRAL.find(
-    (one) => existsSync(one) && !needed.some((path) => realpathSync(path).startsWith(`${one}/`)),
+  const place = placeBeside(
+    NEUTRAL.filter((one) => existsSync(one)),
+    needed.map((path) => realpathSync(path)),
   );
   if (place !== undefined) return place;
   throw unusable(`a folder that nothing of the node lies in is needed: ${NEUTRAL.join(', ')}`);
