@@ -1,7 +1,17 @@
 // A manager that is no host root: what its sandboxes are, and what it leaves.
 import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
@@ -50,8 +60,12 @@ describe('runtime-prewarm: a manager that is not root', function () {
     mkdirSync(join(image('tiny'), 'etc'), { recursive: true });
     writeFileSync(join(image('tiny'), 'etc/name'), 'tiny\n');
     await copyShell(image('tiny'));
-    mkdirSync(image('closed'));
-    writeFileSync(join(image('closed'), 'shadow'), '', { mode: 0 });
+    for (const closed of ['closed', 'of-others']) {
+      mkdirSync(image(closed));
+      await copyShell(image(closed));
+      writeFileSync(join(image(closed), 'etc/shadow'), '', { mode: 0 });
+    }
+    chmodSync(image('closed'), 0o555);
     giveAway();
   });
   beforeEach(async () => {
@@ -62,6 +76,7 @@ describe('runtime-prewarm: a manager that is not root', function () {
     if (manager.kill('SIGTERM')) await once(manager, 'exit');
   });
   after(async () => {
+    chmodSync(image('closed'), 0o755);
     await node[Symbol.asyncDispose]();
     await nats[Symbol.asyncDispose]();
   });
@@ -88,6 +103,13 @@ describe('runtime-prewarm: a manager that is not root', function () {
       );
     });
 
+    it(`copies for ${backend} what an image has closed to its owner, as /etc/shadow and its root`, async () => {
+      const id = await node.acquire({ spec: { backend, image: 'closed' } });
+      const { out, err } = await node.sh(id, 'pwd; echo > /new; for file in /etc/*; do echo $file; done');
+      expect(out, err).to.equal('/polar/session/workspace\n/etc/shadow\n');
+      expect(err).to.equal('');
+    });
+
     it(`lets no probe through in a sandbox of ${backend}`, async () => {
       const boxes = join(node.folder, 'data/nodes/node-1/boxes');
       await letsNothingThrough(node, { backend }, (other) => join(boxes, other, 'root'));
@@ -97,15 +119,20 @@ describe('runtime-prewarm: a manager that is not root', function () {
   const program = apptainer;
   if (program !== undefined) {
     it('unpacks an image file of apptainer, and copies what it unpacked', async () => {
-      execFileSync(program, ['--silent', 'build', '--force', image('file.sif'), image('tiny')], {
-        env: { PATH: pathWithApptainer, HOME: node.folder, APPTAINER_TMPDIR: node.folder },
-      });
+      const env = { PATH: pathWithApptainer, HOME: node.folder, APPTAINER_TMPDIR: node.folder };
+      for (const one of ['tiny', 'closed']) {
+        execFileSync(program, ['--silent', 'build', '--force', image(`${one}.sif`), image(one)], { env });
+      }
       giveAway();
-      const spec = { backend: 'apptainer', image: 'file.sif' };
+      const spec = { backend: 'apptainer', image: 'tiny.sif' };
       for (let i = 0; i < 2; i++) {
         const id = await node.acquire({ spec });
         expect((await node.sh(id, `${name}; echo changed > /etc/name`)).out).to.equal('tiny\n');
       }
+      const closed = await node.acquire({ spec: { backend: 'apptainer', image: 'closed.sif' } });
+      expect((await node.sh(closed, 'test -e /etc/shadow && pwd')).out).to.equal(
+        '/polar/session/workspace\n',
+      );
     });
   }
 
@@ -120,11 +147,39 @@ describe('runtime-prewarm: a manager that is not root', function () {
     expect(readdirSync(outside)).to.deep.equal([]);
   });
 
-  it('says which file of an image it may not read', async () => {
-    const refused = await node.acquire({ spec: { image: 'closed' } }).catch((error) => error);
-    expect(refused.reason).to.equal('SANDBOX_FAILED');
-    expect(refused.message).to.match(/image "closed" cannot be copied: cp: .*shadow.*Permission denied/);
-  });
+  if (isHostRoot) {
+    it('says which file of an image it may not read', async () => {
+      chownSync(join(image('of-others'), 'etc/shadow'), 0, 0);
+      const refused = await node.acquire({ spec: { image: 'of-others' } }).catch((error) => error);
+      expect(refused.reason).to.equal('SANDBOX_FAILED');
+      expect(refused.message).to.match(/image "of-others" cannot be copied: cp: .*shadow.*Permission denied/);
+    });
+  }
+
+  if (isHostRoot) {
+    it('takes no copy of an image for what a sandbox has written to a full disk', async () => {
+      await using small = await startNode({ natsUrl: nats.url, start: false });
+      const [root, disk] = [join(small.folder, 'data/images/large'), join(small.folder, 'data/nodes')];
+      await copyShell(root, ['/bin/cat']);
+      writeFileSync(join(root, 'large'), Buffer.alloc(40 << 20));
+      execFileSync('chown', ['-R', '-h', `${UID}:${UID}`, small.folder]);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=64m,uid=${UID},gid=${UID}`, 'polar-test', disk]);
+      const other = spawnManager(small, UID);
+      try {
+        await managerIsReady(small);
+        const id = await small.acquire({ spec: { image: 'large' } });
+        const { bavail, bsize } = statfsSync(disk);
+        writeFileSync(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 256 * 1024));
+        const refused = await small.sh(id, 'exit 3').catch((error) => error);
+        expect(refused.message).to.contain('ENOSPC: the node');
+        rmSync(join(disk, 'filler'));
+        expect((await small.sh(id, 'cat /dev/zero > /all; exit 5')).exitCode).to.equal(5);
+      } finally {
+        if (other.kill('SIGTERM')) await once(other, 'exit');
+        execFileSync('umount', ['-l', disk]);
+      }
+    });
+  }
 
   it('leaves nothing after SIGKILL, in the middle of a copy, too', async () => {
     for (const [backend] of BACKENDS) {

@@ -51,6 +51,11 @@ export function makeAllOwned(root: string, folders: readonly string[], uid: numb
   for (const folder of folders) makeOwned(join(root, folder), uid);
 }
 
+/** Root needs no such right, so images may have their root closed to it. */
+export function openToOwner(folder: string): void {
+  chmodSync(folder, (lstatSync(folder).mode & 0o7777) | 0o700);
+}
+
 /** Delete a tree in which nothing runs any more; one that is not there is no error. */
 export async function removeTree(path: string): Promise<void> {
   if (removedAtOnce(path)) return;

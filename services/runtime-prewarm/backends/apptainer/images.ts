@@ -6,7 +6,7 @@ import { PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
 import { SIF_HEAD_BYTES, sifRoot } from '../../domain/sif.ts';
 import { incompleteness, UNSQUASH } from '../../domain/unsquashing.ts';
-import { removeTree } from '../../host/box-folders.ts';
+import { openToOwner, removeTree } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
 import { SYSTEM_PATH } from '../../host/tools.ts';
 import { createHostBox } from '../bubblewrap/host-box.ts';
@@ -72,7 +72,9 @@ async function unpack(parts: BoxParts, name: string, key: string): Promise<void>
     );
     const why = incompleteness(Buffer.concat(said).toString());
     if (why !== undefined) throw unreadable(name, why);
-    renameSync(join(host.boxes, id, 'root', ROOT), join(host.unpacked, key));
+    const root = join(host.boxes, id, 'root', ROOT);
+    openToOwner(root);
+    renameSync(root, join(host.unpacked, key));
   } finally {
     await removeTree(join(host.boxes, id));
   }

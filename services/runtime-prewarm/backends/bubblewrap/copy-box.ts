@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
+import { openToOwner } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
 import { makeFolder } from '../../host/rooted-files.ts';
 import { run } from '../../host/run.ts';
@@ -11,7 +12,13 @@ import type { BoxParts } from './parts.ts';
 
 const COPY_MS = 600_000;
 /** Where the file system can, nothing is written. */
-const COPY = ['cp', '--archive', '--reflink=auto', '--no-target-directory', '--'];
+const COPY = ['cp', '--archive', '--reflink=auto', '--no-target-directory'];
+/** As root of a user namespace, where there may be one: images close files to their owner, as many do /etc/shadow. */
+const AS_ROOT = [
+  'unshare --map-root-user true 2> /dev/null && set -- unshare --map-root-user "$@"',
+  'exec "$@" --no-preserve=ownership -- "$image" "$root"',
+];
+const COPY_AS_ROOT = ['sh', '-c', `image=$1 root=$2; shift 2; ${AS_ROOT.join('; ')}`, 'sh'];
 
 /** `image`: as Images.placeOf says. Throws SANDBOX_FAILED with the words of cp. */
 export const createCopyBox = (
@@ -23,10 +30,11 @@ export const createCopyBox = (
   createFolderBox(parts, spec, {
     async fill(files) {
       await copy(parts, spec, [parts.host.pathOf(image), files.root], signal);
+      openToOwner(files.root);
       // Within the root: an image may have links in these places.
       for (const folder of SESSION_FOLDERS) makeFolder(files, `/${folder}`);
     },
-    ...{ readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'] },
+    ...{ readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'], copied: parts.host.pathOf(image) },
   });
 
 /** In a control group, so that it ends with this process. */
@@ -38,7 +46,8 @@ async function copy(
 ): Promise<void> {
   const folder = join(host.boxes, spec.id);
   const started = async (): Promise<boolean> => true;
-  const launch = { argv: [...COPY, ...places], folder, stdin: new Uint8Array(), fds: [], started };
+  const argv = host.isRoot ? [...COPY, '--', ...places] : [...COPY_AS_ROOT, ...places, ...COPY];
+  const launch = { argv, folder, stdin: new Uint8Array(), fds: [], started };
   const { code, timedOut, complaint } = await run(
     openCell(spec),
     { ...launch, limit: new Limit(COPY_MS) },

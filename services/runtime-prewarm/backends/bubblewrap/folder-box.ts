@@ -21,6 +21,8 @@ export interface OwnRoot {
   readonly readOnlyTry: LaunchOptions['readOnlyTry'];
   /** Top folders whose content is not the root's. */
   readonly covered: readonly string[];
+  /** The folder that it begins as a copy of: that is none of the sandbox's writing. */
+  readonly copied?: string;
 }
 
 export async function createFolderBox(parts: BoxParts, spec: BoxSpec, own: OwnRoot): Promise<Box> {
@@ -46,7 +48,7 @@ export async function createFolderBox(parts: BoxParts, spec: BoxSpec, own: OwnRo
   return {
     proxyUrl,
     filesNeedIdle: false,
-    disk: { folder: host.boxes, writtenBytes: (signal) => bytesOf(place.path, signal) },
+    disk: { folder: host.boxes, writtenBytes: (signal) => writtenBytes(place.path, own, signal) },
     exec: async (command, sink, signal) =>
       await parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
     makeFolder: async (path) => makeFolder(files, path),
@@ -55,4 +57,10 @@ export async function createFolderBox(parts: BoxParts, spec: BoxSpec, own: OwnRo
     freeze: (key) => parts.layers.add(key, root),
     remove: () => removeTree(folder),
   };
+}
+
+async function writtenBytes(place: string, { copied }: OwnRoot, signal: AbortSignal): Promise<number> {
+  const folders = copied === undefined ? [place] : [place, copied];
+  const [all = 0, before = 0] = await Promise.all(folders.map((folder) => bytesOf(folder, signal)));
+  return all - before;
 }
