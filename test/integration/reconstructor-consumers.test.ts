@@ -274,6 +274,8 @@ describe('reconstructor: consumers', () => {
       'the other one is there, alone',
       async () => `${await names().catch(() => [])}` === 'other',
     );
+    const isBack = (): Promise<boolean> => mesh.bus.jsm.getAccountInfo().then(Boolean, () => false);
+    await eventually('this test is connected, too', isBack);
   });
 
   it('refuses to acknowledge another task than its own', async () => {
