@@ -29,16 +29,17 @@ export interface Failures {
 
 export const NO_FAILURES: Failures = { count: 0, reason: '', inRun: false, atMs: 0, pausedUntilMs: 0 };
 
-/** The task or the store may be to blame; and what ends by its budget eats no queue. */
+/** The task, the store or who stopped it may be to blame; and what ends by its budget eats no queue. */
 const NOT_OF_THE_NODE: readonly Reason[] = [
   'PREPARE_TIMEOUT',
   'STAGE_TIMEOUT',
   'ENGINE_TIMEOUT',
   'BLOB_MISSING',
+  'SHUTTING_DOWN',
 ];
 
 /** What runs end with, all at once, as their executor does. */
-const OF_A_RESTART: readonly Reason[] = ['EXECUTOR_LOST', 'SHUTTING_DOWN'];
+const OF_A_RESTART: Reason = 'EXECUTOR_LOST';
 
 /** After a session went from one state to another there. What began before a pause and fails in it does not make it longer. */
 export function failuresAfter(failures: Failures, before: SessionRecord, after: SessionRecord): Failures {
@@ -49,7 +50,7 @@ export function failuresAfter(failures: Failures, before: SessionRecord, after: 
   const pausedUntilMs = count < NODE_FAILURES_MAX ? 0 : atMs + pauseMs(count);
   const { boundary, reason = '' } = sessionOf(after).failure ?? {};
   // A task may name engines that are away, and an executor that began anew is there: others go on.
-  const passes = boundary === Boundary.PROVIDER || OF_A_RESTART.some((one) => one === reason);
+  const passes = boundary === Boundary.PROVIDER || reason === OF_A_RESTART;
   const inRun = sessionOf(before).state !== SessionState.PREPARING && !passes;
   return { count, reason, inRun, atMs, pausedUntilMs };
 }
