@@ -49,11 +49,13 @@ export function sessionTable(sessions: readonly Session[]): string {
   return table(head, rows);
 }
 
-/** Why sessions failed, one line each. */
+/** Why sessions failed, one of them below the other; more lines of a message, as of a command's output, stand further in. */
 export const failureLines = (sessions: readonly Session[]): string[] =>
-  sessions
-    .filter(({ failure }) => failure !== undefined)
-    .map(({ sessionId, failure }) => `  ${sessionId}: ${failure?.reason}: ${failure?.message}`);
+  sessions.flatMap(({ sessionId, failure }) => {
+    if (failure === undefined) return [];
+    const message = failure.message.trimEnd().replaceAll('\n', '\n      ');
+    return [`  ${sessionId}: ${failure.reason}: ${message}`];
+  });
 
 export const timeOf = (time: Parameters<typeof timestampDate>[0] | undefined): string =>
   time === undefined ? '–' : timestampDate(time).toISOString();
@@ -63,7 +65,7 @@ export function attemptTable({ attempts }: Session): string {
   const rows = attempts.map(({ attempt, nodeId, startTime, endTime, times, failure }) => [
     ...[String(attempt), nodeId, timeOf(startTime), timeOf(endTime)],
     ...[times?.prepareMs, times?.readyMs, times?.runMs].map(seconds),
-    failure === undefined ? '–' : `${failure.reason}: ${failure.message}`,
+    failure === undefined ? '–' : `${failure.reason}: ${failure.message.trimEnd().replaceAll(/\n+/g, ' ⏎ ')}`,
   ]);
   return table(['attempt', 'node', 'began', 'ended', 'prepare s', 'ready s', 'run s', 'why it ended'], rows);
 }
