@@ -54,12 +54,12 @@ export class RuntimePrewarmService implements RunningService {
     return service;
   }
 
-  /** Commands in flight end first: their callers get the reason before the port closes. */
+  /** Commands in flight end first, and the scheduler knows why before the port closes: who finds it closed tells a loss. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#context.runtimes.close();
-    await this.#server.close();
     await this.#running.catch(() => {});
     await sayGoodbye(this.#context);
+    await this.#server.close();
     await this.#context[Symbol.asyncDispose]();
   }
 }

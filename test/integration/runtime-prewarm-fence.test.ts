@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { connect, type NatsConnection, type Subscription } from 'nats';
+import { connect, type Msg, type NatsConnection, type Subscription } from 'nats';
 import {
   type Heartbeat,
   HeartbeatReplySchema,
@@ -13,6 +13,7 @@ import {
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
+import { asPolarError } from '../../services/common/errors.ts';
 import { NODE_FENCE_MS } from '../../services/common/limits.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -62,6 +63,12 @@ describe('runtime-prewarm: a node that comes back late', () => {
           message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema, { taken })));
       },
     });
+
+  /** Hears what the node says, too. */
+  function during(callback: (message: Msg) => Promise<void>): Disposable {
+    const more = nc.subscribe(subjects.anyHeartbeat, { callback: (_, message) => void callback(message) });
+    return { [Symbol.dispose]: () => more.unsubscribe() };
+  }
 
   /** Resolves a moment behind the next heartbeat, while the node waits for the one behind it. */
   async function betweenHeartbeats(): Promise<void> {
@@ -125,6 +132,23 @@ describe('runtime-prewarm: a node that comes back late', () => {
     await once(manager, 'exit');
     expect(heard.at(-1)).to.deep.include({ bootId: last?.bootId, leaving: true, attempts: [] });
     expect(manager.exitCode).to.equal(0);
+  });
+
+  it('says so before its port closes: until then who asks for a sandbox is told the same', async () => {
+    answering = true;
+    const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    await betweenHeartbeats();
+    const id = await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-asking' });
+    answering = false;
+    const told = Promise.withResolvers<unknown>();
+    using _ = during(async (message) => {
+      if (!fromBinary(HeartbeatSchema, message.data).leaving) return;
+      const asked = runtimes.getFile({ runtimeId: id, path: '/polar/session/x' });
+      told.resolve(await asked.catch((error) => asPolarError(error).reason));
+      message.respond(toBinary(HeartbeatReplySchema, create(HeartbeatReplySchema)));
+    });
+    manager.kill('SIGTERM');
+    expect(await told.promise).to.equal('SHUTTING_DOWN');
   });
 
   it('takes no work of another machine that is the node, and ends where that stays', async () => {

@@ -45,7 +45,7 @@ export class RuntimeTable {
    * IMAGE_NOT_FOUND, PREPARE_FAILED, PREPARE_TIMEOUT, SANDBOX_FAILED, RUNTIME_LOST when it is revoked meanwhile, SHUTTING_DOWN.
    */
   async acquire(options: AcquireOptions, signal: AbortSignal): Promise<Runtime> {
-    if (this.#closed) throw new PolarError('SHUTTING_DOWN', 'the node is stopping');
+    this.#refuseClosed();
     if (this.size >= RUNTIMES_MAX) {
       throw new PolarError('RUNTIME_LIMIT', `this node has ${RUNTIMES_MAX} sandboxes already`);
     }
@@ -60,9 +60,10 @@ export class RuntimeTable {
     }
   }
 
-  /** Throws NOT_FOUND. */
+  /** Throws NOT_FOUND, SHUTTING_DOWN. */
   get(id: string): Runtime {
     const runtime = this.#leased.get(id);
+    if (runtime === undefined) this.#refuseClosed();
     if (runtime === undefined) throw new PolarError('NOT_FOUND', `there is no runtime ${id} on this node`);
     return runtime;
   }
@@ -134,6 +135,10 @@ export class RuntimeTable {
     await Promise.allSettled([...this.#preparing].map(({ done }) => done));
     this.#removeWhere(() => true, 'stopped');
     await Promise.allSettled(this.#removing);
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed) throw new PolarError('SHUTTING_DOWN', 'the node is stopping');
   }
 
   #removeWhere(wanted: (options: AcquireOptions) => boolean, cause: events.RemovalCause): void {
