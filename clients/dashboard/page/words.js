@@ -9,7 +9,7 @@ export const stateOf = ({ state, outcome }) =>
   outcome === undefined ? plain(state, 'SESSION_STATE_') : plain(outcome, 'OUTCOME_');
 
 /** @param {string | undefined} time @returns {string} to the second, UTC */
-export const moment = (time) => (time === undefined ? '–' : time.slice(0, 19).replace('T', ' '));
+export const moment = (time) => (time === undefined ? '–' : `${time.slice(0, 19).replace('T', ' ')}Z`);
 
 /** @param {string | number | undefined} ms */
 export function duration(ms) {
