@@ -15,6 +15,7 @@ import type { Drift } from '../domain/drift.ts';
 import type { Conversation } from '../domain/history.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { lastFailureOf } from '../domain/last-failure.ts';
+import type { StoredReplies } from '../domain/stored-replies.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 import { TimeLimit } from './time-limit.ts';
 
@@ -84,7 +85,7 @@ export class Attempt {
 
   /** Throws SESSION_CLOSED, CALLS_IN_FLIGHT_LIMIT, CALLS_PER_ATTEMPT_LIMIT. */
   begin(): Call {
-    if (this.#closed) throw sessionClosed();
+    this.requireOpen();
     if (this.#inFlight.size >= CALLS_IN_FLIGHT_PER_SESSION_MAX) {
       const message = `the session has ${CALLS_IN_FLIGHT_PER_SESSION_MAX} calls in flight`;
       throw new PolarError('CALLS_IN_FLIGHT_LIMIT', message, { retryAfterMs: 1_000 });
@@ -93,6 +94,11 @@ export class Attempt {
       throw new PolarError('CALLS_PER_ATTEMPT_LIMIT', `the session has made ${CALLS_PER_ATTEMPT_MAX} calls`);
     }
     return this.#begin();
+  }
+
+  /** Throws SESSION_CLOSED. */
+  requireOpen(): void {
+    if (this.#closed) throw sessionClosed();
   }
 
   #begin(): Call {
@@ -122,6 +128,11 @@ export class Attempt {
   /** The message with its tool calls as this session's model wrote them. */
   restore(message: JsonObject): JsonObject {
     return this.#state.said.restore(message);
+  }
+
+  /** Replies that requests may name. */
+  get stored(): StoredReplies {
+    return this.#state.stored;
   }
 
   /** Write the next record; durable when it returns. Throws RECORD_NOT_WRITTEN. */

@@ -10,6 +10,7 @@ import type { AttemptState } from '../domain/attempt-state.ts';
 import { KnownBodies } from '../domain/known-bodies.ts';
 import { Attempt, type Closed } from './attempt.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
+import { StoredMessages } from './stored-messages.ts';
 
 /** Requests of one attempt at once, from their heads on: calls, those that share one, and questions; above: 429. */
 export const REQUESTS_PER_SESSION_MAX = CALLS_IN_FLIGHT_PER_SESSION_MAX * 2;
@@ -19,6 +20,7 @@ const nameOf = (key: AttemptKey): string => `${key.sessionId}.${key.attempt}`;
 export class Attempts {
   /** Request bodies of the attempts that are open. */
   readonly bodies = new KnownBodies();
+  readonly stored: StoredMessages;
   readonly #log: RecordLog;
   readonly #open = new Map<string, Promise<Attempt>>();
   /** Oldest first. */
@@ -29,6 +31,7 @@ export class Attempts {
 
   constructor(log: RecordLog) {
     this.#log = log;
+    this.stored = new StoredMessages(log);
   }
 
   /** The attempt, its tree rebuilt where this process has not seen it. Throws SESSION_CLOSED, NATS_UNAVAILABLE. */
@@ -94,6 +97,7 @@ export class Attempts {
   async #end(attempt: Attempt): Promise<Closed> {
     const closed = await attempt.close();
     this.bodies.forget(attempt);
+    this.stored.forget(attempt);
     return closed;
   }
 

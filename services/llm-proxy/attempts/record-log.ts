@@ -58,11 +58,8 @@ export class RecordLog {
 
   /** What the stored records of the attempt say. */
   async load(key: AttemptKey): Promise<AttemptState> {
-    const subject = subjects.completion(key.sessionId, key.attempt);
     const state = new AttemptState();
-    const last = await this.#last(subject);
-    if (last !== undefined)
-      await withRetry(subject, this.#signal, () => this.#read(subject, last.seq, state));
+    await this.each(key, (record, seq) => state.apply(record, seq));
     return state;
   }
 
@@ -79,13 +76,21 @@ export class RecordLog {
     });
   }
 
-  /** Read on to `lastSeq`; a second try goes on where the first one broke off. */
-  async #read(subject: string, lastSeq: number, state: AttemptState): Promise<void> {
-    for await (const message of pullRecords(this.#bus, subject, state.lastSeq + 1, this.#signal)) {
-      const bytes = await checkOut(this.#blobs, message, this.#signal);
-      state.apply(fromBinary(CompletionSchema, bytes), message.seq);
-      if (state.lastSeq >= lastSeq) return;
-    }
-    throw new Error('who answered is behind the last record');
+  /** Take in each stored record of the attempt, in their order. */
+  async each(key: AttemptKey, take: (record: Completion, seq: number) => void): Promise<void> {
+    const subject = subjects.completion(key.sessionId, key.attempt);
+    const last = await this.#last(subject);
+    if (last === undefined) return;
+    let done = 0;
+    // A second try goes on where the first one broke off.
+    await withRetry(subject, this.#signal, async () => {
+      for await (const message of pullRecords(this.#bus, subject, done + 1, this.#signal)) {
+        const bytes = await checkOut(this.#blobs, message, this.#signal);
+        take(fromBinary(CompletionSchema, bytes), message.seq);
+        done = message.seq;
+        if (done >= last.seq) return;
+      }
+      throw new Error('who answered is behind the last record');
+    });
   }
 }

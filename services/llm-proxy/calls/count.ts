@@ -7,6 +7,7 @@ import { dialectOf, readRequest } from '../dialects/dialects.ts';
 import type { CountTarget } from '../domain/paths.ts';
 import { sendJson } from '../http/answer.ts';
 import { parseBody, readBody } from '../http/body.ts';
+import { attemptOf } from './attempt-of.ts';
 import { tokenized } from './tokenized.ts';
 
 /** Throws what the answer is to say where there is none. */
@@ -20,7 +21,9 @@ export async function count(
   const dialect = dialectOf(target.dialect);
   if (dialect.countBody === undefined) throw new PolarError('NOT_FOUND', `${dialect.name} counts no tokens`);
   const body = parseBody(await readBody(request));
-  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' }, ctx.config.allowed);
+  const refers = dialect.refersTo?.(body);
+  const found = refers && (await ctx.attempts.stored.find(await attemptOf(ctx, capability), refers));
+  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' }, ctx.config.allowed, found);
   const { ids } = await tokenized(ctx, capability, asked);
   sendJson(response, 200, dialect.countBody(ids.length));
 }

@@ -209,6 +209,7 @@ export class Exchange implements Disposable {
     const shared = this.#shared(ending);
     const records = ending.choices.map((choice) => this.#recordOf(choice, ending, shared));
     for (const record of await Promise.all(records.map((draft) => attempt.record(draft)))) {
+      ctx.attempts.stored.add(attempt, record);
       callRecorded(ctx.log, attempt.key, record);
     }
     const told = countOf(ending.usage['completion_tokens']);
@@ -269,6 +270,7 @@ export class Exchange implements Disposable {
       times: this.#times(),
       engineTries: this.#tries,
       errorReason: providerReason(error),
+      ...(asked.storedFrom !== undefined && { storedFrom: asked.storedFrom }),
     };
   }
 

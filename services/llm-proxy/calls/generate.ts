@@ -61,8 +61,9 @@ async function begin(
   const dialect = dialectOf(target.dialect);
   const member = CONVERSATION_IN[target.dialect];
   const { value, read } = parseConversation(ctx.attempts.bodies, attempt, came, member);
-  const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed);
-  ctx.attempts.bodies.keep(attempt, read, values);
+  const refers = dialect.refersTo?.(value);
+  const found = refers && (await ctx.attempts.stored.find(attempt, refers));
+  const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed, found);
   const { bytes, source } = read.body;
   const { messages, by: normalisedBy } = normalised(wanted.messages, ctx.config.node.normalise, {
     restore: (message) => attempt.restore(message),
@@ -71,7 +72,8 @@ async function begin(
   const asked = offeredBy(ctx, pool, { ...wanted, messages });
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
   const call = attempt.begin();
-  const writer = asked.writer(shown);
+  ctx.attempts.bodies.keep(attempt, read, values);
+  const writer = asked.writer(shown, call.id);
   const left = (): void => call.abort(new PolarError('CANCELLED', 'the harness left'));
   const delivery = new Delivery(dialect, asked.stream ? () => writer.stream() : undefined, left);
   delivery.join(response);

@@ -3,6 +3,7 @@
 import type { PolarError } from '../../common/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
+import type { Found, Refers } from '../domain/stored-replies.ts';
 import type { Allowed } from './faults.ts';
 import type { Feature } from './features.ts';
 
@@ -22,8 +23,10 @@ export interface Asked {
   readonly n: number;
   /** The harness is shown the logprobs; unset: it is not. */
   readonly showsLogprobs?: boolean;
-  /** Writes replies in the form of this request; `shown` is the model name that the harness sees. */
-  readonly writer: (shown: string) => ReplyWriter;
+  /** Place of the first message from which later calls may go on by naming the reply; unset: it is not to be found. */
+  readonly storedFrom?: number;
+  /** Writes replies in the form of this request; `shown` is the model name that the harness sees, the call names the reply. */
+  readonly writer: (shown: string, callId?: string) => ReplyWriter;
 }
 
 /** Writes one reply. */
@@ -52,8 +55,10 @@ export interface Dialect {
   readonly name: DialectName;
   /** What it does with each part of a request: docs/dialects.md. */
   readonly features: readonly Feature[];
-  /** Throws DIALECT_INVALID with every fault. */
-  read(body: JsonObject, target: GenerateTarget, allowed?: Allowed): Asked;
+  /** What a request names in the place of sending it; undefined: nothing. Unset: none can. */
+  readonly refersTo?: (body: JsonObject) => Refers | undefined;
+  /** `found`: what it names. Throws DIALECT_INVALID with every fault. */
+  read(body: JsonObject, target: GenerateTarget, allowed?: Allowed, found?: Found<JsonObject>): Asked;
   /** Body of an answer with an error. */
   errorBody(error: PolarError, status: number): JsonObject;
   /** One model of the list. */

@@ -22,7 +22,8 @@ const RULES: Readonly<Record<DialectName, Rules>> = {
   }),
   'openai-responses': refused({
     '/responses/compact': 'compaction is the harness’s own',
-    '/responses/': STATELESS,
+    '/responses/':
+      'is not shown again: name it as previous_response_id, or send the whole conversation with each call',
     '/conversations': STATELESS,
   }),
   'anthropic-messages': refused({

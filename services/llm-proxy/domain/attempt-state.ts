@@ -10,6 +10,7 @@ import { type Conversation, type Head, History } from './history.ts';
 import type { Digested } from './messages.ts';
 import { type ExpertFields, expertFields, KnownRows, type ToldExperts } from './routed-experts.ts';
 import { SaidCalls } from './said-calls.ts';
+import { StoredReplies } from './stored-replies.ts';
 import { settingsKey } from './template-settings.ts';
 import { type Base, TokenTree } from './token-tree.ts';
 
@@ -62,6 +63,8 @@ export class AttemptState {
   readonly #bodies = new Set<string>();
   /** Tool calls as the model wrote them. */
   readonly said = new SaidCalls();
+  /** Replies that requests may name. */
+  readonly stored = new StoredReplies(this.#conversations);
   #firstSeq = 0;
   #lastSeq = 0;
   #nextOrder = 0n;
@@ -200,6 +203,7 @@ export class AttemptState {
     this.#history.add(record);
     this.#expertRows.add(record);
     this.said.add(record);
+    this.stored.add(record);
     for (const digest of Object.keys(record.messageBodies)) this.#bodies.add(digest);
     if (this.#firstSeq === 0) this.#firstSeq = seq;
     this.#lastSeq = seq;

@@ -65,6 +65,7 @@ export function completionOf(fields: CompletionFields): Completion {
     mode: fields.mode ?? '',
     drift: fields.drift ?? '',
     normalisedBy: fields.normalisedBy ?? [],
+    storedFrom: fields.storedFrom,
   };
 }
 

@@ -70,6 +70,7 @@ function writeRecord(record: Completion): void {
   flag(37, record.noTokenIds);
   if (routedExperts !== undefined) within(38, () => writeExperts(routedExperts));
   text(39, record.routedExpertsFault);
+  if (record.storedFrom !== undefined) writer.tag(40, WireType.Varint).uint32(record.storedFrom);
 }
 
 function writeUsage({ promptTokens, completionTokens, cachedTokens }: Usage): void {

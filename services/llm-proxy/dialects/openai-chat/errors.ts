@@ -9,8 +9,13 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-/** `conversationIn` is the member that holds what is too long. */
-export function errorBody(error: PolarError, status: number, conversationIn = 'messages'): JsonObject {
+/** `conversationIn` is the member that holds what is too long; `code` the dialect's own word, where it has one. */
+export function errorBody(
+  error: PolarError,
+  status: number,
+  conversationIn = 'messages',
+  code = codeOf(error.reason),
+): JsonObject {
   const overflow = isOverflow(error);
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error');
   return {
@@ -18,7 +23,7 @@ export function errorBody(error: PolarError, status: number, conversationIn = 'm
       message: overflow ? overflowMessage(error) : error.message,
       type,
       param: overflow ? conversationIn : (error.fields[0]?.field ?? null),
-      code: overflow ? OVERFLOW_CODE : codeOf(error.reason),
+      code: overflow ? OVERFLOW_CODE : code,
     },
   };
 }

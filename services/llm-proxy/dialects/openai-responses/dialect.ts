@@ -8,6 +8,7 @@ import { FIELDS } from './fields.ts';
 import { itemFeatures } from './items.ts';
 import { contentFeatures } from './parts.ts';
 import { readResponsesRequest } from './request.ts';
+import { isUnknownResponse, refersTo } from './stored.ts';
 import { toolFeatures } from './tools.ts';
 
 export const openaiResponses: Dialect = {
@@ -19,8 +20,10 @@ export const openaiResponses: Dialect = {
     ...contentFeatures,
     ...toolFeatures,
   ],
-  read: (body, _, allowed) => readResponsesRequest(body, allowed),
-  errorBody: (error, status) => errorBody(error, status, 'input'),
+  refersTo,
+  read: (body, _, allowed, found) => readResponsesRequest(body, allowed, found),
+  errorBody: (error, status) =>
+    errorBody(error, status, 'input', isUnknownResponse(error) ? 'previous_response_not_found' : undefined),
   modelBody,
   modelsBody,
   countBody: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),

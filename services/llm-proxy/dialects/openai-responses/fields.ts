@@ -14,7 +14,6 @@ import {
 import type { Rules } from '../features.ts';
 import { CHOICE } from '../openai-chat/fields.ts';
 
-const STATELESS = 'nothing is stored for the harness: send the whole conversation as input';
 const isFalse = { ok: (value: unknown) => value === false, says: '' };
 
 export const FIELDS: Rules = {
@@ -57,7 +56,7 @@ export const FIELDS: Rules = {
   parallel_tool_calls: { support: 'carried', how: '', check: flag },
   store: {
     support: 'mapped',
-    how: 'nothing is stored for the harness: unless false, reasoning comes with its `encrypted_content`',
+    how: 'unless false, later calls of the attempt may name the response and its items, and reasoning comes with its `encrypted_content`',
     check: flag,
   },
   metadata: { support: 'ignored', how: 'shown in the reply', check: object },
@@ -79,8 +78,15 @@ export const FIELDS: Rules = {
   moderation: { support: 'ignored', how: 'nothing is moderated' },
   image: { support: 'ignored', how: 'images go to the engine as they are' },
   access_programs: { support: 'ignored', how: '' },
-  previous_response_id: { support: 'refused', how: STATELESS },
-  conversation: { support: 'refused', how: STATELESS },
+  previous_response_id: {
+    support: 'mapped',
+    how: 'the conversation of that response of this attempt goes before `input`, without its instructions',
+    check: text,
+  },
+  conversation: {
+    support: 'refused',
+    how: 'conversations are not stored: go on by previous_response_id, or send the whole conversation as input',
+  },
   prompt: { support: 'refused', how: 'stored prompts are not offered: send instructions and input' },
   background: { support: 'refused', how: 'no call goes on without its connection', check: isFalse },
   multi_agent: { support: 'refused', how: 'agents that run at the provider are not offered' },

@@ -7,6 +7,7 @@ import type { Piece } from './conversation.ts';
 import { replyOf } from './output.ts';
 import { readContent } from './parts.ts';
 import { readReasoning } from './reasoning.ts';
+import { isReference, type NamedItems } from './stored.ts';
 import { flatName } from './tools.ts';
 
 /** Goes by the item alone; undefined: it has a fault. */
@@ -34,8 +35,8 @@ const ITEMS: Readonly<Record<string, ItemRule>> = {
   },
   custom_tool_call_output: { support: 'mapped', how: 'to a tool message', read: readOutput },
   item_reference: {
-    support: 'refused',
-    how: 'nothing is stored for the harness: send the item itself, as clients do with `store: false`',
+    support: 'mapped',
+    how: 'to the item of that id of a reply to this attempt, unless that was asked for with `store: false`',
   },
   additional_tools: { support: 'refused', how: 'is not offered: declare all tools from the start' },
   compaction: { support: 'refused', how: 'compaction is the harness’s own' },
@@ -63,13 +64,14 @@ const ROLES = ['system', 'developer', 'user', 'assistant'];
 const known = new WeakMap<JsonObject, Piece>();
 
 /** What an item says; undefined: it has a fault. */
-export function readItem(item: JsonValue, at: string, faults: Faults): Piece | undefined {
+export function readItem(item: JsonValue, at: string, faults: Faults, named: NamedItems): Piece | undefined {
   if (!isObject(item)) {
     faults.add(at, 'must be an object');
     return undefined;
   }
   const before = known.get(item);
   if (before !== undefined) return before;
+  if (isReference(item)) return named.read(item, at, faults);
   const rule = ruleOf(item);
   const said = rule.read?.(item, at, faults);
   const piece = said?.kind === 'message' ? said : said && { ...said, reply: replyOf(item['id']) };

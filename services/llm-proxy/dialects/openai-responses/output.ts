@@ -13,8 +13,12 @@ interface Place {
   readonly index: number;
 }
 
-/** The id of an item, which tells those of one reply from those of the next. */
-export const itemId = (prefix: string, reply: string, index: number): string => `${prefix}_${reply}_${index}`;
+/** The id of an item: its kind, the reply that it is of, and which of its kind it is there. */
+export const itemId = (prefix: string, reply: string, number: number): string =>
+  `${prefix}_${reply}_${number}`;
+
+/** The id of a reply's tool call to which its engine gave none. */
+export const callIdOf = (reply: string, number: number): string => `call_${reply}_${number}`;
 
 /** The reply that an item was of; undefined: its id was not written here. */
 export const replyOf = (id: JsonValue | undefined): string | undefined =>

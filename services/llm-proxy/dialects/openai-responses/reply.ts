@@ -8,16 +8,17 @@ import { OVERFLOW_CODE, overflowMessage } from '../openai-chat/errors.ts';
 import type { Event } from './output.ts';
 import { ResponseBuilder, type Wants } from './response.ts';
 
-export const responsesWriter = (wants: Wants, shown: string): ReplyWriter => ({
+/** `id`: by which the reply can be named later. */
+export const responsesWriter = (wants: Wants, shown: string, id?: string): ReplyWriter => ({
   whole: (reply) => {
-    const builder = new ResponseBuilder(wants, shown);
+    const builder = new ResponseBuilder(wants, shown, id);
     builder.meet(reply);
     const choice = objectOf(arrayOf(reply['choices'])[0]);
     builder.add(objectOf(choice['message']));
     builder.end(textOf(choice['finish_reason']) ?? 'stop');
     return builder.response();
   },
-  stream: () => new ResponsesStream(new ResponseBuilder(wants, shown)),
+  stream: () => new ResponsesStream(new ResponseBuilder(wants, shown, id)),
 });
 
 /** All items are ended with the reply, so that no tool runs before the call is recorded. */

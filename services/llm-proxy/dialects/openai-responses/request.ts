@@ -1,23 +1,27 @@
 // The openai-responses dialect: what a harness asks.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import type { Found } from '../../domain/stored-replies.ts';
 import type { Asked } from '../dialect.ts';
 import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
 import { readInput } from './conversation.ts';
 import { FIELDS } from './fields.ts';
 import { responsesWriter } from './reply.ts';
+import { NamedItems, readPrevious, replyIdOf } from './stored.ts';
 import { readToolChoice, readTools } from './tools.ts';
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readResponsesRequest(body: JsonObject, allowed?: Allowed): Asked {
+export function readResponsesRequest(body: JsonObject, allowed?: Allowed, found?: Found<JsonObject>): Asked {
   const faults = new Faults(allowed);
   const fields = readFields(body, FIELDS, faults);
   const tools = readTools(body['tools'], faults);
   const { list, choice } = readToolChoice(body['tool_choice'], tools, faults);
   const format = readFormat(objectOf(body['text'])['format'], faults);
-  const spoken = readInput(body['input'], faults);
+  const previous = readPrevious(body, found);
+  const spoken = readInput(body['input'], { previous, named: new NamedItems(found) }, faults);
   faults.throwIfAny();
   const { instructions, max_output_tokens: most, reasoning } = body;
+  const instructed = textOf(instructions) === undefined ? [] : [systemOf(instructions as string)];
   const effort = objectOf(reasoning)['effort'];
   const mapped = { tool_choice: choice, response_format: format, max_tokens: most, reasoning_effort: effort };
   for (const [key, value] of Object.entries(mapped)) {
@@ -34,13 +38,14 @@ export function readResponsesRequest(body: JsonObject, allowed?: Allowed): Asked
   };
   return {
     dialect: 'openai-responses',
-    messages: textOf(instructions) === undefined ? spoken : [systemOf(instructions as string), ...spoken],
+    messages: [...instructed, ...previous, ...spoken],
     tools: list,
     fields,
     model: textOf(body['model']),
     stream: body['stream'] === true,
     n: 1,
-    writer: (shown) => responsesWriter(wants, shown),
+    ...(body['store'] !== false && { storedFrom: instructed.length }),
+    writer: (shown, callId) => responsesWriter(wants, shown, callId && replyIdOf(callId)),
   };
 }
 
@@ -64,9 +69,9 @@ function echoOf(body: JsonObject): JsonObject {
     max_output_tokens: body['max_output_tokens'] ?? null,
     metadata: body['metadata'] ?? {},
     parallel_tool_calls: body['parallel_tool_calls'] ?? true,
-    previous_response_id: null,
+    previous_response_id: body['previous_response_id'] ?? null,
     reasoning: body['reasoning'] ?? null,
-    store: false,
+    store: body['store'] !== false,
     temperature: body['temperature'] ?? null,
     text: body['text'] ?? { format: { type: 'text' } },
     tool_choice: body['tool_choice'] ?? 'auto',

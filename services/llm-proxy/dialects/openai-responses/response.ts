@@ -3,6 +3,7 @@ import { arrayOf, countOf, isObject, type JsonObject, objectOf, textOf } from '.
 import { reasoningIn, textIn } from '../said.ts';
 import {
   CustomCallItem,
+  callIdOf,
   type Event,
   FunctionCallItem,
   itemId,
@@ -37,14 +38,16 @@ export class ResponseBuilder {
   readonly #calls = new Map<number, OutputItem>();
   #reasoning: OutputItem | undefined;
   #message: OutputItem | undefined;
-  #id = '';
+  #id: string;
   #createdAt = 0;
   #finish: string | undefined;
   #usage: JsonObject | null = null;
 
-  constructor(wants: Wants, shown: string) {
+  /** `id`: by which the reply can be named later; empty: the engine's. */
+  constructor(wants: Wants, shown: string, id = '') {
     this.#wants = wants;
     this.#shown = shown;
+    this.#id = id;
   }
 
   /** Id, time and usage, from a chunk or a whole reply. */
@@ -59,12 +62,16 @@ export class ResponseBuilder {
     const events: Event[] = [];
     const reasoning = reasoningIn(delta);
     if (reasoning !== '') {
-      this.#reasoning ??= this.#open((place) => new ReasoningItem(place, this.#wants), 'rs', events);
+      this.#reasoning ??= this.#open(
+        (place) => new ReasoningItem(place, this.#wants),
+        { prefix: 'rs' },
+        events,
+      );
       events.push(...this.#reasoning.add(reasoning));
     }
     const content = textIn(delta);
     if (content !== undefined) {
-      this.#message ??= this.#open((place) => new MessageItem(place), 'msg', events);
+      this.#message ??= this.#open((place) => new MessageItem(place), { prefix: 'msg' }, events);
       events.push(...this.#message.add(content));
     }
     for (const [i, call] of arrayOf(delta['tool_calls']).entries()) {
@@ -114,10 +121,11 @@ export class ResponseBuilder {
     if (item === undefined) {
       const flat = textOf(name) ?? '';
       const declared = this.#wants.declared.get(flat) ?? { name: flat, custom: false };
-      const callId = textOf(call['id']) ?? `call_${this.#id}_${index}`;
+      const number = this.#calls.size;
+      const callId = textOf(call['id']) ?? callIdOf(this.#id, number);
       const Kind = declared.custom ? CustomCallItem : FunctionCallItem;
       const prefix = declared.custom ? 'ctc' : 'fc';
-      item = this.#open((place) => new Kind(place, { callId, declared }), prefix, events);
+      item = this.#open((place) => new Kind(place, { callId, declared }), { prefix, number }, events);
       this.#calls.set(index, item);
     }
     const piece = textOf(args);
@@ -126,11 +134,11 @@ export class ResponseBuilder {
 
   #open(
     make: (place: { id: string; index: number }) => OutputItem,
-    prefix: string,
+    { prefix, number = 0 }: { prefix: string; number?: number },
     events: Event[],
   ): OutputItem {
     const index = this.#items.length;
-    const item = make({ id: itemId(prefix, this.#id, index), index });
+    const item = make({ id: itemId(prefix, this.#id, number), index });
     this.#items.push(item);
     events.push(...item.begin());
     return item;

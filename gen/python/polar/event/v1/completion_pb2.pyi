@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Completion(_message.Message):
-    __slots__ = ("call_id", "index", "start_seq", "end_seq", "base_index", "base_length", "prompt_suffix_ids", "prompt_length", "sampled_ids", "logprobs", "finish_reason", "model", "engine", "policy_version", "weight_version", "trainable", "role", "message_digests", "reply_digest", "message_bodies", "sampling", "usage", "times", "error_reason", "tools_digest", "base_message_count", "dialect", "role_rule", "mode", "drift", "engine_tries", "logprob_mode", "choice_index", "policy_spans", "normalised_by", "engine_url", "no_token_ids", "routed_experts", "routed_experts_fault")
+    __slots__ = ("call_id", "index", "start_seq", "end_seq", "base_index", "base_length", "prompt_suffix_ids", "prompt_length", "sampled_ids", "logprobs", "finish_reason", "model", "engine", "policy_version", "weight_version", "trainable", "role", "message_digests", "reply_digest", "message_bodies", "sampling", "usage", "times", "error_reason", "tools_digest", "base_message_count", "dialect", "role_rule", "mode", "drift", "engine_tries", "logprob_mode", "choice_index", "policy_spans", "normalised_by", "engine_url", "no_token_ids", "routed_experts", "routed_experts_fault", "stored_from")
     class MessageBodiesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +54,7 @@ class Completion(_message.Message):
     NO_TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     ROUTED_EXPERTS_FIELD_NUMBER: _ClassVar[int]
     ROUTED_EXPERTS_FAULT_FIELD_NUMBER: _ClassVar[int]
+    STORED_FROM_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     index: int
     start_seq: int
@@ -93,7 +94,8 @@ class Completion(_message.Message):
     no_token_ids: bool
     routed_experts: RoutedExperts
     routed_experts_fault: str
-    def __init__(self, call_id: _Optional[str] = ..., index: _Optional[int] = ..., start_seq: _Optional[int] = ..., end_seq: _Optional[int] = ..., base_index: _Optional[int] = ..., base_length: _Optional[int] = ..., prompt_suffix_ids: _Optional[bytes] = ..., prompt_length: _Optional[int] = ..., sampled_ids: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., finish_reason: _Optional[str] = ..., model: _Optional[str] = ..., engine: _Optional[str] = ..., policy_version: _Optional[int] = ..., weight_version: _Optional[str] = ..., trainable: bool = ..., role: _Optional[str] = ..., message_digests: _Optional[_Iterable[str]] = ..., reply_digest: _Optional[str] = ..., message_bodies: _Optional[_Mapping[str, str]] = ..., sampling: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., times: _Optional[_Union[CallTimes, _Mapping]] = ..., error_reason: _Optional[str] = ..., tools_digest: _Optional[str] = ..., base_message_count: _Optional[int] = ..., dialect: _Optional[str] = ..., role_rule: _Optional[str] = ..., mode: _Optional[str] = ..., drift: _Optional[str] = ..., engine_tries: _Optional[int] = ..., logprob_mode: _Optional[str] = ..., choice_index: _Optional[int] = ..., policy_spans: _Optional[_Iterable[_Union[PolicySpan, _Mapping]]] = ..., normalised_by: _Optional[_Iterable[str]] = ..., engine_url: _Optional[str] = ..., no_token_ids: bool = ..., routed_experts: _Optional[_Union[RoutedExperts, _Mapping]] = ..., routed_experts_fault: _Optional[str] = ...) -> None: ...
+    stored_from: int
+    def __init__(self, call_id: _Optional[str] = ..., index: _Optional[int] = ..., start_seq: _Optional[int] = ..., end_seq: _Optional[int] = ..., base_index: _Optional[int] = ..., base_length: _Optional[int] = ..., prompt_suffix_ids: _Optional[bytes] = ..., prompt_length: _Optional[int] = ..., sampled_ids: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., finish_reason: _Optional[str] = ..., model: _Optional[str] = ..., engine: _Optional[str] = ..., policy_version: _Optional[int] = ..., weight_version: _Optional[str] = ..., trainable: bool = ..., role: _Optional[str] = ..., message_digests: _Optional[_Iterable[str]] = ..., reply_digest: _Optional[str] = ..., message_bodies: _Optional[_Mapping[str, str]] = ..., sampling: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., times: _Optional[_Union[CallTimes, _Mapping]] = ..., error_reason: _Optional[str] = ..., tools_digest: _Optional[str] = ..., base_message_count: _Optional[int] = ..., dialect: _Optional[str] = ..., role_rule: _Optional[str] = ..., mode: _Optional[str] = ..., drift: _Optional[str] = ..., engine_tries: _Optional[int] = ..., logprob_mode: _Optional[str] = ..., choice_index: _Optional[int] = ..., policy_spans: _Optional[_Iterable[_Union[PolicySpan, _Mapping]]] = ..., normalised_by: _Optional[_Iterable[str]] = ..., engine_url: _Optional[str] = ..., no_token_ids: bool = ..., routed_experts: _Optional[_Union[RoutedExperts, _Mapping]] = ..., routed_experts_fault: _Optional[str] = ..., stored_from: _Optional[int] = ...) -> None: ...
 
 class RoutedExperts(_message.Message):
     __slots__ = ("rows", "first", "layers", "top_k", "item_bytes")

@@ -299,6 +299,15 @@ export declare type Completion = Message<"polar.event.v1.Completion"> & {
    * @generated from field: string routed_experts_fault = 39;
    */
   routedExpertsFault: string;
+
+  /**
+   * Place of the first message from which a later call may go on by the id of this reply (previous_response_id of
+   * openai-responses): 1 behind instructions, which it does not inherit, else 0. Unset: the reply is not to be found by
+   * an id, as the harness wants nothing stored, or speaks another dialect.
+   *
+   * @generated from field: optional uint32 stored_from = 40;
+   */
+  storedFrom?: number | undefined;
 };
 
 /**
