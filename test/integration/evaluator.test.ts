@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
@@ -72,6 +73,30 @@ describe('evaluator', () => {
         expected_output_json: { 'sums - small': 'PASSED', 'sums - large': 'FAILED' },
       };
       expect((await evaluated({ agent: SOLVE, config })).reward).to.equal(1);
+    });
+
+    it('reads what node --test prints, and nothing that its tests print', async function () {
+      const program = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
+      if (program === undefined) return this.skip();
+      const tests = [
+        'it("adds", () => {})',
+        'it("prints", () => console.log("ok 9 - faked"))',
+        'it("is off", { skip: true })',
+      ];
+      const agent = (last: string): string =>
+        `printf '%s' 'const { describe, it } = require("node:test"); describe("sums", () => { ${[...tests, last].join('; ')} });' > a.test.cjs`;
+      const config = {
+        test_format: 'tap',
+        test_command: `${program} --test --test-reporter=tap a.test.cjs`,
+        expected_output_json: {
+          ...{ sums: 'PASSED', 'sums > adds': 'PASSED', 'sums > prints': 'PASSED' },
+          'sums > is off': 'SKIPPED',
+        },
+      };
+      const { reward, evaluation } = await evaluated({ agent: agent(''), config });
+      expect({ reward, ...evaluation }).to.deep.include({ reward: 1, results: config.expected_output_json });
+      const broken = await evaluated({ agent: agent('it("ends", () => process.exit(0))'), config });
+      expect([broken.reward, broken.evaluation?.['tests_parsed']]).to.deep.equal([0, 1]);
     });
 
     it('sees what the agent committed, staged, or hid from its own index', async () => {

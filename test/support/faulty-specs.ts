@@ -240,6 +240,11 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     /"PASSED"/,
   ],
   [
+    'evaluator.config.test_format',
+    evaluator({ config: { test_command: 'x', expected_output_json: RESULTS, test_format: 'mocha' } }),
+    /"pytest"\|"go"/,
+  ],
+  [
     'evaluator.config.expected_output_json.y.py::a',
     evaluator({
       config: { test_command: 'x', expected_output_json: { 'x.py::a': 'PASSED', 'y.py::a': 'FAILED' } },

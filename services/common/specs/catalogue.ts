@@ -25,6 +25,9 @@ export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
 export const EVALUATORS = ['session_completed', 'test_on_output', 'rubric'] as const;
 
+/** What `test_on_output` reads of test commands, by who prints it. */
+export const TEST_FORMATS = ['pytest', 'go', 'cargo', 'jest', 'tap', 'junit', 'unittest'] as const;
+
 /** Evaluators that grade in a sandbox of their own: it is made ahead of them. */
 export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output'];
 /** Evaluators that ask a judge of the topology. */
@@ -34,6 +37,7 @@ export type BackendName = (typeof BACKENDS)[number];
 export type HarnessName = (typeof HARNESSES)[number];
 export type BuilderName = (typeof BUILDERS)[number];
 export type EvaluatorName = (typeof EVALUATORS)[number];
+export type TestFormat = (typeof TEST_FORMATS)[number];
 
 export const DEFAULT_WORKDIR = '/polar/session/workspace';
 

@@ -1,7 +1,7 @@
 // Configuration of every builder and evaluator, checked at submit and read again where it is used.
 import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import type { BuilderName, EvaluatorName } from './catalogue.ts';
+import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
 import { ARGUMENT_BYTES_MAX } from './faults-of.ts';
 import { contradictions } from './test-names.ts';
 
@@ -21,17 +21,12 @@ const expectedResults = z
         ? 'must be an object of test names to results, or the JSON text of one'
         : undefined,
   })
-  .refine((results) => Object.keys(results).length > 0, 'must name a test')
-  .superRefine((results, issues) => {
-    for (const [name, other] of contradictions(results)) {
-      const message = `is one test with ${other}, as files and outer classes do not count, and their results differ`;
-      issues.addIssue({ code: 'custom', path: [name], message });
-    }
-  });
+  .refine((results) => Object.keys(results).length > 0, 'must name a test');
 
-/** Tests run on the patch in a fresh sandbox. Names and defaults of the reference system. */
-export const testOnOutputConfig = z.strictObject({
+const testOnOutput = z.strictObject({
   test_command: command,
+  /** What it prints. */
+  test_format: z.enum(TEST_FORMATS).default('pytest'),
   /** Test name to result; an object, or its JSON text. */
   expected_output_json: z.preprocess(
     (given) => (typeof given === 'string' ? jsonOf(given) : given),
@@ -48,6 +43,21 @@ export const testOnOutputConfig = z.strictObject({
   rewards_command: command.optional(),
   rewards_timeout: seconds.default(60),
 });
+
+const namesAgree: z.core.CheckFn<Pick<TestOnOutput, 'test_format' | 'expected_output_json'>> = ({
+  value,
+  issues,
+}) => {
+  if (value.test_format !== 'pytest') return;
+  for (const [name, other] of contradictions(value.expected_output_json)) {
+    const message = `is one test with ${other}, as files and outer classes do not count, and their results differ`;
+    issues.push({ code: 'custom', path: ['expected_output_json', name], message, input: value });
+  }
+};
+type TestOnOutput = z.output<typeof testOnOutput>;
+
+/** Tests run on the patch in a fresh sandbox. Names and defaults of the reference system. */
+export const testOnOutputConfig = testOnOutput.check(namesAgree);
 export type TestOnOutputConfig = z.output<typeof testOnOutputConfig>;
 
 /** fetch gives up a reply whose head is not there after 300 s, whatever it is told. */
@@ -62,7 +72,7 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
   z.strictObject({
     strategy: z.literal('test_on_output'),
     // Rewards of traces are the rubric's here.
-    config: testOnOutputConfig.omit({ rewards_command: true, rewards_timeout: true }),
+    config: testOnOutput.omit({ rewards_command: true, rewards_timeout: true }).check(namesAgree),
   }),
 ]);
 

@@ -49,9 +49,10 @@ describe('results as JSON', () => {
       ['b', 'FAILED'],
       ['c', 'PASSED'],
     ]);
-    for (const a of ['a', 'tests/x.py::a']) {
-      const json = resultsJson(parsed, { [a]: 'PASSED', b: 'PASSED' });
-      expect(Object.keys(json), a).to.deep.equal(['b', 'c', 'a']);
-    }
+    const wanted = new Map([
+      ['a', 'PASSED'],
+      ['b', 'PASSED'],
+    ]);
+    expect(Object.keys(resultsJson(parsed, wanted))).to.deep.equal(['b', 'c', 'a']);
   });
 });

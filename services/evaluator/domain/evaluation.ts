@@ -1,6 +1,6 @@
 // What an evaluator tells beside the reward: JSON within a limit.
 import type { JsonObject } from '@bufbuild/protobuf';
-import { byName, stripAnsi, type TestResults } from './test-results.ts';
+import { stripAnsi, type TestResults } from './test-results.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/g;
@@ -12,8 +12,7 @@ export function tailOf(output: Uint8Array, maxChars: number): string {
 }
 
 /** Results as JSON, those first that differ from what was expected. */
-export function resultsJson(parsed: TestResults, expected: Readonly<Record<string, string>>): JsonObject {
-  const wanted = byName(expected);
+export function resultsJson(parsed: TestResults, wanted: TestResults): JsonObject {
   const differs = ([name, status]: [string, string]): number => (wanted.get(name) === status ? 1 : 0);
   const entries = [...parsed].sort((a, b) => differs(a) - differs(b));
   return Object.fromEntries(entries.map(([name, status]) => [name.toWellFormed(), status]));

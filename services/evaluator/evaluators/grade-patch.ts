@@ -5,7 +5,8 @@ import type { ExecOutput } from '../../common/exec.ts';
 import { grantedSeconds, type TestOnOutputConfig } from '../../common/specs/strategies.ts';
 import { resultsJson, tailOf } from '../domain/evaluation.ts';
 import type { FilteredPatch } from '../domain/patch.ts';
-import { parseResults, sameResults } from '../domain/test-results.ts';
+import { readResults, wantedResults } from '../domain/test-formats.ts';
+import { sameResults } from '../domain/test-results.ts';
 import { applyPatch, execIn, inTime } from '../sandboxes/repository.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
 import type { CallReward, Evaluation } from './evaluator.ts';
@@ -70,22 +71,24 @@ async function rewardTraces(job: PatchJob, fresh: Sandbox): Promise<CallReward[]
 }
 
 async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
-  const { repo_dir, test_command, test_timeout, expected_output_json: expected } = job.config;
+  const { repo_dir, test_command, test_format, test_timeout, expected_output_json: expected } = job.config;
   const testMs = limitMs(job, test_timeout);
   const output = await execIn(fresh, repo_dir, test_command, testMs);
   const { timedOut, exitCode, outOfMemory, droppedOutputBytes } = output.result;
   if (timedOut && !hadTheirTime(job, testMs)) {
     throw new PolarError('EVALUATION_TIMEOUT', 'too little of the evaluate budget was left for the tests');
   }
-  const results = parseResults(Buffer.from(bothOf(output)).toString('utf8'), expected);
+  const printed = { stdout: textOf(output.stdout), stderr: textOf(output.stderr) };
+  const results = readResults(test_format, printed, expected);
+  const wanted = wantedResults(test_format, expected);
   return {
-    reward: !timedOut && sameResults(results, expected) ? 1 : 0,
+    reward: !timedOut && sameResults(results, wanted) ? 1 : 0,
     told: {
       test_timeout: timedOut,
       test_exit_code: exitCode,
       tests_expected: Object.keys(expected).length,
       tests_parsed: results.size,
-      results: resultsJson(results, expected),
+      results: resultsJson(results, wanted),
       test_output_tail: tailOf(bothOf(output), TAIL_CHARS),
       ...(outOfMemory && { test_out_of_memory: true }),
       ...(droppedOutputBytes > 0n && { test_output_cut: true }),
@@ -104,6 +107,8 @@ function hadTheirTime({ config, evaluation }: PatchJob, testMs: number): boolean
   return !hasRoom && testMs >= budgetMs * FAIR_SHARE;
 }
 
-/** Standard error first: what a summary on standard output says counts last. */
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+/** Standard error first: the end of a summary on standard output is what is told. */
 const bothOf = ({ stdout, stderr }: ExecOutput): Uint8Array =>
   Buffer.concat(stderr.byteLength > 0 ? [stderr, Buffer.from('\n'), stdout] : [stdout]);
