@@ -19,7 +19,7 @@ describe('JUnit XML', () => {
     const faked = '<testcase name="faked"/>';
     const printed = `<![CDATA[</testcase>${faked}]]><!-- ${faked} --><?x ${faked}?>`;
     const test = `<testcase name="a" x=">" y='"/>'><system-out>${printed}</system-out><error/></testcase>`;
-    expect(read(suite(test))).to.deep.equal(['PASSED a', 'ERROR a']);
+    expect(read(suite(test))).to.deep.equal(['ERROR a', 'PASSED a']);
   });
 
   it('has the characters that names stand for, and no entities of its own', () => {
@@ -52,8 +52,12 @@ describe('JUnit XML', () => {
     }
   });
 
+  it('has no result for a test that does not end', () => {
+    expect(read('<testsuite><testcase name="a"><system-out>')).to.deep.equal(['ERROR testsuite']);
+  });
+
   it('tells what was not run, and both of two', () => {
     const inside = '<testcase name="a" status="notrun"/><testcase name="b"><skipped/><failure/></testcase>';
-    expect(read(suite(inside))).to.deep.equal(['SKIPPED a', 'PASSED b', 'SKIPPED b', 'FAILED b']);
+    expect(read(suite(inside))).to.deep.equal(['SKIPPED a', 'SKIPPED b', 'FAILED b', 'PASSED b']);
   });
 });

@@ -89,9 +89,10 @@ describe('the format jest', () => {
 });
 
 describe('the format unittest', () => {
+  const end = 'Ran 1 test in 0.000s';
   it('reads standard output where standard error tells nothing', () => {
-    expect(read('unittest', 'test_a (m.C) ... ok')).to.deep.equal({ 'test_a (m.C)': 'PASSED' });
-    const printed = { stdout: 'test_b (m.C) ... ok', stderr: 'test_a (m.C) ... FAIL' };
+    expect(read('unittest', 'test_a (m.C) ... ok', end)).to.deep.equal({ 'test_a (m.C)': 'PASSED' });
+    const printed = { stdout: 'test_b (m.C) ... ok', stderr: `test_a (m.C) ... FAIL\n${end}` };
     expect([...readResults('unittest', printed, {})]).to.deep.equal([['test_a (m.C)', 'FAILED']]);
   });
 
@@ -103,7 +104,10 @@ describe('the format unittest', () => {
       'ok',
       'Read me ... ok',
     ];
-    expect(read('unittest', ...lines)).to.deep.equal({ 'test_a (m.C)': 'ERROR', 'test_b (m.C)': 'PASSED' });
+    expect(read('unittest', ...lines, end)).to.deep.equal({
+      'test_a (m.C)': 'ERROR',
+      'test_b (m.C)': 'PASSED',
+    });
   });
 
   it('reads skips and docstrings that hold dots', () => {
@@ -114,10 +118,18 @@ describe('the format unittest', () => {
       'test_c (m.C)',
       'Doc ... ',
     ];
-    expect(read('unittest', ...lines)).to.deep.equal({
+    expect(read('unittest', ...lines, end)).to.deep.equal({
       'test_a (m.C)': 'SKIPPED',
       'Says ... more': 'PASSED',
       Doc: 'ERROR',
     });
+  });
+
+  it('has an ERROR for a run that has no summary', () => {
+    const ok = 'test_a (m.C) ... ok';
+    const cut = { 'test_a (m.C)': 'PASSED', 'Ran ? tests': 'ERROR' };
+    expect(read('unittest', ok)).to.deep.equal(cut);
+    expect(read('unittest', ok, end, ok)).to.deep.equal(cut);
+    expect(read('unittest', ok, end, ok, end)).to.deep.equal({ 'test_a (m.C)': 'PASSED' });
   });
 });

@@ -10,6 +10,7 @@ const DOCUMENTED = /^(.*) \.\.\. (?:(ok|FAIL|ERROR|expected failure|unexpected s
 const HEADING = /^(FAIL|ERROR|UNEXPECTED SUCCESS): (.+)$/s;
 const TEST_OF_SUB_TEST = /^(\S+ \([\w.<>]+\)) .*$/s;
 const RULE = /^[=-]{70}$/;
+const SUMMARY = /^Ran \d+ tests? in /;
 
 const STATUS = new Map([
   ['ok', 'PASSED'],
@@ -24,11 +25,14 @@ const STATUS = new Map([
 class Reader {
   readonly runs: TestRun[] = [];
   readonly #open = new Set<string>();
+  /** Something was told that no summary stands behind. */
+  #isRunning = false;
   /** In the order in which they began; some have ended. */
   readonly #begun: string[] = [];
   #isAlone = false;
 
   line(line: string, before: string, after: string): void {
+    if (SUMMARY.test(line)) this.#isRunning = false;
     const isDocumented = this.#isAlone;
     this.#isAlone = false;
     const [, title, name] = RULE.test(before) ? (HEADING.exec(line) ?? []) : [];
@@ -39,9 +43,10 @@ class Reader {
     else this.#tests(line);
   }
 
-  /** Tests that have begun, and whose result is not told, are an ERROR. */
+  /** Tests that have begun, and whose result is not told, are an ERROR; so is a run of tests without a summary. */
   ended(): TestRun[] {
-    return [...this.runs, ...[...this.#open].map((name): TestRun => [name, 'ERROR'])];
+    const open = [...this.#open, ...(this.#isRunning ? ['Ran ? tests'] : [])];
+    return [...this.runs, ...open.map((name): TestRun => [name, 'ERROR'])];
   }
 
   /** Where a test has sub-tests that failed, Python before 3.11 goes on with the next one in the same line. */
@@ -79,6 +84,7 @@ class Reader {
   }
 
   #start(name: string): void {
+    this.#isRunning = true;
     this.#open.add(name);
     this.#begun.push(name);
   }
@@ -92,6 +98,7 @@ class Reader {
   }
 
   #end(name: string, status: string): void {
+    this.#isRunning = true;
     this.#open.delete(name);
     this.runs.push([name, STATUS.get(status) ?? 'ERROR']);
   }
