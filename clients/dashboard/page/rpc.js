@@ -30,7 +30,9 @@ export async function call(method, request, options = {}) {
   try {
     const body = JSON.stringify(request);
     const response = await post(method, 'application/json', body, { ...options, signal: silence.signal });
-    const text = await response.text();
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of heard(response, silence.renew)) text += decoder.decode(chunk, { stream: true });
     if (!response.ok) throw errorOf(text, response.status);
     return JSON.parse(text);
   } finally {
@@ -50,9 +52,8 @@ export async function* stream(method, request, options = {}) {
       ...options,
       signal: silence.signal,
     });
-    if (!response.ok || response.body === null) throw errorOf(await response.text(), response.status);
-    for await (const { flags, text } of envelopes(response.body)) {
-      silence.renew();
+    if (!response.ok) throw errorOf(await response.text(), response.status);
+    for await (const { flags, text } of envelopes(heard(response, silence.renew))) {
       const message = JSON.parse(text);
       if ((flags & END_OF_STREAM) === 0) yield message;
       else if (message.error !== undefined)
@@ -81,6 +82,22 @@ function silenceOf({ signal, silentMs = SILENT_MS }) {
     end,
     signal: AbortSignal.any(signal === undefined ? [over.signal] : [signal, over.signal]),
   };
+}
+
+/**
+ * What comes, as it comes: an answer may be large, and its way slow. Not every browser goes through a body by itself.
+ * @param {Response} response @param {() => void} renew
+ */
+async function* heard({ body }, renew) {
+  const reader = body?.getReader();
+  try {
+    for (let next = await reader?.read(); next !== undefined && !next.done; next = await reader?.read()) {
+      renew();
+      yield next.value;
+    }
+  } finally {
+    reader?.cancel().catch(() => {});
+  }
 }
 
 /** @param {string} method @param {string} type @param {string | Uint8Array<ArrayBuffer>} body @param {Options} options */
@@ -117,12 +134,12 @@ function enveloped(bytes) {
 }
 
 /**
- * @param {AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>} chunks
+ * @param {AsyncIterable<Uint8Array>} chunks
  * @returns {AsyncGenerator<{ flags: number, text: string }>}
  */
 export async function* envelopes(chunks) {
   let rest = new Uint8Array(0);
-  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (chunks)) {
+  for await (const chunk of chunks) {
     const joined = new Uint8Array(rest.length + chunk.length);
     joined.set(rest);
     joined.set(chunk, rest.length);

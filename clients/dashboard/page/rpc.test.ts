@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { sleep } from '../../../services/common/clock.ts';
 import { CallError, call, envelopes, stream } from './rpc.js';
+
+/** Far more than a step of this process takes. */
+const SILENT_MS = 600;
 
 const envelope = (flags: number, text: string): Uint8Array => {
   const head = Buffer.alloc(5);
@@ -50,5 +54,25 @@ describe('dashboard calls', () => {
     }
     silent.closeAllConnections();
     silent.close();
+  });
+
+  it('go on for as long as anything of a large answer comes', async () => {
+    const whole = { '/read': Buffer.from('{"a":"üüüü"}'), '/export': envelope(0, '{"a":"üüüü"}') };
+    const slow = createServer(async (request, response) => {
+      const bytes = whole[request.url as keyof typeof whole];
+      for await (const piece of inPieces(bytes, 2)) {
+        response.write(piece);
+        await sleep(SILENT_MS / 5);
+      }
+      response.end(request.url === '/export' ? envelope(2, '{}') : '');
+    }).listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    const asked = { base: `http://127.0.0.1:${(slow.address() as AddressInfo).port}`, silentMs: SILENT_MS };
+    const asking = Promise.all([call('read', {}, asked), Array.fromAsync(stream('export', {}, asked))]);
+    const found = await asking.finally(() => {
+      slow.closeAllConnections();
+      slow.close();
+    });
+    expect(found).to.deep.equal([{ a: 'üüüü' }, [{ a: 'üüüü' }]]);
   });
 });
