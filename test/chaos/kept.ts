@@ -10,6 +10,7 @@ export class Kept {
   readonly #spawn: () => ChildProcess;
   #child: ChildProcess | undefined;
   #startedMs = 0;
+  #asked = false;
   #stopping = false;
   #kept: Promise<void> | undefined;
 
@@ -27,13 +28,14 @@ export class Kept {
     return this.#child === undefined || hasEnded(this.#child) ? undefined : this.#child.pid;
   }
 
-  /** Since its last start. */
+  /** Since its last start; 0 where it has been asked to end. */
   get ageMs(): number {
-    return this.pid === undefined ? 0 : performance.now() - this.#startedMs;
+    return this.pid === undefined || this.#asked ? 0 : performance.now() - this.#startedMs;
   }
 
   /** False where it does not run at the moment. */
-  kill(signal: NodeJS.Signals = 'SIGKILL'): boolean {
+  kill(signal: NodeJS.Signals): boolean {
+    this.#asked = true;
     return this.pid !== undefined && this.#child?.kill(signal) === true;
   }
 
@@ -48,6 +50,7 @@ export class Kept {
     while (!this.#stopping) {
       this.#child = this.#spawn();
       this.#startedMs = performance.now();
+      this.#asked = false;
       await once(this.#child, 'exit');
       if (!this.#stopping) await sleep(RESTART_PAUSE_MS);
     }

@@ -13,7 +13,7 @@ describe('a storm over three nodes', function () {
     const entries = await storm(
       {
         ...{ seed, tasks: 12, samples: 5, runSlots: 3, submitEveryMs: 2_000 },
-        ...{ strikeEveryMs: 2_500, strikesMax: 10, endMs: 120_000 },
+        ...{ strikeEveryMs: 2_500, strikesMax: 11, endMs: 120_000 },
       },
       (text) => said.push(text),
     );

@@ -11,7 +11,10 @@ import { engineOf } from './engines.ts';
 import { freeze } from './freeze.ts';
 import type { Kept } from './kept.ts';
 
-/** SIGKILL each, but `node`: all processes of one stand still, and go on when they are long given up. */
+/**
+ * SIGKILL each, or for services SIGTERM as often. `node`: all processes of one stand still, and go on when they are long given
+ * up; `stopped node`: all services of one are asked to end at once, as where a machine is taken away.
+ */
 const KINDS = [
   ...NODE_SERVICES,
   'scheduler',
@@ -22,6 +25,7 @@ const KINDS = [
   'harness',
   'guardian',
   'node',
+  'stopped node',
 ] as const;
 export type StrikeKind = (typeof KINDS)[number];
 
@@ -94,9 +98,9 @@ export class Strikes {
     const node = this.#pick(nodes.filter((one) => one !== this.#away));
     switch (kind) {
       case 'scheduler':
-        return killed(this.#pick(schedulers));
+        return this.#end(this.#pick(schedulers));
       case 'reconstructor':
-        return killed(reconstructor);
+        return this.#end(reconstructor);
       case 'nats-server':
         return await restarted('nats-server', this.#cluster.nats);
       case 'dockerd':
@@ -107,11 +111,18 @@ export class Strikes {
         return killedPid('a process of a sandbox on', node, this.#pick(sandboxed(node)));
       case 'guardian':
         return killedPid('the guardian of', node, guardianOf(node));
+      case 'stopped node':
+        return stopped(node);
       case 'node':
         return this.#freeze(this.#pick(nodes.filter(isSettled)));
       default:
-        return killed(node.services[kind] as Kept);
+        return this.#end(node.services[kind] as Kept);
     }
+  }
+
+  #end(one: Kept): string | undefined {
+    const signal = this.#random() < 0.5 ? 'SIGTERM' : 'SIGKILL';
+    return one.kill(signal) ? `${one.name} (${signal})` : undefined;
   }
 
   /** One at a time. */
@@ -173,7 +184,10 @@ async function restarted(name: string, server: TestNats | TestEngine): Promise<s
   return name;
 }
 
-const killed = (one: Kept): string | undefined => (one.kill() ? one.name : undefined);
+function stopped({ id, services }: ClusterNode): string | undefined {
+  const hit = Object.values(services).map((one) => one.kill('SIGTERM'));
+  return hit.some(Boolean) ? `all services of ${id} (SIGTERM)` : undefined;
+}
 
 function killedPid(what: string, { id }: ClusterNode, pid: number | undefined): string | undefined {
   try {
