@@ -114,7 +114,9 @@ export class Strikes {
       case 'stopped node':
         return stopped(node);
       case 'node':
-        return this.#freeze(this.#pick(nodes.filter(isSettled)));
+        return this.#freeze(
+          this.#pick(nodes.filter((one) => isSettled(one) && guardianOf(one) !== undefined)),
+        );
       default:
         return this.#end(node.services[kind] as Kept);
     }

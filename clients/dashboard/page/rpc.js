@@ -75,8 +75,10 @@ function silenceOf({ signal, silentMs = SILENT_MS }) {
   const end = () => clearTimeout(timer);
   const renew = () => {
     end();
-    timer = begin();
+    if (!signal?.aborted) timer = begin();
   };
+  // A stream that its reader has left is not asked for its end.
+  signal?.addEventListener('abort', end, { once: true });
   return {
     renew,
     end,
