@@ -20,7 +20,7 @@ import { sleepMark } from '../support/sleep-mark.ts';
 
 const NAP = sleepMark();
 const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
-const ROUNDS = 12;
+const ROUNDS = 6;
 const SPREAD_MS = 120;
 
 describe('runtime-prewarm: guardian', function () {

@@ -67,15 +67,11 @@ describe('runtime-prewarm: a manager that is not root', function () {
     }
     chmodSync(image('closed'), 0o555);
     giveAway();
-  });
-  beforeEach(async () => {
     manager = spawnManager(node, UID);
     await managerIsReady(node);
   });
-  afterEach(async () => {
-    if (manager.kill('SIGTERM')) await once(manager, 'exit');
-  });
   after(async () => {
+    if (manager.kill('SIGTERM')) await once(manager, 'exit');
     chmodSync(image('closed'), 0o755);
     await node[Symbol.asyncDispose]();
     await nats[Symbol.asyncDispose]();
