@@ -28,6 +28,7 @@ const ALONE = [
   'test/e2e/',
   'test/conformance/',
   'test/engines/',
+  'test/integration/scheduler-',
   'test/integration/',
 ];
 
@@ -36,7 +37,7 @@ const job = (name, command, ...args) => ({ name, command, args });
 
 function mochas() {
   const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
-  const alone = ALONE.flatMap((place) => files.filter((file) => file.startsWith(place)));
+  const alone = [...new Set(ALONE.flatMap((place) => files.filter((file) => file.startsWith(place))))];
   const together = Object.groupBy(
     files.filter((file) => !alone.includes(file)),
     (file) => file.split('/')[0],
