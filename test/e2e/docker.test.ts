@@ -11,7 +11,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
 import { isSolved, scriptIn, solve } from '../harnesses/solve.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { ENGINES, nodeWith } from '../support/engines.ts';
+import { ENGINES, isLong, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { processesWith } from '../support/runtime-prewarm.ts';
@@ -22,8 +22,8 @@ const EXAMPLE = join(import.meta.dirname, '../../examples/calculator');
 /** `task.yaml` is for pi. */
 const TASKS = ['task-shell.yaml', 'task.yaml'];
 
-/** Where an engine maps users by itself, as it should be run; and as it comes. */
-const KINDS = ENGINES.filter(({ backend, mapped }) => mapped === (backend === 'docker'));
+/** Docker where it maps users by itself, as it should be run; podman as it comes, in `npm run test:containers`. */
+const KINDS = ENGINES.filter(({ backend, mapped }) => (backend === 'docker' ? mapped : isLong && !mapped));
 
 for (const kind of KINDS) {
   const { backend } = kind;
