@@ -20,7 +20,7 @@ const env = {
   NODE_COMPILE_CACHE: join(root, '.cache/compiled'),
 };
 /** More than cores: tests wait half of their time. */
-const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 2);
+const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 1);
 /** What takes longest comes first; the rest fills what they leave at the end. */
 const ALONE = [
   'test/chaos/',
