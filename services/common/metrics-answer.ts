@@ -6,7 +6,7 @@ import { METRICS_TYPE, metricsText } from './metrics.ts';
 import './process-metrics.ts';
 
 export const METRICS_PATH = '/metrics';
-const [UNAUTHORIZED, FORBIDDEN, NOT_ALLOWED] = [401, 403, 405];
+const [UNAUTHORIZED, FORBIDDEN, NOT_ALLOWED, FAILED] = [401, 403, 405, 500];
 
 /** HTTP/2 requests come in Node's compatibility form, which has what is used here. */
 export async function answerMetrics(
@@ -25,7 +25,11 @@ export async function answerMetrics(
     const { reason, message } = asPolarError(error);
     return plain(reason === 'UNAUTHENTICATED' ? UNAUTHORIZED : FORBIDDEN, message);
   }
-  const text = await metricsText();
-  response.writeHead(200, { 'content-type': METRICS_TYPE });
-  response.end(text);
+  try {
+    const text = await metricsText();
+    response.writeHead(200, { 'content-type': METRICS_TYPE });
+    response.end(text);
+  } catch (error) {
+    plain(FAILED, `metrics could not be read: ${asPolarError(error).message}`);
+  }
 }

@@ -39,6 +39,18 @@ export const described = (): readonly Described[] => registry.getMetricsAsArray(
 export const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
   new Counter<L>({ name, help, labelNames, registers });
 
+/** Values of a label that somebody's plug-in may choose, of which Prometheus would keep every one. */
+const CHOSEN_VALUES_MAX = 64;
+
+/** The first values as they are, all later ones as `other`. */
+export function chosen(): (value: string) => string {
+  const shown = new Set<string>();
+  return (value) => {
+    if (shown.size < CHOSEN_VALUES_MAX) shown.add(value);
+    return shown.has(value) ? value : 'other';
+  };
+}
+
 /** A count that something else keeps. */
 export const countOf = (name: string, help: string, read: () => number): void =>
   void new Counter({

@@ -1,6 +1,6 @@
 // What the reconstructor counts, for `/metrics`.
 import type { SessionStats } from '../../gen/ts/polar/common/v1/session_pb.js';
-import { CALL_SECONDS, counter, gauge, histogram } from '../common/metrics.ts';
+import { CALL_SECONDS, chosen, counter, gauge, histogram } from '../common/metrics.ts';
 
 const trajectories = counter('polar_reconstructor_trajectories_built_total', 'Trajectories that were built.');
 const traces = counter('polar_reconstructor_traces_built_total', 'Traces of these.');
@@ -10,6 +10,8 @@ const masked = counter(
   'Sampled ids that are not trained, by reason.',
   ['reason'],
 );
+/** Builders name their own reasons. */
+const shownReason = chosen();
 const buildSeconds = histogram('polar_reconstructor_build_seconds', 'Builds of trajectories.', CALL_SECONDS);
 export const buildsFailed = counter(
   'polar_reconstructor_builds_failed_total',
@@ -39,7 +41,8 @@ export function trajectoryBuilt(stats: SessionStats, durationMs: number): void {
   trajectories.inc();
   traces.inc(stats.traces);
   trained.inc(Number(stats.trainedTokens));
-  for (const [reason, count] of Object.entries(stats.maskedTokens)) masked.inc({ reason }, Number(count));
+  for (const [reason, count] of Object.entries(stats.maskedTokens))
+    masked.inc({ reason: shownReason(reason) }, Number(count));
   buildSeconds.observe(durationMs / 1_000);
 }
 

@@ -10,7 +10,7 @@ import { AccessControl } from '../../services/common/access/access-control.ts';
 import { newToken } from '../../services/common/access/tokens.ts';
 import { createServiceClient } from '../../services/common/client.ts';
 import { PolarError } from '../../services/common/errors.ts';
-import { gauge } from '../../services/common/metrics.ts';
+import { chosen, gauge } from '../../services/common/metrics.ts';
 import { type RunningServer, startServer } from '../../services/common/server.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { freePort } from '../support/nats.ts';
@@ -87,6 +87,28 @@ describe('metrics', () => {
     const cpu = [first, later].map((one) => one.get('process_cpu_seconds_total')?.get('') ?? 0);
     expect(cpu[1]).to.be.above(cpu[0] ?? 0);
     expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).to.equal(405);
+  });
+
+  it('that cannot be read are one answer 500, and the service lives', async () => {
+    const url = await start();
+    const shown = gauge('polar_test_broken', 'What cannot be read.');
+    const broken = shown.from(() => {
+      throw new Error('no such thing');
+    });
+    const answer = await fetch(`${url}/metrics`);
+    broken[Symbol.dispose]();
+    expect([answer.status, await answer.text()]).to.deep.equal([
+      500,
+      'metrics could not be read: no such thing\n',
+    ]);
+    expect((await fetch(`${url}/metrics`)).status).to.equal(200);
+  });
+
+  it('show some sixty values that others choose, and count the rest as one', () => {
+    const shown = chosen();
+    const values = Array.from({ length: 1_000 }, (_, index) => shown(`r${index}`));
+    expect(new Set(values).size).to.equal(65);
+    expect([values[0], values[63], values[64], shown('r5')]).to.deep.equal(['r0', 'r63', 'other', 'r5']);
   });
 
   it('are for who may read, where tokens are asked for', async () => {
