@@ -66,7 +66,7 @@ export const failed = (stage: WorkKind, reason: Reason, message = 'on purpose'):
   value: { stage, failure: failure(reason, message) },
 });
 
-export const ready: Behaviour = ({ ref }) => ({
+const ready: Behaviour = ({ ref }) => ({
   case: 'ready',
   value: { runtimeId: `rt-${ref?.sessionId}-${ref?.attempt}` },
 });
@@ -74,7 +74,7 @@ export const ran: Behaviour = () => ({
   case: 'ran',
   value: { outcome: Outcome.COMPLETED, calls: { calls: 2, firstSeq: 1n, lastSeq: 2n } },
 });
-export const evaluated: Behaviour = () => ({
+const evaluated: Behaviour = () => ({
   case: 'evaluated',
   value: { reward: 0.5, evaluation: { passed: 3 } },
 });

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { sleep } from '../../services/common/clock.ts';
 
-export const START = 1;
-export const END = 2;
+const START = 1;
+const END = 2;
 
 export interface WireToolCall {
   id: string;

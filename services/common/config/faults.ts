@@ -165,7 +165,7 @@ function faultsOf(issue: Issue, schema: ZodType): FieldFault[] {
 }
 
 /** `gateway.nodes[0].port` */
-export function pathOf(path: readonly PropertyKey[]): string {
+function pathOf(path: readonly PropertyKey[]): string {
   return path
     .map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i === 0 ? '' : '.'}${String(part)}`))
     .join('');

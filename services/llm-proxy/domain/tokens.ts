@@ -7,7 +7,7 @@ import { POLICY_VERSION_MAX } from './policy.ts';
 import { unreadLogprobs } from './reply-logprobs.ts';
 import type { ToldRows } from './routed-experts.ts';
 
-/** Replies of one call. */
+/** Replies that one call may ask for. */
 export const CHOICES_MAX = 128;
 
 /** A run of sampled ids by the weights that sampled them. */

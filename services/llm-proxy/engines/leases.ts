@@ -13,11 +13,6 @@ export class Leases {
     this.#max = max;
   }
 
-  /** Sessions that hold one. */
-  get size(): number {
-    return this.#held.size;
-  }
-
   /** Safe to repeat. Throws POOL_SESSIONS_LIMIT. */
   take(session: string): void {
     if (this.#max !== null && !this.#held.has(session) && this.#held.size >= this.#max) {

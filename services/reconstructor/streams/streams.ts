@@ -149,7 +149,7 @@ async function* withProgress(
   }
 }
 
-export const replaced = (): PolarError =>
+const replaced = (): PolarError =>
   new PolarError('STREAM_REPLACED', 'another stream of this consumer was opened');
 
 const otherTask = (taskId: string): PolarError =>

@@ -17,11 +17,6 @@ export class Heap<T> {
     return this.#items[0];
   }
 
-  /** In no order. */
-  values(): IterableIterator<T> {
-    return this.#items.values();
-  }
-
   push(item: T): void {
     const items = this.#items;
     let at = items.length;

@@ -8,7 +8,7 @@ const TAGGED = /:[^/]*$/;
 const UNLISTED = /@|^(sha256:)?[0-9a-f]{4,64}$/;
 
 /** A name in the one form in which it is compared. */
-export function comparable(name: string): string {
+function comparable(name: string): string {
   const short = name.replace(USUAL, '');
   return TAGGED.test(short) ? short : `${short}:latest`;
 }

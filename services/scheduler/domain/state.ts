@@ -109,11 +109,6 @@ export class State {
     return this.#draining.has(nodeId);
   }
 
-  /** Tasks that are cancelled ahead; those that are forgotten by now are among them. */
-  get tombstones(): number {
-    return this.#tombstones.size;
-  }
-
   isCancelledAhead(taskId: string, nowMs: number): boolean {
     return (this.#tombstones.get(taskId) ?? 0) > nowMs;
   }

@@ -33,7 +33,7 @@ export interface BareNodeOptions {
 
 const NEVER = { socket: '/run/no-container-engine.sock', pull: 'never', map_users: false } as const;
 const LAYERS = { maxBytes: 1 << 30, freeBytes: 0 };
-export const LEASE_MS = 600_000;
+const LEASE_MS = 600_000;
 
 export async function openBareNode({ engineUrl, engines = {} }: BareNodeOptions): Promise<BareNode> {
   const folder = mkdtempSync(join(tmpdir(), 'polar-bench-node-'));

@@ -86,7 +86,7 @@ async function measured(
 }
 
 /** Everything of the mesh; the engine is none of it. */
-export const processesOf = ({ pids, nats }: Mesh): Map<string, number> =>
+const processesOf = ({ pids, nats }: Mesh): Map<string, number> =>
   new Map([...[...pids].filter(([name]) => name !== 'engine'), ['nats-server', nats.pid]]);
 
 /** Submit at once, and wait for the end; all must be usable. */

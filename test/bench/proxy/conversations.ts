@@ -15,7 +15,7 @@ function sequence(seed: number): (n: number) => number {
 }
 
 /** Text of code and talk, with what JSON must escape in it. */
-export function textOf(bytes: number, seed: number): string {
+function textOf(bytes: number, seed: number): string {
   const next = sequence(seed);
   const parts: string[] = [];
   for (let length = 0; length < bytes; ) {

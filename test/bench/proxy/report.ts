@@ -16,7 +16,7 @@ export interface Result {
 const FOREIGN_QUIET = 0.15;
 const OURS = 'polar';
 
-export class Results {
+class Results {
   readonly #all: readonly Result[];
 
   constructor(all: readonly Result[]) {

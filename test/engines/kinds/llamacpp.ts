@@ -77,4 +77,4 @@ export const llamacpp: RealEngine = {
 };
 
 /** Its own defaults cut the vocabulary down. */
-export const PLAIN = { top_k: 0, top_p: 1, min_p: 0 };
+const PLAIN = { top_k: 0, top_p: 1, min_p: 0 };

@@ -211,9 +211,12 @@ export const PLANTED_FOR_RULES: Record<keyof typeof RULES, Planted> = {
         'export const USED = 1;\nexport const OWN = 2;\nexport function dead(): void {}\nexport interface Shape {}\n',
       'services/a.test.ts': "import { USED } from './a.ts';\nconst left = OWNED;\n",
       'bin/b.js': 'export async function alone() {}\n',
+      'services/c.ts': 'export const NAMESAKE = 1;\n',
+      'services/d.ts': "import { e } from './e.ts';\nconst NAMESAKE = e;\n",
+      'services/e.ts': 'export const e = 1;\n',
       'c.md': 'OWN\n',
     },
-    faults: ['services/a.ts:2', 'services/a.ts:3', 'bin/b.js:1'],
+    faults: ['services/a.ts:2', 'services/a.ts:3', 'bin/b.js:1', 'services/c.ts:1'],
   },
 };
 

@@ -1,6 +1,7 @@
 // The openai-chat dialect: the members of a request and what becomes of each. What has no rule is ignored, as engines have
 // members that change what is sampled, or run code, which nobody here knows.
 import { isObject } from '../../domain/json.ts';
+import { CHOICES_MAX } from '../../domain/tokens.ts';
 import {
   array,
   flag,
@@ -20,9 +21,6 @@ import type { Rule, Rules } from '../features.ts';
 /** What `tool_choice` may be, in both of OpenAI's dialects. */
 export const CHOICE =
   '`none`, `auto`, `required`, a function or a custom tool by name; of `allowed_tools` the others are not shown';
-
-/** Replies that one call may ask for. */
-export const CHOICES_MAX = 128;
 
 export const FIELDS: Rules = {
   messages: { support: 'mapped', how: 'see messages and content below' },
