@@ -15,6 +15,7 @@ import {
   readIfThere,
   writeQuietly,
 } from './hierarchies.ts';
+import { type MemoryEvents, memoryEvents } from './memory-events.ts';
 
 /** A group that is gone makes the write fail, and the launcher with it: removing a group is a fence. */
 const JOIN = 'for g in $1; do echo 0 > "$g/cgroup.procs"; done; shift; exec "$@"';
@@ -99,15 +100,14 @@ class CgroupCell implements Cell {
     const peak = readIfThere(this.#file('memory', v2 ? 'memory.peak' : 'memory.max_usage_in_bytes'));
     const cpu = this.#hierarchies.v2 && readIfThere(join(this.#hierarchies.v2, this.#path, 'cpu.stat'));
     return {
-      oomKills: this.oomKills(),
+      ...this.#memoryEvents(),
       peakMemoryBytes: Number(peak || 0),
       cpuMs: Math.round(Number(/^usage_usec (\d+)/m.exec(cpu ?? '')?.[1] ?? 0) / 1000),
     };
   }
 
   oomKills(): number {
-    const name = this.#isV2('memory') ? 'memory.events' : 'memory.oom_control';
-    return Number(/^oom_kill (\d+)/m.exec(readIfThere(this.#file('memory', name)))?.[1] ?? 0);
+    return this.#memoryEvents().oomKills;
   }
 
   /** The kernel answers EBUSY until the last process is reaped. One that stays leaves the others to be removed. */
@@ -133,6 +133,10 @@ class CgroupCell implements Cell {
       writeQuietly(file('memory.limit_in_bytes'), bytes);
       writeQuietly(file('memory.memsw.limit_in_bytes'), bytes);
     }
+  }
+
+  #memoryEvents(): MemoryEvents {
+    return memoryEvents(this.#file('memory', ''), this.#isV2('memory'));
   }
 
   #killAtOnce(): boolean {

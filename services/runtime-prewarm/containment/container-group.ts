@@ -7,6 +7,7 @@ import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_END_MS, SANDBOX_PIDS_MAX, SANDBOX_START_MS } from '../../common/limits.ts';
 import type { CellUsage } from './containment.ts';
 import { findMounts, readIfThere, writeQuietly } from './hierarchies.ts';
+import { eventsSince, type MemoryEvents, memoryEvents, NO_MEMORY_EVENTS } from './memory-events.ts';
 
 /** The init and `cat`. */
 const OWN_PROCESSES = 2;
@@ -26,7 +27,7 @@ export class ContainerGroup {
   readonly #memory: Group;
   readonly #cpu: Group;
   #own = new Set<number>();
-  #before = { oomKills: 0, cpuMs: 0 };
+  #before = { ...NO_MEMORY_EVENTS, cpuMs: 0 };
 
   private constructor(find: (controller: string) => Group) {
     this.#pids = find('pids');
@@ -93,16 +94,16 @@ export class ContainerGroup {
   usage(): CellUsage {
     const { folder, v2 } = this.#memory;
     const peak = readIfThere(join(folder, v2 ? 'memory.peak' : 'memory.max_usage_in_bytes'));
-    const { oomKills, cpuMs } = this.#counters();
+    const now = this.#counters();
     return {
-      oomKills: Math.max(0, oomKills - this.#before.oomKills),
-      cpuMs: Math.max(0, cpuMs - this.#before.cpuMs),
+      ...eventsSince(now, this.#before),
+      cpuMs: Math.max(0, now.cpuMs - this.#before.cpuMs),
       peakMemoryBytes: Number(peak || 0),
     };
   }
 
   oomKills(): number {
-    return Math.max(0, this.#oomKills() - this.#before.oomKills);
+    return eventsSince(this.#memoryEvents(), this.#before).oomKills;
   }
 
   async #settle(): Promise<void> {
@@ -116,16 +117,15 @@ export class ContainerGroup {
     this.#own = new Set(pids);
   }
 
-  #counters(): { oomKills: number; cpuMs: number } {
+  #counters(): MemoryEvents & { cpuMs: number } {
     const { folder, v2 } = this.#cpu;
     const cpu = readIfThere(join(folder, v2 ? 'cpu.stat' : 'cpuacct.usage'));
     const cpuMs = v2 ? Number(/^usage_usec (\d+)/m.exec(cpu)?.[1] ?? 0) / 1e3 : Number(cpu || 0) / 1e6;
-    return { oomKills: this.#oomKills(), cpuMs: Math.round(cpuMs) };
+    return { ...this.#memoryEvents(), cpuMs: Math.round(cpuMs) };
   }
 
-  #oomKills(): number {
-    const events = join(this.#memory.folder, this.#memory.v2 ? 'memory.events' : 'memory.oom_control');
-    return Number(/^oom_kill (\d+)/m.exec(readIfThere(events))?.[1] ?? 0);
+  #memoryEvents(): MemoryEvents {
+    return memoryEvents(this.#memory.folder, this.#memory.v2);
   }
 
   #others(): number[] {

@@ -1,10 +1,9 @@
 // What holds the processes of one command together, so that all of them can be killed and their absence proved.
 import type { ChildProcess } from 'node:child_process';
 import type { SandboxLimits } from '../domain/plan.ts';
+import type { MemoryEvents } from './memory-events.ts';
 
-export interface CellUsage {
-  /** Processes that the kernel killed at the memory limit. */
-  readonly oomKills: number;
+export interface CellUsage extends MemoryEvents {
   /** 0 where it is not measured. */
   readonly peakMemoryBytes: number;
   /** 0 where it is not measured. */

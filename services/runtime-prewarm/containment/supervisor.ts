@@ -7,6 +7,7 @@ import type { Writable } from 'node:stream';
 import { withTimeout } from '../../common/clock.ts';
 import { SANDBOX_END_MS } from '../../common/limits.ts';
 import type { Cell, CellUsage, Containment } from './containment.ts';
+import { NO_MEMORY_EVENTS } from './memory-events.ts';
 
 const SUPERVISOR = join(import.meta.dirname, 'supervise.py');
 
@@ -53,7 +54,7 @@ class SupervisorCell implements Cell {
   }
 
   usage(): CellUsage {
-    return { oomKills: 0, peakMemoryBytes: 0, cpuMs: 0 };
+    return { ...NO_MEMORY_EVENTS, peakMemoryBytes: 0, cpuMs: 0 };
   }
 
   oomKills(): number {

@@ -59,7 +59,10 @@ export interface CommandResult extends NetworkUse {
   /** 128 + N when signal N ended it. */
   readonly exitCode: number;
   readonly timedOut: boolean;
+  /** Ended at the sandbox's own limit. */
   readonly outOfMemory: boolean;
+  /** Ended below that, as the node had no more. */
+  readonly nodeOutOfMemory?: boolean;
   /** Proved: no process of the command is left. */
   readonly empty: boolean;
   readonly peakMemoryBytes: number;
@@ -69,6 +72,18 @@ export interface CommandResult extends NetworkUse {
   /** Of them; a plug-in may not tell. */
   readonly droppedStderrBytes?: number;
 }
+
+/** What it means that the kernel has killed some of it for want of memory. */
+export const memoryEnd = ({
+  oomKills,
+  limitHits,
+}: {
+  readonly oomKills: number;
+  readonly limitHits: number;
+}): Pick<CommandResult, 'outOfMemory' | 'nodeOutOfMemory'> => ({
+  outOfMemory: oomKills > 0 && limitHits > 0,
+  nodeOutOfMemory: oomKills > 0 && limitHits === 0,
+});
 
 export type OutputStream = 'stdout' | 'stderr';
 export type OutputSink = (stream: OutputStream, bytes: Uint8Array) => void;

@@ -72,7 +72,7 @@ async function* eventsOf(
   yield create(ExecResponseSchema, { event: { case: 'result', value: resultOf(await done) } });
 }
 
-function resultOf({ denied, ...result }: CommandResult) {
+function resultOf({ denied, nodeOutOfMemory: _, ...result }: CommandResult) {
   return {
     ...result,
     denied: { count: denied.count, targets: [...denied.targets] },

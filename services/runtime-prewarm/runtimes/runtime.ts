@@ -10,6 +10,8 @@ import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
 import { NodeDisk } from '../host/node-disk.ts';
 
+const MIB = 1024 * 1024;
+
 /** What goes on in a sandbox. */
 interface Work {
   readonly done: Promise<unknown>;
@@ -63,7 +65,7 @@ export class Runtime {
   /**
    * Files, then one command: from its call on its limit can be counted anew. Throws what putFiles throws,
    * RUNTIME_BUSY while another command runs, RUNTIME_LOST when the sandbox is removed meanwhile, SANDBOX_FAILED where
-   * the node's disk is full at its end: whatever came of it, it may be for that alone. A command whose caller has left is
+   * the node has run out of memory, or its disk is full at its end: whatever came of it, it may be for that alone. A command whose caller has left is
    * waited for: it is being killed.
    */
   async exec(
@@ -78,6 +80,7 @@ export class Runtime {
       if (files.length > 0) await this.#box.putFiles(files, gone);
       const result = await this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
       this.denied.add(result.denied);
+      refuseStarved(result, this.plan);
       await this.#disk?.refuseFull(gone);
       return result;
     }, signal);
@@ -152,6 +155,16 @@ export class Runtime {
       this.#running = undefined;
     }
   }
+}
+
+/** Throws SANDBOX_FAILED where the kernel killed some of a command that had not reached its own limit. */
+function refuseStarved({ nodeOutOfMemory, peakMemoryBytes }: CommandResult, { limits }: SandboxPlan): void {
+  if (nodeOutOfMemory !== true) return;
+  const [peak, limit] = [peakMemoryBytes, limits.memoryBytes].map((bytes) => Math.round(bytes / MIB));
+  throw new PolarError(
+    'SANDBOX_FAILED',
+    `ENOMEM: the node is out of memory: its kernel killed a command that had ${peak} of its ${limit} MiB`,
+  );
 }
 
 const isEnding = ({ caller }: Work): boolean => caller === undefined || caller.aborted;

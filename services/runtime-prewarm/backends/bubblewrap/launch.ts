@@ -9,6 +9,7 @@ import { type LaunchStatus, readStatus } from '../../domain/bwrap-status.ts';
 import {
   type Command,
   type CommandResult,
+  memoryEnd,
   NETWORK_UNUSED,
   type NetworkUse,
   type OutputSink,
@@ -93,8 +94,7 @@ function resultOf(
   status: LaunchStatus,
 ): Omit<CommandResult, keyof NetworkUse> {
   const { timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } = ended;
-  const outOfMemory = usage.oomKills > 0;
-  const killedHere = timedOut || outOfMemory;
+  const killedHere = timedOut || usage.oomKills > 0;
   const isUntold = status.exitCode === undefined;
   const exitCode = killedHere && isUntold ? ended.code : launcher.exitCode(status, ended);
   if (exitCode === undefined) {
@@ -103,7 +103,7 @@ function resultOf(
   return {
     exitCode,
     timedOut,
-    outOfMemory,
+    ...memoryEnd(usage),
     empty,
     peakMemoryBytes: usage.peakMemoryBytes,
     cpuMs: usage.cpuMs,

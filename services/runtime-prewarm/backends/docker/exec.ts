@@ -4,7 +4,13 @@ import { settledWithin, sleep } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
 import { EXEC_OUTPUT_BYTES_MAX, SANDBOX_END_MS, SANDBOX_START_MS } from '../../../common/limits.ts';
 import { BoundedOutput } from '../../domain/bounded-output.ts';
-import type { Command, CommandResult, NetworkUse, OutputSink } from '../../domain/command.ts';
+import {
+  type Command,
+  type CommandResult,
+  memoryEnd,
+  type NetworkUse,
+  type OutputSink,
+} from '../../domain/command.ts';
 import { FrameReader } from '../../domain/docker-frames.ts';
 import { unstartedExitCode } from '../../domain/oci-failure.ts';
 import { openStdin } from '../../host/stdin-pipe.ts';
@@ -63,7 +69,7 @@ export async function execInContainer(
       ...{
         exitCode: code,
         timedOut: watch.timedOut,
-        outOfMemory: usage.oomKills > 0,
+        ...memoryEnd(usage),
         empty,
         peakMemoryBytes,
         cpuMs,

@@ -4,7 +4,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { PolarError } from '../../../common/errors.ts';
-import { type Command, type CommandResult, NETWORK_UNUSED, type OutputSink } from '../../domain/command.ts';
+import {
+  type Command,
+  type CommandResult,
+  memoryEnd,
+  NETWORK_UNUSED,
+  type OutputSink,
+} from '../../domain/command.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { partsOf, unsafe } from '../../domain/paths.ts';
 import { type Rewrite, rewriter } from '../../domain/rewrite.ts';
@@ -71,12 +77,18 @@ export class ProcessBox implements Box {
       );
       const { code, timedOut, empty, usage, wallMs, droppedOutputBytes, droppedStderrBytes, complaint } =
         ended;
-      const outOfMemory = usage.oomKills > 0;
-      if (!ended.started && !timedOut && !outOfMemory) {
+      if (!ended.started && !timedOut && usage.oomKills === 0) {
         throw new PolarError('SANDBOX_FAILED', `the command could not be started: ${complaint.trim()}`);
       }
       return {
-        ...{ exitCode: code, timedOut, outOfMemory, empty, wallMs: Math.round(wallMs), droppedOutputBytes },
+        ...{
+          exitCode: code,
+          timedOut,
+          ...memoryEnd(usage),
+          empty,
+          wallMs: Math.round(wallMs),
+          droppedOutputBytes,
+        },
         droppedStderrBytes,
         ...{ peakMemoryBytes: usage.peakMemoryBytes, cpuMs: usage.cpuMs, ...NETWORK_UNUSED },
       };
