@@ -1,4 +1,4 @@
-// Every limit of the mesh that is not in the topology file. What happens at each is said beside it.
+// Limits that are not in the topology file, nor in the one file that keeps them. What happens at each is said beside it.
 
 /** Largest message body over Connect; above: RESOURCE_EXHAUSTED. */
 export const RPC_BODY_BYTES_MAX = 32 * 1024 * 1024;
