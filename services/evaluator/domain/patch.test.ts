@@ -52,6 +52,15 @@ describe('patches', () => {
     expect(git('status', '--porcelain').toString().trim()).to.equal('M a.py');
   });
 
+  it("leaves out git's own files, wherever they lie, and none that are only named alike", () => {
+    const hunk = '@@ -0,0 +1 @@\n+x\n';
+    const paths = ['.git/config', 'sub/.git', '.github/x', '.gitignore', 'x.git'];
+    const text = paths.map((path) => `--- a/${path}\n+++ b/${path}\n${hunk}`).join('');
+    const { files, excluded } = filterPatch(Buffer.from(text), EXCLUDED_ALWAYS);
+    expect(excluded).to.deep.equal(paths.slice(0, 2));
+    expect(files).to.deep.equal(paths.slice(2));
+  });
+
   it('reads names with spaces, quotes and other alphabets', () => {
     const names = ['b c.py', 'ünï "x".txt', 'tab\there', 'b/c d.py', 'empty ü'];
     for (const name of names) write(name, name === 'empty ü' ? '' : 'new\n');

@@ -3,8 +3,8 @@ import { matchesPath } from './glob.ts';
 import { namesOf } from './patch-names.ts';
 import { sectionsOf } from './patch-sections.ts';
 
-/** What tools leave behind and no patch is about. */
-export const EXCLUDED_ALWAYS = ['__pycache__', '*.pyc', '*.pyo', '.pytest_cache'] as const;
+/** What tools leave behind and no patch is about, and what is git's own: `patch` writes there, and a hook would run in the tests. */
+export const EXCLUDED_ALWAYS = ['__pycache__', '*.pyc', '*.pyo', '.pytest_cache', '.git'] as const;
 
 export interface FilteredPatch {
   readonly bytes: Uint8Array;

@@ -131,6 +131,14 @@ describe('changes of a repository', () => {
     expect(readFileSync(join(folder, 'tests/t'), 'utf8')).to.equal('new\n');
   });
 
+  it("that reach git's own files by a link are not applied", async function () {
+    if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
+    await prepared('ln -s .git g');
+    const { appliedBy, output } = await applied('--- a/g/description\n+++ b/g/hooks/x\n@@ -0,0 +1 @@\n+x\n');
+    expect(appliedBy).to.equal(undefined);
+    expect(Buffer.from(output.stderr).toString()).to.contain('files of .git');
+  });
+
   it('that apply only with fuzz leave nothing else behind', async function () {
     if (spawnSync('patch', ['--version']).error !== undefined) this.skip();
     await prepared('seq 9 > t && sed -i s/2/two/ t');

@@ -129,11 +129,15 @@ const APPLY = [
   `summed='find "$@" -type f -exec cksum "{""}" + -o -print'`,
   'left_out() { [ $# -eq 0 ] || find . \\( "$@" \\) -prune -exec sh -c "$summed" sh {} + 2>/dev/null | LC_ALL=C sort; }',
   'before=$(left_out "$@")',
+  // Nor git's own files, by links of the patch: a hook or a setting would run where the tests ask git for theirs.
+  `own() { find .git \\( -name objects -o -name lfs \\) -prune -o -type f -exec cksum {} + -o -print 2>/dev/null | LC_ALL=C sort; }`,
+  'own_before=$(own)',
   `how=${APPLIED_BY_GIT}`,
   `${GIT} apply -v -p1 --whitespace=nowarn "$patch" || how=${APPLIED_BY_PATCH}`,
   // Forward: it would take away what is there already, and say that all is well.
   `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 --no-backup-if-mismatch -p1 -i "$patch" || exit 1`,
   '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
+  '[ "$(own)" = "$own_before" ] || { echo "it changes files of .git" >&2; exit 1; }',
   // Python compiles a file anew where its second or its size is another, and `prepare` may have run just now.
   `caches='s|^+++ [^/]*/\\(.*/\\)\\{0,1\\}[^/]*\\.py[[:space:]]*$|./\\1__pycache__|p'`,
   `sed -n "$caches" "$patch" | LC_ALL=C sort -u | tr '\\n' '\\0' | xargs -0 rm -rf -- 2>/dev/null`,
