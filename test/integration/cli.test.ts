@@ -2,8 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -43,6 +45,20 @@ describe('polar', function () {
     for (const { name, summary } of COMMANDS) expect(stdout).to.contain(name).and.contain(summary);
     expect((await polar([])).code).to.equal(2);
     expect((await polar(['--version'])).stdout).to.match(/^polar \d+\.\d+\.\d+ \(Node\.js v24\./);
+  });
+
+  it('keeps what it has compiled, and does without where it cannot', async () => {
+    const kept = join(folder, 'kept');
+    const noFolder = file('no-folder', '');
+    for (const [cache, expected] of [
+      [kept, true],
+      [noFolder, false],
+    ] as const) {
+      const env = { POLAR_CACHE_DIR: cache, NODE_COMPILE_CACHE: '' };
+      expect((await polar(['--version'], { env })).code).to.equal(0);
+      expect(existsSync(join(cache, 'compiled'))).to.equal(expected);
+    }
+    expect(readdirSync(join(kept, 'compiled'))).to.have.length(1);
   });
 
   it('ends without a word when its reader has enough, and says when it cannot write', async () => {
