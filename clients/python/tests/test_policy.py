@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from contextlib import asynccontextmanager
 
@@ -34,6 +35,8 @@ class Policies(PolicyServiceServicer):
         add_PolicyServiceServicer_to_server(self, server)
 
     def Pause(self, request, context):
+        if request.timeout.seconds == 99:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "another one is in progress", "PAUSE_IN_PROGRESS")
         self.told.append((request.mode, request.timeout.seconds))
         start_ms = _now_ms()
         expire_ms = start_ms + request.ttl.ToMilliseconds()
@@ -134,6 +137,37 @@ def test_a_block_that_outlasts_its_pause_is_warned(told, drain_s, ttl_s):
                 pause.publish(5)
 
     assert told(use, drain_s) == [(PAUSE_MODE_DRAIN, 60), (5, "")]
+
+
+def test_a_pause_that_is_broken_off_before_it_is_reached_is_ended(told, request):
+    """By a signal's handler, or by the end of the task that waits for it: the mesh may have begun it."""
+
+    async def use(policy):
+        async with policy.paused():
+            pytest.fail("it is not reached")
+
+    async def broken_off(policy):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(use(policy), 0.1)
+
+    def handle(*_):
+        raise asyncio.TimeoutError
+
+    before = signal.signal(signal.SIGALRM, handle)
+    request.addfinalizer(lambda: signal.signal(signal.SIGALRM, before))
+    request.addfinalizer(lambda: signal.setitimer(signal.ITIMER_REAL, 0))
+    if "Awaited" in request.node.name:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+    assert told(broken_off, drain_s=0.5) == [(PAUSE_MODE_DRAIN, 60), (0, "")]
+
+
+def test_a_pause_that_is_refused_is_not_ended(told):
+    async def use(policy):
+        with pytest.raises(errors.FailedPrecondition, match="another one is in progress"):
+            async with policy.paused(timeout_s=99):
+                pytest.fail("it is refused")
+
+    assert told(use) == []
 
 
 def test_another_mode_is_refused_before_any_call(told):

@@ -19,7 +19,7 @@ import math
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
@@ -358,11 +358,17 @@ class PolicyClient(_Connected):
         self, mode: policy.Mode = "drain", *, timeout_s: float = 60, ttl_s: float = 600
     ) -> AsyncIterator[policy.Pause]:
         """As ``polar_mesh.PolicyClient.paused``, in ``async with``."""
-        pause = await self._pause(mode, timeout_s, ttl_s)
+        request = policy.pause_request(mode, timeout_s, ttl_s)
+        pause: policy.Pause | None = None
         try:
+            pause = await self._pause(request, timeout_s)
             yield pause
-            behind = await self.resume(pause.policy.pause_id, **pause.version)
-        except BaseException:
-            await self.resume(pause.policy.pause_id)
+            behind = await self.resume(request.pause_id, **pause.version)
+        except BaseException as error:
+            if pause is not None:
+                await self.resume(request.pause_id)
+            elif not isinstance(error, PolarError):
+                with suppress(PolarError):
+                    await self.resume(request.pause_id)
             raise
         pause.check_end(behind)

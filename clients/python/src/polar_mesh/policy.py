@@ -6,7 +6,7 @@ import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
@@ -16,7 +16,7 @@ from . import limits
 from .arguments import message_of
 from .certificates import File, Security, security
 from .channel import open_channel
-from .errors import Cancelled
+from .errors import Cancelled, PolarError
 from .gen.polar.event.v1 import policy_pb2 as messages
 from .gen.polar.llm_proxy.v1 import policy_service_pb2 as pb
 from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
@@ -55,6 +55,15 @@ class Pause:
         if behind.pauses and behind.pauses[-1].end_ms >= self.policy.pause_expire_ms:
             told = f"the pause ended by itself after ttl_s={self._ttl_s:g}, before its block"
             warnings.warn(f"{told}: model calls met weights in change", RuntimeWarning, stacklevel=4)
+
+
+def pause_request(mode: Mode, timeout_s: float, ttl_s: float) -> pb.PauseRequest:
+    """What begins a pause; a repetition, under the same name, joins it. Raises ValueError for another mode."""
+    which = value_of(messages.PauseMode, "PAUSE_MODE_", mode)
+    request = pb.PauseRequest(mode=which, pause_id=f"pause-{uuid.uuid4().hex}")
+    request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
+    request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
+    return request
 
 
 class PolicyClient:
@@ -116,8 +125,8 @@ class PolicyClient:
                 update_engines()
                 pause.publish(step, f"step-{step}")
 
-        A block that raises ends the pause too, with the version as it was, and so does one whose version is refused. One
-        that takes longer than ``ttl_s`` ends with a RuntimeWarning.
+        A block that raises ends the pause too, with the version as it was, and so does one whose version is refused, and
+        what breaks off the wait for the pause. One that takes longer than ``ttl_s`` ends with a RuntimeWarning.
 
         Args:
             mode: What becomes of calls in flight: they end (``drain``), are given up and asked again
@@ -125,22 +134,25 @@ class PolicyClient:
             timeout_s: Seconds for reaching the pause; then DeadlineExceeded, and calls go on.
             ttl_s: Seconds after which the pause ends by itself; those for reaching it count.
         """
-        pause = self._pause(mode, timeout_s, ttl_s)
+        request = pause_request(mode, timeout_s, ttl_s)
+        pause: Pause | None = None
         try:
+            pause = self._pause(request, timeout_s)
             yield pause
-            behind = self.resume(pause.policy.pause_id, **pause.version)
-        except BaseException:
-            self.resume(pause.policy.pause_id)
+            behind = self.resume(request.pause_id, **pause.version)
+        except BaseException as error:
+            if pause is not None:
+                self.resume(request.pause_id)
+            elif not isinstance(error, PolarError):
+                # Raised by a signal's handler, say: the mesh has not refused the pause, and nobody else would end it.
+                with suppress(PolarError):
+                    self.resume(request.pause_id)
             raise
         pause.check_end(behind)
 
-    def _pause(self, mode: Mode, timeout_s: float, ttl_s: float) -> Pause:
-        # A repetition under the same name joins the pause.
-        which = value_of(messages.PauseMode, "PAUSE_MODE_", mode)
-        request = pb.PauseRequest(mode=which, pause_id=f"pause-{uuid.uuid4().hex}")
-        request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
-        request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
-        return Pause(self._call(self._policy.Pause, request, timeout_s + self._timeout_s).policy, ttl_s)
+    def _pause(self, request: pb.PauseRequest, timeout_s: float) -> Pause:
+        policy = self._call(self._policy.Pause, request, timeout_s + self._timeout_s).policy
+        return Pause(policy, request.ttl.ToTimedelta().total_seconds())
 
     def close(self) -> None:
         """End the connection."""
