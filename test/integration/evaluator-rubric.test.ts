@@ -225,6 +225,14 @@ describe('evaluator rubric', function () {
       expect(node.log('evaluator')).to.contain('judge strict answered with status 500');
     });
 
+    it('asks to wait, and is not counted, as long as the evaluate budget lasts', async () => {
+      const busy: Answer = (response) => response.writeHead(429, { 'retry-after': '0.1' }).end();
+      judge.answers(busy, busy, scores(1, 1));
+      expect(own(await evaluated({ judge_max_retries: 0 }))).to.include({ c2: 1.04, c3: 1.04 });
+      expect(judge.asked).to.have.length(3);
+      expect(node.log('evaluator')).not.to.contain('status 429');
+    });
+
     it('does not answer', async () => {
       judge.answers(() => {}, scores(1, 1));
       expect(own(await evaluated({ judge_max_retries: 0, judge_timeout: 1 }))).to.include({ c2: 1.04 });

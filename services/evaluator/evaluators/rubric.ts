@@ -29,7 +29,9 @@ export function rubricOver(outcomes: Readonly<Record<OutcomeName, Evaluator>>): 
       const verdict = await outcomes[outcome.strategy].evaluate(ctx, withOutcome(evaluation, config), signal);
       const conversations = conversationsOf(await recordsOf(ctx, evaluation, signal));
       checkCount(conversations.reduce((sum, { callIds }) => sum + callIds.length, 0));
-      const session = { instruction: evaluation.work.instruction, outcome: verdict.reward, conversations };
+      const { work, remainingMs } = evaluation;
+      const { instruction } = work;
+      const session = { instruction, outcome: verdict.reward, conversations, remainingMs };
       const scored = await scoresOf(judge, config, session, signal);
       const scores = scored.map(toldOf);
       const told = { ...verdict.evaluation, judge: judge.name, judge_model: judge.model, scores };

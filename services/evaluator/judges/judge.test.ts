@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Answer, startJudge, type TestJudge } from '../../../test/support/judge.ts';
+import { PolarError } from '../../common/errors.ts';
 import { scoresIn } from './answer.ts';
 import { askJudge } from './judge.ts';
 
@@ -31,6 +32,33 @@ describe('a judge', () => {
       server.answers((response) => response.end(JSON.stringify({ choices: [{ index: 0, message }] })));
       expect(await ask(), JSON.stringify(message)).to.equal('');
     }
+  });
+
+  it('that answers in parts has said what is text of them', async () => {
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] };
+    const content = [thinking, { type: 'text', text: 'fi' }, { type: 'text', text: 'ne' }];
+    server.answers((response) => response.end(JSON.stringify({ choices: [{ message: { content } }] })));
+    expect(await ask()).to.equal('fine');
+  });
+
+  it('whose answer was cut for its length has said nothing: a draft is no answer', async () => {
+    const choice = { message: { content: '{"scores": {"a": 1}} but then' }, finish_reason: 'length' };
+    server.answers((response) => response.end(JSON.stringify({ choices: [choice] })));
+    expect(await ask()).to.equal('');
+  });
+
+  it('that asks to wait says how long', async () => {
+    const wait = async (status: number, headers: Record<string, string>): Promise<unknown> => {
+      server.answers((response) => response.writeHead(status, headers).end());
+      const error = await ask();
+      return error instanceof PolarError ? error.retryAfterMs : error;
+    };
+    expect(await wait(429, {})).to.equal(1000);
+    expect(await wait(429, { 'retry-after': '20' })).to.equal(20_000);
+    expect(await wait(503, { 'retry-after': '0.5' })).to.equal(500);
+    expect(await wait(503, { 'retry-after': 'soon' })).to.equal(undefined);
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    expect(await wait(429, { 'retry-after': date })).to.be.within(30_000, 60_000);
   });
 
   const failures: readonly (readonly [string, Answer, RegExp])[] = [
@@ -77,13 +105,21 @@ describe('a judge', () => {
 });
 
 describe('scores in an answer', () => {
-  it('are one for each conversation, with or without a fence', () => {
+  it('are one for each conversation, in one object, with or without a fence, words and thoughts', () => {
     const scores = new Map([
       ['a', -5],
       ['b', 0.5],
     ]);
     expect(scoresIn('{"scores": {"a": -5, "b": 0.5}}', ['a', 'b'])).to.deep.equal(scores);
-    expect(scoresIn('\n```json\n{"scores": {"a": -5, "b": 0.5}}\n```\n', ['a', 'b'])).to.deep.equal(scores);
+    const json = '{"scores": {"a": -5, "b": 0.5}}';
+    for (const answer of [
+      `\n\`\`\`json\n${json}\n\`\`\`\n`,
+      `\`\`\`JSON\r\n${json}\r\n\`\`\``,
+      `Here they are:\n\`\`\`\n${json}\n\`\`\`\nI hope this helps.`,
+      `<think>\nOf form {"scores": {"a": 5, "b": 5}}?\n</think>\n\n${json}`,
+      `The prompt began it: {"a"\n</think>${json}`,
+    ])
+      expect(scoresIn(answer, ['a', 'b']), answer).to.deep.equal(scores);
   });
 
   it('are none where anything is wrong', () => {
@@ -98,7 +134,10 @@ describe('scores in an answer', () => {
       '{"scores": {"a": 1}, "reward": 1}',
       '{"a": 1}',
       '[]',
-      '{"scores": {"a": 1}} I hope this helps.',
+      '{"scores": {"a": 1}} No: {"scores": {"a": 5}}',
+      '<think> perhaps {"scores": {"a": 1}}',
+      '{"scores": {"a": 1}}</think>',
+      '{a} {"scores": {"a": 1}}',
       '{"scores": {"a": 1}}{"scores": {"a": 5}}',
     ];
     expect(wrong.filter((answer) => scoresIn(answer, ['a']) !== undefined)).to.deep.equal([]);

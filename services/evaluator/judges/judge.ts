@@ -1,13 +1,16 @@
 // A judge: a model behind OpenAI's chat API that the topology names. Its key is in the header of a request and nowhere else.
 import { z } from 'zod';
 import { Deadline } from '../../common/clock.ts';
-import { PolarError, type Reason } from '../../common/errors.ts';
+import { PolarError, type PolarErrorOptions, type Reason } from '../../common/errors.ts';
 import type { PromptMessage } from '../domain/judge-prompt.ts';
 
 /** What of a judge's answer is read; above: JUDGE_UNAVAILABLE. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 /** It does not take the question: too long for its model, or a parameter that it does not know. */
 const REFUSED: readonly number[] = [400, 413, 422];
+const TOO_MANY_REQUESTS = 429;
+/** Where it says of too many requests alone that there are. */
+const WAIT_MS = 1_000;
 
 export interface Judge {
   readonly name: string;
@@ -24,12 +27,24 @@ export interface Ask {
   readonly timeoutMs: number;
 }
 
+/** Some servers give parts: what the model thought, and what it said. */
+const contentSchema = z.union([
+  z.string(),
+  z
+    .array(z.object({ type: z.string(), text: z.unknown().optional() }))
+    .transform((parts) => parts.map(({ type, text }) => (type === 'text' ? text : '')).join('')),
+]);
 /** A model that will not answer, or reasons to the end of its tokens, has no content. */
-const answerSchema = z.object({
-  choices: z.tuple([z.object({ message: z.object({ content: z.string().nullish() }) })], z.unknown()),
+const choiceSchema = z.object({
+  message: z.object({ content: contentSchema.nullish() }),
+  finish_reason: z.unknown().optional(),
 });
+const answerSchema = z.object({ choices: z.tuple([choiceSchema], z.unknown()) });
 
-/** The text of its answer, which may be none. Throws JUDGE_UNAVAILABLE, JUDGE_REFUSED: they say no more of what it answered than the status. */
+/**
+ * The text of its answer, which may be none: what was cut for its length is. Throws JUDGE_UNAVAILABLE, with `retryAfterMs`
+ * where it asks to wait, and JUDGE_REFUSED: they say no more of what it answered than the status.
+ */
 export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Promise<string> {
   using deadline = new Deadline(ask.timeoutMs, signal);
   try {
@@ -45,10 +60,10 @@ export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Pro
       const what = `answered with status ${response.status}`;
       throw REFUSED.includes(response.status)
         ? failure('JUDGE_REFUSED', judge, what)
-        : unavailable(judge, what);
+        : failure('JUDGE_UNAVAILABLE', judge, what, waitOf(response));
     }
     const answer = answerSchema.safeParse(JSON.parse(await bodyOf(judge, response)));
-    if (answer.success) return answer.data.choices[0].message.content ?? '';
+    if (answer.success) return saidIn(answer.data.choices[0]);
     throw unavailable(judge, 'answered with what is no chat completion');
   } catch (error) {
     signal.throwIfAborted();
@@ -60,6 +75,17 @@ export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Pro
       error,
     );
   }
+}
+
+const saidIn = ({ message, finish_reason }: z.output<typeof choiceSchema>): string =>
+  finish_reason === 'length' ? '' : (message.content ?? '');
+
+/** `retry-after`: seconds, or a date. */
+function waitOf({ status, headers }: Response): PolarErrorOptions {
+  const given = headers.get('retry-after') ?? '';
+  const ms = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now();
+  if (!Number.isNaN(ms)) return { retryAfterMs: Math.max(0, ms) };
+  return status === TOO_MANY_REQUESTS ? { retryAfterMs: WAIT_MS } : {};
 }
 
 function headersOf({ key }: Judge): Record<string, string> {
@@ -83,7 +109,7 @@ async function bodyOf(judge: Judge, { body }: Response): Promise<string> {
 }
 
 const unavailable = (judge: Judge, what: string, cause?: unknown): PolarError =>
-  failure('JUDGE_UNAVAILABLE', judge, what, cause);
+  failure('JUDGE_UNAVAILABLE', judge, what, { cause });
 
-const failure = (reason: Reason, { name }: Judge, what: string, cause?: unknown): PolarError =>
-  new PolarError(reason, `judge ${name} ${what}`, { cause });
+const failure = (reason: Reason, { name }: Judge, what: string, more: PolarErrorOptions = {}): PolarError =>
+  new PolarError(reason, `judge ${name} ${what}`, more);

@@ -15,11 +15,15 @@ const QUESTION_CHARS_MAX = 400_000;
 /** Pause before the first repetition; each later one is twice as long. */
 const PAUSE_MS = 500;
 const PAUSE_MS_MAX = 10_000;
+/** Of a pause that the judge asks for: it asks all sessions, and not all of them are to come at once. */
+const SPREAD = 0.25;
 
 export interface Session {
   readonly instruction: string;
   readonly outcome: number;
   readonly conversations: readonly Judged[];
+  /** What is left of the evaluate budget. */
+  readonly remainingMs: () => number;
 }
 
 export interface Scored extends Pick<Judged, 'callIds'> {
@@ -30,7 +34,7 @@ export interface Scored extends Pick<Judged, 'callIds'> {
 export async function scoresOf(
   judge: Judge,
   config: RubricConfig,
-  { instruction, outcome, conversations }: Session,
+  { instruction, outcome, conversations, remainingMs }: Session,
   signal: AbortSignal,
 ): Promise<Scored[]> {
   const scored: Scored[] = [];
@@ -44,24 +48,31 @@ export async function scoresOf(
       outcome,
       conversations: new Map(some.map(({ name, text }) => [name, text(charsMax)])),
     };
-    const found = await answered(judge, config, question, signal);
+    const found = await answered(judge, config, question, remainingMs, signal);
     scored.push(...some.map(({ name, callIds }) => ({ callIds, score: found.get(name) ?? 0 })));
   }
   return scored;
 }
 
+/** Where the judge asks to wait, it is asked again as long as the budget lasts; else judge_max_retries times. */
 async function answered(
   judge: Judge,
   config: RubricConfig,
   question: Question,
+  remainingMs: () => number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
   const names = [...question.conversations.keys()];
-  for (let retry = 0; ; retry++) {
+  for (let [retries, waits] = [0, 0]; ; ) {
     const found = await tryOnce(judge, config, question, names, signal);
     if (!(found instanceof PolarError)) return found;
-    if (retry >= config.judge_max_retries) throw found;
-    await sleep(Math.min(PAUSE_MS * 2 ** retry, PAUSE_MS_MAX), signal);
+    const { retryAfterMs } = found;
+    if (retryAfterMs === undefined && retries >= config.judge_max_retries) throw found;
+    const ownMs = PAUSE_MS * 2 ** (retryAfterMs === undefined ? retries++ : waits++);
+    const spread = retryAfterMs === undefined ? 0 : SPREAD * Math.random();
+    const pauseMs = Math.max(Math.min(ownMs, PAUSE_MS_MAX), retryAfterMs ?? 0) * (1 + spread);
+    if (pauseMs > remainingMs()) throw found;
+    await sleep(pauseMs, signal);
     signal.throwIfAborted();
   }
 }
