@@ -39,7 +39,7 @@ export function runtimeRemoved(log: Logger, runtime: Runtime, cause: RemovalCaus
 }
 
 export function removalFailed(log: Logger, runtime: Runtime, error: unknown): void {
-  log.error({ ...bindings(runtime), err: error }, 'runtime left behind, its guardian will clear it');
+  log.error({ ...bindings(runtime), err: error }, 'runtime left behind: it is cleared later');
 }
 
 export function layerMade(log: Logger, layer: string, bytes: number, ms: number): void {

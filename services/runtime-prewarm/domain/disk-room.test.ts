@@ -25,8 +25,14 @@ describe('room on a disk', () => {
   });
 
   it('was taken by a sandbox that has written nearly all of it, and by none that was made without', () => {
-    expect(hasFilled(room, 9.5 * GIB)).to.equal(true);
-    expect(hasFilled(room, 5 * GIB)).to.equal(false);
-    expect(hasFilled({ ...room, freeBytes: MIB }, MIB)).to.equal(false);
+    expect(hasFilled(room, { bytes: 9.5 * GIB, inodes: 100 })).to.equal(true);
+    expect(hasFilled(room, { bytes: 5 * GIB, inodes: 100 })).to.equal(false);
+    expect(hasFilled({ ...room, freeBytes: MIB }, { bytes: MIB, inodes: 100 })).to.equal(false);
+  });
+
+  it('was taken, too, by one that has made nearly all of its files', () => {
+    expect(hasFilled(room, { bytes: MIB, inodes: 4.9e6 })).to.equal(true);
+    expect(hasFilled(room, { bytes: MIB, inodes: 3e6 })).to.equal(false);
+    expect(hasFilled({ ...room, freeInodes: 0, totalInodes: 0 }, { bytes: MIB, inodes: 9 })).to.equal(false);
   });
 });

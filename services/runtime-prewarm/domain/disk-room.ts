@@ -21,6 +21,15 @@ export const isFull = ({ freeBytes, totalBytes, freeInodes, totalInodes }: DiskR
   freeBytes < Math.min(BYTES_MIN, totalBytes * SHARE_MIN) ||
   freeInodes < Math.min(INODES_MIN, totalInodes * SHARE_MIN);
 
-/** `before`: as the sandbox was made; `writtenBytes`: since then. */
-export const hasFilled = (before: DiskRoom, writtenBytes: number): boolean =>
-  !isFull(before) && writtenBytes >= before.freeBytes * OWN_SHARE;
+/** What a sandbox takes of a disk. */
+export interface DiskUse {
+  readonly bytes: number;
+  /** 0 where nobody counts them. */
+  readonly inodes: number;
+}
+
+/** `before`: as the sandbox was made; `written`: since then. */
+export const hasFilled = (before: DiskRoom, { bytes, inodes }: DiskUse): boolean =>
+  !isFull(before) &&
+  (bytes >= before.freeBytes * OWN_SHARE ||
+    (before.totalInodes > 0 && inodes >= before.freeInodes * OWN_SHARE));

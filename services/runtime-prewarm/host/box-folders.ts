@@ -31,6 +31,9 @@ const BLOCKS_AT_ONCE_MAX = 8_192;
 const FOLDER_BYTES_MAX = 32_768;
 /** Also what an agent has locked, or nested deeper than a path can name. */
 const REMOVE = 'chmod -R u+rwX "$1" 2> /dev/null; exec rm -rf -- "$1"';
+/** Before a folder that could not be deleted is tried again; doubled each time, up to the second. */
+const REMOVE_AGAIN_MS = 1_000;
+const REMOVE_AGAIN_MS_MAX = 60_000;
 /** Permission bits that new folders lack. */
 const MASKED = process.umask();
 
@@ -60,6 +63,20 @@ export function openToOwner(folder: string): void {
 export async function removeTree(path: string): Promise<void> {
   if (removedAtOnce(path)) return;
   await promisify(execFile)('sh', ['-c', REMOVE, 'sh', path], { env: { PATH: SYSTEM_PATH } });
+}
+
+/**
+ * The same of a sandbox, whose name nothing has again. Throws where some of it is left, as while this process has no descriptor
+ * for it: then it is tried again until it is gone.
+ */
+export async function removeBox(path: string, againMs = REMOVE_AGAIN_MS): Promise<void> {
+  try {
+    await removeTree(path);
+  } catch (error) {
+    const next = Math.min(2 * againMs, REMOVE_AGAIN_MS_MAX);
+    setTimeout(() => void removeBox(path, next).catch(() => {}), againMs).unref();
+    throw error;
+  }
 }
 
 /**

@@ -1,10 +1,11 @@
 // Pipes for the output of sandboxes. The sockets that Node.js gives its children cannot be opened again, and a script's
 // `> /dev/stderr` does that; a named pipe can, by its owner.
-import { execFile } from 'node:child_process';
-import { chownSync, closeSync, constants, mkdirSync, openSync, renameSync } from 'node:fs';
+import { type ExecFileException, execFile } from 'node:child_process';
+import { chownSync, closeSync, constants, existsSync, mkdirSync, openSync, renameSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
@@ -28,10 +29,11 @@ export class FifoPool {
   /** Put one at a path. */
   async place(path: string): Promise<void> {
     while (this.#ready.length === 0) await this.#fill();
-    const fifo = this.#ready.pop() as string;
-    if (this.#ready.length < BATCH / 2) void this.#fill().catch(() => {});
+    const fifo = this.#ready.at(-1) as string;
     if (this.#uid !== undefined) chownSync(fifo, this.#uid, this.#uid);
     renameSync(fifo, path);
+    this.#ready.pop();
+    if (this.#ready.length < BATCH / 2) void this.#fill().catch(() => {});
   }
 
   /** Wait for what is being made, so that nothing appears after the folder is deleted. */
@@ -49,8 +51,15 @@ export class FifoPool {
   async #make(): Promise<void> {
     mkdirSync(this.#folder, { recursive: true });
     const paths = Array.from({ length: BATCH }, () => join(this.#folder, newId('fifo')));
-    await promisify(execFile)('mkfifo', ['-m', '600', ...paths], { env: { PATH: SYSTEM_PATH } });
-    this.#ready.push(...paths);
+    const made = await promisify(execFile)('mkfifo', ['-m', '600', ...paths], {
+      env: { PATH: SYSTEM_PATH },
+    }).catch((error: ExecFileException) => error);
+    // Where there is no room for all of them, there are the first ones.
+    const there = made instanceof Error ? paths.filter((path) => existsSync(path)) : paths;
+    this.#ready.push(...there);
+    if (there.length > 0 || !(made instanceof Error)) return;
+    const [why = ''] = `${made.stderr ?? made.message}`.split('\n');
+    throw new PolarError('SANDBOX_FAILED', `no pipe for a sandbox's output could be made: ${why}`);
   }
 }
 
@@ -65,8 +74,10 @@ export interface OutputPipe {
 
 /** Both ends of a named pipe. */
 export function openFifo(path: string): OutputPipe {
-  const readFd = openSync(path, O_RDONLY | O_NONBLOCK);
+  using opened = new DisposableStack();
+  const readFd = opened.adopt(openSync(path, O_RDONLY | O_NONBLOCK), closeSync);
   const writeFd = openSync(path, O_WRONLY);
+  opened.move();
   return {
     writeFd,
     childHasIt() {

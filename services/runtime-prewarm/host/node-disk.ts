@@ -4,7 +4,7 @@ import { statfsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { type DiskRoom, hasFilled, isFull } from '../domain/disk-room.ts';
+import { type DiskRoom, type DiskUse, hasFilled, isFull } from '../domain/disk-room.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
 /** Looking through a sandbox once its disk is full; then that is none of its doing. */
@@ -15,7 +15,7 @@ export interface BoxDisk {
   /** On the same file system. */
   readonly folder: string;
   /** What the sandbox takes of it. */
-  writtenBytes(signal: AbortSignal): Promise<number>;
+  written(signal: AbortSignal): Promise<DiskUse>;
 }
 
 export class NodeDisk {
@@ -33,17 +33,26 @@ export class NodeDisk {
     const { folder } = this.#disk;
     const now = roomOf(folder);
     if (this.#before === undefined || now === undefined || !isFull(now)) return;
-    const writtenBytes = await this.#disk.writtenBytes(withTimeout(LOOK_MS, signal)).catch(() => 0);
-    if (hasFilled(this.#before, writtenBytes)) return;
+    const written = await this.#disk.written(withTimeout(LOOK_MS, signal)).catch(() => undefined);
+    if (written !== undefined && hasFilled(this.#before, written)) return;
     const left = `${now.freeBytes} bytes and ${now.freeInodes} inodes are left at ${folder}`;
     throw new PolarError('SANDBOX_FAILED', `ENOSPC: the node's disk is full: ${left}`);
   }
 }
 
-/** On the disk; files can be many, so not in this process. */
-export async function bytesOf(folder: string, signal?: AbortSignal): Promise<number> {
+/** On the disk. */
+export const bytesOf = (folder: string): Promise<number> => counted(folder, '--block-size=1');
+
+export async function useOf(folder: string, signal: AbortSignal): Promise<DiskUse> {
+  const counts = ['--block-size=1', '--inodes'].map((what) => counted(folder, what, signal));
+  const [bytes = 0, inodes = 0] = await Promise.all(counts);
+  return { bytes, inodes };
+}
+
+/** Files can be many, so not in this process. */
+async function counted(folder: string, what: string, signal?: AbortSignal): Promise<number> {
   const options = { env: { PATH: SYSTEM_PATH }, ...(signal && { signal }) };
-  const { stdout } = await promisify(execFile)('du', ['-sx', '--block-size=1', folder], options);
+  const { stdout } = await promisify(execFile)('du', ['-sx', what, folder], options);
   return Number.parseInt(stdout, 10);
 }
 

@@ -1,15 +1,16 @@
 // A sandbox whose root is a folder of its own, which a manager of any user can make.
 import { join } from 'node:path';
 import type { Command } from '../../domain/command.ts';
+import type { DiskUse } from '../../domain/disk-room.ts';
 import type { LaunchOptions } from '../../domain/launch-options.ts';
-import { makeOwned, removeTree } from '../../host/box-folders.ts';
-import { bytesOf } from '../../host/node-disk.ts';
+import { makeOwned, removeBox } from '../../host/box-folders.ts';
+import { useOf } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
 import type { BoxParts } from './parts.ts';
-import { placeOf } from './place.ts';
+import { type Place, placeOf, useOfPlace } from './place.ts';
 import { placed, placedWherePossible } from './targets.ts';
 
 /** What a root begins with, and what is laid over it. */
@@ -48,19 +49,21 @@ export async function createFolderBox(parts: BoxParts, spec: BoxSpec, own: OwnRo
   return {
     proxyUrl,
     filesNeedIdle: false,
-    disk: { folder: host.boxes, writtenBytes: (signal) => writtenBytes(place.path, own, signal) },
+    disk: { folder: host.boxes, written: (signal) => written(place, own, signal) },
     exec: async (command, sink, signal) =>
       await parts.launch({ spec, folder, prefix, command, options: launchOptions(command) }, sink, signal),
     makeFolder: async (path) => makeFolder(files, path),
     putFiles: (list, signal) => putFiles(files, list, signal),
     getFile: async (path) => getFile(files, path),
     freeze: (key) => parts.layers.add(key, root),
-    remove: () => removeTree(folder),
+    remove: () => removeBox(folder),
   };
 }
 
-async function writtenBytes(place: string, { copied }: OwnRoot, signal: AbortSignal): Promise<number> {
-  const folders = copied === undefined ? [place] : [place, copied];
-  const [all = 0, before = 0] = await Promise.all(folders.map((folder) => bytesOf(folder, signal)));
-  return all - before;
+const NOTHING: DiskUse = { bytes: 0, inodes: 0 };
+
+async function written(place: Place, { copied }: OwnRoot, signal: AbortSignal): Promise<DiskUse> {
+  const before = copied === undefined ? NOTHING : await useOf(copied, signal);
+  const all = await useOfPlace(place, signal);
+  return { bytes: all.bytes - before.bytes, inodes: all.inodes - before.inodes };
 }

@@ -6,9 +6,9 @@ import type { Command, CommandResult, OutputSink } from '../../domain/command.ts
 import type { LaunchOptions } from '../../domain/launch-options.ts';
 import type { FileWrite } from '../../domain/paths.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
-import { makeAllOwned, makeOwned, removeTree } from '../../host/box-folders.ts';
+import { makeAllOwned, makeOwned, removeBox } from '../../host/box-folders.ts';
 import { Limit } from '../../host/limit.ts';
-import { type BoxDisk, bytesOf } from '../../host/node-disk.ts';
+import type { BoxDisk } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import { type Ended, run } from '../../host/run.ts';
@@ -16,7 +16,7 @@ import type { Box, BoxSpec } from '../backend.ts';
 import { proxyUrl } from '../proxy-port.ts';
 import type { Layer } from './layer-store.ts';
 import type { BoxParts } from './parts.ts';
-import { type Place, placeOf } from './place.ts';
+import { type Place, placeOf, useOfPlace } from './place.ts';
 import { placed, placedWherePossible } from './targets.ts';
 
 /** Relative paths: the mount table inside shows the options as they were given. */
@@ -62,14 +62,15 @@ export class OverlayBox implements Box {
   /** What makes up the root, top first, as this process sees it. */
   readonly #roots: readonly string[];
 
-  private constructor(parts: BoxParts, spec: BoxSpec, ground: Ground, { path, below }: Place) {
+  private constructor(parts: BoxParts, spec: BoxSpec, ground: Ground, place: Place) {
+    const { path, below } = place;
     const { host } = parts;
     this.#parts = parts;
     this.#spec = spec;
     this.#ground = ground;
     this.#folder = join(host.boxes, spec.id);
     this.#upper = join(path, 'upper');
-    this.disk = { folder: host.boxes, writtenBytes: (signal) => bytesOf(path, signal) };
+    this.disk = { folder: host.boxes, written: (signal) => useOfPlace(place, signal) };
     for (const name of ['upper', 'work', 'root']) makeOwned(join(path, name), host.uid);
     if (ground.layer === undefined) makeAllOwned(this.#upper, SESSION_FOLDERS, host.uid);
     this.#below = below;
@@ -116,7 +117,7 @@ export class OverlayBox implements Box {
 
   async remove(): Promise<void> {
     try {
-      await removeTree(this.#folder);
+      await removeBox(this.#folder);
     } finally {
       this.#ground.layer?.release();
     }

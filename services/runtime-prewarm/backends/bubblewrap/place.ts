@@ -1,10 +1,12 @@
 // Where the files of a sandbox lie: in its folder, or on a disk of its own where the task caps what it may write.
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PolarError } from '../../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../../common/limits.ts';
+import type { DiskUse } from '../../domain/disk-room.ts';
 import type { Host } from '../../host/host.ts';
+import { useOf } from '../../host/node-disk.ts';
 import { SYSTEM_PATH } from '../../host/tools.ts';
 import type { BoxSpec } from '../backend.ts';
 
@@ -15,6 +17,8 @@ export interface Place {
   readonly seen: string;
   /** For launchers, from the stage on. */
   readonly below: string;
+  /** A disk of its own, whose files are none of the node's. */
+  readonly isDisk: boolean;
 }
 
 const DISK = 'disk';
@@ -29,10 +33,13 @@ const MOUNT = [
   'mount -o loop,nosuid,nodev image disk',
 ].join('\n');
 
-/** Throws BACKEND_UNAVAILABLE where disks cannot be mounted. The folder of the sandbox is there. */
+/** Of what has no room, or nothing to be done with, for now. */
+const FOR_NOW = /No space left on device|Cannot allocate memory|Resource temporarily unavailable/;
+
+/** Throws BACKEND_UNAVAILABLE where disks cannot be mounted, SANDBOX_FAILED where one could not. The folder of the sandbox is there. */
 export async function placeOf(host: Host, { id, storageMb }: BoxSpec): Promise<Place> {
   const [path, seen, below] = [join(host.boxes, id), host.boxSeen(id), join('boxes', id)];
-  if (storageMb === 0) return { path, seen, below };
+  if (storageMb === 0) return { path, seen, below, isDisk: false };
   if (host.stage === undefined) throw unusable('this process may not mount');
   // Only the guardian's mount namespace has the disk; it goes when the folder below it is removed.
   const [nsenter = '', ...args] = [...host.enterStage(), 'sh', '-ec', MOUNT, 'sh'];
@@ -40,10 +47,24 @@ export async function placeOf(host: Host, { id, storageMb }: BoxSpec): Promise<P
     const options = { env: { PATH: SYSTEM_PATH }, timeout: RPC_TIMEOUT_MS };
     await promisify(execFile)(nsenter, [...args, seen, String(storageMb), String(host.uid)], options);
   } catch (error) {
-    throw unusable((error as { stderr?: string }).stderr?.trim() || (error as Error).message);
+    throw notMounted(error as ExecFileException & { stderr?: string });
   }
   const fromHere = join(`/proc/${host.guardian.pid}/root`, seen, DISK);
-  return { path: fromHere, seen: join(seen, DISK), below: join(below, DISK) };
+  return { path: fromHere, seen: join(seen, DISK), below: join(below, DISK), isDisk: true };
+}
+
+/** Of the node's disk. */
+export async function useOfPlace({ path, isDisk }: Place, signal: AbortSignal): Promise<DiskUse> {
+  const use = await useOf(path, signal);
+  return isDisk ? { ...use, inodes: 0 } : use;
+}
+
+/** What ended in time with an exit code has said whether it can be done here. */
+function notMounted({ code, stderr = '', message }: ExecFileException & { stderr?: string }): PolarError {
+  const why = stderr.trim() || message;
+  if (typeof code === 'number' && !FOR_NOW.test(why)) return unusable(why);
+  const full = why.includes('No space left') ? 'ENOSPC: ' : '';
+  return new PolarError('SANDBOX_FAILED', `${full}the disk of the sandbox could not be made: ${why}`);
 }
 
 const unusable = (why: string): PolarError =>

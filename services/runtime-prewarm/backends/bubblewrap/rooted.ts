@@ -1,7 +1,8 @@
 // A backend whose sandboxes have a root file system of their own, for launchers that run a command in one.
 import { join } from 'node:path';
 import { abortable } from '../../../common/clock.ts';
-import { removeTree } from '../../host/box-folders.ts';
+import { PolarError } from '../../../common/errors.ts';
+import { removeBox } from '../../host/box-folders.ts';
 import type { Backend, Box, BoxSpec, Layers } from '../backend.ts';
 import { createCopyBox } from './copy-box.ts';
 import { createHostBox, groundOfHost, hostIdentity } from './host-box.ts';
@@ -67,11 +68,14 @@ const groundOfImage = (lowers: readonly string[], layer?: Layer): Ground => ({
 });
 
 /** Leaves nothing behind where the sandbox cannot be made. */
-async function made(parts: BoxParts, { id }: BoxSpec, make: () => Promise<Box>): Promise<Box> {
+async function made({ host }: BoxParts, { id }: BoxSpec, make: () => Promise<Box>): Promise<Box> {
   try {
     return await make();
   } catch (error) {
-    await removeTree(join(parts.host.boxes, id));
-    throw error;
+    await removeBox(join(host.boxes, id)).catch(() => {});
+    const { code, path, message } = error as NodeJS.ErrnoException;
+    // The node's own disk, whatever the sandbox may write to its own.
+    if (code !== 'ENOSPC' || path?.startsWith(host.boxes) !== true) throw error;
+    throw new PolarError('SANDBOX_FAILED', `the sandbox could not be made: ${message}`, { cause: error });
   }
 }

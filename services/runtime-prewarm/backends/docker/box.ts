@@ -59,7 +59,7 @@ export class DockerBox implements Box {
     this.#released = released;
     this.#container = container;
     const { rootDir } = parts;
-    if (rootDir) this.disk = { folder: rootDir, writtenBytes: (signal) => container.writtenBytes(signal) };
+    if (rootDir) this.disk = { folder: rootDir, written: (signal) => container.written(signal) };
   }
 
   /** `released` is called when it is removed, or left to the reaper. */

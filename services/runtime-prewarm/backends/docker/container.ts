@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { ContainerGroup, ENDED_AT_ONCE } from '../../containment/container-group.ts';
 import { type ContainerOptions, containerConfig } from '../../domain/container-config.ts';
+import type { DiskUse } from '../../domain/disk-room.ts';
 import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
 import type { Forgotten } from './forgotten.ts';
@@ -78,10 +79,10 @@ export class Container {
   }
 
   /** On top of its image. */
-  async writtenBytes(signal: AbortSignal): Promise<number> {
+  async written(signal: AbortSignal): Promise<DiskUse> {
     const path = `/containers/${this.id}/json?size=true`;
     const { SizeRw } = await this.#at.engine.call<{ SizeRw?: number }>('GET', path, { signal });
-    return SizeRw ?? 0;
+    return { bytes: SizeRw ?? 0, inodes: 0 };
   }
 
   /** Proves that nothing of it is left, also where the engine is away. */

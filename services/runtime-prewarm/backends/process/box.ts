@@ -15,9 +15,9 @@ import type { FileWrite } from '../../domain/paths.ts';
 import { partsOf, unsafe } from '../../domain/paths.ts';
 import { type Rewrite, rewriter } from '../../domain/rewrite.ts';
 import { SESSION_FOLDERS } from '../../domain/skeleton.ts';
-import { makeAllOwned, makeOwned, removeTree, writeOwned } from '../../host/box-folders.ts';
+import { makeAllOwned, makeOwned, removeBox, writeOwned } from '../../host/box-folders.ts';
 import type { Host } from '../../host/host.ts';
-import { type BoxDisk, bytesOf } from '../../host/node-disk.ts';
+import { type BoxDisk, useOf } from '../../host/node-disk.ts';
 import { placeOutputs } from '../../host/output.ts';
 import { getFile, makeFolder, putFiles, type RootedOptions } from '../../host/rooted-files.ts';
 import { run } from '../../host/run.ts';
@@ -46,7 +46,7 @@ export class ProcessBox implements Box {
     this.#spec = spec;
     this.#folder = join(host.boxes, spec.id);
     this.#seen = host.boxSeen(spec.id);
-    this.disk = { folder: host.boxes, writtenBytes: (signal) => bytesOf(this.#folder, signal) };
+    this.disk = { folder: host.boxes, written: (signal) => useOf(this.#folder, signal) };
     const root = join(this.#folder, 'root');
     makeOwned(this.#folder, undefined);
     makeAllOwned(this.#folder, ['root', 'home', 'tmp'], host.uid);
@@ -55,9 +55,14 @@ export class ProcessBox implements Box {
   }
 
   static async create(host: Host, spec: BoxSpec, proxyUrl: string): Promise<ProcessBox> {
-    const box = new ProcessBox(host, spec, proxyUrl);
-    await placeOutputs(host.fifos, box.#folder);
-    return box;
+    try {
+      const box = new ProcessBox(host, spec, proxyUrl);
+      await placeOutputs(host.fifos, box.#folder);
+      return box;
+    } catch (error) {
+      await removeBox(join(host.boxes, spec.id)).catch(() => {});
+      throw error;
+    }
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
@@ -111,7 +116,7 @@ export class ProcessBox implements Box {
   }
 
   async remove(): Promise<void> {
-    await removeTree(this.#folder);
+    await removeBox(this.#folder);
   }
 
   #rewrite({ mounts }: Command): Rewrite {
