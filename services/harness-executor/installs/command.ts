@@ -1,7 +1,7 @@
 // One installing command that ends with its parent.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
+import { spawnChild } from '../../common/spawn-child.ts';
 
 export interface CommandEnd {
   readonly exitCode: number;
@@ -28,7 +28,7 @@ export async function runCommand(
   signal: AbortSignal,
 ): Promise<CommandEnd> {
   signal.throwIfAborted();
-  const child = spawn('sh', ['-c', WITH_LIFELINE, 'sh', ...argv], {
+  const child = spawnChild('sh', ['-c', WITH_LIFELINE, 'sh', ...argv], {
     cwd: folder,
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 // The guardian: a detached process that ends whatever sandboxes a killed manager leaves behind.
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { GUARDIAN_END_MS, GUARDIAN_LOCK_MS } from '../../common/limits.ts';
+import { spawnChild } from '../../common/spawn-child.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
 const SCRIPT = join(import.meta.dirname, 'guardian.sh');
@@ -50,7 +51,7 @@ export async function startGuardian(options: GuardianOptions): Promise<Guardian>
   // `slave`: mounts that the host makes later are seen; the stage is seen by nobody else.
   const own = options.stage === undefined ? [] : ['unshare', '--mount', '--propagation', 'slave'];
   const [command = '', ...args] = [...own, ...argv];
-  const child = spawn(command, args, {
+  const child = spawnChild(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
     env: { PATH: SYSTEM_PATH },

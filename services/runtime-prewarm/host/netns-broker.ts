@@ -1,9 +1,10 @@
 // Listening sockets inside a sandbox's network namespace, accepted by this process: no shim inside, no route, no address.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { PolarError } from '../../common/errors.ts';
+import { spawnChild } from '../../common/spawn-child.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
 const SCRIPT = join(import.meta.dirname, 'netns_broker.py');
@@ -61,7 +62,7 @@ export class NetnsBroker implements AsyncDisposable {
 
   #running(): ChildProcess {
     if (this.#child !== undefined) return this.#child;
-    const child = spawn(this.#python, ['-ISu', SCRIPT], {
+    const child = spawnChild(this.#python, ['-ISu', SCRIPT], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       env: { PATH: SYSTEM_PATH },
       detached: true,

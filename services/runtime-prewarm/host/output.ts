@@ -26,7 +26,9 @@ export class Output {
 
   /** `folder` has the pipes. */
   constructor(folder: string) {
-    this.#pipes = STREAMS.map((name) => openFifo(join(folder, name)));
+    using opened = new DisposableStack();
+    this.#pipes = STREAMS.map((name) => opened.adopt(openFifo(join(folder, name)), (pipe) => pipe.close()));
+    opened.move();
   }
 
   /** Descriptors for the child. */

@@ -1,10 +1,11 @@
 // One launcher process from spawn to proved end: output, limits, kill.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { settledWithin } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_END_MS } from '../../common/limits.ts';
+import { spawnChild } from '../../common/spawn-child.ts';
 import type { Cell, CellUsage } from '../containment/containment.ts';
 import type { CommandLimit, OutputSink } from '../domain/command.ts';
 import { Output } from './output.ts';
@@ -101,7 +102,7 @@ function spawnInCell(cell: Cell, launch: Launch, output: Output): ChildProcess {
   const cellFd = FIRST_FD + launch.fds.length;
   const [file = '', ...args] = cell.wrap(launch.argv, cellFd);
   const extra = [...launch.fds, ...Array.from({ length: cell.fdCount }, () => 'pipe' as const)];
-  const child = spawn(file, args, {
+  const child = spawnChild(file, args, {
     stdio: [launch.stdin.byteLength > 0 ? 'pipe' : 'ignore', ...output.fds, ...extra],
     // Never the manager's environment: the first process of a sandbox shows it to everybody inside.
     env: { PATH: SYSTEM_PATH },

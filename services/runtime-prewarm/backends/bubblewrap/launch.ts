@@ -42,7 +42,7 @@ export interface Launcher {
 
 export interface RootLaunch {
   readonly launcher: Launcher;
-  readonly cell: Cell;
+  openCell(): Cell;
   /** See Launch. */
   readonly folder: string;
   /** Everything before the launcher's own arguments. */
@@ -59,9 +59,10 @@ export async function launchInRoot(
   sink: OutputSink,
   signal: AbortSignal,
 ): Promise<CommandResult> {
-  const { launcher, cell, command, options } = launch;
-  const seccomp = openSync(launcher.seccompFile, 'r');
-  const unread = openSync('/dev/null', 'w');
+  const { launcher, command, options } = launch;
+  using opened = new DisposableStack();
+  const seccomp = opened.adopt(openSync(launcher.seccompFile, 'r'), closeSync);
+  const unread = opened.adopt(openSync('/dev/null', 'w'), closeSync);
   const status = new StatusReader();
   let network: CommandNetwork | undefined;
   const started = async (child: ChildProcess): Promise<boolean> => {
@@ -75,17 +76,18 @@ export async function launchInRoot(
     pipe(FDS.block).end('1');
     return true;
   };
-  try {
-    const argv = [...launch.prefix, '--args', String(FDS.args), '--', ...command.argv];
-    const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
-    const { stdin, limit } = command;
-    const ended = await run(cell, { argv, folder: launch.folder, stdin, limit, fds, started }, sink, signal);
-    return { ...resultOf(launcher, ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
-  } finally {
-    closeSync(seccomp);
-    closeSync(unread);
-    network?.close();
-  }
+  opened.defer(() => network?.close());
+  const argv = [...launch.prefix, '--args', String(FDS.args), '--', ...command.argv];
+  const fds = ['pipe', 'pipe', 'pipe', seccomp, unread] as const;
+  const { stdin, limit } = command;
+  // Not before: it is what closes the cell.
+  const ended = await run(
+    launch.openCell(),
+    { argv, folder: launch.folder, stdin, limit, fds, started },
+    sink,
+    signal,
+  );
+  return { ...resultOf(launcher, ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
 }
 
 function resultOf(

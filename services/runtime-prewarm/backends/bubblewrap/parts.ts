@@ -45,12 +45,11 @@ export function boxParts(
     layers,
     openCell,
     async launch({ spec, folder, prefix, command, options }, sink, signal) {
-      const cell = openCell(spec);
       const env = { ...launcher.baseEnv, ...networkEnv(command), ...command.env };
       const idMap = host.isRoot ? 'outside' : 'own';
       const all = { ...options, cwd: command.cwd, env, idMap } as const;
       return await launchInRoot(
-        { launcher, cell, folder, prefix, options: all, command, broker, proxy },
+        { launcher, openCell: () => openCell(spec), folder, prefix, options: all, command, broker, proxy },
         sink,
         signal,
       );
