@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Browser, type BrowserPage, type HTMLElement } from 'happy-dom';
 import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
-import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { RetryOnly, RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { type Running, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -139,9 +139,36 @@ describe('page of polar dashboard', function () {
     await shows('its end', 'cancelled');
   });
 
+  it('follows what is tried again', async () => {
+    const spec = create(TaskSpecSchema, {
+      ...{ taskId: 'again', instruction: 'Fail.', numSamples: 1 },
+      harness: { name: 'shell', command: { command: 'exit 3' } },
+      evaluator: { strategy: 'session_completed' },
+    });
+    await rollout().submitTask({ spec });
+    await waitForEnd(rollout(), 'again', WAIT_MS);
+    const { sessions } = await rollout().listSessions({ taskId: 'again' });
+    await go('#/task/again', 'again');
+    await shows('its end', '1 ended', 'HARNESS_EXIT');
+    await rollout().drainNode({ nodeId: 'node-1' });
+    await rollout().retrySessions({ taskId: 'again', only: RetryOnly.FAILED });
+    await shows('that it waits', 'nodes draining');
+    await rollout().drainNode({ nodeId: 'node-1', undo: true });
+    await shows('its second end', '1 ended', 'HARNESS_EXIT');
+    const id = sessions[0]?.sessionId ?? '';
+    const attempts = () => (main().match(/HARNESS_EXIT at the harness/g) ?? []).length;
+    await go(`#/session/${id}`, id);
+    await eventually('its attempts are shown', () => attempts() === 3, SHOWN_MS);
+    await rollout().retrySessions({ taskId: 'again', only: RetryOnly.FAILED });
+    await eventually('one more is shown', () => attempts() === 4, SHOWN_MS);
+  });
+
   it('says what is not there', async () => {
     await go('#/task/nobody', 'nobody');
-    await eventually('it is told', () => /not_found/.test(status() ?? ''), SHOWN_MS);
+    await shows('it', 'not_found', 'nobody');
+    expect(main()).to.not.include('Loading');
+    await rollout().submitTask({ spec: curlTask('nobody', 1) });
+    await shows('what is there since', 'Sessions by sample index');
     await go('#/', 'mesh');
     await shows('the mesh', 'Mesh', 'node-1');
     expect(status()).to.equal('');

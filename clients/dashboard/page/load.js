@@ -125,6 +125,12 @@ export async function loadTask(taskId, pageToken, options) {
   return { task, ...page };
 }
 
+/** When it ended, if it has. @param {string} taskId @param {Options} options @returns {Promise<string | undefined>} */
+export async function loadEnd(taskId, options) {
+  const { task } = await call(`${ROLLOUT}/GetTask`, { taskId, summary: true }, options);
+  return task.endTime;
+}
+
 /** @param {string} taskId @param {string} pageToken @param {Options} options */
 export async function loadSessions(taskId, pageToken, options) {
   const request = { taskId, pageSize: SESSIONS, pageToken, waiting: true };

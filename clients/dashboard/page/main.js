@@ -25,7 +25,7 @@ const ui = { actions: false, asked: undefined, picked: [] };
 let nodeIds = [];
 let harnesses = [];
 /** Of the view that is shown. */
-let shown = { stop: new AbortController(), draw: () => {} };
+let shown = { stop: new AbortController(), draw: undefined };
 
 const draw = (view) => write(document, place, view);
 
@@ -33,7 +33,7 @@ const draw = (view) => write(document, place, view);
 async function show() {
   shown.stop.abort();
   const stop = new AbortController();
-  shown = { stop, draw: () => {} };
+  shown = { stop, draw: undefined };
   ui.asked = undefined;
   const route = routeOf(location.hash);
   for (const link of document.querySelectorAll('header a')) {
@@ -49,16 +49,19 @@ async function show() {
   }
 }
 
-/** What went wrong, where it is not that the reader went on. */
+/** What went wrong, where it is not that the reader went on: beside what is shown, or in its place where nothing is. */
 function tell(error, signal) {
-  if (!signal.aborted) status.textContent = `${error.code ?? 'error'}: ${error.message}`;
+  if (signal.aborted) return;
+  const told = `${error.code ?? 'error'}: ${error.message}`;
+  if (shown.draw === undefined) place.replaceChildren(told);
+  else status.textContent = told;
 }
 
 const SHOWS = {
   async mesh(_, options) {
     let before;
     const rates = [];
-    await repeat(LOOK_MS, options, async (_, look) => {
+    await repeat(LOOK_MS, options, async (look) => {
       const mesh = await load.loadMesh(nodeIds, look);
       const now = performance.now();
       if (before !== undefined) rates.push(load.rateOf(before.tasks, mesh.tasks, (now - before.now) / 1_000));
@@ -69,7 +72,7 @@ const SHOWS = {
   },
 
   async tasks({ filter, page }, options) {
-    await repeat(TASKS_LOOK_MS, options, async (_, look) => {
+    await repeat(TASKS_LOOK_MS, options, async (look) => {
       const found = await load.loadTasks(filter, page, look);
       harnesses = [...new Set([...harnesses, ...found.tasks.map(({ harness }) => harness ?? '')])]
         .filter((name) => name !== '')
@@ -84,11 +87,14 @@ const SHOWS = {
       given = { ...given, ...changed, page };
       drawn(options, () => taskView(given, ui));
     };
-    const waits = repeat(WAITING_MS, options, async (_, look) => {
+    const waits = repeat(WAITING_MS, options, async (look) => {
       if (Object.keys(given?.waiting ?? {}).length > 0) now(await load.loadSessions(id, page, look));
     });
-    // A watch that is cut is opened again. The page is read behind its beginning, so that no change is missed.
-    await repeat(LOOK_MS, options, async (stop, look) => {
+    // A watch that is cut is opened again. The page is read behind its beginning, so that no change is missed. What has ended
+    // can be tried again.
+    let over = false;
+    await repeat(LOOK_MS, options, async (look) => {
+      if (over && (await load.loadEnd(id, look)) === given.task.endTime) return;
       let begun = false;
       for await (const { session, task } of load.watchTask(id, look)) {
         if (!begun) now(await load.loadTask(id, page, look));
@@ -98,7 +104,7 @@ const SHOWS = {
         begun = true;
       }
       now(await load.loadTask(id, page, look));
-      stop();
+      over = true;
     });
     await waits;
   },
@@ -110,8 +116,11 @@ const SHOWS = {
       drawn(options, () => sessionView(given, ui));
     };
     let built;
-    await repeat(LOOK_MS, options, async (stop, look) => {
+    /** When it ended, once all of that is shown. It can be tried again. */
+    let end;
+    await repeat(LOOK_MS, options, async (look) => {
       const { session, waiting } = await load.loadSession(id, look);
+      if (end !== undefined && session.endTime === end) return;
       now({ session, waiting });
       // Each part is shown when it comes: none waits for another that is not told. False: it was not.
       const part = async (name, loading) => {
@@ -134,7 +143,7 @@ const SHOWS = {
         built = isBuilt;
         now({ callsDone: true });
       }
-      if (session.endTime !== undefined && isWhole.every((one) => one)) stop();
+      end = isWhole.every((one) => one) ? session.endTime : undefined;
     });
   },
 
@@ -160,27 +169,23 @@ function schedule() {
   scheduled = true;
   requestAnimationFrame(() => {
     scheduled = false;
-    shown.draw();
+    shown.draw?.();
   });
 }
 
 /**
- * Does it now and each `ms`, while the page is looked at, until the signal, or until it calls what it is given. What is on its way
- * ends when the reader looks elsewhere, watches too: a browser has six connections to a place, for all of its tabs.
+ * Does it now and each `ms`, while the page is looked at, until the signal. What is on its way ends when the reader looks
+ * elsewhere, watches too: a browser has six connections to a place, for all of its tabs.
  */
 async function repeat(ms, options, work) {
-  let over = false;
-  const stop = () => {
-    over = true;
-  };
-  while (!options.signal.aborted && !over) {
+  while (!options.signal.aborted) {
     if (!document.hidden) {
       const away = new AbortController();
       const leave = () => document.hidden && away.abort();
       const signal = AbortSignal.any([options.signal, away.signal]);
       document.addEventListener('visibilitychange', leave);
       try {
-        await work(stop, { ...options, signal });
+        await work({ ...options, signal });
       } catch (error) {
         tell(error, signal);
       } finally {
