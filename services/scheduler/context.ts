@@ -5,12 +5,11 @@ import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import type { Bus } from '../common/nats/bus.ts';
 import { PolicyWatch } from '../common/nats/policy.ts';
-import { heldMs } from '../common/policy.ts';
 import { Admission } from './admission/admission.ts';
 import { Room } from './admission/room.ts';
 import type { SchedulerConfig } from './config.ts';
 import { clock, unixMs } from './dispatch/clock.ts';
-import type { HeldMs } from './dispatch/deadlines.ts';
+import type { HeldSince } from './dispatch/deadlines.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
 import { queueRules } from './dispatch/rules.ts';
 import { isEnded } from './domain/session.ts';
@@ -94,15 +93,9 @@ export async function createContext(
   const { state, journal } = stateLog;
   clock.notBefore(state.activityMs);
   state.usage.keep(queueRules(config.topology).map(({ name }) => name));
-  const policies = await PolicyWatch.open({ bus, signal });
-  const isHeld = (): boolean => heldMs(policies.policy, Date.now() - 1, Date.now()) > 0;
-  // Pauses stand in the policy by wall clocks: while ours is away from that one, rather too many count than too few.
-  const held: HeldMs = (fromMs, toMs) => {
-    const apartMs = Date.now() - unixMs();
-    const [from, to] = [fromMs + Math.min(0, apartMs), toMs + Math.max(0, apartMs)];
-    return heldMs(policies.policy, from, to, (start, end) => clock.passedMs(start, end));
-  };
-  const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldMs: held });
+  const { held } = await PolicyWatch.open({ bus, signal });
+  const heldSince: HeldSince = (fromMs) => held.inLast(clock.passedMs(fromMs, unixMs()));
+  const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldSince });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>
     committed({ ...dispatch, log, watchers }, change, session);
   const shown = showBoard(dispatch.board);
@@ -117,7 +110,7 @@ export async function createContext(
     watchers,
     sweepTimes: overrides.sweepTimes ?? {},
     sinceMs: performance.now(),
-    surroundings: () => surroundingsOf(dispatch, isHeld()),
+    surroundings: () => surroundingsOf(dispatch, held.isHeld),
     room,
     admission: new Admission({ ...dispatch, bus, room, signal }),
     failed: failed.promise,

@@ -123,10 +123,11 @@ describe('harness executor', () => {
     const runtimeId = await node.acquire(ref);
     await node.work(ref, shellRun(runtimeId, 'echo begun; sleep 4', 2_500));
     await eventually('it runs', started(ref.sessionId));
-    const pause = { id: 'p', mode: PauseMode.KEEP, nowMs: Date.now(), ttlMs: PAUSE_TTL_MAX_MS };
+    const behindMs = Date.now() - 3_600_000;
+    const pause = { id: 'p', mode: PauseMode.KEEP, nowMs: behindMs, ttlMs: PAUSE_TTL_MAX_MS };
     await policy.update((now) => pausing(now, pause), stop.signal);
     await sleep(2_500);
-    await policy.update((now) => resumed(now, 'p', Date.now()), stop.signal);
+    await policy.update((now) => resumed(now, 'p', 2_500), stop.signal);
     expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
     const other = newRef();
     await node.work(other, shellRun(await node.acquire(other), 'sleep 60', 300));
@@ -143,7 +144,7 @@ describe('harness executor', () => {
     const ref = newRef();
     await node.work(ref, shellRun(await node.acquire(ref), 'sleep 1.5', 500));
     expect(ranOf(await node.fact(ref)).outcome).to.equal(Outcome.COMPLETED);
-    await policy.update((now) => resumed(now, 'q', Date.now()), stop.signal);
+    await policy.update((now) => resumed(now, 'q', 2_000), stop.signal);
     stop.abort();
   });
 

@@ -8,7 +8,9 @@ import { expect } from 'chai';
 import { PauseMode, Policy_Phase } from '../../gen/ts/polar/event/v1/policy_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
+import { sleep } from '../../services/common/clock.ts';
 import { asPolarError } from '../../services/common/errors.ts';
+import { POLICY_HEARTBEAT_MS } from '../../services/common/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { plainBehaviour, WireEngine } from '../support/wire-engine.ts';
@@ -190,6 +192,30 @@ describe('llm-proxy policy', () => {
     const outlasted = 'the pause ended by itself after ttl_s=0.1';
     expect(JSON.parse(stdout)).to.deep.equal([21, true, 22, 'no memory', 22, 'INVALID_REQUEST', outlasted]);
     expect((await policy().getPolicy({})).policy?.phase).to.equal(Policy_Phase.SERVING);
+  });
+
+  describe('by wall clocks that are apart', () => {
+    const { now } = Date;
+    afterEach(() => {
+      Date.now = now;
+    });
+
+    for (const hours of [1, -1]) {
+      it(`is reached, and lasts until it is resumed, where one is set by ${hours} hours`, async () => {
+        Date.now = () => now() + hours * 3_600_000;
+        const { policy: held } = await otherPolicy().pause({ timeout: durationFromMs(10_000) });
+        const begun = performance.now();
+        await sleep(POLICY_HEARTBEAT_MS * 2);
+        expect((await policy().getPolicy({})).policy).to.include({ phase: Policy_Phase.PAUSED });
+        const { policy: resumed } = await policy().resume({ pauseId: held!.pauseId });
+        const { startMs, endMs } = resumed!.pauses.at(-1)!;
+        const lastedMs = performance.now() - begun;
+        expect(Number(endMs - startMs), 'length of the pause').to.be.within(lastedMs - 100, lastedMs + 5_000);
+        expect((await policy().pause({ timeout: durationFromMs(10_000) })).policy?.phase).to.equal(
+          Policy_Phase.PAUSED,
+        );
+      });
+    }
   });
 
   it('outlives its owner and every proxy, and ends by itself', async () => {

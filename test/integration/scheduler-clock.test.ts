@@ -5,8 +5,11 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { BudgetsSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { PauseMode } from '../../gen/ts/polar/event/v1/policy_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { PolicyWatch } from '../../services/common/nats/policy.ts';
+import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { groupOf, sessionsOf, startScheduler, taskSpec, until } from '../support/scheduler.ts';
@@ -18,14 +21,17 @@ describe('scheduler: a wall clock that is set', () => {
   let nats: TestNats;
   let bus: Bus;
   let setByMs = 0;
+  let stop: AbortController;
   beforeEach(async () => {
     nats = await startNats();
     bus = await openBus({ url: nats.url, name: 'test' });
+    stop = new AbortController();
     setByMs = 0;
     Date.now = () => now() + setByMs;
   });
   afterEach(async () => {
     Date.now = now;
+    stop.abort();
     await bus.close();
     await nats[Symbol.asyncDispose]();
   });
@@ -52,6 +58,24 @@ describe('scheduler: a wall clock that is set', () => {
       await sleep(500);
       const [session] = await sessionsOf(client, 'long');
       expect(session).to.deep.include({ state: SessionState.RUNNING, attempt: 1 });
+    });
+
+    it(`by ${byMs / HOUR_MS} hours at the LLM proxy that pauses, holds runs back all the same`, async () => {
+      await using _ = await startFakeNode(nats.url, { on: { run: () => undefined } });
+      await using scheduler = await startScheduler(nats.url, { stageGraceMs: 200 });
+      const { client } = scheduler;
+      const { signal } = stop;
+      const policy = await PolicyWatch.open({ bus, signal });
+      const budgets = create(BudgetsSchema, { run: durationFromMs(1_000) });
+      await client.submitTask({ spec: taskSpec('held', { budgets, maxAttempts: 1 }) });
+      const session = async () => (await sessionsOf(client, 'held'))[0];
+      await until('it runs', async () => (await session())?.state === SessionState.RUNNING);
+      const pause = { id: 'p', mode: PauseMode.DRAIN, nowMs: now() + byMs, ttlMs: HOUR_MS };
+      await policy.update((known) => pausing(known, pause), signal);
+      await sleep(2_500);
+      expect((await session())?.state).to.equal(SessionState.RUNNING);
+      await policy.update((known) => resumed(known, 'p', 2_500), signal);
+      await until('it is late', async () => (await session())?.failure?.reason === 'STAGE_TIMEOUT');
     });
   }
 });

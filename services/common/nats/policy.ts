@@ -4,6 +4,7 @@ import type { KV } from 'nats';
 import { type Policy, Policy_Phase, PolicySchema } from '../../../gen/ts/polar/event/v1/policy_pb.js';
 import { abortable, sleep, withTimeout } from '../clock.ts';
 import { PolarError } from '../errors.ts';
+import { HeldTimes } from '../held-times.ts';
 import { NATS_BOOT_MS, POLICY_TRIES_MAX } from '../limits.ts';
 import type { Bus } from './bus.ts';
 import { cameSecond, withRetry } from './publish.ts';
@@ -29,6 +30,8 @@ export interface PolicyWatchOptions {
 }
 
 export class PolicyWatch {
+  /** When calls were held. */
+  readonly held = new HeldTimes();
   readonly #options: PolicyWatchOptions;
   #state: PolicyState = NOTHING;
   readonly #listeners = new Set<() => void>();
@@ -42,7 +45,11 @@ export class PolicyWatch {
   static async open(options: PolicyWatchOptions): Promise<PolicyWatch> {
     const watch = new PolicyWatch(options);
     const ready = Promise.withResolvers<void>();
-    void watch.#run(ready.resolve);
+    void watch.#run(() => {
+      // Where there is no document yet, none was held before.
+      watch.held.hear(watch.policy, Date.now());
+      ready.resolve();
+    });
     await abortable(ready.promise, withTimeout(NATS_BOOT_MS, options.signal)).catch((error) => {
       if (options.signal.aborted) throw options.signal.reason;
       throw new PolarError('NATS_UNAVAILABLE', 'the policy cannot be watched', { cause: error });
@@ -84,6 +91,7 @@ export class PolicyWatch {
   #take(state: PolicyState): PolicyState {
     if (state.revision > this.#state.revision) {
       this.#state = state;
+      this.held.hear(state.policy, Date.now());
       this.#options.onChange?.(state);
       for (const listener of this.#listeners) listener();
     }

@@ -88,7 +88,7 @@ function joined(older: PauseSpan, newer: PauseSpan): PauseSpan {
   return create(PauseSpanSchema, { startMs: endMs - lengthOf(older) - lengthOf(newer), endMs });
 }
 
-/** A clock that is set back makes none that is shorter than nothing. */
+/** None is shorter than nothing: older meshes ended them by another clock than they had begun by. */
 const lengthOf = ({ startMs, endMs }: PauseSpan): bigint => (endMs > startMs ? endMs - startMs : 0n);
 
 /** Calls in flight are where the mode wants them. Undefined: that pause is over. */
@@ -97,14 +97,14 @@ export function paused(policy: Policy, id: string): Policy | undefined {
   return create(PolicySchema, { ...policy, phase: Policy_Phase.PAUSED });
 }
 
-/** Undefined: nothing to end. `id` empty: whichever pause. Throws PAUSE_IN_PROGRESS when another one is. */
-export function resumed(policy: Policy, id: string, nowMs: number): Policy | undefined {
+/** Undefined: nothing to end. `id` empty: whichever pause, which lasted so long. Throws PAUSE_IN_PROGRESS when another one is. */
+export function resumed(policy: Policy, id: string, lastedMs: number): Policy | undefined {
   if (isServing(policy)) return undefined;
   if (id !== '' && id !== policy.pauseId) {
     throw new PolarError('PAUSE_IN_PROGRESS', `the pause in progress is ${policy.pauseId}, not ${id}`);
   }
   const pauses = policy.pauses.map((span) =>
-    span.endMs === 0n ? create(PauseSpanSchema, { ...span, endMs: BigInt(nowMs) }) : span,
+    span.endMs === 0n ? create(PauseSpanSchema, { ...span, endMs: span.startMs + BigInt(lastedMs) }) : span,
   );
   const { policyVersion, weightVersion } = policy;
   return create(PolicySchema, { policyVersion, weightVersion, pauses, phase: Policy_Phase.SERVING });

@@ -40,7 +40,7 @@ describe('the gate', () => {
   const gate = new Gate(() => {});
   let revision = 0;
   const apply = (policy: Policy): void => gate.apply({ policy, revision: ++revision });
-  const resume = (policy: Policy): void => apply(resumed(policy, 'p', Date.now()) as Policy);
+  const resume = (policy: Policy): void => apply(resumed(policy, 'p', PAUSE_MS) as Policy);
 
   it('does not count what a call waits for the end of a pause', async () => {
     using call = new LimitedCall();

@@ -1,6 +1,6 @@
 // The policy at this proxy: the gate goes by it, the other proxies are heard, and a pause is led to its end.
 import type { Subscription } from 'nats';
-import { PauseMode } from '../../../gen/ts/polar/event/v1/policy_pb.js';
+import { PauseMode, type Policy } from '../../../gen/ts/polar/event/v1/policy_pb.js';
 import { sleep, withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { newId } from '../../common/ids.ts';
@@ -71,8 +71,8 @@ export class Policies implements Disposable {
   }
 
   get peers(): readonly Peer[] {
-    this.#peers.hear(this.#self(), Date.now());
-    return this.#peers.alive(Date.now());
+    this.#peers.hear(this.#self(), performance.now());
+    return this.#peers.alive(performance.now());
   }
 
   async publish(version: Version, signal: AbortSignal): Promise<PolicyState> {
@@ -100,15 +100,15 @@ export class Policies implements Disposable {
 
   async resume(id: string, version: Version | undefined, signal: AbortSignal): Promise<PolicyState> {
     return await this.#watch.update((policy) => {
-      const next = resumed(policy, id, Date.now());
+      const next = resumed(policy, id, this.#lasts(policy));
       return version === undefined ? next : published(next ?? policy, version);
     }, signal);
   }
 
   async #until(revision: number, drained: boolean, signal: AbortSignal): Promise<void> {
     for (;;) {
-      const behind = this.#peers.behind(revision, drained, Date.now());
-      if (behind.length === 0 && this.#peers.complete(Date.now())) return;
+      const behind = this.#peers.behind(revision, drained, performance.now());
+      if (behind.length === 0 && this.#peers.complete(performance.now())) return;
       if (signal.aborted) throw notReached(behind);
       await sleep(POLICY_POLL_MS, signal);
     }
@@ -117,9 +117,14 @@ export class Policies implements Disposable {
   async #withdraw(id: string): Promise<void> {
     const { signal } = this.#options;
     await this.#watch.update(
-      (policy) => (policy.pauseId === id ? resumed(policy, id, Date.now()) : undefined),
+      (policy) => (policy.pauseId === id ? resumed(policy, id, this.#lasts(policy)) : undefined),
       signal,
     );
+  }
+
+  /** Its length by the steady clock: the wall clocks of who begins and who ends it may be apart. */
+  #lasts({ pauseId }: Policy): number {
+    return this.#watch.held.lastsMs(pauseId);
   }
 
   #apply(state: PolicyState): void {
@@ -130,16 +135,16 @@ export class Policies implements Disposable {
 
   #tick(): void {
     this.#tell();
-    const { policy } = this.#watch.state;
+    const { policy, held } = this.#watch;
     // Its owner may be gone: any proxy ends it.
-    if (!isServing(policy) && Number(policy.pauseExpireMs) <= Date.now()) {
+    if (!isServing(policy) && held.leftMs === 0) {
       void this.#withdraw(policy.pauseId).catch(() => {});
     }
   }
 
   #tell(): void {
     const self = this.#self();
-    this.#peers.hear(self, Date.now());
+    this.#peers.hear(self, performance.now());
     this.#publish(self);
   }
 
@@ -155,9 +160,9 @@ export class Policies implements Disposable {
   }
 
   #hear({ gone, ...peer }: PeerMessage): void {
-    if (peer.bootId === this.#bootId) this.#peers.hearSelf(Date.now());
+    if (peer.bootId === this.#bootId) this.#peers.hearSelf(performance.now());
     else if (gone === true) this.#peers.forget(peer.bootId);
-    else this.#peers.hear(peer, Date.now());
+    else this.#peers.hear(peer, performance.now());
   }
 }
 

@@ -18,13 +18,13 @@ import { allEnded, type TaskState } from '../domain/state.ts';
 import type { Board, Found } from './board.ts';
 import { clock as time, unixMs } from './clock.ts';
 
-/** Milliseconds between two moments in which model calls were held, and the clocks of runs stood still. */
-export type HeldMs = (fromMs: number, toMs: number) => number;
+/** Milliseconds since then in which model calls were held, and the clocks of runs stood still. */
+export type HeldSince = (unixMs: number) => number;
 
 export class Deadlines {
   readonly #board: Board;
   readonly #graceMs: number;
-  readonly #heldMs: HeldMs;
+  readonly #heldSince: HeldSince;
   readonly #startMs = unixMs();
   /** Tasks whose sessions may wait for so long only. */
   readonly #limited = new Set<TaskState>();
@@ -37,10 +37,10 @@ export class Deadlines {
   #queueCheckMs = 0;
 
   /** `graceMs`: what a stage may take beyond its budget before its silence counts. */
-  constructor(board: Board, graceMs: number, heldMs: HeldMs) {
+  constructor(board: Board, graceMs: number, heldSince: HeldSince) {
     this.#board = board;
     this.#graceMs = graceMs;
-    this.#heldMs = heldMs;
+    this.#heldSince = heldSince;
   }
 
   /** A task is there, or one of its sessions has changed: its clocks may have begun. */
@@ -80,7 +80,7 @@ export class Deadlines {
     if (found === undefined) return;
     const { record, task } = found;
     const late = clocksOf(record, task.spec).find((clock) => {
-      const spentMs = time.passedMs(this.#begunMs(record, clock), nowMs) - this.#heldIn(record, clock, nowMs);
+      const spentMs = time.passedMs(this.#begunMs(record, clock), nowMs) - this.#heldIn(record, clock);
       return spentMs > budgetMs(task.spec, clock) + this.#allowedMs(clock);
     });
     if (late === undefined) return;
@@ -95,8 +95,8 @@ export class Deadlines {
     return clock === 'ready' ? 0 : this.#graceMs;
   }
 
-  #heldIn(record: SessionRecord, clock: Clock, nowMs: number): number {
-    return clock === 'run' || clock === 'ready' ? this.#heldMs(sinceMs(record, clock), nowMs) : 0;
+  #heldIn(record: SessionRecord, clock: Clock): number {
+    return clock === 'run' || clock === 'ready' ? this.#heldSince(sinceMs(record, clock)) : 0;
   }
 
   /** Infinite where it has not begun: its session waits for a place. */

@@ -16,7 +16,7 @@ import type { Journal } from '../journal/journal.ts';
 import { Announcer } from './announcer.ts';
 import { Board } from './board.ts';
 import { Callbacks } from './callbacks.ts';
-import { Deadlines, type HeldMs } from './deadlines.ts';
+import { Deadlines, type HeldSince } from './deadlines.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Effects } from './effects.ts';
 import { Outbox } from './outbox.ts';
@@ -50,7 +50,7 @@ export interface DispatchOptions {
   readonly stageGraceMs?: number;
   /** Pause after the first failed try of a callback; default CALLBACK_PAUSE_MS. */
   readonly callbackPauseMs?: number;
-  readonly heldMs: HeldMs;
+  readonly heldSince: HeldSince;
 }
 
 export function createDispatch({
@@ -59,14 +59,14 @@ export function createDispatch({
   journal,
   stageGraceMs,
   callbackPauseMs,
-  heldMs,
+  heldSince,
   ...common
 }: DispatchOptions): Dispatch {
   const { blobs, log, signal } = common;
   const shares = new Shares(queueRules(topology), (queue) => state.usage.of(queue));
   const board = new Board(state, journal, new Nodes(), new DispatchQueue(shares));
   const engines = new Engines(engineRules(topology));
-  const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldMs);
+  const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldSince);
   const effects = new Effects(log, signal);
   const specs = new Specs(blobs);
   const callbackHosts = new CallbackHosts(topology.rollout.callback_hosts);
