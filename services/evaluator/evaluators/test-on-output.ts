@@ -1,15 +1,15 @@
 // Tests run on the agent's changes in a fresh sandbox: 1.0 where their results are exactly the expected ones.
 import { checkStrict } from '../../common/config/faults.ts';
-import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
 import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
 import { bounded, tailOf } from '../domain/evaluation.ts';
 import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
-import { baseTrees, execIn, extractChanges, inTime, lacksBase, leftOutOf } from '../sandboxes/repository.ts';
+import { baseTrees, execIn, extractChanges, lacksBase, leftOutOf } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
 import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
+import { type Changes, hasFailed, readChanges } from './read-changes.ts';
 import { traceRewards } from './trace-rewards.ts';
 
 export const testOnOutput: Evaluator = {
@@ -36,10 +36,7 @@ export const testOnOutput: Evaluator = {
   },
 };
 
-type InFresh = (use: (fresh: Sandbox) => Promise<Grade>) => Promise<Grade>;
-
-/** Of what a command says that works nowhere. */
-const ERROR_TAIL_CHARS = 500;
+type InFresh = <T>(use: (fresh: Sandbox) => Promise<T>) => Promise<T>;
 
 const FLAGS = { empty_generation: false, failed_apply_patch: false, test_timeout: false };
 
@@ -50,33 +47,36 @@ const configOf = ({ work }: Evaluation): TestOnOutputConfig =>
 async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox): Promise<Grade> {
   const { repo_dir, apply_timeout } = job.config;
   const trees = await baseTrees(fresh, repo_dir, limitMs(job, apply_timeout));
-  const run = async (sandbox: Sandbox): Promise<ExecOutput> =>
-    ended(await extractChanges(sandbox, repo_dir, trees, limitMs(job, apply_timeout)));
-  const extracted = await run(live);
-  const patch = readPatch(job, extracted);
-  if (hasFailed(extracted)) checkWorks('repo_dir: reading its changes', await run(fresh));
+  const read: Changes['read'] = (sandbox, timeoutMs) => extractChanges(sandbox, repo_dir, trees, timeoutMs);
+  const what = 'repo_dir: reading its changes';
+  const changes = { what, read, readAgain: read, isWholeAgain: true };
+  const output = await readChanges(job, changes, live, (use) => use(fresh));
+  if ('reward' in output) return output;
+  const patch = readPatch(job, output);
   const grade = 'reward' in patch ? patch : await gradePatch(job, fresh, patch);
-  return hasFailed(extracted) ? grade : withLeftOut(grade, leftOutOf(extracted));
+  return hasFailed(output) ? grade : withLeftOut(grade, leftOutOf(output));
 }
 
 const withLeftOut = (grade: Grade, paths: readonly string[]): Grade =>
   paths.length === 0 ? grade : { ...grade, told: { ...grade.told, left_out_files: [...paths] } };
 
+/** A git that was killed leaves it, and the next one does nothing. */
+const UNLOCK = 'rm -f .git/index.lock\n';
+
 /** What the task's own command prints; a fresh sandbox is made only where there is something to apply. */
 async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFresh: InFresh): Promise<Grade> {
-  const { repo_dir, apply_timeout } = job.config;
-  const run = async (sandbox: Sandbox): Promise<ExecOutput> =>
-    ended(await execIn(sandbox, repo_dir, command, limitMs(job, apply_timeout)));
-  const extracted = await run(live);
-  const patch = readPatch(job, extracted);
-  if (!('reward' in patch)) return await inFresh((fresh) => gradePatch(job, fresh, patch));
-  if (hasFailed(extracted)) {
-    await inFresh(async (fresh) => {
-      checkWorks('patch_command:', await run(fresh));
-      return patch;
-    });
-  }
-  return patch;
+  const { repo_dir } = job.config;
+  const changes: Changes = {
+    what: 'patch_command:',
+    read: (sandbox, timeoutMs) => execIn(sandbox, repo_dir, command, timeoutMs),
+    readAgain: (sandbox, timeoutMs) => execIn(sandbox, repo_dir, UNLOCK + command, timeoutMs),
+    // Nobody knows what it does where it has begun before.
+    isWholeAgain: false,
+  };
+  const output = await readChanges(job, changes, live, inFresh);
+  if ('reward' in output) return output;
+  const patch = readPatch(job, output);
+  return 'reward' in patch ? patch : await inFresh((fresh) => gradePatch(job, fresh, patch));
 }
 
 const UNREAD = {
@@ -84,18 +84,6 @@ const UNREAD = {
   apply_output_tail:
     'this is no unified diff, or says the name of a file in a way that tools read otherwise: with exclude_patterns it is not applied',
 };
-
-const ended = (output: ExecOutput): ExecOutput => inTime(output, 'the changes were not read');
-
-const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
-
-/** Where it fails in a fresh sandbox, too, it is not the agent who has broken it. Throws INVALID_TASK. */
-function checkWorks(what: string, fresh: ExecOutput): void {
-  if (!hasFailed(fresh)) return;
-  const tail = tailOf(fresh.stderr, ERROR_TAIL_CHARS).trim();
-  const how = `fails before any change, with exit code ${fresh.result.exitCode}: ${tail}`;
-  throw new PolarError('INVALID_TASK', `evaluator.config.${what} ${how}`);
-}
 
 const BASELESS = {
   patch_error_tail:
