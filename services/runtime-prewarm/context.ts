@@ -1,5 +1,5 @@
 // Composition root: what routes and consumers get.
-import { existsSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../common/ids.ts';
 import { RUNTIMES_MAX } from '../common/limits.ts';
@@ -54,6 +54,7 @@ export async function createContext(
   const host = await openHost({ dataDir, imagesDir: node.images_dir, mountRoots, path, engineSockets });
   opened.use(host);
   events.hostOpened(log, host);
+  const dataId = dataIdIn(dataDir);
   const backends = await openBackends({
     ...{ host, dataDir, proxyUrl: proxyUrlOf(config), defaultRuntime },
     ...{ docker: node.docker, podman: node.podman },
@@ -84,7 +85,7 @@ export async function createContext(
     specs: new SharedSpecs(),
     ahead,
     bootId: newId('boot'),
-    dataId: dataIdIn(dataDir),
+    dataId,
     fence: UNSEEN,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -97,8 +98,13 @@ const proxyUrlOf = ({ tls, node }: RuntimePrewarmConfig): string =>
 /** Made by who has the folder first. */
 function dataIdIn(folder: string): string {
   const file = join(folder, 'data-id');
-  if (!existsSync(file)) writeFileSync(file, newId('data'));
-  return readFileSync(file, 'utf8');
+  const found = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  // On a full disk there may be a file and nothing in it.
+  if (found !== '') return found;
+  const made = newId('data');
+  writeFileSync(`${file}.part`, made);
+  renameSync(`${file}.part`, file);
+  return made;
 }
 
 /** 0 where nobody can tell. */

@@ -13,6 +13,7 @@ import { LayerStore } from './bubblewrap/layer-store.ts';
 import { type OpenedDocker, openDocker } from './docker/backend.ts';
 import { type Dialect, docker as dockerDialect } from './docker/dialect.ts';
 import type { OnStuck } from './docker/layers.ts';
+import { LookedFor, type OpenedBackend } from './looked-for.ts';
 import { openPlugin } from './plugin.ts';
 import { podman as podmanDialect } from './podman/dialect.ts';
 import { openProcess } from './process/backend.ts';
@@ -69,21 +70,25 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     openDocker({ dialect, host, proxy, socket, pull: pull === 'missing', layers, onStuck, onChange });
   const store = new LayerStore(host.layers, layers);
   const shared = { store, areMade: layers.maxBytes > 0 };
-  const [bubblewrap, apptainer, processes, ...engines] = await Promise.all([
-    openBubblewrap(host, dataDir, proxy, shared),
-    openApptainer(host, dataDir, proxy, shared),
-    openProcess(host, proxyUrl),
+  const lookFor = (open: () => Promise<OpenedBackend>): Promise<LookedFor> => LookedFor.open(open, onChange);
+  const [bubblewrap, ...others] = await Promise.all([
+    lookFor(() => openBubblewrap(host, dataDir, proxy, shared)),
+    lookFor(() => openProcess(host, proxyUrl)),
+    lookFor(() => openApptainer(host, dataDir, proxy, shared)),
     openEngine(dockerDialect, docker),
     openEngine(podmanDialect(join(dataDir, 'podman'), podman.map_users), podman),
   ]);
   const builtIn = (name: string): Backend =>
-    working([bubblewrap, processes, apptainer, ...engines.map(({ state }) => state)], name);
+    working(
+      [bubblewrap, ...others].map(({ state }) => state),
+      name,
+    );
   const more = await Promise.all(
     plugins.paths.map((path) => openPlugin(plugins.dir, path, { dataDir, proxy, builtIn })),
   );
   const worked = new Map<string, Backend>();
   const states = (): BackendState[] => {
-    const all = [bubblewrap, processes, apptainer, ...[...engines, ...more].map(({ state }) => state)];
+    const all = [bubblewrap, ...others, ...more].map(({ state }) => state);
     for (const state of all) if ('backend' in state) worked.set(state.name, state.backend);
     return all;
   };
@@ -91,9 +96,9 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     get states() {
       return states();
     },
-    defaults: {
-      runtime: defaultRuntime,
-      backend: 'backend' in bubblewrap ? 'bubblewrap' : undefined,
+    get defaults() {
+      const backend = 'backend' in bubblewrap.state ? 'bubblewrap' : undefined;
+      return { runtime: defaultRuntime, backend };
     },
     get(name) {
       const now = states();
@@ -101,7 +106,7 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(more.map((one) => one[Symbol.asyncDispose]()));
-      await Promise.all([bubblewrap, apptainer, ...engines].map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([bubblewrap, ...others].map((one) => one[Symbol.asyncDispose]()));
       store[Symbol.dispose]();
     },
   };

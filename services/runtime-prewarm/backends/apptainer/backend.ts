@@ -12,11 +12,12 @@ import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import { findTool } from '../../host/tools.ts';
-import { type OpenedBackend, refuseArch, type SharedLayers } from '../bubblewrap/backend.ts';
+import { refuseArch, type SharedLayers } from '../bubblewrap/backend.ts';
 import { HOST_IMAGE } from '../bubblewrap/images.ts';
 import type { Launcher } from '../bubblewrap/launch.ts';
 import { type BoxParts, boxParts } from '../bubblewrap/parts.ts';
 import { rootedBackend } from '../bubblewrap/rooted.ts';
+import type { OpenedBackend } from '../looked-for.ts';
 import { probe } from '../probe.ts';
 import { sifImages } from './images.ts';
 

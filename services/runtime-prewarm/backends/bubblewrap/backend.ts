@@ -11,7 +11,7 @@ import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import { findTool } from '../../host/tools.ts';
-import type { BackendState } from '../backend.ts';
+import type { OpenedBackend } from '../looked-for.ts';
 import { probe } from '../probe.ts';
 import { HOST_IMAGE, imagesOf } from './images.ts';
 import type { Launcher } from './launch.ts';
@@ -24,8 +24,6 @@ export interface SharedLayers {
   readonly store: LayerStore;
   readonly areMade: boolean;
 }
-
-export type OpenedBackend = BackendState & AsyncDisposable;
 
 const BASE_ENV = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

@@ -3,13 +3,14 @@
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DEFAULT_WORKDIR } from '../../../common/specs/catalogue.ts';
 import type { Host } from '../../host/host.ts';
-import type { Backend, BackendState } from '../backend.ts';
+import type { Backend } from '../backend.ts';
+import type { OpenedBackend } from '../looked-for.ts';
 import { probe } from '../probe.ts';
 import { ProcessBox } from './box.ts';
 
 /** Probes by running a command. `proxyUrl`: the LLM proxy, which commands reach as everything else of the host. */
-export async function openProcess(host: Host, proxyUrl: string): Promise<BackendState> {
-  const base = { name: 'process', isolates: false } as const;
+export async function openProcess(host: Host, proxyUrl: string): Promise<OpenedBackend> {
+  const base = { name: 'process', isolates: false, async [Symbol.asyncDispose]() {} } as const;
   const backend: Backend = {
     ...base,
     images: () => [],
