@@ -54,6 +54,7 @@ describe('polar up', function () {
   const running: Running[] = [];
   beforeEach(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'polar-test-up-')));
+    mkdirSync(join(folder, 'tmp'));
   });
   afterEach(async () => {
     for (const { child, ended } of running.splice(0)) {
@@ -64,13 +65,14 @@ describe('polar up', function () {
     rmSync(folder, { recursive: true });
   });
 
-  const start = (...args: string[]): Running => {
+  const startWith = (more: Readonly<Record<string, string>>, ...args: string[]): Running => {
     // Of a shell in which single schedulers were started.
-    const env = { POLAR_ROLLOUT_PORT: '1' };
+    const env = { POLAR_ROLLOUT_PORT: '1', TMPDIR: join(folder, 'tmp'), ...more };
     const one = startPolar(['up', '--data-dir', folder, '--json', ...args], { env });
     running.push(one);
     return one;
   };
+  const start = (...args: string[]): Running => startWith({}, ...args);
 
   it('runs the example once, prints what came of each session, and ends', async () => {
     const { code, stdout, stderr } = await polar(['up', '--example', '--once', '--data-dir', folder]);
@@ -95,9 +97,9 @@ describe('polar up', function () {
     expect(code).to.equal(1);
   });
 
-  for (const [what, script] of [
-    ['there is no bwrap', undefined],
-    ['user namespaces are refused', 'echo bwrap: setting up uid map: Permission denied >&2; exit 1'],
+  for (const [what, script, sessions] of [
+    ['there is no bwrap', undefined, 4],
+    ['user namespaces are refused', 'echo bwrap: setting up uid map: Permission denied >&2; exit 1', 1],
   ] as const) {
     it(`warns loudly, with the cause, and takes runtime process where ${what}`, async () => {
       const bin = mkdtempSync(join(tmpdir(), 'polar-test-path-'));
@@ -108,25 +110,21 @@ describe('polar up', function () {
       }
       if (script !== undefined) writeFileSync(join(bin, 'bwrap'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
       try {
-        const args = ['up', '--example', '--once', '--data-dir', folder];
+        const task = join(folder, 'task.json');
+        const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+        writeFileSync(task, JSON.stringify({ task_id: 'small', instruction: 'x', agent }));
+        const work = sessions === 1 ? ['--task', task] : ['--example'];
+        const args = ['up', ...work, '--once', '--data-dir', folder];
         const { code, stdout, stderr } = await polar(args, { env: { PATH: bin } });
         expect(stderr).to.contain('WARNING').and.contain('isolates NOTHING');
         expect(stderr).to.contain(script === undefined ? 'install bubblewrap' : 'setting up uid map');
-        expect(stdout.match(/ COMPLETED /g), stderr).to.have.length(4);
+        expect(stdout.match(/ COMPLETED /g), stderr).to.have.length(sessions);
         expect(code).to.equal(0);
       } finally {
         rmSync(bin, { recursive: true });
       }
     });
   }
-
-  it('is reached directly on a machine with a proxy, which Node.js is told to use', async () => {
-    const mesh = startPolar(['up', '--data-dir', folder, '--json'], { env: BEHIND_A_PROXY });
-    running.push(mesh);
-    const { topology } = await ready(mesh);
-    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
-    expect(status.stdout, status.stderr).to.match(/^local +up /m);
-  });
 
   it('serves submit, status, watch, export and cancel, and starts again what is killed', async () => {
     const mesh = start();
@@ -198,19 +196,9 @@ describe('polar up', function () {
   });
 
   it('takes ports that no mesh has which starts in the same moment', async () => {
-    const others = [1, 2, 3].map((n) => start('--data-dir', join(folder, `mesh-${n}`)));
+    const others = [1, 2].map((n) => start('--data-dir', join(folder, `mesh-${n}`)));
     const taken = await Promise.all(others.map(async (mesh) => Object.values((await ready(mesh)).addresses)));
     expect(new Set(taken.flat()).size).to.equal(taken.flat().length);
-  });
-
-  it('refuses a folder that another mesh runs on, and takes it when that was killed', async () => {
-    const first = start();
-    await ready(first);
-    const second = await start().ended;
-    expect(second.code).to.equal(2);
-    expect(second.stderr).to.contain(`${folder} already`).and.contain(String(first.child.pid));
-    first.child.kill('SIGKILL');
-    await ready(start());
   });
 
   it('tells with its reason what a service misses that ends while it starts', async () => {
@@ -222,27 +210,43 @@ describe('polar up', function () {
     expect(code).to.equal(2);
   });
 
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
-    it(`leaves nothing after ${signal} in the middle of a run`, async () => {
-      const mesh = start('--example');
-      await ready(mesh);
-      await until(() => mesh.stderr().includes(' RUNNING'), READY_MS, mesh.stderr);
-      const [, session = ''] = /(s-[0-9a-f]+)-\d+ +RUNNING/.exec(mesh.stderr()) ?? [];
-      await until(
-        () => usersOf(session).length > 0,
-        READY_MS,
-        () => 'no harness was seen',
-      );
-      mesh.child.kill(signal);
-      const { code } = await mesh.ended;
-      if (signal !== 'SIGKILL') {
-        expect(code).to.equal(0);
-        expect(usersOf(folder), 'it ends after its children').to.deep.equal([]);
-      }
-      await expectNothingLeft(folder, session);
-      expect(NODE_FILES).to.include.members(readdirSync(join(folder, 'nodes/local')));
-    });
+  /** It runs the example: the task, and one of its sessions whose harness is at work. */
+  async function inRun(mesh: Running): Promise<{ task: string; session: string }> {
+    await ready(mesh);
+    await until(() => mesh.stderr().includes(' RUNNING'), READY_MS, mesh.stderr);
+    const [, session = ''] = /(s-[0-9a-f]+)-\d+ +RUNNING/.exec(mesh.stderr()) ?? [];
+    await until(
+      () => usersOf(session).length > 0,
+      READY_MS,
+      () => 'no harness was seen',
+    );
+    return { session, task: /^task (\S+):/m.exec(mesh.stderr())?.[1] ?? '' };
   }
+
+  it('leaves nothing after SIGTERM in the middle of a run', async () => {
+    const mesh = start('--example');
+    const { session } = await inRun(mesh);
+    mesh.child.kill('SIGTERM');
+    expect((await mesh.ended).code).to.equal(0);
+    expect(usersOf(folder), 'it ends after its children').to.deep.equal([]);
+    await expectNothingLeft(folder, session);
+    expect(NODE_FILES).to.include.members(readdirSync(join(folder, 'nodes/local')));
+  });
+
+  it('keeps others off its folder; killed in the middle of a run, leaves nothing, and the next goes on with it', async () => {
+    const first = start('--example');
+    const { session, task } = await inRun(first);
+    const second = await start().ended;
+    expect(second.code).to.equal(2);
+    expect(second.stderr).to.contain(`${folder} already`).and.contain(String(first.child.pid));
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await expectNothingLeft(folder, session);
+    expect(NODE_FILES).to.include.members(readdirSync(join(folder, 'nodes/local')));
+    const { topology } = await ready(start());
+    const watched = await polar(['watch', task, '-c', topology]);
+    expect(watched.code, watched.stderr).to.equal(0);
+  });
 
   it('ends with its parent on an older Node.js, even when that is killed', async function () {
     const older = ['/usr/bin/node', '/usr/local/bin/node'].find(
@@ -256,15 +260,19 @@ describe('polar up', function () {
     await expectNothingLeft(folder);
   });
 
-  it('keeps a log that can be emptied under its writer', async () => {
+  it('is reached directly where Node.js is told to use a proxy; its log can be emptied under its writer', async () => {
     mkdirSync(join(folder, 'logs'), { recursive: true });
     writeFileSync(join(folder, 'logs/scheduler.log'), Buffer.alloc(33 * 1024 * 1024, 'x'));
-    const mesh = start();
-    await ready(mesh);
+    const mesh = startWith(BEHIND_A_PROXY);
+    const { topology } = await ready(mesh);
+    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
+    expect(status.stdout, status.stderr).to.match(/^local +up /m);
     expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
     const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
     await until(() => written().includes('"msg":"ready"'), READY_MS, written);
     expect(written()).to.match(/^\{/);
+    mesh.child.kill('SIGHUP');
+    expect((await mesh.ended).code).to.equal(0);
   });
 });
 
@@ -290,9 +298,13 @@ async function until(
   }
 }
 
-/** No process, open file or mount of a folder, and no process of a task's sessions, within GONE_MS. */
+/** No process, open file, mount or temporary file of a folder, and no process of a task's sessions, within GONE_MS. */
 async function expectNothingLeft(folder: string, session = folder): Promise<void> {
-  const left = (): string[] => [...usersOf(folder), ...usersOf(session), ...mountsBelow(folder)];
+  const temporary = (): string[] => readdirSync(join(folder, 'tmp'));
+  const left = (): string[] => [
+    ...[...usersOf(folder), ...usersOf(session)],
+    ...[...mountsBelow(folder), ...temporary()],
+  ];
   await until(
     () => left().length === 0,
     GONE_MS,
