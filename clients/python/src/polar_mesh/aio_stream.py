@@ -24,7 +24,7 @@ from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .handover import STALE, HandOver
 from .ledger import Books, Delivery, Intake, OfStream, by_seeks, check_consumer, delivery_of, is_void
 from .limits import STREAM_SILENCE_S, VERSION_AGE_S
-from .reader import Ended, silent
+from .reader import Ended, Silent
 from .retry import Backoff
 from .waits import Waits
 
@@ -45,15 +45,14 @@ class AioReader(Generic[M]):
 
     async def get(self, timeout_s: float) -> M | None:
         """The next message, or None when none came in ``timeout_s`` seconds. Raises PolarError, Ended."""
-        silent_at = self._heard + self._silence_s
-        left_s = min(timeout_s, silent_at - time.monotonic())
+        left_s = min(timeout_s, self._silent_at() - time.monotonic())
         wait_s = None if left_s == math.inf else max(left_s, 0.0)
         # What is coming goes on coming, also where the caller is cancelled.
         done, _ = await asyncio.wait({self._coming}, timeout=wait_s)
         if not done:
-            if time.monotonic() < silent_at:
+            if time.monotonic() < self._silent_at():
                 return None
-            raise silent(self._silence_s)
+            raise Silent(self._silence_s, is_seen=self._seen() is not None)
         self._heard = time.monotonic()
         try:
             message = self._coming.result()
@@ -86,6 +85,14 @@ class AioReader(Generic[M]):
             return messages
         finally:
             self.cut()
+
+    def _silent_at(self) -> float:
+        seen = self._seen()
+        return (self._heard if seen is None else max(self._heard, seen)) + self._silence_s
+
+    def _seen(self) -> float | None:
+        """When a part of a message came; a call by gRPC does not tell."""
+        return getattr(self._call, "heard", None)
 
     def _read(self) -> asyncio.Future[M]:
         coming = asyncio.ensure_future(self._call.read())
@@ -302,6 +309,8 @@ class TrajectoryStream(AsyncIterator[Batch]):
     def _lost(self, error: PolarError) -> None:
         """Drop the broken call, and say when the next may be; raises when there is to be none."""
         self._cut()
+        if isinstance(error, Silent):
+            self._silence_s = error.next_s
         self._intake.broken(error)
         self._waits.broken(error)
         self._delay(error)

@@ -7,7 +7,7 @@ import time
 
 from .errors import PolarError
 from .http_stream import HttpCall
-from .reader import Ended, silent, start
+from .reader import Ended, Silent, start
 from .wire import StreamMessage
 
 
@@ -37,7 +37,7 @@ class HttpReader:
         if self._cut:
             raise Ended
         if message is None and time.monotonic() >= self._silent_at():
-            raise silent(self._silence_s)
+            raise Silent(self._silence_s, is_seen=True)
         return message
 
     @property

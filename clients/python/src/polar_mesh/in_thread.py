@@ -21,6 +21,9 @@ class Call(Protocol[M_co]):
 
     def cancel(self) -> None: ...
 
+    @property
+    def heard(self) -> float: ...
+
 
 class InThread(Generic[M]):
     """As a call of grpc.aio: ``read``, ``cancel``. To be made in a coroutine, as it belongs to the running loop."""
@@ -31,6 +34,11 @@ class InThread(Generic[M]):
         #: None: there will be no more.
         self._asked: queue.SimpleQueue[asyncio.Future[M] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="polar-reader", daemon=True).start()
+
+    @property
+    def heard(self) -> float:
+        """When something came last, as ``time.monotonic`` has it."""
+        return self._call.heard
 
     def read(self) -> asyncio.Future[M]:
         """The next message, or ``grpc.aio.EOF`` behind the last; raises what the call raises."""

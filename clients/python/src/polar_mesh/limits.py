@@ -12,6 +12,8 @@ RECONNECT_S = 600.0
 #: Silence on a stream, three of the server's progress messages, or of an export behind its first line; then it is taken as
 #: broken and opened again.
 STREAM_SILENCE_S = 35.0
+#: The same where a silence may be a long message on its way, as gRPC does not tell: it doubles with each one, up to this.
+STREAM_SILENCE_MAX_S = 600.0
 #: Pause before the first retry; doubles with each one up to the next limit, with a random part.
 RETRY_PAUSE_S = 0.1
 #: Longest pause between two tries.

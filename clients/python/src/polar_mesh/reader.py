@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import grpc
 
 from .errors import Internal, PolarError, Unavailable, from_rpc_error
+from .limits import STREAM_SILENCE_MAX_S
 
 M = TypeVar("M")
 
@@ -19,9 +20,13 @@ class Ended(Exception):
     """The stream is over: the server ended it with OK, or ``cut`` was called."""
 
 
-def silent(silence_s: float) -> Unavailable:
-    """What a call that says nothing is taken for."""
-    return Unavailable(f"nothing came for {silence_s:g} s", code="UNAVAILABLE", retryable=True)
+class Silent(Unavailable):
+    """What a call that says nothing is taken for. The next one may say nothing for ``next_s``: longer where it is not seen
+    whether a message is on its way, which would never come whole over a slow link."""
+
+    def __init__(self, silence_s: float, *, is_seen: bool) -> None:
+        super().__init__(f"nothing came for {silence_s:g} s", code="UNAVAILABLE", retryable=True)
+        self.next_s = silence_s if is_seen else max(silence_s, min(2 * silence_s, STREAM_SILENCE_MAX_S))
 
 
 def start(thread: threading.Thread) -> None:
@@ -60,7 +65,7 @@ class Reader(Generic[M]):
         if item is None:
             if time.monotonic() < silent_at:
                 return None
-            raise silent(self._silence_s)
+            raise Silent(self._silence_s, is_seen=False)
         self._heard = time.monotonic()
         if isinstance(item, Exception):
             raise item

@@ -21,7 +21,7 @@ from .http_reader import HttpReader
 from .http_stream import HttpCall
 from .ledger import Intake, Ledger, Server, delivery_of
 from .limits import STREAM_SILENCE_S
-from .reader import Ended, Reader
+from .reader import Ended, Reader, Silent
 from .retry import Backoff
 from .waits import Waits
 from .wire import StreamMessage
@@ -247,6 +247,8 @@ class TrajectoryStream(Iterator[Batch]):
     def _lost(self, error: PolarError) -> None:
         """Drop the broken call, and say when the next may be; raises when there is to be none."""
         self._drop()
+        if isinstance(error, Silent):
+            self._silence_s = error.next_s
         self._intake.broken(error)
         self._waits.broken(error)
         self._delay(error)
