@@ -12,6 +12,7 @@ import { createRecords, type Records } from '../common/nats/records.ts';
 import { Once } from '../common/once.ts';
 import type { EvaluatorConfig } from './config.ts';
 import type { Tries } from './domain/tries.ts';
+import type { Verdict } from './evaluators/evaluator.ts';
 
 export interface EvaluatorContext extends AsyncDisposable {
   readonly config: EvaluatorConfig;
@@ -25,7 +26,7 @@ export interface EvaluatorContext extends AsyncDisposable {
   /** Evaluations that this process holds or has ended. */
   readonly done: Once;
   /** By session and attempt. */
-  readonly tries: Kept<Tries>;
+  readonly tries: Kept<Tries<Verdict>>;
 }
 
 export async function createContext(

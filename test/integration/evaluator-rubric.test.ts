@@ -225,6 +225,23 @@ describe('evaluator rubric', function () {
       expect(node.log('evaluator')).to.contain('judge strict answered with status 500');
     });
 
+    it('fails, without the tests of its outcome, which have ended', async () => {
+      judge.answers((response) => response.writeHead(500).end(), scores(1, 1));
+      const tests = {
+        repo_dir: REPO,
+        patch_command:
+          'echo x >> /polar/session/runs; cp /polar/session/runs .; git add -A; git diff --cached',
+        test_command: 'echo "PASSED run $(wc -l < runs)"',
+        expected_output_json: { 'run 1': 'PASSED' },
+      };
+      const outcome = { strategy: 'test_on_output', config: tests };
+      const kind = await kindOf({ judge_max_retries: 0, outcome }, CALLS, { sandbox: true });
+      expect(kind.case === 'evaluated' && kind.value.evaluation?.['results']).to.deep.equal({
+        'run 1': 'PASSED',
+      });
+      expect(judge.asked).to.have.length(2);
+    });
+
     it('asks to wait, and is not counted, as long as the evaluate budget lasts', async () => {
       const busy: Answer = (response) => response.writeHead(429, { 'retry-after': '0.1' }).end();
       judge.answers(busy, busy, scores(1, 1));

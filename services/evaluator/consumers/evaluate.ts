@@ -37,7 +37,8 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
     },
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
-      if (ref !== undefined) await publishFailed(ctx, ref, error, 0, signal);
+      if (ref === undefined) return;
+      await publishFailed(ctx, ref, error, 0, signal);
     },
   });
 }
@@ -58,10 +59,10 @@ async function evaluate(
   work: EvaluateWork,
   signal: AbortSignal,
 ): Promise<void> {
-  const tries = ctx.tries.get(keyOf(ref), () => new Tries());
+  const tries = ctx.tries.get(keyOf(ref), () => new Tries<Verdict>());
   const budgetMs = Number(work.timeoutMs);
   const startedAt = performance.now();
-  const verdict = await verdictOf(ctx, { ref, work }, tries.leftMs(budgetMs), signal);
+  const verdict = await verdictOf(ctx, { ref, work, kept: tries }, tries.leftMs(budgetMs), signal);
   const durationMs = Math.round(performance.now() - startedAt);
   // Left to the next evaluator.
   signal.throwIfAborted();
@@ -73,11 +74,12 @@ async function evaluate(
   events.evaluated(ctx.log, ref, { reward: verdict.reward, duration_ms: durationMs });
   const kind = { case: 'evaluated', value: verdict } as const;
   await publishFact(ctx.bus, ctx.blobs, { ref, kind, durationMs, signal });
+  ctx.tries.delete(keyOf(ref));
 }
 
 async function verdictOf(
   ctx: EvaluatorContext,
-  { ref, work }: Pick<Evaluation, 'ref' | 'work'>,
+  { ref, work, kept }: Omit<Evaluation, 'remainingMs'>,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Verdict | PolarError> {
@@ -85,7 +87,7 @@ async function verdictOf(
   using deadline = new Deadline(timeoutMs + EVALUATE_GRACE_MS, signal);
   const limited = deadline.signal;
   try {
-    const evaluation = { ref, work, remainingMs: () => until - performance.now() };
+    const evaluation = { ref, work, kept, remainingMs: () => until - performance.now() };
     return await evaluatorOf(work.evaluator?.strategy ?? '').evaluate(ctx, evaluation, limited);
   } catch (error) {
     if (!limited.aborted) return asPolarError(error);
@@ -94,7 +96,7 @@ async function verdictOf(
 }
 
 async function publishFailed(
-  { bus, blobs, log }: EvaluatorContext,
+  { bus, blobs, log, tries }: EvaluatorContext,
   ref: AttemptRef,
   error: PolarError,
   durationMs: number,
@@ -104,4 +106,5 @@ async function publishFailed(
   events.evaluationFailed(log, ref, failure.reason, failure.message);
   const kind = { case: 'failed', value: { failure, stage: 'evaluate' } } as const;
   await publishFact(bus, blobs, { ref, kind, durationMs, signal });
+  tries.delete(keyOf(ref));
 }

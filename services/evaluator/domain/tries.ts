@@ -1,7 +1,9 @@
 // Tries of one evaluation share its budget: the scheduler's clock of the stage does not begin anew with each.
 import type { PolarError } from '../../common/errors.ts';
 
-export class Tries {
+export class Tries<Outcome> {
+  /** What one has found that later ones need not find again: tests may take as long as all the rest. */
+  outcome: Outcome | undefined;
   #spentMs = 0;
   #failure: PolarError | undefined;
 

@@ -9,6 +9,8 @@ export interface Evaluation {
   readonly work: EvaluateWork;
   /** What is left of the evaluate budget. */
   readonly remainingMs: () => number;
+  /** Of the evaluator that finds the outcome; set, it was found in an earlier try. */
+  readonly kept: { outcome: Verdict | undefined };
 }
 
 export interface Verdict {

@@ -24,7 +24,12 @@ describe('tests that do not end', () => {
   };
   const graded = async (budgetMs: number, leftMs: number): Promise<unknown> => {
     const work = create(EvaluateWorkSchema, { timeoutMs: BigInt(budgetMs) });
-    const evaluation = { ref: create(AttemptRefSchema), work, remainingMs: () => leftMs };
+    const evaluation = {
+      ref: create(AttemptRefSchema),
+      work,
+      remainingMs: () => leftMs,
+      kept: { outcome: undefined },
+    };
     const job = { config, evaluation, traceRewards: async () => [] };
     const patch = { bytes: Buffer.from('x'), files: ['x'], excluded: [], isRead: true };
     return await gradePatch(job, endless, patch).then(

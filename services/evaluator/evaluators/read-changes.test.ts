@@ -45,7 +45,12 @@ describe('changes that take all of apply_timeout', () => {
       isWholeAgain,
     };
     const work = create(EvaluateWorkSchema);
-    const evaluation = { ref: create(AttemptRefSchema), work, remainingMs: () => leftMs };
+    const evaluation = {
+      ref: create(AttemptRefSchema),
+      work,
+      remainingMs: () => leftMs,
+      kept: { outcome: undefined },
+    };
     const job = { config, evaluation, traceRewards: async () => [] };
     return await readChanges(job, changes, live, (use) => use(other)).then(
       (read) => ('reward' in read ? read.told['patch_timeout'] : Buffer.from(read.stdout).toString()),

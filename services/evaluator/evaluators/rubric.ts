@@ -25,8 +25,10 @@ export function rubricOver(outcomes: Readonly<Record<OutcomeName, Evaluator>>): 
     async evaluate(ctx, evaluation, signal) {
       const config = configOf(evaluation);
       const judge = judgeOf(ctx, config.judge);
-      const { outcome } = config;
-      const verdict = await outcomes[outcome.strategy].evaluate(ctx, withOutcome(evaluation, config), signal);
+      const { kept } = evaluation;
+      const { strategy } = config.outcome;
+      kept.outcome ??= await outcomes[strategy].evaluate(ctx, withOutcome(evaluation, config), signal);
+      const verdict = kept.outcome;
       const conversations = conversationsOf(await recordsOf(ctx, evaluation, signal));
       checkCount(conversations.reduce((sum, { callIds }) => sum + callIds.length, 0));
       const { work, remainingMs } = evaluation;

@@ -32,7 +32,12 @@ describe('sandboxes of evaluations', () => {
     const runtimes = createServiceClient(RuntimeService, `http://127.0.0.1:${server.port}`);
     const ctx = { runtimes } as EvaluatorContext;
     const work = create(EvaluateWorkSchema, { runtimeId: 'rt' });
-    const evaluation = { ref: create(AttemptRefSchema), work, remainingMs: () => 1_000 };
+    const evaluation = {
+      ref: create(AttemptRefSchema),
+      work,
+      remainingMs: () => 1_000,
+      kept: { outcome: undefined },
+    };
     const { signal } = new AbortController();
     const live = await liveSandbox(ctx, evaluation, signal);
     const busy = await live.exec(['true'], 1_000).catch((thrown) => thrown);
