@@ -27,6 +27,16 @@ describe('a judge', () => {
     expect(server.asked.map(({ path }) => path)).to.deep.equal(Array(2).fill('/v1/chat/completions'));
   });
 
+  it('is asked where its address says, where that has another version', async () => {
+    server.answers('fine');
+    const paths = ['/v1beta/openai', '/api/paas/v4', '/api/v1', '/vllm'];
+    for (const path of paths) expect(await ask(path)).to.equal('fine');
+    const asked = ['/v1beta/openai', '/api/paas/v4', '/api/v1', '/vllm/v1'];
+    expect(server.asked.map(({ path }) => path)).to.deep.equal(
+      asked.map((path) => `${path}/chat/completions`),
+    );
+  });
+
   it('that refuses in words, or only reasons, has answered: with nothing', async () => {
     for (const message of [{ content: null, refusal: 'no' }, { reasoning_content: 'hm' }, { content: '' }]) {
       server.answers((response) => response.end(JSON.stringify({ choices: [{ index: 0, message }] })));

@@ -14,7 +14,7 @@ const WAIT_MS = 1_000;
 
 export interface Judge {
   readonly name: string;
-  /** With or without /v1 at its end. */
+  /** With or without /v1 at its end; with another version as it is. */
   readonly baseUrl: string;
   readonly model: string;
   /** A function, so that no log line and no JSON has the key. */
@@ -48,7 +48,7 @@ const answerSchema = z.object({ choices: z.tuple([choiceSchema], z.unknown()) })
 export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Promise<string> {
   using deadline = new Deadline(ask.timeoutMs, signal);
   try {
-    const response = await fetch(`${judge.baseUrl.replace(/\/v1$/, '')}/v1/chat/completions`, {
+    const response = await fetch(chatOf(judge), {
       method: 'POST',
       headers: headersOf(judge),
       body: JSON.stringify({ model: judge.model, messages: ask.messages, temperature: ask.temperature }),
@@ -87,6 +87,12 @@ function waitOf({ status, headers }: Response): PolarErrorOptions {
   if (!Number.isNaN(ms)) return { retryAfterMs: Math.max(0, ms) };
   return status === TOO_MANY_REQUESTS ? { retryAfterMs: WAIT_MS } : {};
 }
+
+/** Not all have their chat API below /v1: `/v1beta/openai`, `/api/paas/v4`. */
+const VERSION = /\/v\d\w*(?=\/|$)/;
+
+const chatOf = ({ baseUrl }: Judge): string =>
+  `${baseUrl}${VERSION.test(new URL(baseUrl).pathname) ? '' : '/v1'}/chat/completions`;
 
 function headersOf({ key }: Judge): Record<string, string> {
   const secret = key();
