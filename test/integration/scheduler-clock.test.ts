@@ -10,9 +10,17 @@ import { sleep } from '../../services/common/clock.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
+import { clockFlags } from '../support/clock-flags.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
-import { groupOf, sessionsOf, startScheduler, taskSpec, until } from '../support/scheduler.ts';
+import {
+  groupOf,
+  sessionsOf,
+  spawnScheduler,
+  startScheduler,
+  taskSpec,
+  until,
+} from '../support/scheduler.ts';
 
 const HOUR_MS = 3_600_000;
 const { now } = Date;
@@ -58,6 +66,25 @@ describe('scheduler: a wall clock that is set', () => {
       await sleep(500);
       const [session] = await sessionsOf(client, 'long');
       expect(session).to.deep.include({ state: SessionState.RUNNING, attempt: 1 });
+    });
+
+    it(`by ${byMs / HOUR_MS} hours at the scheduler that led before makes no stage shorter or longer`, async () => {
+      await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
+      await using before = await spawnScheduler(nats.url, {}, clockFlags(byMs));
+      const running = (taskId: string, runMs: number) => {
+        const budgets = create(BudgetsSchema, { run: durationFromMs(runMs) });
+        return before.client.submitTask({ spec: taskSpec(taskId, { budgets, maxAttempts: 1 }) });
+      };
+      await running('long', 60_000);
+      await running('short', 5_000);
+      const runs = (): number => node.taken.filter(({ kind }) => kind.case === 'run').length;
+      await until('both run', () => runs() === 2);
+      await before.kill();
+      await using scheduler = await startScheduler(nats.url, { stageGraceMs: 200 });
+      await scheduler.leading;
+      const session = async (taskId: string) => (await sessionsOf(scheduler.client, taskId))[0];
+      await until('one is late', async () => (await session('short'))?.failure?.reason === 'STAGE_TIMEOUT');
+      expect(await session('long')).to.deep.include({ state: SessionState.RUNNING, attempt: 1 });
     });
 
     it(`by ${byMs / HOUR_MS} hours at the LLM proxy that pauses, holds runs back all the same`, async () => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { nodeFlagsOf, SERVICES, type ServiceName } from '../../clients/cli/services.ts';
 import { sleep } from '../../services/common/clock.ts';
+import { clockFlags } from './clock-flags.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -194,20 +195,14 @@ interface Launch {
 
 const flagsOf = (name: ServiceName, options: MeshOptions): string[] => [
   ...(options.nodeFlags ?? []),
-  ...clockFlags(name, options),
+  ...nodeClockFlags(name, options),
 ];
 
 const CENTRAL: readonly ServiceName[] = ['scheduler', 'reconstructor'];
 
 /** What a service of the node reads as the time of day is that much later; timers are as they were. */
-function clockFlags(name: ServiceName, { nodeClockAheadMs = 0 }: MeshOptions): string[] {
-  if (nodeClockAheadMs === 0 || CENTRAL.includes(name)) return [];
-  const script = `const RealDate = Date;
-    globalThis.Date = class extends RealDate {
-      constructor(...args) { super(...(args.length > 0 ? args : [RealDate.now() + ${nodeClockAheadMs}])); }
-      static now() { return RealDate.now() + ${nodeClockAheadMs}; }
-    };`;
-  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+function nodeClockFlags(name: ServiceName, { nodeClockAheadMs = 0 }: MeshOptions): string[] {
+  return nodeClockAheadMs === 0 || CENTRAL.includes(name) ? [] : clockFlags(nodeClockAheadMs);
 }
 
 async function startService(

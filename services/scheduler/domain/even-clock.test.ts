@@ -104,6 +104,22 @@ describe("the scheduler's clock", () => {
     expect(clock.passedMs(now, clock.now())).to.equal(60_000);
   });
 
+  for (const byMs of [HOUR_MS, -HOUR_MS, 10 * HOUR_MS, -10 * HOUR_MS]) {
+    it(`knows what passed since what one timed that was ${byMs / HOUR_MS} hours away, and went on meanwhile`, () => {
+      const clock = made();
+      const then = wallMs + byMs;
+      pass(60_000);
+      clock.goOn(then + 60_000);
+      expect(clock.passedMs(then, clock.now())).to.equal(60_000);
+      for (let i = 2; i <= 20; i++) {
+        pass(60_000);
+        expect(clock.passedMs(then, clock.now())).to.be.within(i * 60_000 - 5_001, i * 60_000 + 5_001);
+      }
+      pass(20 * HOUR_MS);
+      expect(clock.now()).to.equal(wallMs);
+    });
+  }
+
   it('is not behind what is stored, unless that is further ahead than a clock is set', () => {
     const clock = made();
     clock.notBefore(wallMs + HOUR_MS);

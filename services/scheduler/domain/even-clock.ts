@@ -52,6 +52,14 @@ export class EvenClock {
     return Math.floor(this.#unixMs);
   }
 
+  /** What is stored was timed by a clock that says so now: this one goes on from there, and comes to its own wall clock. */
+  goOn(unixMs: number): void {
+    this.#seenMs = this.#steadyMs();
+    this.#unixMs = unixMs;
+    this.#steps.length = 0;
+    this.#putRightMs = 0;
+  }
+
   /** What is stored already is not of the future: its scheduler's clock may have been ahead. */
   notBefore(unixMs: number): void {
     if (unixMs - this.now() <= APART_MS_MAX) this.#unixMs = Math.max(this.#unixMs, unixMs);

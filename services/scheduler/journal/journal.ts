@@ -10,6 +10,7 @@ import {
 } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { asPolarError, PolarError } from '../../common/errors.ts';
 import { COMMIT_BYTES_MAX, RPC_TIMEOUT_MS, STATE_QUEUE_MAX } from '../../common/limits.ts';
+import { unixMs } from '../dispatch/clock.ts';
 import { sessionOf } from '../domain/session.ts';
 import type { SessionChange, State, TaskState } from '../domain/state.ts';
 import type { Chain } from './chain.ts';
@@ -187,7 +188,10 @@ export class Journal {
 
   async #commit(part: readonly Proposal[]): Promise<void> {
     const { chain, state, epoch, signal, onCommitted, afterCommit } = this.#options;
-    const head = toBinary(CommitSchema, create(CommitSchema, { epoch: BigInt(epoch) }));
+    const head = toBinary(
+      CommitSchema,
+      create(CommitSchema, { epoch: BigInt(epoch), unixMs: BigInt(unixMs()) }),
+    );
     const bytes = Buffer.concat([head, ...part.map((one) => one.bytes)]);
     try {
       await chain.append(bytes, `${epoch}:${chain.seq + 1}`, signal);

@@ -8,9 +8,11 @@ import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
+import { clock } from '../dispatch/clock.ts';
 import { State } from '../domain/state.ts';
 import { Chain, isMissing, lastSeqOf } from './chain.ts';
 import { changesIn } from './changes.ts';
+import { clockBefore } from './clock-before.ts';
 import { readManifest, readSnapshot } from './snapshots.ts';
 
 export interface TakenOver {
@@ -31,6 +33,8 @@ export async function takeOver(
 ): Promise<TakenOver> {
   const chain = await tries(signal, () => beginEpoch(bus, holder, signal));
   const epoch = chain.seq;
+  const clockMs = await clockBefore(bus, epoch, signal);
+  if (clockMs !== undefined) clock.goOn(clockMs);
   const { state, tail } = await tries(signal, () => rebuild(bus, blobs, epoch, signal));
   return { chain, state, epoch, tail };
 }

@@ -12,12 +12,14 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Commit(_message.Message):
-    __slots__ = ("epoch", "changes")
+    __slots__ = ("epoch", "changes", "unix_ms")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
+    UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     changes: _containers.RepeatedCompositeFieldContainer[Change]
-    def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ...) -> None: ...
+    unix_ms: int
+    def __init__(self, epoch: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., unix_ms: _Optional[int] = ...) -> None: ...
 
 class Change(_message.Message):
     __slots__ = ("epoch_began", "task", "session", "group_announced", "node_drained", "task_tombstone", "callback_done", "callback_owed", "task_archived", "revision_reached", "queue_used", "order_reached")

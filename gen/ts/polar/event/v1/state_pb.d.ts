@@ -37,6 +37,13 @@ export declare type Commit = Message<"polar.event.v1.Commit"> & {
    * @generated from field: repeated polar.event.v1.Change changes = 2;
    */
   changes: Change[];
+
+  /**
+   * Unix time in milliseconds by the clock of the writer, by which it times its records; 0 in the first one of an epoch.
+   *
+   * @generated from field: uint64 unix_ms = 3;
+   */
+  unixMs: bigint;
 };
 
 /**
