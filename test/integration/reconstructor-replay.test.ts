@@ -101,6 +101,21 @@ describe('reconstructor: what comes again', () => {
     await check('sought');
   });
 
+  it('tells a trainer that was away while its consumer was deleted that nothing of before counts', async () => {
+    const batchIds = await announce(1);
+    const before = open(1);
+    const { seeks } = await before.message();
+    await before.batch();
+    await one.client.ackTrajectories({ consumer, batchIds, seeks });
+    before.close();
+    await one.client.deleteConsumer({ consumer });
+    const anew = open(1);
+    expect(Number((await anew.message()).seeks)).to.be.above(Number(seeks));
+    await anew.batch();
+    const late = await one.client.ackTrajectories({ consumer, batchIds, seeks });
+    expect(late.floor < batchIds[0]!, 'not acknowledged by what was done before').to.equal(true);
+  });
+
   it('takes a call that gives back, and is repeated after the batch came again, as done', async () => {
     await announce(1);
     const trainer = open(1);

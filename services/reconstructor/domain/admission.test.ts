@@ -6,7 +6,7 @@ import { closed, opened } from './members.ts';
 
 const [a, b] = ['a', 'b'].map((streamId) => ({ streamId, shared: true })) as [Ref, Ref];
 type Ref = { streamId: string; shared: boolean };
-const both = (): Cursor => opened(opened(newCursor(''), a, 1000), b, 1000);
+const both = (): Cursor => opened(opened(newCursor('', 0), a, 1000), b, 1000);
 const candidate = (batchId: number, tokens = 10) => ({
   batchId: BigInt(batchId),
   storedMs: 0,

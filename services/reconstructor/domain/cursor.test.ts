@@ -35,7 +35,7 @@ const nack = (batchIds: readonly bigint[], delayMs: number, reason: string) => (
 });
 const sending = (...batchIds: number[]): Cursor => {
   const candidates = batchIds.map((batchId) => candidate(batchId));
-  return admit(opened(newCursor(''), stream, 1000), stream, 0n, candidates, credit, 1000).cursor;
+  return admit(opened(newCursor('', 0), stream, 1000), stream, 0n, candidates, credit, 1000).cursor;
 };
 
 describe('cursor', () => {
@@ -86,7 +86,7 @@ describe('cursor', () => {
 
   it('counts what was dropped once, when it is acknowledged', () => {
     const candidates = [candidate(1, 'zero_variance'), candidate(2, '', { stale: 2 }), candidate(3)];
-    const open = opened(newCursor(''), stream, 1000);
+    const open = opened(newCursor('', 0), stream, 1000);
     const { cursor } = admit(open, stream, 0n, candidates, credit, 1000);
     expect(cursor.droppedGroups).to.deep.equal({});
     const all = acked(acked(cursor, [1n, 2n]), [1n, 2n, 3n]);
@@ -117,7 +117,7 @@ describe('cursor', () => {
     const ids = Array.from({ length: 5_000 }, (_, i) => 2 ** 40 + i);
     const droppedSessions = { stale: 8, policy_span: 8 };
     const candidates = ids.map((id) => candidate(id, 'usable_fraction', droppedSessions));
-    let cursor = opened(newCursor(''), stream, 1000);
+    let cursor = opened(newCursor('', 0), stream, 1000);
     const send = (): void => {
       cursor = admit(cursor, stream, 0n, candidates, credit, Date.now()).cursor;
     };

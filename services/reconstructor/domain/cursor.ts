@@ -15,8 +15,12 @@ const NACK_REASONS_BYTES_MAX = 512 * 1024;
 /** Names of consumers. */
 export const CONSUMER_PATTERN = /^[a-z0-9-]{1,32}$/;
 
-/** A consumer that has not been sent anything. */
-export const newCursor = (taskId: string): Cursor => create(CursorSchema, { taskId });
+/**
+ * A consumer that has not been sent anything. One that is made anew behind its deletion has more `seeks` than before: a
+ * trainer that was not connected meanwhile learns that what it holds and has acknowledged no longer counts.
+ */
+export const newCursor = (taskId: string, madeMs: number): Cursor =>
+  create(CursorSchema, { taskId, seeks: BigInt(madeMs) });
 
 /** A copy to be changed. Its batches are those of the cursor that it was made from: one that changes is replaced. */
 export const copied = (cursor: Cursor): Cursor => ({

@@ -17,7 +17,7 @@ const [a, b] = ['a', 'b'].map((streamId) => ({ streamId, shared: true })) as [ty
 
 describe('members of a consumer', () => {
   it('are its newest stream alone, where it is not shared', () => {
-    const taken = opened(opened(newCursor(''), one, 1000), two, 2000);
+    const taken = opened(opened(newCursor('', 0), one, 1000), two, 2000);
     expect(memberOf(taken, two).number).to.equal(2);
     expect(reasonOf(() => memberOf(taken, one))).to.equal('STREAM_REPLACED');
     expect(reasonOf(() => seen(taken, one, 2000))).to.equal('STREAM_REPLACED');
@@ -26,7 +26,7 @@ describe('members of a consumer', () => {
   });
 
   it('are all streams that share it, and one that does not share ends them', () => {
-    const both = opened(opened(newCursor(''), a, 1000), b, 1000);
+    const both = opened(opened(newCursor('', 0), a, 1000), b, 1000);
     expect(both.members.map(({ streamId }) => streamId)).to.deep.equal(['a', 'b']);
     expect(opened(both, a, 5000)).to.equal(both);
     expect(reasonOf(() => memberOf(closed(both, 'a'), a))).to.equal('STREAM_LAPSED');
@@ -37,7 +37,7 @@ describe('members of a consumer', () => {
   });
 
   it('are at most CONSUMER_STREAMS_MAX', () => {
-    let cursor = newCursor('');
+    let cursor = newCursor('', 0);
     for (let i = 0; i < CONSUMER_STREAMS_MAX; i++) {
       cursor = opened(cursor, { streamId: `s${i}`, shared: true }, 1000);
     }
@@ -49,7 +49,7 @@ describe('members of a consumer', () => {
   });
 
   it('are connected while they are seen', () => {
-    const both = opened(opened(newCursor(''), a, 1000), b, 1000);
+    const both = opened(opened(newCursor('', 0), a, 1000), b, 1000);
     expect(connectedStreams(both, STREAM_LOST_MS)).to.equal(2);
     expect(connectedStreams(both, STREAM_LOST_MS + 1000)).to.equal(0);
     expect(connectedStreams(seen(both, a, 30_000), STREAM_LOST_MS + 1000)).to.equal(1);

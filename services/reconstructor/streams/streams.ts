@@ -98,9 +98,10 @@ export class Streams {
     }
     if (before !== undefined) await setBack(this.#parts, consumer, signal);
     const join = (cursor: Cursor | undefined): Cursor => {
-      const known = cursor ?? newCursor(taskId);
+      const now = Date.now();
+      const known = cursor ?? newCursor(taskId, now);
       if (known.taskId !== taskId) throw otherTask(known.taskId);
-      return opened(known, stream, Date.now());
+      return opened(known, stream, now);
     };
     return await cursors.update(consumer, join, signal);
   }

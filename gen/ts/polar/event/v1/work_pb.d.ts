@@ -1101,7 +1101,7 @@ export declare type Cursor = Message<"polar.event.v1.Cursor"> & {
   shared: boolean;
 
   /**
-   * How many times it was sought, or set back.
+   * When it was made, in Unix ms, and one for each time that it was sought, or set back.
    *
    * @generated from field: uint64 seeks = 10;
    */

@@ -159,8 +159,9 @@ export declare type StreamTrajectoriesResponse = Message<"polar.reconstructor.v1
   policyVersion: bigint;
 
   /**
-   * How many times the consumer was sought, or set back since the store had lost its end. When it grows, what was received
-   * before no longer counts: batches that come from here on are to be done again.
+   * Grows when the consumer is sought, set back since the store had lost its end, or made anew behind its deletion; what it
+   * begins with says nothing. When it has grown, what was received before no longer counts: batches that come from here on
+   * are to be done again.
    *
    * @generated from field: uint64 seeks = 4;
    */
@@ -194,7 +195,7 @@ export declare type AckTrajectoriesRequest = Message<"polar.reconstructor.v1.Ack
   batchIds: bigint[];
 
   /**
-   * seeks of the message that they came in. Where the consumer was sought since then, this changes nothing: a call that is
+   * seeks of the message that they came in. Where that has grown since then, this changes nothing: a call that is
    * repeated behind a seek does not count for what the seek brings again. Not set (default): it counts for those, too.
    *
    * @generated from field: optional uint64 seeks = 3;
@@ -229,8 +230,8 @@ export declare type AckTrajectoriesResponse = Message<"polar.reconstructor.v1.Ac
   policyVersion: bigint;
 
   /**
-   * How many times the consumer was sought. More than the request's seeks: the call changed nothing, and its batches come
-   * again where they lie behind the place that was sought.
+   * As the stream tells it. More than the request's seeks: the call changed nothing, and its batches come again where they
+   * lie behind the place that was sought.
    *
    * @generated from field: uint64 seeks = 3;
    */
