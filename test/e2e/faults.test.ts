@@ -1,4 +1,5 @@
 // What goes wrong in a run, through the whole mesh: each has one typed failure, and infrastructure is never a reward.
+import process from 'node:process';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { expect } from 'chai';
@@ -106,33 +107,33 @@ describe('faults in a run', function () {
       .catch((reason) => reason);
     expect(noImage.message).to.contain('nowhere');
   });
+
+  it('an engine that goes away: ENGINE_UNAVAILABLE of the provider, an attempt each, and never a reward', async () => {
+    process.kill(mesh.pids.get('engine') ?? 0, 'SIGKILL');
+    await expectNoReward(rollout, 'ENGINE_UNAVAILABLE');
+  });
 });
 
-describe('an engine that cannot be used', function () {
-  this.timeout(120_000);
-  const cases = [
-    { name: 'is down', options: { engineUrl: 'http://127.0.0.1:9' }, reason: 'ENGINE_UNAVAILABLE' },
-    {
-      name: 'returns no token ids',
-      options: { engineFlags: ['--token-ids', 'false'] },
-      reason: 'ENGINE_NO_TOKEN_IDS',
-    },
-  ];
-  for (const { name, options, reason } of cases) {
-    it(`${name}: ${reason} of the provider, an attempt each, and never a reward`, async () => {
-      await using mesh = await startMesh(options);
-      const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
-      const spec = curlTask('engine', 1, 1, { maxAttempts: 2 });
-      if (spec.harness?.command !== undefined) {
-        spec.harness.command.command = spec.harness.command.command.replaceAll('--retry 8', '--retry 0');
-      }
-      await rollout.submitTask({ spec });
-      const [session] = await waitForEnd(rollout, 'engine', 90_000);
-      expect(session?.outcome).to.equal(Outcome.INFRASTRUCTURE_ERROR);
-      expect(session?.failure?.reason).to.equal(reason);
-      expect(session?.failure?.boundary).to.equal(Boundary.PROVIDER);
-      expect(session?.reward).to.equal(undefined);
-      expect(session?.attempts.map((attempt) => attempt.failure?.reason)).to.deep.equal([reason, reason]);
-    });
-  }
+describe('an engine that returns no token ids', () => {
+  it('is ENGINE_NO_TOKEN_IDS of the provider, an attempt each, and never a reward', async function () {
+    this.timeout(120_000);
+    await using mesh = await startMesh({ engineFlags: ['--token-ids', 'false'] });
+    const rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+    await expectNoReward(rollout, 'ENGINE_NO_TOKEN_IDS');
+  });
 });
+
+/** A session whose model calls cannot be answered ends after its attempts, each with the reason. */
+async function expectNoReward(rollout: Client<typeof RolloutService>, reason: string): Promise<void> {
+  const spec = curlTask('engine', 1, 1, { maxAttempts: 2 });
+  if (spec.harness?.command !== undefined) {
+    spec.harness.command.command = spec.harness.command.command.replaceAll('--retry 8', '--retry 0');
+  }
+  await rollout.submitTask({ spec });
+  const [session] = await waitForEnd(rollout, 'engine', 90_000);
+  expect(session?.outcome).to.equal(Outcome.INFRASTRUCTURE_ERROR);
+  expect(session?.failure?.reason).to.equal(reason);
+  expect(session?.failure?.boundary).to.equal(Boundary.PROVIDER);
+  expect(session?.reward).to.equal(undefined);
+  expect(session?.attempts.map((attempt) => attempt.failure?.reason)).to.deep.equal([reason, reason]);
+}

@@ -9,7 +9,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { polar } from '../support/cli.ts';
 import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
-import { nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
+import { isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostBait, PROBE } from '../support/host-bait.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
@@ -25,10 +25,11 @@ for where in ((socket.AF_INET, ("127.0.0.1", ${NEIGHBOUR_PORT})), (socket.AF_UNI
     globals()[str(where[0])] = server
 time.sleep(600)'`;
 
+/** apptainer's sandboxes are bubblewrap's, podman's are docker's: here, beside the probes of each alone, in `npm run test:containers`. */
 const BACKENDS = [
   ...(bwrapIsThere ? [{ backend: 'bubblewrap', image: '' }] : []),
-  ...(withoutApptainer === undefined ? [{ backend: 'apptainer', image: '' }] : []),
-  ...PLAIN_ENGINES.map(({ backend }) => ({ backend, image: PROGRAMS_IMAGE })),
+  ...(isLong && withoutApptainer === undefined ? [{ backend: 'apptainer', image: '' }] : []),
+  ...LONG_ENGINES.map(({ backend }) => ({ backend, image: PROGRAMS_IMAGE })),
 ];
 
 if (BACKENDS.length > 0) {
@@ -39,7 +40,7 @@ if (BACKENDS.length > 0) {
     let rollout: Client<typeof RolloutService>;
     before(async () => {
       const engines = await Promise.all(
-        PLAIN_ENGINES.map(async (kind) => nodeWith(kind, opened.use(await kind.start()))),
+        LONG_ENGINES.map(async (kind) => nodeWith(kind, opened.use(await kind.start()))),
       );
       mesh = opened.use(await startMesh({ node: Object.assign({}, ...engines), path: pathWithApptainer }));
       rollout = createServiceClient(RolloutService, mesh.schedulerUrl);

@@ -7,7 +7,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { instanceOf } from '../../services/runtime-prewarm/host/host.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   eventually,
@@ -20,7 +20,7 @@ import {
 const exec = (command: string) => ({ step: { case: 'exec' as const, value: { command } } });
 /** Differs in each preparation; long enough to be worth a layer. */
 const STAMP = 'cat /proc/sys/kernel/random/uuid > stamp; sleep 0.7';
-const KILL_ROUNDS = 4;
+const KILL_ROUNDS = isLong ? 4 : 2;
 const KILL_SPREAD_MS = 1_600;
 
 for (const kind of LONG_ENGINES) {

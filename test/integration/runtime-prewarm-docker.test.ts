@@ -8,7 +8,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { ENGINES, type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { ENGINES, type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { letsNothingThrough } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startRegistry } from '../support/registry.ts';
@@ -24,11 +24,11 @@ import { sleepMark } from '../support/sleep-mark.ts';
 
 const WORKSPACE = '/polar/session/workspace';
 const specFor = ({ backend }: EngineKind) => ({ backend, image: PROGRAMS_IMAGE });
-const KILL_ROUNDS = 6;
+const KILL_ROUNDS = isLong ? 6 : 2;
 const KILL_SPREAD_MS = 600;
 /** Starts that a killed engine breaks off, and when: of such, Docker forgets nearly every second one. */
 const BROKEN_STARTS = 5;
-const BREAKS_MS = [400, 600, 800];
+const BREAKS_MS = isLong ? [400, 600, 800] : [400, 700];
 /** Folders in which an init looks for a program: for most of a second. */
 const LOOKED_IN = 6_000;
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
+import { isLong } from '../support/engines.ts';
 import { leftoversOfNode } from '../support/leftovers.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -20,7 +21,7 @@ import { sleepMark } from '../support/sleep-mark.ts';
 
 const NAP = sleepMark();
 const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
-const ROUNDS = 6;
+const ROUNDS = isLong ? 6 : 3;
 const SPREAD_MS = 120;
 
 describe('runtime-prewarm: guardian', function () {
@@ -39,7 +40,7 @@ describe('runtime-prewarm: guardian', function () {
     await nats[Symbol.asyncDispose]();
   });
 
-  it('clears everything after SIGKILL of the manager, at any moment of six starts', async () => {
+  it('clears everything after SIGKILL of the manager, at any moment', async () => {
     const isolating = [
       ...(bwrapIsThere ? ['bubblewrap'] : []),
       ...(withoutApptainer === undefined ? ['apptainer'] : []),
