@@ -1,5 +1,5 @@
 // The openai-responses dialect: the items of one reply of a model as one assistant message of openai-chat.
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { arrayOf, type JsonObject, type JsonValue } from '../../domain/json.ts';
 
 /** What one item of a model's reply says; `reply` is which one it was, where that is known. */
 export type Spoken = { readonly reply?: string | undefined } & (
@@ -26,14 +26,24 @@ export function assistantOf(pieces: readonly Spoken[]): JsonObject {
 function merged(pieces: readonly Spoken[]): JsonObject {
   const thought = thoughtOf(pieces);
   const calls = pieces.flatMap((piece) => (piece.kind === 'call' ? [piece.call] : []));
-  const text = pieces.find((piece) => piece.kind === 'text');
   return {
     role: 'assistant',
-    content: text?.content ?? null,
+    content: textOf(pieces),
     ...(thought !== undefined && { reasoning_content: thought }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
 }
+
+/** What was said before calls, between and behind them. */
+function textOf(pieces: readonly Spoken[]): JsonValue {
+  const texts = pieces.flatMap((piece) => (piece.kind === 'text' ? [piece.content] : []));
+  const [first = null, ...others] = texts;
+  if (others.length === 0) return first;
+  return texts.every((text) => typeof text === 'string') ? texts.join('') : texts.flatMap(partsOf);
+}
+
+const partsOf = (content: JsonValue): readonly JsonValue[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : arrayOf(content);
 
 /** The reasoning of a reply. LangChain makes two items of a streamed one, its text and what is sealed, both with its id. */
 function thoughtOf(pieces: readonly Spoken[]): string | undefined {
@@ -44,5 +54,7 @@ function thoughtOf(pieces: readonly Spoken[]): string | undefined {
     thoughts.set(item, piece.text || (thoughts.get(item) ?? ''));
   }
   const said = [...thoughts.values()].filter((text) => text !== '');
-  return thoughts.size === 0 ? undefined : said.join('\n\n');
+  // Items of a reply that was given here are its reasoning cut where something else was said.
+  const ours = pieces.every(({ kind, reply }) => kind !== 'reasoning' || reply !== undefined);
+  return thoughts.size === 0 ? undefined : said.join(ours ? '' : '\n\n');
 }

@@ -57,13 +57,16 @@ export function readInput(
   return messages;
 }
 
-/** A reply's ids say which one it is. Where the harness left them out, it has one text, and its reasoning comes first. */
+/**
+ * A reply's ids say which one it is. Where the harness left them out, its reasoning comes first, then one text; what is said
+ * between calls and behind them is still the same reply, as their outputs have not come.
+ */
 function beginsReply(piece: Spoken, reply: readonly Spoken[]): boolean {
   const last = reply.at(-1);
   if (piece.reply !== undefined && last?.reply !== undefined) return piece.reply !== last.reply;
-  // Behind a call LangChain sends the text's end once more, as a text of its own.
+  // It says nothing: LangChain may send the text's end behind a call as a text of its own.
   if (piece.kind === 'text' && piece.content === '') return false;
-  if (piece.kind === 'text') return reply.some(({ kind }) => kind === 'text');
+  if (piece.kind === 'text') return last?.kind !== 'call' && reply.some(({ kind }) => kind === 'text');
   return piece.kind === 'reasoning' && last !== undefined && last.kind !== 'reasoning';
 }
 

@@ -8,7 +8,7 @@ import type { Declared } from './tools.ts';
 export type Event = JsonObject & { readonly type: string };
 
 /** Where an item stands in the reply. */
-interface Place {
+export interface Place {
   readonly id: string;
   readonly index: number;
 }

@@ -3,11 +3,17 @@ import { PolarError } from '../../../common/errors.ts';
 import { type JsonObject, objectOf } from '../../domain/json.ts';
 import { openaiResponses } from './dialect.ts';
 
+const target = { kind: 'generate', dialect: 'openai-responses' } as const;
 const stream = (more: JsonObject = {}) =>
   openaiResponses
-    .read({ input: 'x', stream: true, ...more }, { kind: 'generate', dialect: 'openai-responses' })
+    .read({ input: 'x', stream: true, ...more }, target)
     .writer('shown')
     .stream();
+const calledAs = (id: string): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name: 'f', arguments: '{}' },
+});
 
 const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
   id: 'chatcmpl-7',
@@ -34,7 +40,7 @@ const eventsIn = (text: string): Told[] =>
     });
 
 describe('openai-responses stream', () => {
-  it('tells each delta as it comes, and ends its items with the reply', () => {
+  it('tells each delta as it comes, ends what is said before the next item begins, and calls with the reply', () => {
     const writer = stream({ reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] });
     const parts = [
       writer.chunk(chunk({ role: 'assistant', content: '' })),
@@ -51,19 +57,13 @@ describe('openai-responses stream', () => {
     expect(types).to.deep.equal([
       ['created', 'in_progress'],
       ['output_item.added', 'reasoning_summary_part.added', 'reasoning_summary_text.delta'],
-      ['output_item.added', 'content_part.added', 'output_text.delta'],
-      ['output_item.added'],
-      ['function_call_arguments.delta'],
       [
-        'reasoning_summary_text.done',
-        'reasoning_summary_part.done',
-        'output_item.done',
-        'output_text.done',
-        'content_part.done',
-        'output_item.done',
-        'function_call_arguments.done',
-        'output_item.done',
+        ...['reasoning_summary_text.done', 'reasoning_summary_part.done', 'output_item.done'],
+        ...['output_item.added', 'content_part.added', 'output_text.delta'],
       ],
+      ['output_text.done', 'content_part.done', 'output_item.done', 'output_item.added'],
+      ['function_call_arguments.delta'],
+      ['function_call_arguments.done', 'output_item.done'],
       [],
       ['completed'],
     ]);
@@ -80,6 +80,38 @@ describe('openai-responses stream', () => {
       ['function_call', 'completed'],
     ]);
     expect(response.output[2]).to.include({ arguments: '{ "a"' });
+  });
+
+  it('is one message again, whatever the engine says in between', () => {
+    const named = (index: number): JsonObject => ({
+      tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}' } }],
+    });
+    const said = { role: 'assistant', content: 'so\n it is', tool_calls: ['c0', 'c1'].map(calledAs) };
+    const thought = { reasoning_content: 'why not' };
+    const outputs = ['c0', 'c1'].map((id) => ({ type: 'function_call_output', call_id: id, output: 'o' }));
+    const deltas = [{ content: 'so' }, named(0), { content: '\n it' }, { content: ' is' }, named(1)];
+    const itemsOf = (all: readonly JsonObject[]): JsonObject[] => {
+      const writer = stream({ store: false });
+      const text = all.map((delta) => writer.chunk(chunk(delta))).join('') + writer.end();
+      const done = eventsIn(text).filter(({ type }) => type === 'response.output_item.done');
+      const last = eventsIn(text).at(-1) as unknown as { response: { output: JsonObject[] } };
+      const ended = done.toSorted((a, b) => Number(a['output_index']) - Number(b['output_index']));
+      expect(ended.map(({ item }) => item)).to.deep.equal(last.response.output);
+      return last.response.output;
+    };
+    const messageOf = (items: readonly JsonObject[]): unknown =>
+      openaiResponses.read({ input: [...items, ...outputs] }, target).messages[0];
+    const plain = itemsOf(deltas);
+    expect(plain.map(({ id }) => id)).to.deep.equal(['msg_7_0', 'fc_7_0', 'msg_7_1', 'fc_7_1']);
+    expect(messageOf(plain)).to.deep.equal(said);
+    expect(messageOf(plain.map(({ id: _, ...item }) => item))).to.deep.equal(said);
+    const thinking = itemsOf([
+      { reasoning_content: 'why' },
+      deltas[0] as JsonObject,
+      { reasoning_content: ' not' },
+      ...deltas.slice(1),
+    ]);
+    expect(messageOf(thinking)).to.deep.equal({ ...said, ...thought });
   });
 
   it('has its reasoning sealed where the harness counts on its being stored, or asks for it', () => {

@@ -21,7 +21,7 @@ export const responsesWriter = (wants: Wants, shown: string, id?: string): Reply
   stream: () => new ResponsesStream(new ResponseBuilder(wants, shown, id)),
 });
 
-/** All items are ended with the reply, so that no tool runs before the call is recorded. */
+/** Calls are ended with the reply, so that no tool runs before the call is recorded. */
 class ResponsesStream implements StreamWriter {
   readonly contentType = 'text/event-stream; charset=utf-8';
   readonly #builder: ResponseBuilder;

@@ -9,6 +9,7 @@ import {
   itemId,
   MessageItem,
   type OutputItem,
+  type Place,
   ReasoningItem,
 } from './output.ts';
 import type { Declared } from './tools.ts';
@@ -36,8 +37,10 @@ export class ResponseBuilder {
   readonly #shown: string;
   readonly #items: OutputItem[] = [];
   readonly #calls = new Map<number, OutputItem>();
-  #reasoning: OutputItem | undefined;
-  #message: OutputItem | undefined;
+  readonly #ended = new Set<OutputItem>();
+  readonly #numbers = { rs: 0, msg: 0 };
+  /** The reasoning or text that is being said. */
+  #said: { readonly prefix: 'rs' | 'msg'; readonly item: OutputItem } | undefined;
   #id: string;
   #createdAt = 0;
   #finish: string | undefined;
@@ -61,19 +64,9 @@ export class ResponseBuilder {
   add(delta: JsonObject): Event[] {
     const events: Event[] = [];
     const reasoning = reasoningIn(delta);
-    if (reasoning !== '') {
-      this.#reasoning ??= this.#open(
-        (place) => new ReasoningItem(place, this.#wants),
-        { prefix: 'rs' },
-        events,
-      );
-      events.push(...this.#reasoning.add(reasoning));
-    }
+    if (reasoning !== '') this.#say('rs', reasoning, events);
     const content = textIn(delta);
-    if (content !== undefined) {
-      this.#message ??= this.#open((place) => new MessageItem(place), { prefix: 'msg' }, events);
-      events.push(...this.#message.add(content));
-    }
+    if (content !== undefined) this.#say('msg', content, events);
     for (const [i, call] of arrayOf(delta['tool_calls']).entries()) {
       if (isObject(call)) this.#addCall(countOf(call['index'] ?? i), call, events);
     }
@@ -86,7 +79,7 @@ export class ResponseBuilder {
     this.#finish = finish;
     const last = this.#items.length - 1;
     const cut = INCOMPLETE[finish] !== undefined;
-    return this.#items.flatMap((item, i) => item.end(cut && i === last ? 'incomplete' : 'completed'));
+    return this.#items.flatMap((item, i) => this.#end(item, cut && i === last ? 'incomplete' : 'completed'));
   }
 
   /** The response so far, or as it ended. */
@@ -115,6 +108,17 @@ export class ResponseBuilder {
     return this.#items.map((item, i) => item.item(cut && i === last ? 'incomplete' : 'completed'));
   }
 
+  /** More of what is being said; of the other kind, or behind a call, it is an item of its own. */
+  #say(prefix: 'rs' | 'msg', piece: string, events: Event[]): void {
+    if (this.#said?.prefix !== prefix) {
+      const make = (place: Place) =>
+        prefix === 'rs' ? new ReasoningItem(place, this.#wants) : new MessageItem(place);
+      const item = this.#open(make, { prefix, number: this.#numbers[prefix]++ }, events);
+      this.#said = { prefix, item };
+    }
+    events.push(...this.#said.item.add(piece));
+  }
+
   #addCall(index: number, call: JsonObject, events: Event[]): void {
     const { name, arguments: args } = objectOf(call['function']);
     let item = this.#calls.get(index);
@@ -132,16 +136,26 @@ export class ResponseBuilder {
     if (piece !== undefined) events.push(...item.add(piece));
   }
 
+  /** What is being said ends first: many clients take an event for the item that began last. Calls wait for the record. */
   #open(
-    make: (place: { id: string; index: number }) => OutputItem,
-    { prefix, number = 0 }: { prefix: string; number?: number },
+    make: (place: Place) => OutputItem,
+    { prefix, number }: { prefix: string; number: number },
     events: Event[],
   ): OutputItem {
+    if (this.#said !== undefined) events.push(...this.#end(this.#said.item, 'completed'));
+    this.#said = undefined;
     const index = this.#items.length;
     const item = make({ id: itemId(prefix, this.#id, number), index });
     this.#items.push(item);
     events.push(...item.begin());
     return item;
+  }
+
+  /** Once. */
+  #end(item: OutputItem, status: string): Event[] {
+    if (this.#ended.has(item)) return [];
+    this.#ended.add(item);
+    return item.end(status);
   }
 }
 

@@ -10,7 +10,7 @@ type Items = ReadonlyMap<string, Spoken>;
 const known = new WeakMap<JsonObject, Map<string, Items>>();
 
 /** What the items of a reply say, by their ids. A call has two: which one was shown, its tool tells. */
-export function itemsOf(message: JsonObject, reply: string): Items {
+function itemsOf(message: JsonObject, reply: string): Items {
   const ofMessage = known.get(message) ?? new Map<string, Items>();
   known.set(message, ofMessage);
   let items = ofMessage.get(reply);
@@ -19,6 +19,16 @@ export function itemsOf(message: JsonObject, reply: string): Items {
     ofMessage.set(reply, items);
   }
   return items;
+}
+
+/** One item; undefined: the reply has none of this id. */
+export function itemOf(message: JsonObject, reply: string, id: string): Spoken | undefined {
+  const items = itemsOf(message, reply);
+  const later = /^(rs|msg)_.+_[1-9]\d*$/.exec(id)?.[1];
+  const first = later === undefined ? undefined : items.get(itemId(later, reply, 0));
+  // What was said in several items was recorded as one, which the first stands for.
+  if (first?.kind === 'text') return { ...first, content: '' };
+  return first?.kind === 'reasoning' ? { ...first, text: '', id } : items.get(id);
 }
 
 export const piecesOf = (message: JsonObject, reply: string): Spoken[] => [

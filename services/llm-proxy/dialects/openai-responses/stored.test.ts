@@ -99,6 +99,16 @@ describe('openai-responses: what is named instead of being sent', () => {
     expect(gone()[1]).to.equal(gone()[1]);
   });
 
+  it('is whole where it was shown in several items, around calls', () => {
+    const toolCalls = ['a', 'b'].map((id) => ({ id, name: 'read', arguments: '{}' }));
+    const said = saidBy({ content: 'x', reasoning: 'why', toolCalls });
+    const ids = ['rs_a_0', 'msg_a_0', 'fc_a_0', 'rs_a_1', 'msg_a_1', 'fc_a_1'];
+    const input = [...ids.map((id) => ({ type: 'item_reference', id })), ...outputs(said)];
+    const [named] = read({ input }, found(undefined, { 'call-a': said })).messages;
+    const { content, tool_calls } = said;
+    expect(named).to.deep.equal({ role: 'assistant', content, reasoning_content: 'why', tool_calls });
+  });
+
   it('stays apart where two replies said the same', () => {
     const said = saidBy({ content: 'x' });
     const input = [

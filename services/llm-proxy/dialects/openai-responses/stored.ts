@@ -7,7 +7,7 @@ import type { Found, Refers } from '../../domain/stored-replies.ts';
 import { type Faults, invalid } from '../faults.ts';
 import { assistantOf, type Spoken } from './assistant.ts';
 import { replyOf } from './output.ts';
-import { itemsOf, piecesOf } from './said-items.ts';
+import { itemOf, piecesOf } from './said-items.ts';
 
 const PREVIOUS = 'previous_response_id';
 const callOf = (reply: string): string => `call-${reply}`;
@@ -71,7 +71,7 @@ export class NamedItems {
   read({ id }: JsonObject, at: string, faults: Faults): Spoken | undefined {
     const reply = replyOf(id) ?? '';
     const message = this.#replies.get(callOf(reply));
-    const piece = message && itemsOf(message, reply).get(String(id));
+    const piece = message && itemOf(message, reply, String(id));
     if (!faults.expect(piece !== undefined, `${at}.id`, `Item with id '${told(String(id))}' not found.`))
       return;
     this.#left -= lengthOf(piece as Spoken);
