@@ -11,7 +11,7 @@ import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { PolicyWatch } from '../../services/common/nats/policy.ts';
 import { pausing, resumed } from '../../services/llm-proxy/domain/policy.ts';
 import { clockFlags } from '../support/clock-flags.ts';
-import { startFakeNode } from '../support/fake-node.ts';
+import { failed, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   groupOf,
@@ -85,6 +85,20 @@ describe('scheduler: a wall clock that is set', () => {
       const session = async (taskId: string) => (await sessionsOf(scheduler.client, taskId))[0];
       await until('one is late', async () => (await session('short'))?.failure?.reason === 'STAGE_TIMEOUT');
       expect(await session('long')).to.deep.include({ state: SessionState.RUNNING, attempt: 1 });
+    });
+
+    it(`by ${byMs / HOUR_MS} hours keeps no node from sessions for longer than it is paused`, async () => {
+      await using node = await startFakeNode(nats.url);
+      await using scheduler = await startScheduler(nats.url);
+      const { client } = scheduler;
+      const { prepare } = node.on;
+      node.on.prepare = () => failed('prepare', 'SANDBOX_FAILED', 'ENOSPC');
+      await client.submitTask({ spec: taskSpec('lost', { numSamples: 4, maxAttempts: 4 }) });
+      const failures = async () => (await client.listNodes({})).nodes[0]?.failures;
+      await until('it is paused', async () => (await failures())?.pausedUntilTime !== undefined);
+      setByMs = byMs;
+      node.on.prepare = prepare;
+      await until('it has sessions again', async () => (await failures()) === undefined);
     });
 
     it(`by ${byMs / HOUR_MS} hours at the LLM proxy that pauses, holds runs back all the same`, async () => {

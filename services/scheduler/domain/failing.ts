@@ -55,10 +55,13 @@ export function failuresAfter(failures: Failures, before: SessionRecord, after: 
   return { count, reason, inRun, atMs, pausedUntilMs };
 }
 
-/** After a pause that is over. */
+/** After a pause that is over. What lies ahead of all that can be was before the clock was put back. */
 export function resumed(failures: Failures, nowMs: number): Failures {
-  if (failures.inRun && nowMs - failures.atMs > RUN_FAILURES_KEPT_MS) return NO_FAILURES;
-  return failures.pausedUntilMs <= nowMs ? { ...failures, pausedUntilMs: 0 } : failures;
+  const { inRun, atMs, pausedUntilMs } = failures;
+  if (inRun && (nowMs - atMs > RUN_FAILURES_KEPT_MS || atMs - nowMs > RUN_FAILURES_KEPT_MS))
+    return NO_FAILURES;
+  const isOver = pausedUntilMs <= nowMs || pausedUntilMs > nowMs + NODE_PAUSE_MAX_MS;
+  return isOver ? { ...failures, pausedUntilMs: 0 } : failures;
 }
 
 export const isFailing = ({ count }: Failures): boolean => count >= NODE_FAILURES_MAX;
