@@ -88,32 +88,11 @@ describe('polar', function () {
     }
   });
 
+  /** `clients/cli/polar.test.ts` has what needs no process to be refused. */
   const WRONG: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown command', ['fly'], /unknown command fly/],
-    ['an unknown flag', ['status', '--fast'], /--fast/],
-    ['a flag without its value', ['status', '--rollout-url'], /rollout-url/],
     ['a missing operand', ['submit'], /FILE is missing/],
-    ['one id for two files', ['submit', 'a', 'b', '--task-id', 'c'], /--task-id is for one FILE/],
-    ['one operand too many', ['cancel', 'a', 'b'], /unexpected b/],
-    ['both kinds of export', ['export', 's-1', '--calls', '--traces'], /--calls and --traces/],
-    ['neither kind of export', ['export', 's-1'], /--calls and --traces/],
-    ['an attempt that is no number', ['export', 's-1', '--calls', '--attempt', 'x'], /--attempt/],
-    ['an unknown service', ['serve', 'proxy'], /unknown service proxy; there are scheduler/],
-    ['--once without a task', ['up', '--once'], /--once needs/],
     ['a task file that is not there', ['submit', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
-    [
-      'an address without its scheme',
-      ['status', '--rollout-url', 'localhost:8080'],
-      /like http:\/\/HOST:PORT/,
-    ],
-    [
-      'one that is none',
-      ['export', 's', '--calls', '--trajectory-url', 'http://h:p'],
-      /--trajectory-url must/,
-    ],
-    ['a bound for what is not asked for', ['audit', 's', '--tolerance', '1'], /--tolerance is for --rescore/],
-    ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
-    ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
     [
       'a folder that cannot be',
       ['up', '--data-dir', '/dev/null/x'],
@@ -134,8 +113,6 @@ describe('polar', function () {
       ['up', '--engine-url', 'h:1'],
       /^polar: --engine-url must be like http:\/\/HOST:PORT/,
     ],
-    ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
-    ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
   ];
   for (const [what, args, message] of WRONG) {
     it(`refuses ${what} with exit code 2 and one message`, async () => {

@@ -1,0 +1,58 @@
+// What commands refuse before they call anybody. `test/integration/cli.test.ts` runs them as their users do.
+import process from 'node:process';
+import { expect } from 'chai';
+import { polar } from './polar.ts';
+
+/** What it says meanwhile on both streams, and its exit code. */
+async function told(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const said = { stdout: '', stderr: '' };
+  await using stack = new AsyncDisposableStack();
+  for (const name of ['stdout', 'stderr'] as const) {
+    const { write } = process[name];
+    process[name].write = (chunk: unknown): boolean => {
+      said[name] += String(chunk);
+      return true;
+    };
+    stack.defer(() => {
+      process[name].write = write;
+    });
+  }
+  return { code: await polar(args), ...said };
+}
+
+describe('polar', () => {
+  const WRONG: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['an unknown flag', ['status', '--fast'], /--fast/],
+    ['a flag without its value', ['status', '--rollout-url'], /rollout-url/],
+    ['one id for two files', ['submit', 'a', 'b', '--task-id', 'c'], /--task-id is for one FILE/],
+    ['one operand too many', ['cancel', 'a', 'b'], /unexpected b/],
+    ['both kinds of export', ['export', 's-1', '--calls', '--traces'], /--calls and --traces/],
+    ['neither kind of export', ['export', 's-1'], /--calls and --traces/],
+    ['an attempt that is no number', ['export', 's-1', '--calls', '--attempt', 'x'], /--attempt/],
+    ['an unknown service', ['serve', 'proxy'], /unknown service proxy; there are scheduler/],
+    ['--once without a task', ['up', '--once'], /--once needs/],
+    [
+      'an address without its scheme',
+      ['status', '--rollout-url', 'localhost:8080'],
+      /like http:\/\/HOST:PORT/,
+    ],
+    [
+      'one that is none',
+      ['export', 's', '--calls', '--trajectory-url', 'http://h:p'],
+      /--trajectory-url must/,
+    ],
+    ['a bound for what is not asked for', ['audit', 's', '--tolerance', '1'], /--tolerance is for --rescore/],
+    ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
+    ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
+    ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
+    ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
+  ];
+  for (const [what, args, message] of WRONG) {
+    it(`refuses ${what} with exit code 2 and one message`, async () => {
+      const { code, stdout, stderr } = await told(...args);
+      expect(stderr).to.match(message);
+      expect(stderr).to.match(/^polar: /);
+      expect([code, stdout]).to.deep.equal([2, '']);
+    });
+  }
+});
