@@ -67,4 +67,16 @@ describe('evaluator, against what an agent does to it,', function () {
     const { reward, evaluation } = await evaluations.evaluated({ agent, config: { apply_timeout: 3 } });
     expect([reward, evaluation?.['patch_timeout']]).to.deep.equal([0, true]);
   });
+
+  it('keeps rewards of a Python with its own modules alone from what tested code has put below /etc', async () => {
+    const found = 'python3 -c "import sys; print(\'python%d.%d\' % sys.version_info[:2])"';
+    const own = `python3 -I -S -c 'print("{\\"trace_rewards\\": {}}")'`;
+    const config = {
+      test_command: `at=/etc/$(${found}); mkdir -p $at; echo 'raise SystemExit(3)' > $at/sitecustomize.py; echo PASSED a`,
+      expected_output_json: { a: 'PASSED' },
+      rewards_command: own,
+    };
+    const { evaluation } = await evaluations.evaluated({ agent: 'echo b > a.py', calls: [], config });
+    expect(evaluation?.['trace_rewards']).to.equal(0);
+  });
 });
