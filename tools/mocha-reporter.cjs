@@ -1,6 +1,6 @@
 // mocha's spec reporter, for tools/test.mjs: what failed is not shown at once but written, with the counts, as JSON into
-// the file of option `output`; so are the files with failed tests, and the counts of all the others. A run that does not end by itself when its last test has, because a test left something
-// running, is ended as a failure, after option `endMs`.
+// the file of option `output`; so are the files with failed tests, and the counts of all the others. A run that does not
+// end by itself when its last test has, because a test left something running, is ended as a failure, after option `endMs`.
 const { writeFileSync } = require('node:fs');
 const process = require('node:process');
 const { format } = require('node:util');
