@@ -5,7 +5,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { newSecret } from '../../services/common/ids.ts';
-import { PROXY_BODY_BYTES_MAX } from '../../services/common/limits.ts';
+import { CAPABILITY_CATCH_UP_MS, PROXY_BODY_BYTES_MAX } from '../../services/common/limits.ts';
 import { REQUESTS_PER_SESSION_MAX } from '../../services/llm-proxy/attempts/attempts.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestProxy } from '../support/llm-proxy.ts';
@@ -39,6 +39,19 @@ describe('llm-proxy access', () => {
   ) => fetch(proxy.url + path, { method: 'POST', headers, body });
   const errorOf = async (answer: Response): Promise<ErrorAnswer['error']> =>
     ((await answer.json()) as ErrorAnswer).error;
+
+  it('holds a capability of a run that goes on, when the clock is set or the machine slept for days', async () => {
+    const secret = await proxy.admit('slept-0');
+    expect((await post(`/s/${secret}/v1/chat/completions`)).status).to.equal(200);
+    const { now } = Date;
+    Date.now = () => now() + 3 * 86_400_000;
+    try {
+      await sleep(CAPABILITY_CATCH_UP_MS * 1.5);
+      expect((await post(`/s/${secret}/v1/chat/completions`)).status).to.equal(200);
+    } finally {
+      Date.now = now;
+    }
+  });
 
   it('is reached under every base URL that harnesses make, and by API key', async () => {
     const secret = await proxy.admit('paths-0');

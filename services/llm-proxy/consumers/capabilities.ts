@@ -23,6 +23,9 @@ const LOOK_PAUSE_MS = 50;
 /** Before the watch is opened again. */
 const REOPEN_PAUSE_MS = 200;
 
+/** By the steady clock: a machine that slept for days, or whose clock is set by as much, ends no run that goes on. */
+const endOf = ({ expireMs }: Capability): number => performance.now() + Number(expireMs) - Date.now();
+
 export interface CapabilitiesOptions {
   readonly bus: Bus;
   readonly log: Logger;
@@ -35,7 +38,7 @@ export interface CapabilitiesOptions {
 
 export class Capabilities {
   readonly #options: CapabilitiesOptions;
-  #table = new CapabilityTable();
+  #table = new CapabilityTable(endOf);
   /** Of the newest entry that was there when this process began to watch. */
   #firstRevision: number | undefined;
   #catchingUp: Promise<void> | undefined;
@@ -74,7 +77,7 @@ export class Capabilities {
   /** The attempt that a credential opens. Throws NATS_UNAVAILABLE where that cannot be known now. */
   async find(secret: string): Promise<Capability | undefined> {
     const digest = sha256(secret);
-    const known = this.#table.find(digest, Date.now());
+    const known = this.#table.find(digest, performance.now());
     if (known !== undefined) return known;
     const limit = withTimeout(CAPABILITY_WAIT_MS, this.#options.signal);
     let looked = false;
@@ -84,7 +87,7 @@ export class Capabilities {
           () => true,
           () => false,
         )) || looked;
-      const found = this.#table.find(digest, Date.now());
+      const found = this.#table.find(digest, performance.now());
       if (found !== undefined) return found;
       await sleep(LOOK_PAUSE_MS, limit);
     }
@@ -94,7 +97,7 @@ export class Capabilities {
 
   /** Whether what was found is still valid. */
   holds(capability: Capability): boolean {
-    return this.#table.holds(capability, Date.now());
+    return this.#table.holds(capability, performance.now());
   }
 
   /** Those that are known now. */
@@ -146,7 +149,7 @@ export class Capabilities {
     const { bus, signal } = this.#options;
     const kv = await bus.kv('capabilities');
     // Each watch begins with all that is there: a table of its own, so that what went away meanwhile is noticed.
-    const table = new CapabilityTable();
+    const table = new CapabilityTable(endOf);
     const watch = await kv.watch({
       // The same as the last ones, as each key has one: which those are, of very many, the server could not say in time.
       include: KvWatchInclude.AllHistory,
@@ -174,7 +177,8 @@ export class Capabilities {
     this.#table = table;
     this.#firstRevision ??= table.revision;
     for (const capability of before.capabilities) {
-      if (table.find(capability.digest, 0) === undefined) this.#options.onRevoked(capability);
+      if (table.find(capability.digest, Number.NEGATIVE_INFINITY) === undefined)
+        this.#options.onRevoked(capability);
     }
   }
 
@@ -185,7 +189,7 @@ export class Capabilities {
   }
 
   #upkeep(): void {
-    for (const capability of this.#table.expire(Date.now())) this.#options.onRevoked(capability);
+    for (const capability of this.#table.expire(performance.now())) this.#options.onRevoked(capability);
     void this.#catchUp().catch(() => {});
   }
 

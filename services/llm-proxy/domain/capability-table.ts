@@ -5,12 +5,19 @@ import type { Capability } from '../../../gen/ts/polar/event/v1/work_pb.js';
 interface Entry {
   readonly capability: Capability;
   readonly revision: number;
+  readonly endMs: number;
 }
 
 export class CapabilityTable {
   readonly #byKey = new Map<string, Entry>();
   readonly #keyOfDigest = new Map<string, string>();
+  readonly #endOf: (capability: Capability) => number;
   #revision = 0;
+
+  /** `endOf`: when one that comes now expires, by the clock of what is asked later. */
+  constructor(endOf: (capability: Capability) => number = ({ expireMs }) => Number(expireMs)) {
+    this.#endOf = endOf;
+  }
 
   /** Revision of the newest entry taken in. */
   get revision(): number {
@@ -34,7 +41,7 @@ export class CapabilityTable {
     if (before !== undefined) this.#keyOfDigest.delete(before.digest);
     this.#byKey.delete(key);
     if (capability !== undefined) {
-      this.#byKey.set(key, { capability, revision });
+      this.#byKey.set(key, { capability, revision, endMs: this.#endOf(capability) });
       this.#keyOfDigest.set(capability.digest, key);
     }
     return before?.digest === capability?.digest ? undefined : before;
@@ -42,22 +49,22 @@ export class CapabilityTable {
 
   /** The capability with this digest, unless it has expired. */
   find(digest: string, nowMs: number): Capability | undefined {
-    const found = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '')?.capability;
-    if (found === undefined || !equal(found.digest, digest)) return undefined;
-    return isExpired(found, nowMs) ? undefined : found;
+    const found = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '');
+    if (found === undefined || !equal(found.capability.digest, digest)) return undefined;
+    return found.endMs <= nowMs ? undefined : found.capability;
   }
 
   /** Whether one that was found is still valid; it may have been put again since, for longer. */
   holds({ digest }: Capability, nowMs: number): boolean {
-    const known = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '')?.capability;
-    return known !== undefined && !isExpired(known, nowMs);
+    const known = this.#byKey.get(this.#keyOfDigest.get(digest) ?? '');
+    return known !== undefined && known.endMs > nowMs;
   }
 
   /** Remove what has expired, and return it. */
   expire(nowMs: number): Capability[] {
     const gone: Capability[] = [];
-    for (const [key, { capability }] of this.#byKey) {
-      if (!isExpired(capability, nowMs)) continue;
+    for (const [key, { capability, endMs }] of this.#byKey) {
+      if (endMs > nowMs) continue;
       this.#byKey.delete(key);
       this.#keyOfDigest.delete(capability.digest);
       gone.push(capability);
@@ -65,8 +72,6 @@ export class CapabilityTable {
     return gone;
   }
 }
-
-const isExpired = ({ expireMs }: Capability, nowMs: number): boolean => Number(expireMs) <= nowMs;
 
 /** In constant time for one length. */
 const equal = (a: string, b: string): boolean =>
