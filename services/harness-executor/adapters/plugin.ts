@@ -11,6 +11,7 @@ import { abortable, Deadline } from '../../common/clock.ts';
 import { checkStrict } from '../../common/config/faults.ts';
 import { asPolarError, Boundary, PolarError } from '../../common/errors.ts';
 import { FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
+import { isShortage } from '../../common/shortage.ts';
 import { HARNESSES } from '../../common/specs/catalogue.ts';
 import { type Exit, readExit } from '../domain/exit.ts';
 import type { Adapter, HarnessCommand, HarnessPackage } from './adapter.ts';
@@ -77,8 +78,8 @@ const exitShape = z.object({
 
 /**
  * The `adapter` that a module exports; what it leaves out has the default. A file that has changed is loaded anew.
- * Throws HARNESS_PLUGIN_INVALID, which says what is wrong; so do its functions where the module's own throw, or give
- * something else.
+ * Throws HARNESS_INSTALL_FAILED where the node is short of what reading it takes, else HARNESS_PLUGIN_INVALID, which says
+ * what is wrong; so do its functions where the module's own throw, or give something else.
  */
 export async function loadPlugin(
   pluginsDir: string | undefined,
@@ -111,6 +112,7 @@ async function load(file: string, importPath: string, loadMs: number): Promise<{
     return await abortable(loading, deadline.signal);
   } catch (error) {
     if (deadline.isOver) throw invalid(importPath, `it was not loaded in ${loadMs} ms`);
+    if (isShortage(error)) throw unread(importPath, error);
     throw invalid(importPath, `it cannot be loaded: ${asPolarError(error).message}`);
   }
 }
@@ -144,6 +146,7 @@ async function fileOf(pluginsDir: string, importPath: string): Promise<string> {
     const file = await realpath(join(folder, importPath));
     if (file.startsWith(folder + sep)) return file;
   } catch (error) {
+    if (isShortage(error)) throw unread(importPath, error);
     throw invalid(importPath, `it is not there (${(error as NodeJS.ErrnoException).code})`);
   }
   throw invalid(importPath, 'it lies outside of plugins_dir');
@@ -151,3 +154,10 @@ async function fileOf(pluginsDir: string, importPath: string): Promise<string> {
 
 const invalid = (importPath: string, why: string): PolarError =>
   new PolarError('HARNESS_PLUGIN_INVALID', `plug-in ${importPath}: ${why}`);
+
+/** No task is to blame. */
+const unread = (importPath: string, error: unknown): PolarError =>
+  new PolarError(
+    'HARNESS_INSTALL_FAILED',
+    `plug-in ${importPath} cannot be read: ${(error as Error).message}`,
+  );

@@ -5,6 +5,7 @@ import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { makeFolders } from '../../common/folders.ts';
 import { HARNESS_INSTALL_MS } from '../../common/limits.ts';
+import { isShortage } from '../../common/shortage.ts';
 import type { Adapter, HarnessPackage } from '../adapters/adapter.ts';
 import { type CommandEnd, runCommand } from './command.ts';
 import { withLock } from './lock.ts';
@@ -33,19 +34,24 @@ const MAKE_READABLE = ['chmod', '-R', 'a+rX', '.'];
 export const installFolder = (cacheDir: string, name: string, version: string): string =>
   join(cacheDir, 'harness', name, version);
 
-/** True when nothing is to be installed, or all of it is there. */
+/** True when nothing is to be installed, or all of it is there. Throws HARNESS_INSTALL_FAILED where that cannot be told. */
 export async function isInstalled(cacheDir: string, { name, install }: Installable): Promise<boolean> {
   if (install === undefined) return true;
-  return await isWhole(installFolder(cacheDir, name, install.version), install);
+  return await isWhole(installFolder(cacheDir, name, install.version), install).catch((error) => {
+    throw failed(name, install, error.message, error);
+  });
 }
 
-/** The program is there, and where a list says what belongs to it, what was installed is that list. */
+/**
+ * The program is there, and where a list says what belongs to it, what was installed is that list. Throws where the node is
+ * short of what that takes: what is there would else be made anew, under those who use it.
+ */
 async function isWhole(folder: string, { entry, requirements }: HarnessPackage): Promise<boolean> {
   if (!(await exists(join(folder, entry)))) return false;
   if (requirements === undefined) return true;
   const [wanted, there] = await Promise.all([
     readFile(requirements, 'utf8'),
-    readFile(join(folder, LIST), 'utf8').catch(() => undefined),
+    readFile(join(folder, LIST), 'utf8').catch(noneUnlessShort),
   ]);
   return wanted === there;
 }
@@ -167,8 +173,12 @@ const isOld = (path: string): Promise<boolean> =>
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
-    () => false,
+    (error) => noneUnlessShort(error) ?? false,
   );
+
+function noneUnlessShort(error: unknown): undefined {
+  if (isShortage(error)) throw error;
+}
 
 const failed = (harness: string, install: HarnessPackage, why: string, cause?: unknown): PolarError =>
   new PolarError(
