@@ -63,7 +63,13 @@ const persistence = z.strictObject({
 });
 
 /** By name; what they do is the LLM proxy's matter. */
-const NORMALISE_RULES = ['billing-header', 'cache-control', 'private-keys', 'tool-arguments'] as const;
+const NORMALISE_RULES = [
+  'billing-header',
+  'cache-control',
+  'private-keys',
+  'tool-arguments',
+  'reply-names',
+] as const;
 
 export const ENGINE_KINDS = ['sglang', 'vllm', 'llamacpp', 'openai'] as const;
 const engineKind = z.enum(ENGINE_KINDS);

@@ -13,8 +13,8 @@ import {
 import type { AttemptState, Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { Conversation } from '../domain/history.ts';
-import type { JsonObject } from '../domain/json.ts';
 import { lastFailureOf } from '../domain/last-failure.ts';
+import type { SessionRules } from '../domain/normalise.ts';
 import type { StoredReplies } from '../domain/stored-replies.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
 import { TimeLimit } from './time-limit.ts';
@@ -125,10 +125,11 @@ export class Attempt {
     return this.#state.goesOn(asked);
   }
 
-  /** The message with its tool calls as this session's model wrote them. */
-  restore(message: JsonObject): JsonObject {
-    return this.#state.said.restore(message);
-  }
+  /** What rules that normalise need to know. */
+  readonly rules: SessionRules = {
+    restore: (message) => this.#state.said.restore(message),
+    unnamed: (message) => this.#state.unnamed(message),
+  };
 
   /** Replies that requests may name. */
   get stored(): StoredReplies {

@@ -65,9 +65,8 @@ async function begin(
   const found = refers && (await ctx.attempts.stored.find(attempt, refers));
   const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed, found);
   const { bytes, source } = read.body;
-  const { messages, by: normalisedBy } = normalised(wanted.messages, ctx.config.node.normalise, {
-    restore: (message) => attempt.restore(message),
-  });
+  const { normalise } = ctx.config.node;
+  const { messages, by: normalisedBy } = normalised(wanted.messages, normalise, attempt.rules);
   const pool = poolOf(ctx, capability, wanted);
   const asked = offeredBy(ctx, pool, { ...wanted, messages });
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));

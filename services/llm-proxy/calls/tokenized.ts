@@ -14,8 +14,7 @@ export async function tokenized(
   asked: Asked,
 ): Promise<Tokenized> {
   const attempt = await attemptOf(ctx, capability);
-  const restore = attempt.restore.bind(attempt);
-  const { messages } = normalised(asked.messages, ctx.config.node.normalise, { restore });
+  const { messages } = normalised(asked.messages, ctx.config.node.normalise, attempt.rules);
   const pool = poolOf(ctx, capability, asked);
   const offered = offeredBy(ctx, pool, { ...asked, messages });
   return await tokenize(ctx.engines.pool(pool), offered, ctx.stopping);

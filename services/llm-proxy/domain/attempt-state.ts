@@ -7,7 +7,8 @@ import { joined, startsWith } from './bridge.ts';
 import { type CompletionFields, completionOf } from './completion.ts';
 import type { Drift } from './drift.ts';
 import { type Conversation, type Head, History } from './history.ts';
-import type { Digested } from './messages.ts';
+import type { JsonObject } from './json.ts';
+import { type Digested, digestMessage } from './messages.ts';
 import { type ExpertFields, expertFields, KnownRows, type ToldExperts } from './routed-experts.ts';
 import { SaidCalls } from './said-calls.ts';
 import { StoredReplies } from './stored-replies.ts';
@@ -63,6 +64,8 @@ export class AttemptState {
   readonly #bodies = new Set<string>();
   /** Tool calls as the model wrote them. */
   readonly said = new SaidCalls();
+  /** Messages without their names, by the message as sent. */
+  readonly #unnamed = new WeakMap<JsonObject, JsonObject>();
   /** Replies that requests may name. */
   readonly stored = new StoredReplies(this.#conversations);
   #firstSeq = 0;
@@ -93,6 +96,17 @@ export class AttemptState {
   /** The counter that begins and ends of calls share, behind the last record. */
   get nextOrder(): bigint {
     return this.#nextOrder;
+  }
+
+  /** The message without the name that a harness has given to it, where a reply of the attempt said it. */
+  unnamed(message: JsonObject): JsonObject {
+    if (message['role'] !== 'assistant' || typeof message['name'] !== 'string') return message;
+    const known = this.#unnamed.get(message);
+    if (known !== undefined) return known;
+    const { name: _, ...plain } = message;
+    if (!this.#history.isSaid(digestMessage(plain).digest)) return message;
+    this.#unnamed.set(message, plain);
+    return plain;
   }
 
   /** Where a request goes on; a reason where it does not, empty where nothing came before it. */

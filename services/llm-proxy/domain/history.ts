@@ -53,6 +53,8 @@ export class History {
   readonly #calls: Known[] = [];
   /** Digests that replies with thinking would have without it. */
   readonly #withoutThinking = new Set<string>();
+  /** Digests of replies. */
+  readonly #replies = new Set<string>();
   /** Second messages of conversations. */
   readonly #seconds = new Set<string>();
 
@@ -64,6 +66,7 @@ export class History {
   add(record: Completion): void {
     const { baseIndex, baseMessageCount: baseCount, messageDigests: fresh, replyDigest: reply } = record;
     this.#tree.add({ baseIndex, baseCount, fresh, reply });
+    if (reply !== '') this.#replies.add(reply);
     const second = baseCount < 2 ? fresh[1 - baseCount] : undefined;
     if (second !== undefined) this.#seconds.add(second);
     const body = record.messageBodies[reply];
@@ -89,6 +92,11 @@ export class History {
     const known = this.#calls[index];
     if (known === undefined) throw new RangeError(`call ${index} of ${this.#calls.length}`);
     return known;
+  }
+
+  /** Whether this is what a reply said, be it without its thinking. */
+  isSaid(digest: string): boolean {
+    return this.#replies.has(digest) || this.#withoutThinking.has(digest);
   }
 
   /** How many of the messages stand at the start of a call's conversation, its reply included. */

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { JsonObject } from './json.ts';
 import { normalised as normalisedIn, RULE_NAMES, type RuleName } from './normalise.ts';
 
-const restore = (message: JsonObject): JsonObject => message;
+const same = (message: JsonObject): JsonObject => message;
 const normalised = (messages: readonly JsonObject[], names: readonly RuleName[]) =>
-  normalisedIn(messages, names, { restore });
+  normalisedIn(messages, names, { restore: same, unnamed: same });
 
 const user = { role: 'user', content: 'x' };
 const header = 'x-anthropic-billing-header: cc_version=2.1.329.a1b; cch=00ff1;';

@@ -9,6 +9,8 @@ type Rule = (message: JsonObject, session: SessionRules) => JsonObject | undefin
 export interface SessionRules {
   /** The message with its tool calls as the model wrote them. */
   readonly restore: (message: JsonObject) => JsonObject;
+  /** The message without a name, where the model said it. */
+  readonly unnamed: (message: JsonObject) => JsonObject;
 }
 
 const RULES = {
@@ -20,6 +22,8 @@ const RULES = {
   'private-keys': withoutPrivateKeys,
   /** Arguments of the model's own tool calls that the client has parsed and written again. */
   'tool-arguments': (message, { restore }) => restore(message),
+  /** The agent's name, which LangChain, Semantic Kernel and others write on what the model said without one. */
+  'reply-names': (message, { unnamed }) => unnamed(message),
 } as const satisfies Record<string, Rule>;
 
 export type RuleName = keyof typeof RULES;
