@@ -166,10 +166,21 @@ describe('llm-proxy access', () => {
     const get = (path: string) => fetch(`${proxy.url}/s/${secret}${path}`);
     const list = (await (await get('/v1/models')).json()) as { data: { id: string }[] };
     expect(list.data.map(({ id }) => id)).to.deep.equal(['policy']);
-    expect((await get('/v1/models/policy')).status).to.equal(200);
-    expect((await get('/v1/models/other')).status).to.equal(404);
     expect((await get('/')).status).to.equal(200);
     expect((await fetch(`${proxy.url}/s/${secret}/`, { method: 'HEAD' })).status).to.equal(200);
+  });
+
+  it('tells of one model under the name that is asked for, as calls are answered', async () => {
+    const secret = await proxy.admit('model-0');
+    const get = (path: string) => fetch(`${proxy.url}/s/${secret}${path}`);
+    const asked = await proxy.chat(secret, { ...ASKED, model: 'gpt-4o' });
+    expect(await asked.json()).to.include({ model: 'gpt-4o' });
+    for (const name of ['policy', 'gpt-4o']) {
+      expect(await (await get(`/v1/models/${name}`)).json()).to.include({ id: name });
+    }
+    // LlamaIndex asks for it as soon as it is given a name, and takes no other answer.
+    const google = await get('/v1beta/models/gemini-2.5-pro');
+    expect(await google.json()).to.include({ name: 'models/gemini-2.5-pro' });
   });
 
   it('answers unknown paths, methods and WebSocket upgrades in the form of the dialect', async () => {

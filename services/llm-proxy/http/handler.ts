@@ -94,11 +94,9 @@ async function serve(
       return await generate(ctx, capability, target, request, response);
     case 'models':
       return sendJson(response, 200, dialect.modelsBody(await modelNames(ctx, capability)));
-    case 'model': {
-      const name = (await modelNames(ctx, capability)).find((one) => one === target.id);
-      if (name === undefined) throw new PolarError('NOT_FOUND', 'no such model; see the list of models');
-      return sendJson(response, 200, dialect.modelBody(name));
-    }
+    // As calls are answered under whichever name they ask for, and some clients look it up before they call.
+    case 'model':
+      return sendJson(response, 200, dialect.modelBody(target.id));
     case 'root':
       return sendJson(response, 200, { service: 'polar llm-proxy', dialects: DIALECT_NAMES });
     case 'count':
