@@ -101,6 +101,26 @@ describe('scheduler: a wall clock that is set', () => {
       await until('it has sessions again', async () => (await failures()) === undefined);
     });
 
+    it(`by ${byMs / HOUR_MS} hours makes no run long for its queue`, async () => {
+      await using node = await startFakeNode(nats.url);
+      const rollout = { queues: [{ name: 'mine' }] };
+      await using scheduler = await startScheduler(nats.url, {}, { rollout });
+      const { client } = scheduler;
+      const isSet = Promise.withResolvers<void>();
+      const { run } = node.on;
+      node.on.run = async (work) => {
+        await isSet.promise;
+        return await run(work);
+      };
+      await client.submitTask({ spec: taskSpec('first', { queue: 'mine' }) });
+      await until('it runs', () => node.taken.some(({ kind }) => kind.case === 'run'));
+      setByMs = byMs;
+      isSet.resolve();
+      await groupOf(bus, 'first');
+      const { queues } = await client.listQueues({});
+      expect(queues.find(({ name }) => name === 'mine')?.runSeconds).to.be.within(0, 60);
+    });
+
     it(`by ${byMs / HOUR_MS} hours at the LLM proxy that pauses, holds runs back all the same`, async () => {
       await using _ = await startFakeNode(nats.url, { on: { run: () => undefined } });
       await using scheduler = await startScheduler(nats.url, { stageGraceMs: 200 });

@@ -6,7 +6,8 @@ import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1
 import type { Nodes } from '../domain/nodes.ts';
 import { lostOn } from '../domain/placement.ts';
 import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
-import { attemptLost, isEnded, ranMs, SessionState, sessionOf } from '../domain/session.ts';
+import { ranMs } from '../domain/ran.ts';
+import { attemptLost, isEnded, SessionState, sessionOf } from '../domain/session.ts';
 import type { State, TaskState } from '../domain/state.ts';
 import { needOf } from '../domain/task.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -76,7 +77,7 @@ export class Board {
     const { sessionId, state } = sessionOf(after);
     const item = itemOf(task, after);
     if (isUnderWay(after)) this.queue.started(sessionId, item);
-    else if (isUnderWay(before)) this.queue.ended(sessionId, secondsOf(ranMs(before, after)));
+    else if (isUnderWay(before)) this.queue.ended(sessionId, secondsOf(ranMs(before, after, task.spec)));
     if (state === SessionState.QUEUED) this.queue.push(item);
     else this.queue.drop(sessionId);
   }

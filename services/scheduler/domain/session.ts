@@ -243,12 +243,6 @@ export function refOf(record: SessionRecord): AttemptRef {
   return create(AttemptRefSchema, { sessionId, attempt, nodeId, bootId, taskId, sampleIndex });
 }
 
-/** What a run took in milliseconds that ends with this change; undefined where none does. */
-export const ranMs = (before: SessionRecord, after: SessionRecord): number | undefined =>
-  sessionOf(before).state === SessionState.RUNNING && sessionOf(after).state !== SessionState.RUNNING
-    ? Math.max(0, Number(after.stateMs) - Number(before.stateMs))
-    : undefined;
-
 const isScored = (outcome: Outcome): boolean =>
   outcome === Outcome.COMPLETED || outcome === Outcome.TIMEOUT || outcome === Outcome.HARNESS_ERROR;
 

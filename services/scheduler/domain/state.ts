@@ -14,13 +14,13 @@ import {
 import { TOMBSTONES_MAX } from '../../common/limits.ts';
 import { callbackBody } from './callback.ts';
 import { queueOf } from './queue.ts';
+import { ranMs } from './ran.ts';
 import {
   groupIdOf,
   isEnded,
   type Outcome,
   partsOfSessionId,
   queuedSession,
-  ranMs,
   roundOf,
   SessionState,
   sessionOf,
@@ -235,7 +235,7 @@ export class State {
     add(task.byState, sessionOf(before).state, -1);
     add(task.byState, state, 1);
     if (isEnded(before) && !isEnded(after)) this.#goAgain(task, before);
-    const runMs = ranMs(before, after);
+    const runMs = ranMs(before, after, task.spec);
     if (runMs !== undefined) this.usage.ran(queueOf(task.spec), runMs);
     task.round = Math.max(task.round, roundOf(groupId));
     this.#reach(after.revision);
