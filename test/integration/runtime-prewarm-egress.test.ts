@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
-import { type EngineKind, nodeWith, PLAIN_ENGINES } from '../support/engines.ts';
+import { type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { outsideServer } from '../support/host-bait.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, startNode, type TestNode } from '../support/runtime-prewarm.ts';
@@ -42,10 +42,12 @@ const inContainers =
     };
   };
 
+const APPTAINER = ['apptainer', onHost('apptainer', pathWithApptainer)] as const;
+/** apptainer's networks are made as bubblewrap's, podman's as docker's: both in `npm run test:containers`. */
 const BACKENDS: readonly (readonly [name: string, open: Open])[] = [
   ...(bwrapIsThere ? [['bubblewrap', onHost('bubblewrap')] as const] : []),
-  ...(withoutApptainer === undefined ? [['apptainer', onHost('apptainer', pathWithApptainer)] as const] : []),
-  ...PLAIN_ENGINES.map((kind) => [kind.backend, inContainers(kind)] as const),
+  ...(isLong && withoutApptainer === undefined ? [APPTAINER] : []),
+  ...LONG_ENGINES.map((kind) => [kind.backend, inContainers(kind)] as const),
 ];
 
 for (const [backend, open] of BACKENDS) {
