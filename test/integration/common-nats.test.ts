@@ -373,10 +373,4 @@ describe('nats', () => {
     });
     await Promise.all(opened);
   });
-
-  it('answers with one typed error when no server is there', async () => {
-    const error = await openBus({ url: 'nats://127.0.0.1:9', name: 'nobody' }).catch((reason) => reason);
-    expect(error.reason).to.equal('NATS_UNAVAILABLE');
-    expect(error.message).to.contain('POLAR_NATS_URL');
-  });
 });

@@ -110,18 +110,4 @@ describe('reconstructor: process', () => {
     await exited;
     expect(child.exitCode).to.equal(0);
   });
-
-  it('says what to do when no NATS server is there', async () => {
-    await nats.kill();
-    const env = { ...process.env, POLAR_TOPOLOGY: join(folder, 'topology.yaml'), POLAR_NATS_URL: nats.url };
-    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    children.add(child);
-    let said = '';
-    child.stderr?.on('data', (chunk) => {
-      said += chunk;
-    });
-    await once(child, 'close');
-    expect(child.exitCode).to.equal(1);
-    expect(said).to.match(/NATS_UNAVAILABLE.*POLAR_NATS_URL/);
-  });
 });
