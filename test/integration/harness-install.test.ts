@@ -118,6 +118,12 @@ describe('harness executor without the harness of a run', () => {
     expect(await factsOfRun()).to.deep.equal(['ran']);
   });
 
+  it('has it in its sandboxes also where the whole cache was deleted meanwhile', async () => {
+    rmSync(join(folder, 'cache'), { recursive: true });
+    expect(await factsOfRun()).to.deep.equal(['installing', 'installed', 'ran']);
+    expect(await factsOfRun()).to.deep.equal(['ran']);
+  });
+
   it('says that it is there of a run that an executor had before, which may have waited for it', async () => {
     await node.end('harness-executor', 'SIGKILL');
     const { durable_name: durable = '' } = CONSUMERS.work('run', 'node-1', 4);

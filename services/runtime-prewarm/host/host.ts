@@ -13,6 +13,7 @@ import { supervisorContainment } from '../containment/supervisor.ts';
 import type { MountRoot, ResolvedMount } from '../domain/mounts.ts';
 import { FifoPool } from './fifos.ts';
 import { type Guardian, startGuardian } from './guardian.ts';
+import { mountsShown } from './shown-mounts.ts';
 import { findPython, publicPath, SYSTEM_PATH } from './tools.ts';
 
 /** Commands of a manager that is host root run as this user: far above any real one, with no right on the host. */
@@ -61,6 +62,8 @@ export interface Host extends AsyncDisposable {
   boxSeen(id: string): string;
   /** A mount's source as launchers see it. */
   mountSeen(mount: ResolvedMount): string;
+  /** Call before a launch with them: a folder may have been deleted and made anew, as a cache is where room is needed. */
+  showMounts(mounts: readonly ResolvedMount[]): Promise<void>;
   /** Launch in the stage's mount namespace, as this user. */
   enterStage(): string[];
   /** The same as the user of sandboxes. */
@@ -127,6 +130,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     },
     boxSeen: (id) => (stage === undefined ? join(boxes, id) : join(stage, 'boxes', id)),
     mountSeen: ({ root, below, source }) => (stage === undefined ? source : join(stage, root, below)),
+    showMounts: mountsShown({ guardianPid: guardian.pid, path: stage, shown }),
     enterStage: () => (stage === undefined ? [] : [...nsenter, '--']),
     enterAsSandbox() {
       if (stage !== undefined) return [...nsenter, '-S', `${uid}`, '-G', `${uid}`, '--'];

@@ -45,6 +45,7 @@ export function boxParts(
     layers,
     openCell,
     async launch({ spec, folder, prefix, command, options }, sink, signal) {
+      await host.showMounts(command.mounts);
       const env = { ...launcher.baseEnv, ...networkEnv(command), ...command.env };
       const idMap = host.isRoot ? 'outside' : 'own';
       const all = { ...options, cwd: command.cwd, env, idMap } as const;

@@ -66,6 +66,7 @@ export class ProcessBox implements Box {
   }
 
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
+    await this.#host.showMounts(command.mounts);
     const launch = ++this.#launches;
     const rewrite = this.#rewrite(command);
     const environment = this.#writeEnvironment(launch, command, rewrite);
