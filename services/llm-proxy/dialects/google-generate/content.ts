@@ -37,12 +37,19 @@ export function mediaPart(part: JsonObject, field: string, faults: Faults): Json
   return [];
 }
 
-function inlineImage({ mimeType, data }: JsonObject, field: string, faults: Faults): JsonObject[] {
+function inlineImage({ mimeType, data: given }: JsonObject, field: string, faults: Faults): JsonObject[] {
   const type = textOf(mimeType) ?? '';
   if (!isImage(type, field, faults)) return [];
-  const fault = typeof data === 'string' ? dataFault(type, data) : 'must be a string';
+  const data = typeof given === 'string' ? plainBase64(given) : undefined;
+  const fault = data === undefined ? 'must be a string' : dataFault(type, data);
   if (!faults.expect(fault === undefined, `${field}.data`, fault ?? '')) return [];
   return [imagePart(`data:${type};base64,${data}`)];
+}
+
+/** As data URLs have it. The API takes base64 for URLs too, which Google's own client for Python writes, also without its end. */
+function plainBase64(data: string): string {
+  const plain = /[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data;
+  return plain.padEnd(Math.ceil(plain.length / 4) * 4, '=');
 }
 
 function imageFile({ mimeType, fileUri }: JsonObject, field: string, faults: Faults): JsonObject[] {

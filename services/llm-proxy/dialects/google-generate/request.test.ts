@@ -51,6 +51,17 @@ describe('google-generate request', () => {
     expect(under.messages).to.deep.equal(camel.messages);
   });
 
+  it('reads images in base64 for URLs, as Google’s client for Python writes it, and without its end', () => {
+    const bytes = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.from('fffefbffbf', 'hex')]);
+    const data = bytes.toString('base64url');
+    const urlOf = (given: string): unknown =>
+      read({ contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: given } }] }] }).messages[0];
+    const plain = bytes.toString('base64');
+    expect(data).to.match(/[-_]/).and.not.equal(plain);
+    for (const given of [data, `${data}==`.slice(0, plain.length)])
+      expect(urlOf(given)).to.deep.equal(urlOf(plain));
+  });
+
   it('pairs responses with their calls by id, and by name in order where there is none', () => {
     const call = (name: string, args: JsonObject, id?: string) => ({
       functionCall: { name, args, ...(id !== undefined && { id }) },
