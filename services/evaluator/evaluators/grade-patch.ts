@@ -4,10 +4,11 @@ import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
 import { grantedSeconds, type TestOnOutputConfig } from '../../common/specs/strategies.ts';
 import { resultsJson, tailOf } from '../domain/evaluation.ts';
-import type { FilteredPatch } from '../domain/patch.ts';
+import { type FilteredPatch, isEmptyPatch } from '../domain/patch.ts';
+import { pathsLeft, withoutPresent } from '../domain/patch-present.ts';
 import { readResults, wantedResults } from '../domain/test-formats.ts';
 import { sameResults } from '../domain/test-results.ts';
-import { applyPatch, execIn, inTime } from '../sandboxes/repository.ts';
+import { applyPatch, execIn, inTime, presentIn } from '../sandboxes/repository.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
 import type { CallReward, Evaluation } from './evaluator.ts';
 import type { RewardsCommand } from './trace-rewards.ts';
@@ -36,16 +37,22 @@ export const zero = (told: JsonObject): Grade => ({ reward: 0, told });
 export const limitMs = ({ evaluation }: PatchJob, seconds: number): number =>
   Math.min(Math.ceil(seconds * 1000), leftMs(evaluation.remainingMs));
 
-/** Apply, test, compare. */
-export async function gradePatch(job: PatchJob, fresh: Sandbox, patch: FilteredPatch): Promise<Grade> {
+/** Apply, test, compare. What the fresh sandbox has already, as `prepare` leaves it uncommitted, is no change. */
+export async function gradePatch(job: PatchJob, fresh: Sandbox, whole: FilteredPatch): Promise<Grade> {
   const { repo_dir, apply_timeout, exclude_patterns: leftOut } = job.config;
+  // One limit for both commands.
+  const until = performance.now() + limitMs(job, apply_timeout);
+  const applyMs = (): number => Math.max(1, Math.ceil(until - performance.now()));
+  const present = await presentIn(fresh, repo_dir, whole.bytes, pathsLeft(whole), applyMs());
+  const patch = withoutPresent(whole, present);
+  if (isEmptyPatch(patch.bytes)) return zero({ empty_generation: true, excluded_files: [...patch.excluded] });
   const about = {
     patch_bytes: patch.bytes.byteLength,
     patch_files: [...patch.files],
     excluded_files: [...patch.excluded],
   };
   const changes = { bytes: patch.bytes, leftOut };
-  const { appliedBy, output } = await applyPatch(fresh, repo_dir, changes, limitMs(job, apply_timeout));
+  const { appliedBy, output } = await applyPatch(fresh, repo_dir, changes, applyMs());
   inTime(output, 'the patch was not applied');
   if (appliedBy === undefined) {
     return zero({

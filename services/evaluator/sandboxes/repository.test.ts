@@ -19,11 +19,13 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { ExecResultSchema } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import type { ExecOutput } from '../../common/exec.ts';
-import { applyPatch, extractChanges, leftOutOf } from './repository.ts';
+import { applyPatch, extractChanges, leftOutOf, presentIn } from './repository.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const NOBODY = 65_534;
 const LIMIT_MS = 30_000;
+const blobId = (text: string): string =>
+  execFileSync('git', ['hash-object', '--stdin'], { input: text }).toString().trim();
 /** Git knows it without having it. */
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
@@ -137,6 +139,22 @@ describe('changes of a repository', () => {
     const { appliedBy, output } = await applied('--- a/g/description\n+++ b/g/hooks/x\n@@ -0,0 +1 @@\n+x\n');
     expect(appliedBy).to.equal(undefined);
     expect(Buffer.from(output.stderr).toString()).to.contain('files of .git');
+  });
+
+  it('are compared with what is there, where they do not apply as they are', async () => {
+    await prepared(`echo x > 'b c'; echo x > ü; chmod +x ü; ln -s a l; mkdir d`);
+    const paths = ['a', 'b c', 'ü', 'l', 'd', 'none', '"q'];
+    const present = (patch: string) => presentIn(sandbox, folder, Buffer.from(patch), paths, LIMIT_MS);
+    const [zero, x, link] = ['0\n', 'x\n', 'a'].map((text) => blobId(text));
+    expect([...(await present('--- a/none\n+++ b/none\n@@ -1 +1 @@\n-1\n+2\n'))]).to.deep.equal([
+      ['a', `100644 ${zero}`],
+      ['b c', `100644 ${x}`],
+      ['ü', `100755 ${x}`],
+      ['l', `120000 ${link}`],
+      ['d', '040000 -'],
+      ['none', ''],
+    ]);
+    expect([...(await present('--- a/a\n+++ b/a\n@@ -1 +1 @@\n-0\n+1\n'))]).to.deep.equal([]);
   });
 
   it('that apply only with fuzz leave nothing else behind', async function () {

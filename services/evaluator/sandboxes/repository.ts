@@ -144,6 +144,55 @@ const APPLY = [
   'exit $how',
 ].join('\n');
 
+const PATHS_FILE = '/polar/session/evaluation.paths';
+/**
+ * A line for each path: its mode, and the id of what is no file; none where there is nothing of that name. Behind them the
+ * ids of the files. Nothing at all where the patch applies as it is.
+ */
+const PRESENT = [
+  'cd -- "$1" || exit',
+  `top=$(${GIT} rev-parse --show-toplevel 2>/dev/null) && cd -- "$top" || exit`,
+  `${GIT} apply --check -p1 --whitespace=nowarn "$2" 2>/dev/null && exit`,
+  'files=$(mktemp) || exit',
+  'while IFS= read -r path; do',
+  `if [ -L "$path" ]; then echo "120000 $(readlink -n -- "$path" | ${GIT} hash-object --stdin)"`,
+  'elif [ -f "$path" ]; then',
+  '[ -x "$path" ] && echo 100755 || echo 100644',
+  `printf '%s\\n' "$path" >>"$files"`,
+  'elif [ -e "$path" ]; then echo "040000 -"',
+  'else echo; fi',
+  'done <"$3"',
+  `${GIT} hash-object --stdin-paths <"$files"; rm -f "$files"`,
+].join('\n');
+/** Of a line for each, git reads these otherwise. */
+const UNASKED = /\n|^"/;
+
+/** What a fresh sandbox has of some paths, as `mode id`; empty: nothing. None where the patch applies as it is. */
+export async function presentIn(
+  fresh: Sandbox,
+  repoDir: string,
+  patch: Uint8Array,
+  paths: readonly string[],
+  timeoutMs: number,
+): Promise<ReadonlyMap<string, string>> {
+  const asked = paths.filter((path) => !UNASKED.test(path));
+  await fresh.putFile(PATCH_FILE, patch);
+  await fresh.putFile(PATHS_FILE, Buffer.from(asked.map((path) => `${path}\n`).join('')));
+  const output = await fresh.exec(['sh', '-c', PRESENT, 'sh', repoDir, PATCH_FILE, PATHS_FILE], timeoutMs);
+  const lines = text(inTime(output, 'the patch was not applied').stdout).split('\n').slice(0, -1);
+  const ids = lines.splice(asked.length);
+  const files = lines.filter((line) => FILE.test(line));
+  if (lines.length < asked.length || ids.length !== files.length) return new Map();
+  return new Map(
+    asked.map((path, i) => [
+      path,
+      FILE.test(lines[i] ?? '') ? `${lines[i]} ${ids.shift()}` : (lines[i] ?? ''),
+    ]),
+  );
+}
+
+const FILE = /^100(?:644|755)$/;
+
 export interface Application {
   /** `git`, `patch`, or undefined where neither could. */
   readonly appliedBy: 'git' | 'patch' | undefined;
