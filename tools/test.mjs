@@ -27,7 +27,6 @@ const ALONE = [
   'test/consumers/',
   'test/e2e/',
   'test/conformance/',
-  'test/engines/',
   'test/integration/scheduler-',
   'test/integration/',
 ];
