@@ -108,6 +108,23 @@ export function nacked(cursor: Cursor, nack: Nack): Cursor {
 /** Another process may be the one that sends it, by a clock of its own: what need not wait is due by any clock. */
 const dueMs = ({ delayMs, nowMs }: Nack): bigint => (delayMs === 0 ? 1n : BigInt(nowMs + delayMs));
 
+const isHeldBy =
+  (nack: Nack) =>
+  ({ batchId, notBeforeMs }: UnackedBatch): boolean =>
+    notBeforeMs === dueMs(nack) && nack.batchIds.includes(batchId);
+
+/** A batch waits for the end of this delay. */
+export const waitsUntil = ({ unacked }: Cursor, nack: Nack): boolean => unacked.some(isHeldBy(nack));
+
+/** What still waits for the end of this delay need not any longer, by any clock. */
+export function released(cursor: Cursor, nack: Nack): Cursor {
+  if (!waitsUntil(cursor, nack)) return cursor;
+  const isHeld = isHeldBy(nack);
+  const next = copied(cursor);
+  next.unacked = next.unacked.map((batch) => (isHeld(batch) ? { ...batch, notBeforeMs: 1n } : batch));
+  return next;
+}
+
 const bytesOf = (text: string): number => (text === '' ? 0 : Buffer.byteLength(text));
 
 const isNacked = (batch: UnackedBatch): boolean => batch.notBeforeMs > 0n;

@@ -6,6 +6,7 @@ import type {
 import { faulty } from '../../common/config/faults.ts';
 import type { FieldFault } from '../../common/errors.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { letGoLater } from '../cursors/let-go.ts';
 import { changeCursor, checkCount, checkTask } from '../cursors/named-consumer.ts';
 import { NACK_DELAY_MAX_MS, NACK_REASON_CHARS_MAX, nacked, nackedCount } from '../domain/cursor.ts';
 import { batchesNacked } from '../events.ts';
@@ -19,6 +20,7 @@ export const nackTrajectories = (
     await checkTask(ctx, consumer, batchIds, signal);
     const nack = { batchIds, deliveryCounts, delayMs: Number(delayMs), nowMs: Date.now(), reason };
     const cursor = await changeCursor(ctx, consumer, (known) => nacked(known, nack), signal);
+    letGoLater(ctx, consumer, nack);
     batchesNacked(ctx.log, consumer, batchIds.length, Number(delayMs), reason);
     return { waiting: nackedCount(cursor) };
   },
