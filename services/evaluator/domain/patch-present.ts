@@ -30,10 +30,10 @@ export function withoutPresent(patch: FilteredPatch, present: ReadonlyMap<string
     return id.startsWith(left.id) && (left.mode === '' || left.mode === mode);
   };
   const sections = sectionsOf(textOf(patch.bytes));
-  const there = sections.filter(isThere);
-  if (there.length === 0) return patch;
-  const paths = new Set(there.map((section) => leftBy(section)?.path));
-  const text = sections.filter((section) => !there.includes(section)).map((section) => section.text);
+  const there = new Set(sections.filter(isThere));
+  if (there.size === 0) return patch;
+  const paths = new Set([...there].map((section) => leftBy(section)?.path));
+  const text = sections.filter((section) => !there.has(section)).map((section) => section.text);
   const files = patch.files.filter((path) => !paths.has(path));
   return { ...patch, bytes: Buffer.from(text.join(''), 'latin1'), files };
 }
