@@ -128,22 +128,6 @@ describe('reconstructor: consumers', () => {
       expect(await state(), 'what is acknowledged stays so').to.include({ nacked: 0, pending: 0n });
     });
 
-    it('brings it after the delay, too, where the wall clock is put back by hours', async () => {
-      const ids = await announce(1);
-      const trainer = open();
-      await trainer.batches(1);
-      const { now } = Date;
-      const begun = performance.now();
-      await nack(ids, 600);
-      Date.now = () => now() - 9 * 3_600_000;
-      try {
-        expect(await trainer.batch()).to.include({ batchId: BigInt(ids[0]!), nackCount: 1 });
-        expect(performance.now() - begun, 'not before its delay').to.be.at.least(600);
-      } finally {
-        Date.now = now;
-      }
-    });
-
     it('holds across the end of the stream and of the reconstructor', async () => {
       const ids = await announce(2);
       await open().batches(2);

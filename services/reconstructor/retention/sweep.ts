@@ -19,12 +19,18 @@ export async function sweepAgain(parts: SweepParts, signal: AbortSignal): Promis
     await sleep(pauseMs, signal);
     if (signal.aborted) return;
     try {
-      const swept = await sweep(parts, Date.now() - keepMs, signal);
+      const swept = await sweepOld(parts, keepMs, signal);
       if (swept > 0) groupsSwept(parts.log, swept);
     } catch (error) {
       if (!signal.aborted) sweepFailed(parts.log, asPolarError(error));
     }
   }
+}
+
+/** What is old by this clock and by that of NATS: either may be set, and what goes does not come back. */
+export async function sweepOld(parts: SweepParts, keepMs: number, signal: AbortSignal): Promise<number> {
+  const nowMs = Math.min(Date.now(), await parts.trajectories.natsMs(signal));
+  return await sweep(parts, nowMs - keepMs, signal);
 }
 
 /** Returns how many groups are gone. Groups are in the order in which they were complete, so that it ends at a young one. */

@@ -55,6 +55,8 @@ export interface TrajectoryLog extends Disposable {
   lastBatchId(signal: AbortSignal): Promise<number>;
   /** Sequences of the first message that is kept, or of the next one where none is, and of the last ever stored. */
   range(signal: AbortSignal): Promise<{ readonly first: number; readonly last: number }>;
+  /** Unix time by the clock of NATS; of a server that does not tell it, when the last group was stored. */
+  natsMs(signal: AbortSignal): Promise<number>;
   /** Sequence of the first message stored at a time or after it, or of the next one where there is none. */
   firstAt(time: Date, signal: AbortSignal): Promise<number>;
 }
@@ -100,6 +102,11 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
     },
     lastBatchId: async (signal) => (await range(signal)).last,
     range,
+    natsMs: async (signal) => {
+      const info = await withRetry('read trajectories', signal, () => bus.jsm.streams.info(STREAM));
+      const { state, ts = state.last_ts } = info;
+      return Date.parse(ts);
+    },
     firstAt: async (time, signal) => {
       const start = { deliver_policy: DeliverPolicy.StartTime, opt_start_time: time.toISOString() };
       return (await peek(bus, '', start, signal)).delivered.stream_seq + 1;
