@@ -90,6 +90,51 @@ def test_the_count_of_steps_is_the_journals(tmp_path):
         assert held(3) not in journal
 
 
+OTHER = """
+import sys
+from polar_mesh import Journal
+try:
+    Journal(sys.argv[1])
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_two_trainers_do_not_have_one_journal(tmp_path):
+    """Both would make each step: the older one goes on with what had been sent to it when the newer one came."""
+    path = tmp_path / "steps.jsonl"
+
+    def told():
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run([sys.executable, "-c", OTHER, str(path)], env=env, check=True, capture_output=True).stdout
+
+    with Journal(path) as journal:
+        journal.commit([held(7)])
+        assert b"another trainer has this journal open" in told()
+        with pytest.raises(RuntimeError, match="another trainer"):
+            Journal(path)
+        journal.commit([held(8)])
+    assert told() == b""
+    with Journal(path) as journal:
+        assert journal.steps == 2
+
+
+def test_workers_that_a_killed_trainer_leaves_do_not_keep_the_next_one_out(tmp_path):
+    path = tmp_path / "steps.jsonl"
+    script = (
+        "import os, signal, sys; from polar_mesh import Journal; journal = Journal(sys.argv[1])\n"
+        "near, far = os.pipe()\n"
+        "if os.fork() == 0: os.write(far, b'.'); sys.stdin.read(); os._exit(0)\n"
+        "os.read(near, 1); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    # The worker ends with its standard input.
+    trainer = subprocess.Popen([sys.executable, "-c", script, str(path)], env=env, stdin=subprocess.PIPE)
+    with trainer:
+        assert trainer.wait(timeout=20) == -9
+        Journal(path).close()
+
+
 def test_a_line_is_in_the_file_when_commit_returns_even_where_the_process_is_killed(tmp_path):
     path = tmp_path / "steps.jsonl"
     script = (

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import weakref
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ class Journal:
 
     Raises:
         ValueError: another line is none of a journal; the file is left as it is.
+        RuntimeError: another trainer has it open: both would make each step.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -48,20 +52,13 @@ class Journal:
         #: before the first step.
         self.last: dict[str, Any] = {}
         self._done: set[tuple[int, int]] = set()
-        written = self.path.read_bytes() if self.path.exists() else b""
-        whole = 0
-        for number, line in enumerate(written.splitlines(keepends=True), 1):
-            if not self._read(line, number):
-                break
-            whole += len(line)
+        self._lock = _Lock(self.path)
         self._file = open(self.path, "ab")
-        self._file.truncate(whole)
-        if whole and not written[:whole].endswith(b"\n"):
-            self._append(b"\n")
-        # The name of a new file, too, is on the disk before a line in it counts.
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        try:
+            self._load()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def steps(self) -> int:
@@ -87,8 +84,24 @@ class Journal:
         self._done.update(keys)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; another trainer may open it."""
         self._file.close()
+        self._lock.release()
+
+    def _load(self) -> None:
+        written = self.path.read_bytes()
+        whole = 0
+        for number, line in enumerate(written.splitlines(keepends=True), 1):
+            if not self._read(line, number):
+                break
+            whole += len(line)
+        self._file.truncate(whole)
+        if whole and not written[:whole].endswith(b"\n"):
+            self._append(b"\n")
+        # The name of a new file, too, is on the disk before a line in it counts.
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
 
     def _read(self, line: bytes, number: int) -> bool:
         """Whether it counts; what does not is the torn last one."""
@@ -116,6 +129,37 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Lock:
+    """One trainer has the file; it ends with its process. What that has forked does not hold it: workers that outlive a
+    trainer for a while would keep the next one out."""
+
+    def __init__(self, path: Path) -> None:
+        if sys.platform == "win32":
+            return
+        import fcntl
+
+        self._file = open(path, "ab", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            told = "another trainer has this journal open, or this one has twice: end it, or close it, first"
+            raise RuntimeError(f"{path}: {told}") from None
+        except OSError:
+            pass  # Some file systems of networks have no locks.
+        os.register_at_fork(after_in_child=partial(_release, weakref.ref(self)))
+
+    def release(self) -> None:
+        if sys.platform != "win32":
+            self._file.close()
+
+
+def _release(known: weakref.ref[_Lock]) -> None:
+    lock = known()
+    if lock is not None:
+        lock.release()
 
 
 #: How a line begins.
