@@ -9,7 +9,7 @@ import { newRef, type RuntimeInit, startNode, type TestNode } from '../support/n
 import { bwrapIsThere, isHostRoot } from '../support/runtime-prewarm.ts';
 
 const WAIT_MS = 20_000;
-const INODES = 1_500;
+const INODES = 3_000;
 /** A process's sandbox takes a dozen, one of bubblewrap three dozen. */
 const LEFT = [0, 3, 8, 40, 60, 100];
 const ROUNDS = 12;
@@ -23,7 +23,11 @@ if (bwrapIsThere && isHostRoot) {
         dataDir = mkdtempSync(join(tmpdir(), 'polar-test-inodes-'));
         const size = `size=24m,nr_inodes=${INODES},mode=755`;
         execFileSync('mount', ['-t', 'tmpfs', '-o', size, 'polar-test', dataDir]);
-        node = await startNode(['runtime-prewarm'], {}, { topology: { data_dir: dataDir } });
+        node = await startNode(
+          ['runtime-prewarm'],
+          { layers_free_mb: 0 },
+          { topology: { data_dir: dataDir } },
+        );
       });
       after(async () => {
         await node?.[Symbol.asyncDispose]();
@@ -73,6 +77,14 @@ if (bwrapIsThere && isHostRoot) {
       });
 
       if (backend === 'bubblewrap') {
+        it('are not taken by layers that nobody uses any more', async () => {
+          for (let i = 0; i < 16; i++) {
+            const command = `cd /polar/session && mkdir made && cd made && seq -f ${i}-%g 200 | xargs touch`;
+            await release(await acquire({ prepare: [{ step: { case: 'exec', value: { command } } }] }));
+          }
+          expect(readdirSync(join(boxes(), '../layers'))).to.have.length.within(2, 13);
+        });
+
         it('or no bytes are no fault of a task that caps what it writes', async () => {
           const filler = join(dataDir, 'filler');
           for (const leftBytes of [0, 200_000]) {

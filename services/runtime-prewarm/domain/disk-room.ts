@@ -21,6 +21,13 @@ export const isFull = ({ freeBytes, totalBytes, freeInodes, totalInodes }: DiskR
   freeBytes < Math.min(BYTES_MIN, totalBytes * SHARE_MIN) ||
   freeInodes < Math.min(INODES_MIN, totalInodes * SHARE_MIN);
 
+/** Of all inodes, that caches leave free: there is no setting of it, as a disk is seldom short of them alone. */
+const CACHE_INODES_SHARE = 1 / 10;
+
+/** For caches of many small files. */
+export const lacksInodes = ({ freeInodes, totalInodes }: DiskRoom): boolean =>
+  freeInodes < totalInodes * CACHE_INODES_SHARE;
+
 /** What a sandbox takes of a disk. */
 export interface DiskUse {
   readonly bytes: number;

@@ -4,12 +4,17 @@ import { LayerShelf } from './layer-shelf.ts';
 describe('the shelf of layers', () => {
   let removed: string[];
   let freeBytes: number;
+  let lacksInodes: boolean;
   let shelf: LayerShelf;
   beforeEach(() => {
     removed = [];
     freeBytes = 1_000;
+    lacksInodes = false;
     const remove = async (key: string): Promise<void> => void removed.push(key);
-    shelf = new LayerShelf({ maxBytes: 100, freeBytes: 500 }, { freeBytes: () => freeBytes, remove });
+    shelf = new LayerShelf(
+      { maxBytes: 100, freeBytes: 500 },
+      { freeBytes: () => freeBytes, lacksInodes: () => lacksInodes, remove },
+    );
     shelf.add('a', 40, 1);
     shelf.add('b', 40, 2);
   });
@@ -46,6 +51,13 @@ describe('the shelf of layers', () => {
     freeBytes = 499;
     await shelf.trim();
     expect(removed).to.deep.equal(['a', 'b']);
+  });
+
+  it('does so, too, for one that has no inodes left', async () => {
+    lacksInodes = true;
+    expect(shelf.fits(1)).to.equal(false);
+    await shelf.trim('b');
+    expect(removed).to.deep.equal(['a']);
   });
 
   it('knows what cannot be had', () => {

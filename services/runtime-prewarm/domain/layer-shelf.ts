@@ -10,6 +10,8 @@ export interface LayerLimits {
 /** How their disk is asked, and a layer deleted. */
 export interface ShelfDisk {
   freeBytes(): number;
+  /** Too few inodes are left for one more. */
+  lacksInodes(): boolean;
   remove(key: string): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export class LayerShelf {
 
   /** Whether one more of that size may be made, where others go for it. */
   fits(bytes: number): boolean {
-    return bytes <= this.#limits.maxBytes && this.#disk.freeBytes() >= this.#limits.freeBytes;
+    return bytes <= this.#limits.maxBytes && !this.#isDiskShort();
   }
 
   /** Delete the longest unused of those that nothing lies on, until what is left fits. */
@@ -76,6 +78,10 @@ export class LayerShelf {
 
   #isOverfull(): boolean {
     const bytes = [...this.#entries.values()].reduce((sum, one) => sum + one.bytes, 0);
-    return bytes > this.#limits.maxBytes || this.#disk.freeBytes() < this.#limits.freeBytes;
+    return bytes > this.#limits.maxBytes || this.#isDiskShort();
+  }
+
+  #isDiskShort(): boolean {
+    return this.#disk.freeBytes() < this.#limits.freeBytes || this.#disk.lacksInodes();
   }
 }

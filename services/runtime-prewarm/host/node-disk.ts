@@ -4,7 +4,7 @@ import { statfsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { withTimeout } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { type DiskRoom, type DiskUse, hasFilled, isFull } from '../domain/disk-room.ts';
+import { type DiskRoom, type DiskUse, hasFilled, isFull, lacksInodes } from '../domain/disk-room.ts';
 import { SYSTEM_PATH } from './tools.ts';
 
 /** Looking through a sandbox once its disk is full; then that is none of its doing. */
@@ -56,8 +56,8 @@ async function counted(folder: string, what: string, signal?: AbortSignal): Prom
   return Number.parseInt(stdout, 10);
 }
 
-/** Takes 2 µs. */
-function roomOf(folder: string): DiskRoom | undefined {
+/** Takes 2 µs. Undefined: it cannot be asked. */
+export function roomOf(folder: string): DiskRoom | undefined {
   try {
     const { bsize, blocks, bavail, files, ffree } = statfsSync(folder);
     return {
@@ -67,4 +67,9 @@ function roomOf(folder: string): DiskRoom | undefined {
   } catch {
     return undefined;
   }
+}
+
+export function lacksInodesAt(folder: string): boolean {
+  const room = roomOf(folder);
+  return room !== undefined && lacksInodes(room);
 }

@@ -5,7 +5,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  statfsSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -15,7 +14,7 @@ import { newId } from '../../../common/ids.ts';
 import { LAYERS_CHECK_MS } from '../../../common/limits.ts';
 import { type LayerLimits, LayerShelf } from '../../domain/layer-shelf.ts';
 import { removeTree } from '../../host/box-folders.ts';
-import { bytesOf } from '../../host/node-disk.ts';
+import { bytesOf, lacksInodesAt, roomOf } from '../../host/node-disk.ts';
 
 /** Held while a sandbox lies on it. */
 export interface Layer {
@@ -40,10 +39,8 @@ export class LayerStore implements Disposable {
   constructor(folder: string, limits: LayerLimits) {
     this.#folder = folder;
     this.#shelf = new LayerShelf(limits, {
-      freeBytes() {
-        const { bavail, bsize } = statfsSync(folder);
-        return bavail * bsize;
-      },
+      freeBytes: () => roomOf(folder)?.freeBytes ?? 0,
+      lacksInodes: () => lacksInodesAt(folder),
       remove: (key) => this.#delete(key),
     });
     const torn = readdirSync(folder).filter((name) => !this.#read(name));

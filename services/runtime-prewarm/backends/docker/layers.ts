@@ -1,9 +1,9 @@
 // Prepared layers of a container engine: images that are made of containers. They live as long as their manager, as what an
 // engine had not written down when the machine stopped may be torn; and each manager has its own.
-import { statfsSync } from 'node:fs';
 import { LAYERS_CHECK_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
 import { type LayerLimits, LayerShelf } from '../../domain/layer-shelf.ts';
+import { lacksInodesAt, roomOf } from '../../host/node-disk.ts';
 import { type Engine, EngineError } from './engine.ts';
 import { isLayer, type ListedImage } from './images.ts';
 
@@ -47,7 +47,8 @@ export class DockerLayers implements Disposable {
     this.#instance = instance;
     this.#onStuck = onStuck;
     this.#shelf = new LayerShelf(limits, {
-      freeBytes: () => freeBytesOf(this.#rootDir),
+      freeBytes: () => roomOf(this.#rootDir ?? '')?.freeBytes ?? Number.POSITIVE_INFINITY,
+      lacksInodes: () => lacksInodesAt(this.#rootDir ?? ''),
       remove: (key) => this.#remove(key),
     });
   }
@@ -173,14 +174,5 @@ async function removeImage(engine: Engine, id: string): Promise<void> {
     await engine.call('DELETE', `/images/${id}`);
   } catch (error) {
     if (!(error instanceof EngineError && [404, 409].includes(error.status))) throw error;
-  }
-}
-
-function freeBytesOf(folder: string | undefined): number {
-  try {
-    const { bavail, bsize } = statfsSync(folder ?? '');
-    return bavail * bsize;
-  } catch {
-    return Number.POSITIVE_INFINITY;
   }
 }
