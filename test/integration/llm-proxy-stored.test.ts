@@ -295,10 +295,11 @@ describe('what is named in a request', () => {
     engine.behaviour.reply = () => ({ content: 'half of what was to be said' });
     engine.behaviour.cutAfter = 3;
     engine.behaviour.delayMs = 20;
-    let broken = '';
-    for await (const event of await client.responses.create({ model: 'm', input: 'x', stream: true })) {
-      if (event.type === 'response.failed') broken = event.response.id;
-    }
+    const streamed = await client.responses
+      .create({ model: 'm', input: 'x', stream: true })
+      .asResponse()
+      .then((answer) => answer.text());
+    const broken = /"response.failed".*?"id":"(resp_[^"]+)"/.exec(streamed)?.[1] ?? '';
     expect(broken).to.match(/^resp_/);
     engine.behaviour = plainBehaviour();
     for (const gone of [id, broken, 'resp_1', 'odd']) {

@@ -145,24 +145,27 @@ describe('openai-responses stream', () => {
     expect(events.some(({ type }) => type === 'response.reasoning_text.delta')).to.equal(true);
   });
 
-  it('that breaks ends with response.failed, also before its first chunk', () => {
+  it('that breaks ends with an error and response.failed, also before its first chunk', () => {
     const writer = stream();
     const error = new PolarError('ENGINE_STREAM_CUT', 'broke off');
     const events = eventsIn(writer.failed(error) ?? '');
     expect(events.map(({ type }) => type)).to.deep.equal([
       'response.created',
       'response.in_progress',
+      'error',
       'response.failed',
     ]);
-    expect(events[2]).to.have.nested.property('response.error.code', 'server_error');
+    expect(events[2]).to.have.nested.property('error.code', 'server_error');
+    expect(events[3]).to.have.nested.property('response.error.code', 'server_error');
     const overflow = new PolarError('ENGINE_REFUSED', 'over the context window');
-    const [, , tooLong] = eventsIn(stream().failed(overflow) ?? '');
+    const [, , wrong, tooLong] = eventsIn(stream().failed(overflow) ?? '');
+    expect(wrong).to.have.nested.property('error.type', 'invalid_request_error');
     expect(tooLong).to.have.nested.property('response.error.code', 'context_length_exceeded');
     expect(openaiResponses.errorBody(overflow, 400)).to.have.nested.property('error.param', 'input');
     const later = stream();
     later.chunk(chunk({ content: 'half' }));
-    const [failed] = eventsIn(later.failed(error) ?? '');
-    expect(failed).to.deep.include({ type: 'response.failed', sequence_number: 5 });
+    const [, failed] = eventsIn(later.failed(error) ?? '');
+    expect(failed).to.deep.include({ type: 'response.failed', sequence_number: 6 });
     expect(failed).to.have.nested.property('response.output[0].content[0].text', 'half');
   });
 });

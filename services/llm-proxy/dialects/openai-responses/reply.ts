@@ -52,12 +52,17 @@ class ResponsesStream implements StreamWriter {
     return this.#framed([...events, { type: `response.${String(response['status'])}`, response }]);
   }
 
+  /** Both events, as OpenAI sends them: of the second alone OpenAI's clients make no error, and many frameworks a whole reply. */
   failed(error: PolarError): string {
-    const told = isOverflow(error)
-      ? { code: OVERFLOW_CODE, message: overflowMessage(error) }
-      : { code: 'server_error', message: error.message };
+    const [type, told] = isOverflow(error)
+      ? ['invalid_request_error', { code: OVERFLOW_CODE, message: overflowMessage(error) }]
+      : ['server_error', { code: 'server_error', message: error.message }];
     const response = this.#builder.response(told);
-    return this.#framed([...this.#begin(), { type: 'response.failed', response }]);
+    const events = [
+      { type: 'error', error: { type, ...told, param: null } },
+      { type: 'response.failed', response },
+    ];
+    return this.#framed([...this.#begin(), ...events]);
   }
 
   #begin(): Event[] {
