@@ -9,8 +9,11 @@ import { SCORE_MAX } from '../domain/judge-prompt.ts';
 export function scoresIn(answer: string, names: readonly string[]): ReadonlyMap<string, number> | undefined {
   const score = z.number().min(-SCORE_MAX).max(SCORE_MAX);
   const scores = z.strictObject(Object.fromEntries(names.map((name) => [name, score])));
-  const parsed = z.strictObject({ scores }).safeParse(jsonOf(objectIn(answer)));
-  return parsed.success ? new Map(Object.entries(parsed.data.scores)) : undefined;
+  const object = objectIn(answer);
+  const parsed = z.strictObject({ scores }).safeParse(jsonOf(object));
+  // Of two that have one name, JSON.parse takes the last.
+  const isEachOnce = ['scores', ...names].every((name) => object.split(`"${name}"`).length === 2);
+  return parsed.success && isEachOnce ? new Map(Object.entries(parsed.data.scores)) : undefined;
 }
 
 /** From the first brace to the last, so that two objects are none; nor is one of thoughts that have no end. */

@@ -139,6 +139,8 @@ describe('scores in an answer', () => {
       '{"scores": {"a": -5.1}}',
       '{"scores": {"a": "5"}}',
       '{"scores": {"a": null}}',
+      '{"scores": {"a": -5, "a": 5}}',
+      '{"scores": {"a": -5}, "scores": {"a": 5}}',
       '{"scores": {}}',
       '{"scores": {"a": 1, "b": 1}}',
       '{"scores": {"a": 1}, "reward": 1}',
