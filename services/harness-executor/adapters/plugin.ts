@@ -1,4 +1,5 @@
 // Adapters that a task names by path: modules below the folder that the operator chose, loaded on the node.
+import { closeSync, openSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,6 +23,8 @@ const LOAD_MS = 10_000;
 const CALL_MS = 1_000;
 /** What is called from a script ends with its time limit, be it an endless loop. */
 const STOPPABLE = new Script('call()');
+/** That clock has an event loop of its own. */
+const CLOCK_DESCRIPTORS = 8;
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 /** A folder's name in the cache and in the sandbox. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
@@ -123,6 +126,7 @@ function checked<T extends z.ZodType>(
   schema: T,
   call: () => unknown,
 ): z.output<T> {
+  refuseWithoutDescriptors(importPath);
   let given: unknown;
   try {
     given = STOPPABLE.runInNewContext({ call }, { timeout: CALL_MS });
@@ -137,6 +141,16 @@ function checked<T extends z.ZodType>(
     throw invalid(importPath, `${method} gave a promise, and is not waited for`);
   }
   return checkStrict(schema, given, `${importPath}: what ${method} gave`, 'HARNESS_PLUGIN_INVALID');
+}
+
+/** Node.js ends the whole process where it has none for the clock of a time limit. */
+function refuseWithoutDescriptors(importPath: string): void {
+  using opened = new DisposableStack();
+  try {
+    for (let i = 0; i < CLOCK_DESCRIPTORS; i++) opened.adopt(openSync('/dev/null', 'r'), closeSync);
+  } catch (error) {
+    throw unread(importPath, error);
+  }
 }
 
 /** Links may not lead out of the folder. */
@@ -159,5 +173,5 @@ const invalid = (importPath: string, why: string): PolarError =>
 const unread = (importPath: string, error: unknown): PolarError =>
   new PolarError(
     'HARNESS_INSTALL_FAILED',
-    `plug-in ${importPath} cannot be read: ${(error as Error).message}`,
+    `plug-in ${importPath} cannot be read, or called: ${(error as Error).message}`,
   );

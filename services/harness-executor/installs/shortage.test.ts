@@ -34,7 +34,7 @@ describe('a harness on a node without descriptors', () => {
     expect(await withoutDescriptors(program)).to.deep.equal(['installs', failed, failed, true]);
   });
 
-  it('whose plug-in cannot be read is not invalid for that', async () => {
+  it('whose plug-in cannot be read, or called, is not invalid for that, and ends nothing', async () => {
     writeFileSync(
       join(folder, 'one.mjs'),
       "export const adapter = { name: 'one', command: () => ({ argv: ['true'] }) };",
@@ -45,8 +45,17 @@ describe('a harness on a node without descriptors', () => {
       leave(0);
       const { reason, retryable } = await load().catch((error) => error);
       leaveAll();
-      console.log(JSON.stringify([reason, retryable, (await load()).name]));
+      const adapter = await load();
+      const said = [];
+      for (const left of [0, 1, 2, 3, 4]) {
+        leave(left);
+        try { adapter.command({}); } catch (error) { said.push(error.reason); }
+        leaveAll();
+      }
+      console.log(JSON.stringify([reason, retryable, adapter.name, said, adapter.command({}).argv]));
     `;
-    expect(await withoutDescriptors(program)).to.deep.equal(['HARNESS_INSTALL_FAILED', true, 'one']);
+    const reason = 'HARNESS_INSTALL_FAILED';
+    const called = Array.from({ length: 5 }, () => reason);
+    expect(await withoutDescriptors(program)).to.deep.equal([reason, true, 'one', called, ['true']]);
   });
 });
