@@ -1,5 +1,6 @@
 // A judge: a model behind OpenAI's chat API that the topology names. Its key is in the header of a request and nowhere else.
 import { z } from 'zod';
+import { apiPath } from '../../common/api-path.ts';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError, type PolarErrorOptions, type Reason } from '../../common/errors.ts';
 import type { PromptMessage } from '../domain/judge-prompt.ts';
@@ -88,11 +89,11 @@ function waitOf({ status, headers }: Response): PolarErrorOptions {
   return status === TOO_MANY_REQUESTS ? { retryAfterMs: WAIT_MS } : {};
 }
 
-/** Not all have their chat API below /v1: `/v1beta/openai`, `/api/paas/v4`. */
-const VERSION = /\/v\d\w*(?=\/|$)/;
-
-const chatOf = ({ baseUrl }: Judge): string =>
-  `${baseUrl}${VERSION.test(new URL(baseUrl).pathname) ? '' : '/v1'}/chat/completions`;
+function chatOf({ baseUrl }: Judge): URL {
+  const url = new URL(baseUrl);
+  url.pathname = `${apiPath(url.pathname)}/chat/completions`;
+  return url;
+}
 
 function headersOf({ key }: Judge): Record<string, string> {
   const secret = key();

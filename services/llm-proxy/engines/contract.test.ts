@@ -29,9 +29,9 @@ describe('contract breaches of engines', () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  const callTo = (kind: EngineKind, stream: boolean, answer: RawAnswer): TextCall => {
+  const callTo = (kind: EngineKind, stream: boolean, answer: RawAnswer, path = ''): TextCall => {
     server.answer = () => answer;
-    const engine = new Engine(server.url, { kind, model: 'm', key: undefined, callsMax: 1 });
+    const engine = new Engine(`${server.url}${path}`, { kind, model: 'm', key: undefined, callsMax: 1 });
     opened.push(engine);
     const order = { sessionId: 's', attempt: 1, pool: '', chat: { ...CHAT, stream }, sampling: undefined };
     return new TextCall(engine, 'm', order);
@@ -55,6 +55,16 @@ describe('contract breaches of engines', () => {
   const page = '<html><head><title>502 Bad Gateway</title></head><body>NaN</body></html>';
   const choice = { index: 0, message: { role: 'assistant', content: 'ab' }, finish_reason: 'stop' };
   const logprobs = (...values: unknown[]) => ({ content: values.map((logprob) => ({ logprob })) });
+
+  it('is asked where its address says, with or without /v1, and where that has another version', async () => {
+    server.requests.length = 0;
+    const paths = ['', '/v1/', '/llm', '/llm/v1', '/api/v1', '/v1beta/openai', '/api/paas/v4'];
+    for (const path of paths) await failure(callTo('openai', false, { body: {} }, path).whole(never));
+    const bases = ['/v1', '/v1', '/llm/v1', '/llm/v1', '/api/v1', '/v1beta/openai', '/api/paas/v4'];
+    expect(server.requests.map(({ path }) => path)).to.deep.equal(
+      bases.map((base) => `${base}/chat/completions`),
+    );
+  });
 
   it('is not down for a reply that is too large', async () => {
     const call = callTo('sglang', false, { body: ' '.repeat(ENGINE_REPLY_BYTES_MAX + 1) });

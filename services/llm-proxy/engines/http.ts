@@ -1,4 +1,5 @@
 // One HTTP exchange with an engine: kept-alive connections, explicit time limits, typed failures.
+import { apiPath } from '../../common/api-path.ts';
 import { PolarError } from '../../common/errors.ts';
 import { ENGINE_REPLY_BYTES_MAX } from '../../common/limits.ts';
 import type { ApiKey } from './api-key.ts';
@@ -8,21 +9,26 @@ import { Connections } from './wire/connections.ts';
 
 export { type Answer, Silence };
 
+const V1 = '/v1/';
+
 export class EngineConnection implements Disposable {
   /** The engine in messages: its address without credentials. */
   readonly name: string;
   readonly #path: string;
+  /** In place of /v1. */
+  readonly #apiPath: string;
   readonly #connections: Connections;
   /** What every request says of itself. */
   readonly #fields: string;
 
-  /** `baseUrl` with or without /v1. */
+  /** `baseUrl` with or without /v1, or with another version, as it is. */
   constructor(baseUrl: string, key?: ApiKey) {
     const url = new URL(baseUrl);
     const { origin, protocol, hostname, port, host, pathname } = url;
     const tls = protocol === 'https:';
     this.name = origin;
-    this.#path = pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+    this.#apiPath = apiPath(pathname);
+    this.#path = this.#apiPath.replace(/\/v1$/, '');
     this.#connections = new Connections({
       host: hostname.replace(/^\[|\]$/g, ''),
       port: port === '' ? (tls ? 443 : 80) : Number(port),
@@ -50,12 +56,16 @@ export class EngineConnection implements Disposable {
     signal: AbortSignal,
     onHead?: OnHead,
   ): Promise<Answer> {
-    const head = `${method} ${this.#path}${path} HTTP/1.1\r\n${this.#fields}${jsonFields(body)}\r\n`;
+    const head = `${method} ${this.#pathOf(path)} HTTP/1.1\r\n${this.#fields}${jsonFields(body)}\r\n`;
     try {
       return await this.#connections.send(head, body ?? [], signal, onHead);
     } catch (error) {
       throw signal.aborted ? signal.reason : unavailable(this.name, error);
     }
+  }
+
+  #pathOf(path: string): string {
+    return path.startsWith(V1) ? this.#apiPath + path.slice(V1.length - 1) : this.#path + path;
   }
 }
 
