@@ -4,12 +4,13 @@ import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { CommitSchema } from '../../gen/ts/polar/event/v1/state_pb.js';
 import { sleep } from '../../services/common/clock.ts';
-import type { PolarError } from '../../services/common/errors.ts';
+import { PolarError } from '../../services/common/errors.ts';
 import { LEASE_RENEW_MS } from '../../services/common/limits.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
 import { lastSeqOf } from '../../services/scheduler/journal/chain.ts';
 import { polar } from '../support/cli.ts';
+import { sleepingFlags } from '../support/clock-flags.ts';
 import { type FakeNode, startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
@@ -163,6 +164,24 @@ describe('scheduler lease', () => {
     await expectTakenOver(task);
     expect((await refusal(second.client.getTask({ taskId: 'too-late' }))).reason).to.equal('NOT_FOUND');
     await expectOneChain(2);
+  });
+
+  it('takes over from one whose machine slept, which answers nothing of before', async () => {
+    await second[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
+    first = await spawnScheduler(nats.url, {}, sleepingFlags());
+    await until('it leads', async () => (await first.state()) === 'ok');
+    second = await spawnScheduler(nats.url);
+    const task = await runningTask('slept');
+    first.signal('SIGSTOP');
+    await until('the second one leads', async () => (await second.state()) === 'ok');
+    const reads = [1, 2, 3].map(() =>
+      refusal(first.client.getTask({ taskId: 'slept' }, { timeoutMs: 5_000 })),
+    );
+    first.signal('SIGCONT');
+    for (const error of await Promise.all(reads)) expect(error).to.be.instanceOf(PolarError);
+    await first.ended();
+    await expectTakenOver(task);
   });
 
   it('takes over from one that stops, and back', async () => {

@@ -9,3 +9,18 @@ export function clockFlags(aheadMs: number): string[] {
     };`;
   return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 }
+
+/** Flags of Node.js with which a process that was stopped for 2 s finds its steady clock as one on a machine that slept does. */
+export function sleepingFlags(): string[] {
+  const script = `const steady = performance.now.bind(performance);
+    let [seen, slept] = [steady(), 0];
+    const now = () => {
+      const at = steady();
+      if (at - seen > 2_000) slept += at - seen;
+      seen = at;
+      return at - slept;
+    };
+    Object.defineProperty(performance, 'now', { value: now });
+    setInterval(now, 50).unref();`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+}

@@ -24,6 +24,8 @@ export class Lease {
   readonly #own: LeaseRecord;
   #revision = 0;
   #heldUntil = 0;
+  /** The same by the wall clock: the steady one does not see that the machine sleeps, as one does that is suspended. */
+  #heldUntilUnixMs = 0;
   #leader: LeaseRecord | undefined;
   #problem: unknown;
 
@@ -38,7 +40,7 @@ export class Lease {
 
   /** True only while no observer can have found the lease dead. */
   get held(): boolean {
-    return performance.now() < this.#heldUntil;
+    return performance.now() < this.#heldUntil && Date.now() < this.#heldUntilUnixMs;
   }
 
   /** Why it is not renewed: NATS_STORE_FULL, NATS_UNAVAILABLE. */
@@ -128,12 +130,13 @@ export class Lease {
 
   /** Compare and set. */
   async #write(behind: number): Promise<void> {
-    const begunMs = performance.now();
+    const [begunMs, begunUnixMs] = [performance.now(), Date.now()];
     const bytes = toBinary(LeaseRecordSchema, this.#own);
     const fields = { [HEADER_BEHIND]: String(behind) };
     const { seq } = await this.#bus.acks.store(subjectOfKey('lease', KEY), bytes, fields);
     this.#revision = seq;
     this.#heldUntil = begunMs + LEASE_HELD_MS;
+    this.#heldUntilUnixMs = begunUnixMs + LEASE_HELD_MS;
     this.#problem = undefined;
   }
 
