@@ -18,6 +18,7 @@ import {
   sessionsOf,
   spawnScheduler,
   startScheduler,
+  type TestScheduler,
   taskSpec,
   until,
 } from '../support/scheduler.ts';
@@ -44,6 +45,17 @@ describe('scheduler: a wall clock that is set', () => {
     await nats[Symbol.asyncDispose]();
   });
 
+  /** Who leads answers again when it has renewed its lease by the clock that was set. */
+  const setClock = async ({ client }: TestScheduler, byMs: number): Promise<void> => {
+    setByMs = byMs;
+    const answers = () =>
+      client.listNodes({}).then(
+        () => true,
+        () => false,
+      );
+    await until('it leads by that clock', answers);
+  };
+
   for (const byMs of [9 * HOUR_MS, -9 * HOUR_MS]) {
     it(`by ${byMs / HOUR_MS} hours ends no stage that has time, and every one that has none`, async () => {
       await using node = await startFakeNode(nats.url, { on: { run: () => undefined } });
@@ -56,7 +68,7 @@ describe('scheduler: a wall clock that is set', () => {
       await client.submitTask({ spec: taskSpec('short', { ...budgets(3_000), maxAttempts: 1 }) });
       const runs = (): number => node.taken.filter(({ kind }) => kind.case === 'run').length;
       await until('both run', () => runs() === 2);
-      setByMs = byMs;
+      await setClock(scheduler, byMs);
       await client.submitTask({ spec: taskSpec('late', { ...budgets(1_000), maxAttempts: 1 }) });
       for (const taskId of ['short', 'late']) {
         const { outcome, failure } = (await groupOf(bus, taskId)).sessions[0] ?? {};
@@ -96,7 +108,7 @@ describe('scheduler: a wall clock that is set', () => {
       await client.submitTask({ spec: taskSpec('lost', { numSamples: 4, maxAttempts: 4 }) });
       const failures = async () => (await client.listNodes({})).nodes[0]?.failures;
       await until('it is paused', async () => (await failures())?.pausedUntilTime !== undefined);
-      setByMs = byMs;
+      await setClock(scheduler, byMs);
       node.on.prepare = prepare;
       await until('it has sessions again', async () => (await failures()) === undefined);
     });
@@ -114,7 +126,7 @@ describe('scheduler: a wall clock that is set', () => {
       };
       await client.submitTask({ spec: taskSpec('first', { queue: 'mine' }) });
       await until('it runs', () => node.taken.some(({ kind }) => kind.case === 'run'));
-      setByMs = byMs;
+      await setClock(scheduler, byMs);
       isSet.resolve();
       await groupOf(bus, 'first');
       const { queues } = await client.listQueues({});
