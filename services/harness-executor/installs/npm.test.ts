@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import { expect } from 'chai';
 import { npmInstall } from './npm.ts';
 
@@ -19,6 +20,8 @@ const PACKAGES = {
   'polar-test-elsewhere': { os: ['aix'] },
 };
 const { signal } = new AbortController();
+const CACHE = 'npm_config_cache';
+const { [CACHE]: cacheBefore } = process.env;
 
 describe('npm', () => {
   let folder: string;
@@ -44,6 +47,8 @@ describe('npm', () => {
     }
   });
   after(() => {
+    if (cacheBefore === undefined) delete process.env[CACHE];
+    else process.env[CACHE] = cacheBefore;
     server.closeAllConnections();
     server.close();
     rmSync(folder, { recursive: true });
@@ -61,8 +66,9 @@ describe('npm', () => {
   function project(name: string): string {
     const made = join(folder, name);
     mkdirSync(made);
-    const settings = [`registry=${registry()}/`, 'fetch-retries=0', `cache=${join(made, 'npm')}`];
-    writeFileSync(join(made, '.npmrc'), settings.join('\n'));
+    writeFileSync(join(made, '.npmrc'), `registry=${registry()}/\nfetch-retries=0\n`);
+    // Not in that file: `npm test` sets it for what it runs, and goes before files.
+    process.env[CACHE] = join(made, 'npm');
     writeFileSync(join(made, 'package.json'), '{"private":true}');
     return made;
   }

@@ -18,7 +18,14 @@ export async function npmInstall(
   { name, version, script }: HarnessPackage,
   signal: AbortSignal,
 ): Promise<CommandEnd> {
-  const args = ['--ignore-scripts', '--no-audit', '--no-fund', '--omit=dev', '--save-exact'];
+  const args = [
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--no-update-notifier',
+    '--omit=dev',
+    '--save-exact',
+  ];
   const argv = ['npm', 'install', `${name}@${version}`, ...args, '--prefix', folder];
   const end = await runCommand(folder, argv, signal);
   if (end.exitCode !== 0) return end;
