@@ -17,8 +17,8 @@ export interface NetworkParts {
 }
 
 export interface CommandNetwork {
-  /** What is known now. */
-  result(): NetworkUse;
+  /** Of a command that has ended; it waits until it is known whether the LLM proxy was there to the last. */
+  result(): Promise<NetworkUse>;
   close(): void;
 }
 
@@ -48,7 +48,8 @@ export async function openNetwork(
   opened.defer(() => outward?.close());
   const all = opened.move();
   return {
-    result() {
+    async result() {
+      await line?.looked();
       const denied = new Denials();
       if (outward !== undefined) denied.add(outward.denials);
       denied.add({ count: unrouted.count, targets: [] });

@@ -124,10 +124,13 @@ describe('connections to the LLM proxy', () => {
     await line.connect();
     Object.defineProperty(cut, 'bytesWritten', { value: 100 });
     cut.emit('end');
+    // As where the command ends by that.
+    const looked = line.looked();
     await eventually('it is looked', () => left.length === 0);
     expect(line.isAway).to.equal(false);
     last.emit('end');
-    await eventually('it is away', () => line.isAway);
+    await looked;
+    expect(line.isAway).to.equal(true);
   });
 
   it('tell nothing where the proxy is killed between calls', async () => {

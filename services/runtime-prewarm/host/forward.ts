@@ -15,6 +15,7 @@ const LOOK_MS = 500;
 export class ProxyLine {
   readonly #connect: ProxyConnect;
   readonly #session: string;
+  readonly #looks = new Set<Promise<void>>();
   #isAway = false;
 
   constructor(connect: ProxyConnect, session: string) {
@@ -30,8 +31,13 @@ export class ProxyLine {
   async connect(): ReturnType<ProxyConnect> {
     const socket = await this.#reach();
     // Whoever made the call may not try again.
-    if (socket !== undefined) whenCut(socket, () => void this.#look(performance.now() + LOOK_MS));
+    if (socket !== undefined) whenCut(socket, () => this.#lookAfter(performance.now() + LOOK_MS));
     return socket;
+  }
+
+  /** Nothing is looked at any more: a command whose last call was cut may end before the proxy is seen to be away. */
+  async looked(): Promise<void> {
+    await Promise.all(this.#looks);
   }
 
   async #reach(): ReturnType<ProxyConnect> {
@@ -40,18 +46,32 @@ export class ProxyLine {
     return socket;
   }
 
+  #lookAfter(until: number): void {
+    const look = this.#look(until).finally(() => this.#looks.delete(look));
+    this.#looks.add(look);
+  }
+
   /** A proxy that has cut a call itself knows why. One that is being killed may still take a connection, and ends that, too. */
   async #look(until: number): Promise<void> {
-    const socket = await this.#reach();
-    if (socket === undefined) return;
-    const timer = setTimeout(() => socket.destroy(), until - performance.now());
-    const ended = (): void => {
+    while (performance.now() < until) {
+      const socket = await this.#reach();
+      if (socket === undefined) return;
+      await ended(socket, until);
+    }
+  }
+}
+
+/** It ends, or is ended when it is time. */
+function ended(socket: Socket, until: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
       clearTimeout(timer);
       socket.destroy();
-      if (performance.now() < until) void this.#look(until);
+      resolve();
     };
-    socket.once('end', ended).once('error', ended).resume();
-  }
+    const timer = setTimeout(end, until - performance.now());
+    socket.once('end', end).once('error', end).resume();
+  });
 }
 
 /** The proxy's end is closed while an answer is due. */

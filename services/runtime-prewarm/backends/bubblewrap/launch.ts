@@ -87,7 +87,7 @@ export async function launchInRoot(
     sink,
     signal,
   );
-  return { ...resultOf(launcher, ended, status.last), ...(network?.result() ?? NETWORK_UNUSED) };
+  return { ...resultOf(launcher, ended, status.last), ...((await network?.result()) ?? NETWORK_UNUSED) };
 }
 
 function resultOf(

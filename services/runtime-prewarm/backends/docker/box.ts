@@ -97,7 +97,7 @@ export class DockerBox implements Box {
       await this.#mount(command.mounts);
       network = await openNetwork(this.#parts, container.pid, command);
       const ended = await execInContainer({ engine, dialect, container, command, env, uid }, sink, signal);
-      return { ...ended, ...network.result() };
+      return { ...ended, ...(await network.result()) };
     } catch (error) {
       throw await this.#why(error, signal);
     } finally {
