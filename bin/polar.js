@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can parse: hands over to the Node.js that this project pins.
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import * as module from 'node:module';
 import { Socket } from 'node:net';
 import { constants } from 'node:os';
@@ -23,10 +24,13 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
   else handOver(node);
 }
 
-/** For the next command, which then starts in half of the time; where nothing can be written, each compiles anew. */
+/**
+ * For the next command, which then starts in half of the time; where nothing can be written, each compiles anew. Set-up makes the
+ * cache: below a folder that cannot be made, as in /proc, Node.js would look for one for ever.
+ */
 function keepCompiled() {
   const cache = process.env['POLAR_CACHE_DIR'] ?? join(import.meta.dirname, '../.cache');
-  module.enableCompileCache(join(cache, 'compiled'));
+  if (existsSync(cache)) module.enableCompileCache(join(cache, 'compiled'));
 }
 
 /** Its packages are not all there. */

@@ -49,10 +49,12 @@ describe('polar', function () {
 
   it('keeps what it has compiled, and does without where it cannot', async () => {
     const kept = join(folder, 'kept');
+    mkdirSync(kept);
     const noFolder = file('no-folder', '');
     for (const [cache, expected] of [
       [kept, true],
       [noFolder, false],
+      ['/proc/no-folder', false],
     ] as const) {
       const env = { POLAR_CACHE_DIR: cache, NODE_COMPILE_CACHE: '' };
       expect((await polar(['--version'], { env })).code).to.equal(0);
