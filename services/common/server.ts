@@ -1,4 +1,4 @@
-// One port: gRPC, gRPC-Web, Connect and plain HTTP, with health and readiness.
+// One port: gRPC, gRPC-Web, Connect and plain HTTP, with health, readiness and reflection.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
 import type { ConnectNodeAdapterOptions } from '@connectrpc/connect-node';
@@ -11,6 +11,7 @@ import { Readiness } from './health.ts';
 import { RPC_BODY_BYTES_MAX, STOP_GRACE_MS } from './limits.ts';
 import { answerMetrics, METRICS_PATH } from './metrics-answer.ts';
 import { createPort, type Handler, type Port } from './port.ts';
+import { reflect, reflectionPath } from './reflection.ts';
 import { refuseFaulty } from './request-faults.ts';
 import { countRpcs } from './rpc-metrics.ts';
 import { DEEP } from './stored.ts';
@@ -83,6 +84,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     routes(router) {
       options.routes(router);
       readiness.routes(router);
+      reflect(router);
     },
     interceptors: [
       countRpcs,
@@ -107,6 +109,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       return;
     }
     boundCallTime(request.headers);
+    request.url = reflectionPath(request.url ?? '');
     if (!bytes(request, response)) connect(request, response);
   };
   const port = servicePort(serve, options);

@@ -3,7 +3,7 @@
 export const SCOPES = ['submit', 'read', 'consume', 'operate', 'node'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** By full name of the service. What is not here is open to all: the health service. */
+/** By full name of the service. What is not here is open to all: health, reflection. */
 export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope>>>> = {
   'polar.scheduler.v1.RolloutService': {
     SubmitTask: 'submit',
