@@ -125,10 +125,13 @@ for (const kind of LONG_ENGINES) {
           'USER 12',
           'WORKDIR /nowhere/here',
           'ENV OF=image',
+          'ENV http_proxy=http://proxy.of.the.build:3128',
         ];
         await docker.change(PROGRAMS_IMAGE, 'entered:1', changes);
         const id = await node.acquire({ spec: { ...spec, image: 'entered:1' } });
         expect((await node.sh(id, 'echo "$OF"; id -u; pwd')).out).to.equal(`image\n200000\n${WORKSPACE}\n`);
+        const proxied = await node.sh(id, 'curl -sS http://127.0.0.1:4141/x', { proxyAccess: true });
+        expect(proxied.out, proxied.err).to.equal('from the proxy');
         const error = await errorOf(node.acquire({ spec: { ...spec, image: 'bare:1' } }));
         expect(error).to.include({ reason: 'BACKEND_UNAVAILABLE' });
         expect(error.message).to.match(/its image needs the program cat/);

@@ -9,7 +9,7 @@ import { EgressProxy } from '../egress/proxy.ts';
 import { forwardConnections, type ProxyConnect, ProxyLine } from '../host/forward.ts';
 import type { NetnsBroker } from '../host/netns-broker.ts';
 import { Unrouted } from '../host/unrouted.ts';
-import { EGRESS_ENV, EGRESS_PORT, PROXY_PORT } from './proxy-port.ts';
+import { DIRECT_ENV, EGRESS_ENV, EGRESS_PORT, PROXY_PORT } from './proxy-port.ts';
 
 export interface NetworkParts {
   readonly broker: NetnsBroker;
@@ -24,7 +24,7 @@ export interface CommandNetwork {
 
 /** Given way to by everything that a command sets itself. */
 export const networkEnv = ({ egress = [] }: Pick<Command, 'egress'>): Readonly<Record<string, string>> =>
-  egress.length > 0 ? EGRESS_ENV : {};
+  egress.length > 0 ? EGRESS_ENV : DIRECT_ENV;
 
 /** In the namespace of `pid`. Throws SANDBOX_FAILED. */
 export async function openNetwork(
