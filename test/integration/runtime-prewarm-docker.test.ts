@@ -108,10 +108,11 @@ for (const kind of LONG_ENGINES) {
           isolates: true,
           images: [PROGRAMS_IMAGE],
         });
-        for (const image of ['no-such:1', '']) {
+        // No engine can ever have the last ones.
+        for (const image of ['no-such:1', '', 'UPPER:1', 'a:b:c', 'http://x/y']) {
           const error = await errorOf(node.acquire({ spec: { ...spec, image } }));
-          expect(error.reason).to.equal('IMAGE_NOT_FOUND');
-          expect(error.message).to.contain(image === '' ? 'set runtime.image' : '"no-such:1"');
+          expect(error, image).to.include({ reason: 'IMAGE_NOT_FOUND' });
+          expect(error.message).to.contain(image === '' ? 'set runtime.image' : JSON.stringify(image));
         }
       });
 

@@ -15,7 +15,7 @@ const OWN_PROCESSES = 2;
 const FLAGS_AT = 7;
 const PF_EXITING = 4;
 /** Of a container that does not stay. */
-export const ENDED_AT_ONCE = 'the container ended at once: its image needs the program cat';
+export const ENDED_AT_ONCE = 'the container ended at once: its image needs the program cat, for this machine';
 
 interface Group {
   readonly folder: string;

@@ -14,6 +14,9 @@ describe('a command that an OCI runtime could not start', () => {
     for (const said of [
       'exec: "/etc/passwd": permission denied: unknown',
       'exec: "/tmp": is a directory: unknown',
+      'exec: "/etc/passwd/x": stat /etc/passwd/x: not a directory: unknown: Are you trying to mount a directory onto a file',
+      'exec: "/tmp/l": stat /tmp/l: too many levels of symbolic links: unknown',
+      'exec: "/xx": stat /xx: file name too long: unknown',
       'exec /tmp/x: exec format error: unknown',
       'exec /bin/sh: argument list too long: unknown',
       'chdir to cwd ("/nope") set in config.json failed: no such file or directory: unknown',

@@ -14,6 +14,7 @@ const REFUSED = [
   'initializing source docker://nope: reading manifest latest in docker.io/library/nope: requested access to the resource is denied',
   'short-name "tools" did not resolve to an alias and no unqualified-search registries are defined in "/etc/containers/registries.conf"',
   'invalid reference format: repository name must be lowercase',
+  'normalizing image: normalizing name for compat API: repository name must be lowercase',
   'no matching manifest for linux/arm64/v8 in the manifest list entries',
 ];
 const PASSING = [

@@ -10,7 +10,7 @@ const REFUSALS: readonly RegExp[] = [
   /\binsufficient_scope\b/,
   /\brepository \S+ not found\b|\brepository does not exist\b/,
   /\bdid not resolve to an alias\b/,
-  /\binvalid reference format\b/,
+  /\binvalid reference format\b|\brepository name must\b/,
   /\bno matching manifest for\b|\bno image found in (manifest list|image index)\b/,
 ];
 

@@ -1,6 +1,7 @@
 // Images of an engine: found by name, pulled where that is allowed.
 import { PolarError } from '../../../common/errors.ts';
 import { LABELS } from '../../domain/container-config.ts';
+import { isRefused } from '../../domain/pull-failure.ts';
 import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
 import { Pulls } from './pulls.ts';
@@ -20,9 +21,8 @@ export interface ListedImage {
   readonly Labels: Readonly<Record<string, string>> | null;
 }
 
-/** It is a manager's own, and no task's. */
-export const isLayer = ({ Labels }: Pick<ListedImage, 'Labels'>): boolean =>
-  Labels?.[LABELS.layer] !== undefined;
+/** It is a manager's own, and no task's. One that somebody made of a sandbox has that label empty. */
+export const isLayer = ({ Labels }: Pick<ListedImage, 'Labels'>): boolean => Boolean(Labels?.[LABELS.layer]);
 
 /** `pull`: fetch what is not here. */
 export function dockerImages(engine: Engine, dialect: Dialect, pull: boolean): DockerImages {
@@ -66,10 +66,11 @@ async function digestOf(engine: Engine, name: string, signal: AbortSignal): Prom
     );
     return isLayer(Config ?? { Labels: null }) ? undefined : Id;
   } catch (error) {
-    if (!(error instanceof EngineError) || error.status >= 500) throw error;
+    if (!(error instanceof EngineError)) throw error;
     if (error.status === 404) return undefined;
-    throw new PolarError('SANDBOX_FAILED', `the engine does not tell of the image: ${error.message}`, {
-      cause: error,
-    });
+    // Podman says so of what is no name of an image, too.
+    if (error.status >= 500 && !isRefused(error.message)) throw error;
+    const why = error.message || 'it is no name of an image';
+    throw new PolarError('IMAGE_NOT_FOUND', `image ${JSON.stringify(name)}: ${why}`, { cause: error });
   }
 }
