@@ -133,6 +133,35 @@ for (const kind of LONG_ENGINES) {
       expect(await layersOf(node)).to.include(layer);
     });
 
+    it('leaves what somebody makes of a sandbox, and runs of that', async () => {
+      const clone = await node.acquire({ spec: stamped });
+      await docker.docker('commit', clone, 'kept:1');
+      await docker.docker('create', '--name', 'kept', '--network', 'none', 'kept:1', 'true');
+      await node.runtimes.releaseRuntime({ runtimeId: clone });
+      const label = `${LABELS.instance}=${instanceOf(join(node.folder, 'data/nodes/node-1'))}`;
+      const names = async (): Promise<string[]> =>
+        (await docker.docker('ps', '--all', '--format', '{{.Names}}')).split('\n');
+      // The end of the second tells that the look at images is over that followed the end of the first.
+      for (const stray of ['rt-stray-1', 'rt-stray-2']) {
+        const labels = [`${LABELS.runtime}=${stray}`, label].flatMap((one) => ['--label', one]);
+        await docker.docker(
+          'create',
+          '--name',
+          stray,
+          ...labels,
+          '--network',
+          'none',
+          PROGRAMS_IMAGE,
+          'true',
+        );
+        await eventually(`a look ends ${stray}`, async () => !(await names()).includes(stray));
+      }
+      expect(await names()).to.include('kept');
+      expect(await docker.docker('images', '--format', '{{.Repository}}')).to.match(/(^|\/)kept$/m);
+      await docker.docker('rm', 'kept');
+      await node.acquire({ spec: { backend, image: 'kept:1' } });
+    });
+
     it('makes none larger than there is room, and drops the longest unused that nothing lies on', async () => {
       await using small = await startOne({ layers_max_mb: 4 });
       await small.acquire({ spec: filled('large', 5) });

@@ -203,7 +203,8 @@ for (const kind of LONG_ENGINES) {
         const id = await node.acquire({ spec });
         expect(await containers(docker, node)).to.have.length(1);
         const label = `${LABELS.instance}=${instanceOf(node)}`;
-        await docker.docker('create', '--label', label, '--network', 'none', PROGRAMS_IMAGE, 'true');
+        const own = ['--name', 'rt-stray', '--label', `${LABELS.runtime}=rt-stray`, '--label', label];
+        await docker.docker('create', ...own, '--network', 'none', PROGRAMS_IMAGE, 'true');
         await eventually('the stray one is gone', async () => (await containers(docker, node)).length === 1);
         expect((await node.sh(id, 'echo held')).out).to.equal('held\n');
         const [container = ''] = await containers(docker, node);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SANDBOX_PIDS_MAX } from '../../common/limits.ts';
-import { type ContainerOptions, containerConfig } from './container-config.ts';
+import { type ContainerOptions, containerConfig, isSandbox } from './container-config.ts';
 
 const OPTIONS: ContainerOptions = {
   ...{ instance: 'polar-1', runtimeId: 'rt-1', session: 's-1', imageId: 'sha256:0', gpus: 0, storageMb: 0 },
@@ -47,6 +47,13 @@ describe('the configuration of a container', () => {
       'polar.instance': 'polar-1',
       'polar.runtime': 'rt-1',
       'polar.session': 's-1',
+      'polar.layer': '',
     });
+  });
+
+  it('is told by its name from one that somebody runs of an image that was made of it', () => {
+    const Labels = { 'polar.runtime': 'rt-1' };
+    expect(isSandbox({ Id: 'a', Names: ['/rt-1'], Labels })).to.equal(true);
+    expect(isSandbox({ Id: 'b', Names: ['/mine'], Labels })).to.equal(false);
   });
 });

@@ -7,7 +7,7 @@ export const LABELS = {
   instance: 'polar.instance',
   runtime: 'polar.runtime',
   session: 'polar.session',
-  /** Of an image that is a prepared layer: its key. */
+  /** Of an image that is a prepared layer: its key. Containers have it empty, and so have images that others make of them. */
   layer: 'polar.layer',
 };
 
@@ -30,7 +30,20 @@ export interface ContainerOptions {
   readonly more?: object;
 }
 
+/** As an engine lists it. */
+export interface ListedContainer {
+  readonly Id: string;
+  readonly Names: readonly string[];
+  readonly Labels: Readonly<Record<string, string>>;
+}
+
 const CPU_PERIOD_US = 100_000;
+
+/**
+ * Whether it is a manager's: one that somebody runs of an image that was made of a sandbox has its labels, and another name.
+ */
+export const isSandbox = ({ Names, Labels }: ListedContainer): boolean =>
+  Names.includes(`/${Labels[LABELS.runtime]}`);
 
 /**
  * The lifeline: the first process reads a standard input that only the manager's connection holds open. However the
@@ -48,6 +61,7 @@ export function containerConfig(options: ContainerOptions): object {
       [LABELS.instance]: options.instance,
       [LABELS.runtime]: options.runtimeId,
       [LABELS.session]: options.session,
+      [LABELS.layer]: '',
     },
     HostConfig: hostConfig(options),
   };

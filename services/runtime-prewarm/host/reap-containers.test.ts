@@ -10,6 +10,9 @@ import { expect } from 'chai';
 
 const SCRIPT = join(import.meta.dirname, 'reap_containers.py');
 const BUDGET_S = '5';
+const listed = (Id: string, name: string): object => ({
+  ...{ Id, Names: [name], Labels: { 'polar.runtime': `rt-${Id}` } },
+});
 
 describe('containers of a manager that has ended', () => {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-reap-'));
@@ -31,11 +34,15 @@ describe('containers of a manager that has ended', () => {
   it('are deleted before its layers, in one time for all engines, whichever of them answers', async () => {
     const deleted: (string | undefined)[] = [];
     /** `b` is still at work when it is deleted first; `late` was being made. */
-    const looks = [[{ Id: 'a' }, { Id: 'b' }], [{ Id: 'b' }], [], [{ Id: 'late' }]];
+    const [a, b, late] = ['a', 'b', 'late'].map((Id) => listed(Id, `/rt-${Id}`));
+    /** Somebody else's, made of an image that was made of a sandbox. */
+    const kept = listed('kept', '/kept');
+    const looks = [[a, b, kept], [b, kept], [kept], [late, kept]];
     const lists: Readonly<Record<string, object>> = {
       '/images/json': [
         { Id: 'layer', Labels: { 'polar.layer': 'key' } },
         { Id: 'other', Labels: {} },
+        { Id: 'kept-image', Labels: { 'polar.layer': '' } },
       ],
     };
     let silent = 0;
@@ -47,7 +54,7 @@ describe('containers of a manager that has ended', () => {
         const path = url?.split('?')[0] ?? '';
         if (method === 'DELETE') deleted.push(path);
         response.end(
-          JSON.stringify(path === '/containers/json' ? (looks.shift() ?? []) : (lists[path] ?? {})),
+          JSON.stringify(path === '/containers/json' ? (looks.shift() ?? [kept]) : (lists[path] ?? {})),
         );
       }),
     ];

@@ -44,7 +44,9 @@ class Engine(http.client.HTTPConnection):
 
 
 def reap_containers(engine, filters):
-    found = json.loads(engine.call("GET", f"/containers/json?all=true&filters={filters}"))
+    listed = json.loads(engine.call("GET", f"/containers/json?all=true&filters={filters}"))
+    # One that somebody runs of an image that was made of a sandbox has its labels, and another name.
+    found = [one for one in listed if f"/{one['Labels'].get('polar.runtime')}" in one["Names"]]
     for container in found:
         engine.call("DELETE", f"/containers/{container['Id']}?force=true&v=true")
     return len(found)
@@ -58,7 +60,8 @@ def reap(engine, instance):
         quiet = 0 if reap_containers(engine, filters) else quiet + 1
     # Podman 4.3 finds no image by two labels.
     for image in json.loads(engine.call("GET", f"/images/json?filters={filters}")):
-        if "polar.layer" in image["Labels"]:
+        # Empty in images that somebody made of a sandbox.
+        if image["Labels"].get("polar.layer"):
             engine.call("DELETE", f"/images/{image['Id']}")
 
 

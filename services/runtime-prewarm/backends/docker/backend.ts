@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
-import { LABELS } from '../../domain/container-config.ts';
+import { isSandbox, LABELS, type ListedContainer } from '../../domain/container-config.ts';
 import type { LayerLimits } from '../../domain/layer-shelf.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
@@ -116,10 +116,11 @@ class DockerWatch {
     const { begun } = this.#forgotten;
     const label = [`${LABELS.instance}=${this.#options.host.instance}`];
     const filters = encodeURIComponent(JSON.stringify({ label }));
-    const all = await this.#engine.call<{ Id: string; Labels: Record<string, string> }[]>(
+    const listed = await this.#engine.call<ListedContainer[]>(
       'GET',
       `/containers/json?all=true&filters=${filters}`,
     );
+    const all = listed.filter(isSandbox);
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
     await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
     await this.#forgotten.end(begun, new Set(all.map(({ Id }) => Id)));

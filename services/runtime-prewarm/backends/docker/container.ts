@@ -51,7 +51,7 @@ export class Container {
     const { engine, dialect, forgotten } = at;
     let id: string | undefined;
     try {
-      const made = await engine.call<{ Id: string }>('POST', '/containers/create', {
+      const made = await engine.call<{ Id: string }>('POST', `/containers/create?name=${options.runtimeId}`, {
         body: containerConfig(options),
       });
       id = made.Id;
