@@ -3,7 +3,6 @@ import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session
 import { PolarError } from '../../services/common/errors.ts';
 import type { Arguments } from './arguments.ts';
 import { addressIn, at, meshTopologyOf, rolloutClient, rolloutUrl } from './mesh-clients.ts';
-import { addressOf } from './services.ts';
 
 export interface AskedAttempt {
   readonly sessionId: string;
@@ -12,7 +11,7 @@ export interface AskedAttempt {
 }
 
 export interface Place {
-  /** The harness-executor of its node. */
+  /** Of its node. */
   readonly url: string;
   readonly attempt: number;
   /** Nothing more comes. */
@@ -57,12 +56,10 @@ function isToCome({ state, attempt }: Session, asked: AskedAttempt, follows: boo
   return state === SessionState.QUEUED && (follows || attempt === 0);
 }
 
-/** On its own machine only. */
+/** Where its LLM proxy listens, which asks the harness-executor beside it. */
 function addressOfNode(args: Arguments, { sessionId }: AskedAttempt, nodeId: string): string {
-  const topology = meshTopologyOf(args);
-  if (topology.gateway.nodes.some(({ id }) => id === nodeId)) {
-    return addressOf(topology, 'harness-executor', nodeId);
-  }
+  const node = meshTopologyOf(args).gateway.nodes.find(({ id }) => id === nodeId);
+  if (node !== undefined) return node.public_url;
   const advice = 'name the topology of its mesh with -c, as `polar up` shows it, or the node with --node-url';
   const elsewhere = `it ran on node ${nodeId}, which the topology here has not: ${advice}`;
   const why = nodeId === '' ? 'it has not run' : elsewhere;

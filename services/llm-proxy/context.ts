@@ -1,5 +1,9 @@
 // Composition root: what routes and the HTTP side get.
+import type { Client } from '@connectrpc/connect';
 import type { Capability } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
+import { createPlainClient } from '../common/client.ts';
+import { localUrl } from '../common/config/public-url.ts';
 import type { Logger } from '../common/logger.ts';
 import { createBlobStore } from '../common/nats/blobs.ts';
 import { openBus } from '../common/nats/bus.ts';
@@ -29,6 +33,8 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly loopShares: LoopShares;
   readonly policies: Policies;
   readonly tokenMode: TokenMode;
+  /** The node's harness-executor. */
+  readonly harnesses: Client<typeof HarnessService>;
 }
 
 export async function createContext(
@@ -59,6 +65,8 @@ export async function createContext(
   if (config.node.inference.min_sessions !== null) {
     void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });
   }
+  const harnessUrl = localUrl(config.topology, config.node.harness_executor_port);
+  const credentials = { token: config.token, tls: config.tls };
   const all = opened.move();
   return {
     config,
@@ -71,6 +79,7 @@ export async function createContext(
     loopShares: new LoopShares(),
     policies,
     tokenMode,
+    harnesses: createPlainClient(HarnessService, harnessUrl, credentials),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

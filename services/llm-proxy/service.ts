@@ -1,5 +1,6 @@
 // The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
 import { dirname } from 'node:path';
+import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { openGuards } from '../common/access/open.ts';
@@ -35,7 +36,7 @@ export class LlmProxyService implements RunningService {
       ...guards,
       host: config.node.host,
       port: config.node.port,
-      services: [ProxyService.typeName, PolicyService.typeName],
+      services: [ProxyService.typeName, PolicyService.typeName, HarnessService.typeName],
       routes: (router) => routes(router, context),
       http: harnessHandler(context),
       httpSocket: openSocketPath(config.proxySocket),

@@ -54,8 +54,12 @@ describe('polar logs --follow', () => {
         rollout: { port: rollout.port, public_url: url },
         gateway: {
           nodes: nodes.map(({ port }, i) => ({
-            ...{ id: NODES[i], harness_executor_port: port },
-            ...{ port: 9_000 + i, runtime_prewarm_port: 9_100 + i, evaluator_port: 9_200 + i },
+            ...{ id: NODES[i], public_url: `http://127.0.0.1:${port}`, port: 9_000 + i },
+            ...{
+              runtime_prewarm_port: 9_100 + i,
+              harness_executor_port: 9_200 + i,
+              evaluator_port: 9_300 + i,
+            },
           })),
         },
       }),

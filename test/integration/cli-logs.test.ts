@@ -1,8 +1,9 @@
 // A Python callable as a harness in a real sandbox, and `polar logs` on what it left.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
@@ -81,6 +82,21 @@ describe('polar logs', function () {
     const none = await logs('--attempt', '2');
     expect(none.code).to.equal(1);
     expect(none.stderr).to.contain(`NOT_FOUND: session ${session.sessionId} has no attempt 2`);
+  });
+
+  it('asks nothing but the public port of the node, which may be on another machine', async () => {
+    const topology = parse(readFileSync(mesh.topologyFile, 'utf8'));
+    const [node] = topology.gateway.nodes;
+    const elsewhere = { ...node, public_url: mesh.proxyUrl, port: 1, harness_executor_port: 2 };
+    const file = join(mesh.folder, 'elsewhere.yaml');
+    writeFileSync(file, stringify({ ...topology, gateway: { nodes: [elsewhere] } }));
+    const ask = (...args: string[]) => polar(['logs', session.sessionId, '-c', file, ...args]);
+    expect(await ask()).to.deep.equal({ code: 0, stdout: 'asked Say it.\n', stderr: '' });
+    expect(
+      (await ask('--file', '/polar/session/artifacts/reply.json', '--node-url', mesh.proxyUrl)).stdout,
+    ).to.contain('"role"');
+    const none = await ask('--file', 'other.json');
+    expect(none.stderr).to.contain('NOT_FOUND').and.contain('other.json');
   });
 
   it('tells of standard error where standard output is empty', async () => {

@@ -27,7 +27,6 @@ import {
   trajectoryUrl,
 } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
-import { addressOf } from '../services.ts';
 
 const PORT = '8090';
 const PASSWORD_BYTES = 18;
@@ -89,16 +88,12 @@ function portOf(args: Arguments): number {
 
 const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64url');
 
-/** Harness-executors listen on their own machine alone: of nodes elsewhere the page has no output of harnesses. */
 function meshOf(args: Arguments): DashboardMesh {
   const topology = meshTopologyOf(args);
-  const nodes = topology.gateway.nodes.map(({ id, public_url: proxyUrl }): [string, NodeClients] => {
-    const harnessUrl = addressOf(topology, 'harness-executor', id);
-    const proxy = createPlainClient(ProxyService, proxyUrl, credentialsFor(proxyUrl));
-    return [
-      id,
-      { proxy, harness: createPlainClient(HarnessService, harnessUrl, credentialsFor(harnessUrl)) },
-    ];
+  const nodes = topology.gateway.nodes.map(({ id, public_url: url }): [string, NodeClients] => {
+    const credentials = credentialsFor(url);
+    const proxy = createPlainClient(ProxyService, url, credentials);
+    return [id, { proxy, harness: createPlainClient(HarnessService, url, credentials) }];
   });
   return {
     rollout: rolloutClient(rolloutUrl(args)),

@@ -28,7 +28,7 @@ export const logs: Command = {
     'node-url': {
       type: 'string',
       value: 'URL',
-      help: "the harness-executor of the session's node; default: as the topology has it, on this machine",
+      help: "the session's node; default: its public_url in the topology",
     },
     attempt: { type: 'string', value: 'N', help: 'this attempt instead of the last one' },
     stderr: { type: 'boolean', help: 'standard error instead of standard output' },

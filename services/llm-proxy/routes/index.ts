@@ -1,5 +1,6 @@
 // The llm-proxy's RPCs, one file each.
 import type { ConnectRouter } from '@connectrpc/connect';
+import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import type { LlmProxyContext } from '../context.ts';
@@ -18,5 +19,13 @@ export function routes(router: ConnectRouter, ctx: LlmProxyContext): void {
     ...pause(ctx),
     ...resume(ctx),
     ...getPolicy(ctx),
+  });
+  // The node's harness-executor listens on the loopback alone: for callers elsewhere it is asked from here.
+  const { harnesses } = ctx;
+  router.service(HarnessService, {
+    listHarnesses: (request, { signal }) => harnesses.listHarnesses(request, { signal }),
+    getSessionLogs: (request, { signal }) => harnesses.getSessionLogs(request, { signal }),
+    listSessionArtifacts: (request, { signal }) => harnesses.listSessionArtifacts(request, { signal }),
+    getSessionArtifact: (request, { signal }) => harnesses.getSessionArtifact(request, { signal }),
   });
 }
