@@ -32,6 +32,7 @@ describe('egress policy', () => {
       ['site.test.evil.com', 443],
       ['example.com', 80],
       ['evilexample.com', 80],
+      ['.example.com', 80],
       ['10.2.0.1', 8080],
       ['1.1.1.1', 443],
       ['anything.org', 53],
@@ -52,6 +53,9 @@ describe('egress policy', () => {
       expect(open('site.test', 443, address), address).to.equal('address_not_public');
     expect(open('a.example.com', 8080, '10.1.3.4')).to.equal(undefined);
     expect(open('localhost', 9000, '127.0.0.1')).to.equal(undefined);
+    // A network that is listed for the port opens itself alone.
+    expect(open('a.example.com', 8080, '10.2.3.4')).to.equal('address_not_public');
+    expect(open('localhost', 9000, '127.0.0.2')).to.equal('address_not_public');
   });
 
   it('denies addresses inside to a network that is wider than they are', () => {
@@ -79,7 +83,7 @@ describe('egress policy', () => {
       ['[::1]', '::1'],
     ] as const)
       expect(targetOf(`${text}:80`, 443), text).to.eql({ host, port: 80 });
-    for (const text of ['', ':80', 'a:0', 'a:70000', 'a/b:80', 'a@b:80', 'a b', 'a?b', 'a#b', '%00:80'])
+    for (const text of ['', ':80', 'a:0', 'a:70000', 'a/b:80', 'a@b:80', ':a@b:80', 'a b', 'a?b', '.', '%00'])
       expect(targetOf(text, 443), text).to.equal(undefined);
     expect(textOf({ host: '::1', port: 80 })).to.equal('[::1]:80');
   });

@@ -104,7 +104,7 @@ export function targetOf(authority: string, defaultPort: number): Target | undef
   // 80 is the parser's own default, which it leaves out.
   const written = /:(\d+)$/.exec(authority)?.[1];
   const port = written === undefined ? defaultPort : Number(written);
-  return port > 0 && port <= 65_535 ? { host, port } : undefined;
+  return port > 0 ? { host, port } : undefined;
 }
 
 export const textOf = ({ host, port }: Target): string =>

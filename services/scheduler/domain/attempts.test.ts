@@ -52,6 +52,7 @@ describe('attempts', () => {
       expect(denied?.targets).to.have.length(20);
     }
     expect(attempts[0]?.denied).to.deep.include({ count: 20, targets: [] });
+    expect(attempts[0]?.failure?.message).to.have.length(100);
     try {
       checkAttempts(sessionOf(record));
       expect.fail('it was let go again');
@@ -67,7 +68,10 @@ describe('attempts', () => {
     let record = once(queuedSession(task, create(TaskSpecSchema), 0), WHY);
     for (let i = 0; i < 20; i++) record = once(record);
     expect(sessionOf(record)).to.include({ attempt: 21, state: SessionState.QUEUED });
-    expect(isEnded(once(record, WHY)), 'the second that counts').to.equal(true);
+    const over = once(record, WHY);
+    expect(isEnded(over), 'the second that counts').to.equal(true);
+    const again = once(retried(over, 'g1', 3_000), WHY);
+    expect([again, once(again, WHY)].map(isEnded), 'as many on request').to.deep.equal([false, true]);
     while (!isEnded(record)) record = once(record);
     expect(sessionOf(record)).to.include({ attempt: ATTEMPTS_PER_SESSION_MAX });
     expect(sessionOf(record).failure).to.include({ reason: 'SHUTTING_DOWN' });

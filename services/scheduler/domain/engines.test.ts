@@ -77,6 +77,12 @@ describe('what an engine bears', () => {
     expect(told('b', calm, ENGINE_LIMIT_STEP_MS)).to.equal(undefined);
     expect(told('b', calm, ENGINE_LIMIT_STEP_MS + ENGINE_PRESSURE_OLD_MS)).to.equal(13);
     expect(told('c', pressed, 0)).to.equal(undefined);
+    const one = new Engines([rule('a')]);
+    const full = { callsWaiting: 0, cacheUse: 0.95 };
+    const limits = [0, 1, ENGINE_LIMIT_STEP_MS].map(
+      (nowMs, i) => one.told('a', full, nowMs, () => running(i === 0 ? 16 : 12))?.limit,
+    );
+    expect(limits).to.deep.equal([12, undefined, 9]);
     expect(told('unknown', pressed, 0)).to.equal(undefined);
   });
 });

@@ -172,6 +172,10 @@ describe('caps', () => {
     expect([start(queue), start(queue)]).to.deep.equal(['s2', undefined]);
     queue.ended('s0', 1);
     expect([start(queue), start(queue)]).to.deep.equal(['s3', undefined]);
+    // One that goes again counts again.
+    queue.ended('s2', undefined);
+    for (const id of ['s2', 's4']) queue.push(item(id, { taskCap: 2 }));
+    expect([start(queue), start(queue)]).to.deep.equal(['s2', undefined]);
   });
 
   it('of a task let another go where the one that was next is dropped', () => {

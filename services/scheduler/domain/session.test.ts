@@ -1,7 +1,19 @@
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { SessionStatsSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { cancelled, dispatched, moved, queuedSession, running, SessionState, sessionOf } from './session.ts';
+import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import {
+  cancelled,
+  dispatched,
+  ended,
+  moved,
+  Outcome,
+  queuedSession,
+  running,
+  SessionState,
+  sessionOf,
+} from './session.ts';
 import { specDigest, taskRecord } from './task.ts';
 
 describe('a session', () => {
@@ -21,5 +33,21 @@ describe('a session', () => {
       expect(session.times).to.include(times);
       expect(session.attempts[0]?.times).to.include({ ...times, totalMs: 0n });
     }
+  });
+
+  it('that counts for nothing keeps nothing that was built or graded', () => {
+    const stats = create(SessionStatsSchema, { trainedTokens: 5n });
+    const begun = running(ready, 9_000);
+    const graded = {
+      ...{ ...begun, session: { ...sessionOf(begun), stats } },
+      ...{ built: create(BuiltSchema), evaluated: create(EvaluatedSchema, { reward: 1 }) },
+    };
+    const kept = (outcome: Outcome) => {
+      const { built, evaluated, session } = ended(graded, outcome, 10_000);
+      return [session?.reward, session?.stats, built, evaluated].map((one) => one !== undefined);
+    };
+    expect(kept(Outcome.HARNESS_ERROR)).to.deep.equal([true, true, true, true]);
+    for (const outcome of [Outcome.INFRASTRUCTURE_ERROR, Outcome.CANCELLED])
+      expect(kept(outcome)).to.deep.equal([false, false, false, false]);
   });
 });

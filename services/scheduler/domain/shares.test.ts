@@ -1,7 +1,7 @@
 // Fair share in simulated time: slots, queues that always have work, run times of several kinds.
 import { expect } from 'chai';
 import { Heap } from './heap.ts';
-import { DispatchQueue } from './queue.ts';
+import { DispatchQueue, type QueueItem } from './queue.ts';
 import { type QueueRule, Shares } from './shares.ts';
 
 interface Load extends QueueRule {
@@ -26,11 +26,13 @@ class Simulation {
   readonly #ends = new Heap<{ at: number; id: string; name: string; seconds: number }>((a, b) => a.at < b.at);
   #ids = 0;
 
-  constructor(slots: number, loads: readonly Load[]) {
+  fits: (item: QueueItem) => boolean = () => true;
+
+  constructor(slots: number, loads: readonly Load[], from = loads.map(({ name }) => name)) {
     this.#slots = slots;
     this.#loads = new Map(loads.map((load) => [load.name, load]));
     this.queue = new DispatchQueue(new Shares(loads));
-    for (const { name } of loads) this.arrive(name, 2 * slots);
+    for (const name of from) this.arrive(name, 2 * slots);
   }
 
   arrive(name: string, count: number, rank = 0): void {
@@ -56,7 +58,7 @@ class Simulation {
 
   #fill(): void {
     while (this.#ends.size < this.#slots) {
-      const taken = this.queue.take(0, () => true);
+      const taken = this.queue.take(0, this.fits);
       if (taken === undefined) return;
       this.queue.started(taken.sessionId, taken);
       this.started.push(taken.sessionId);
@@ -120,6 +122,40 @@ describe('fair share', () => {
     expect(later.filter((id) => id.startsWith('idle'))).to.have.length.within(45, 55);
   });
 
+  it('gives no credit to a queue of a rule for having had nothing to run', () => {
+    const simulation = new Simulation(2, [load('idle', 1, () => 1), load('busy', 1, () => 1)], ['busy']);
+    simulation.run(1_000);
+    const begun = simulation.started.length;
+    simulation.arrive('idle', 2);
+    simulation.run(1_100);
+    const later = simulation.started.slice(begun, begun + 100);
+    expect(later.filter((id) => id.startsWith('idle'))).to.have.length.within(45, 55);
+  });
+
+  it('gives a bounded credit to a queue that no free node fits', () => {
+    const simulation = new Simulation(1, [load('rare', 2, () => 100), load('busy', 1, () => 100)]);
+    simulation.fits = ({ queue }) => queue === 'busy';
+    simulation.run(10_000);
+    const begun = simulation.started.length;
+    simulation.fits = () => true;
+    simulation.run(16_000);
+    const later = simulation.started.slice(begun, begun + 48);
+    // An hour of run time, and two thirds of what comes after it.
+    expect(later.filter((id) => id.startsWith('rare'))).to.have.length.within(42, 46);
+  });
+
+  it('charges what a run took, not what it was thought to take, and nothing for one that never began', () => {
+    const simulation = new Simulation(1, [load('long', 1, () => 40), load('short', 1, () => 10)]);
+    simulation.run(79);
+    const names = simulation.started.map((id) => id.split('-')[0]);
+    expect(names).to.deep.equal(['long', 'short', 'short', 'short', 'short']);
+    const shares = new Shares([{ name: 'a', weight: 1, maxRunning: 0 }]);
+    shares.wait('a');
+    shares.start('s', 'a');
+    shares.end('s', undefined);
+    expect(shares.of('a')).to.include({ tag: 0, runs: 0, meanSeconds: 1 });
+  });
+
   it('gives no credit to a queue of no rule for having been alone, one session at a time', () => {
     const queue = new DispatchQueue();
     let ids = 0;
@@ -161,6 +197,11 @@ describe('fair share', () => {
     shares.start('b', 'own');
     shares.end('b', 100);
     expect(names()).to.deep.equal(['own', 'ruled']);
+    shares.wait('waits');
+    shares.start('c', 'ruled');
+    shares.end('c', 1);
+    expect(names(), 'what owes or has something that waits').to.deep.equal(['own', 'ruled', 'waits']);
+    shares.leave('waits');
     shares.end('a', 1);
     expect(names()).to.deep.equal(['ruled']);
   });
