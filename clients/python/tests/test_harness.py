@@ -29,6 +29,15 @@ async def wait(session):
     await asyncio.sleep(0)
     return 3
 
+def steps(session):
+    yield "never"
+
+async def late_steps(session):
+    yield "never"
+
+def verbatim(session):
+    print(session.instruction.encode())
+
 class Agents:
     @staticmethod
     def late(session):
@@ -92,6 +101,21 @@ def test_ends_as_the_function_does(run, name, code):
     done = run(f"my_agent:{name}")
     assert done.returncode == code
     assert ("no idea" in done.stderr) == (name == "fail")
+
+
+def test_gives_the_instruction_as_it_is_whatever_the_locale(run, tmp_path):
+    instruction = "é\r\n\u2028b\r".encode()
+    (tmp_path / "instruction.md").write_bytes(instruction)
+    done = run("my_agent:verbatim", how=("-X", "utf8=0", str(FILE)))
+    assert (done.returncode, done.stdout) == (0, f"{instruction}\n"), done.stderr
+
+
+@pytest.mark.parametrize("name", ["steps", "late_steps"])
+def test_refuses_a_generator_of_which_nothing_would_run(run, name):
+    done = run(f"my_agent:{name}")
+    assert done.returncode == 1
+    assert "is a generator" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

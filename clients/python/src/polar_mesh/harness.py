@@ -40,7 +40,8 @@ class Session:
         """Of the sandbox that this process runs in. Raises SystemExit outside of one."""
         try:
             return cls(
-                instruction=Path(environ["POLAR_INSTRUCTION_FILE"]).read_text(),
+                # Byte by byte: neither the locale nor a change of line ends is to touch it.
+                instruction=Path(environ["POLAR_INSTRUCTION_FILE"]).read_bytes().decode(),
                 base_url=environ["OPENAI_BASE_URL"],
                 root_url=environ["ANTHROPIC_BASE_URL"],
                 api_key=environ["OPENAI_API_KEY"],
@@ -58,6 +59,8 @@ def run(agent: Callable[[Session], object]) -> int:
     returned = agent(session)
     if inspect.isawaitable(returned):
         returned = asyncio.run(_awaited(returned))
+    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise SystemExit("the function is a generator, of which nothing runs by a call: it must not `yield`")
     if not isinstance(returned, int) or isinstance(returned, bool):
         return 0
     # Of another number the system would keep the last byte, and 256 would be success.
