@@ -77,6 +77,7 @@ const step = (...prepare: PrepareStep[]): Change => runtime({ prepare });
 const harness = (over: Partial<HarnessSpec>): Change => set((spec) => spec.harness, over);
 export const codex = (over: Partial<HarnessSpec>): Change =>
   harness({ name: 'codex', settings: {}, ...over });
+const claude = (settings: JsonObject): Change => harness({ name: 'claude_code', settings });
 export const skill = (target: string): UploadFile =>
   create(UploadFileSchema, { target, content: Buffer.from('x') });
 const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
@@ -179,18 +180,36 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['harness.name', harness({ name: '' }), /shell, pi/],
   ['harness.name', harness({ name: 'vim' }), /unknown harness vim; there are shell, pi/],
   ['harness.model_name', harness({ modelName: 'x'.repeat(257) })],
+  ['harness.model_name', harness({ modelName: 'a\0b' }), /NUL/],
   ['harness.model_pools', harness({ modelPools: ['judge'] }), /pool\//],
   ['harness.model_pools', harness({ modelPools: ['pool/a', 'pool/a'] }), /once/],
   ['harness.model_pools', harness({ modelPools: Array.from({ length: 17 }, (_, i) => `pool/${i}`) }), /16/],
   ['harness.settings.tempo', harness({ settings: { tempo: 1 } }), /unknown key/],
   ['harness.settings.max_tokens', harness({ settings: { max_tokens: 0 } })],
+  ['harness.settings.append_system_prompt', claude({ append_system_prompt: 'a\0b' }), /NUL/],
+  [
+    'harness.settings.append_system_prompt',
+    claude({ append_system_prompt: 'é'.repeat(70_000) }),
+    /131071 bytes/,
+  ],
+  ['harness.settings.allowed_tools[1]', claude({ allowed_tools: ['Bash', 'a\0b'] }), /NUL/],
+  [
+    'harness.settings.disallowed_tools',
+    claude({ disallowed_tools: ['x'.repeat(70_000), 'y'.repeat(70_000)] }),
+    /together/,
+  ],
   ['harness.env.A=', harness({ env: { 'A=': 'x' } })],
   ['harness.command', harness({ name: 'shell', settings: {} }), /must be set/],
   ['harness.name', harness({ name: 'swe_agent' }), /use mini_swe_agent/],
   ['harness.name', harness({ importPath: 'a.ts' }), /must be empty/],
   ['harness.import_path', harness({ name: '', importPath: 'a/../../b.mjs' }), /plugins_dir/],
   ['harness.skills', harness({ skills: [skill('a/SKILL.md')] }), /pi takes no skills; these do: claude_code/],
-  ['harness.skills[0].target', codex({ skills: [skill('../x')] }), /\.\./],
+  [
+    'harness.skills',
+    codex({ skills: [skill('SKILL.md'), skill('scripts/run.sh')] }),
+    /a folder for each skill/,
+  ],
+  ['harness.skills[0].target', codex({ skills: [skill('../x'), skill('a/SKILL.md')] }), /\.\./],
   ['harness.mcp_servers[0].transport', harness({ mcpServers: [server()] }), /pi takes no MCP servers/],
   ['harness.mcp_servers', codex({ mcpServers: [server(), server()] }), /names that differ/],
   ['harness.mcp_servers[0].url', codex({ mcpServers: [server({ url: 'http://x' })] })],

@@ -1,11 +1,20 @@
 // Collecting the faults of one input: a field path, a rule, a description. Nothing is thrown, so that all come at once.
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { ZodType } from 'zod';
+import { type ZodType, z } from 'zod';
 import { checkStrict } from '../config/faults.ts';
 import { type FieldFault, PolarError } from '../errors.ts';
 
 /** Of one argument or variable of a process: Linux takes no longer one, and runs nothing then. */
 export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
+export const NUL = 'must not hold a NUL character';
+/** Text of a configuration that becomes one. */
+export const argument = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES_MAX, {
+    error: `must be at most ${ARGUMENT_BYTES_MAX} bytes: upload a file`,
+  })
+  .refine((text) => !text.includes('\0'), NUL);
 /** Of one environment. Those of a command are joined, and bwrap takes 9,000 arguments in all, three for each variable. */
 const VARIABLES_MAX = 512;
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -50,7 +59,7 @@ export class Faults {
         `${field}.${name}`,
         'must be a variable name: [A-Za-z_][A-Za-z0-9_]*',
       );
-      this.require(!value.includes('\0'), `${field}.${name}`, 'must not hold a NUL character');
+      this.require(!value.includes('\0'), `${field}.${name}`, NUL);
       this.argument(`${name}=${value}`, `${field}.${name}`);
     }
   }
@@ -58,7 +67,7 @@ export class Faults {
   /** Text that becomes an argument of a process. */
   text(value: string, field: string): void {
     if (!this.require(value.trim() !== '', field, 'must not be empty')) return;
-    this.require(!value.includes('\0'), field, 'must not hold a NUL character');
+    this.require(!value.includes('\0'), field, NUL);
   }
 
   /** One that is given to a process as it is. */
@@ -83,6 +92,6 @@ export class Faults {
 
   #cleanPath(path: string, field: string): void {
     this.require(!path.split('/').includes('..'), field, 'must not hold ..');
-    this.require(!path.includes('\0'), field, 'must not hold a NUL character');
+    this.require(!path.includes('\0'), field, NUL);
   }
 }

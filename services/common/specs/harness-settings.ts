@@ -1,12 +1,19 @@
 // What a task may set of each harness, checked at submit and read again by the adapter.
 import { z } from 'zod';
 import type { HarnessName } from './catalogue.ts';
+import { ARGUMENT_BYTES_MAX, argument } from './faults-of.ts';
 
 const contextWindow = z.int().positive().default(262_144);
 const maxTokens = z.int().positive().default(8_192);
 const reasoning = z.boolean().default(false);
 const count = z.int().positive();
-const text = z.string().min(1);
+/** Joined, they are one argument. */
+const tools = z
+  .array(argument)
+  .refine((names) => Buffer.byteLength(names.join()) <= ARGUMENT_BYTES_MAX, {
+    error: `must be at most ${ARGUMENT_BYTES_MAX} bytes together`,
+  })
+  .default([]);
 
 export const harnessSettings = {
   shell: z.strictObject({}),
@@ -15,10 +22,11 @@ export const harnessSettings = {
     max_turns: count.optional(),
     reasoning_effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).optional(),
     max_budget_usd: z.number().positive().optional(),
-    fallback_model: text.optional(),
-    append_system_prompt: text.optional(),
-    allowed_tools: z.array(text).default([]),
-    disallowed_tools: z.array(text).default([]),
+    fallback_model: argument.optional(),
+    append_system_prompt: argument.optional(),
+    /** Where one is named, others that need a permission are refused. */
+    allowed_tools: tools,
+    disallowed_tools: tools,
     max_thinking_tokens: z.int().min(0).optional(),
     context_window: contextWindow,
   }),

@@ -9,7 +9,7 @@ import {
   NOT_INSTALLABLE,
   TAKES_SKILLS,
 } from './catalogue.ts';
-import type { Faults } from './faults-of.ts';
+import { type Faults, NUL } from './faults-of.ts';
 import { harnessSettings } from './harness-settings.ts';
 import { poolsFault } from './model-pools.ts';
 import { checkExec, checkFiles } from './runtime-spec.ts';
@@ -32,6 +32,7 @@ export function checkHarness(harness: HarnessSpec | undefined, faults: Faults): 
     'harness.model_name',
     `must be at most ${MODEL_NAME_CHARS_MAX} characters`,
   );
+  faults.require(!harness.modelName.includes('\0'), 'harness.model_name', NUL);
   const pools = poolsFault(harness.modelPools);
   faults.require(pools === undefined, 'harness.model_pools', pools ?? '');
   if (harness.command !== undefined) checkExec(harness.command, 'harness.command', faults);
@@ -57,8 +58,16 @@ function checkNamed(harness: HarnessSpec, faults: Faults): void {
   const rule = shell ? 'must be set for the shell harness' : 'is for the shell harness only';
   faults.require(shell === (harness.command !== undefined), 'harness.command', rule);
   checkServers(harness, MCP_TRANSPORTS[name], faults);
-  const skills = harness.skills.length === 0 || TAKES_SKILLS.includes(name);
-  faults.require(skills, 'harness.skills', `${name} takes no skills; these do: ${listed(TAKES_SKILLS)}`);
+  if (harness.skills.length > 0) checkSkills(harness, name, faults);
+}
+
+/** One of which the harness would find none is not what was meant. */
+function checkSkills({ skills }: HarnessSpec, name: HarnessName, faults: Faults): void {
+  const takes = `${name} takes no skills; these do: ${listed(TAKES_SKILLS)}`;
+  if (!faults.require(TAKES_SKILLS.includes(name), 'harness.skills', takes)) return;
+  const found = skills.some(({ target }) => target.endsWith('/SKILL.md'));
+  const rule = 'must hold a folder for each skill, with its SKILL.md: this one holds none';
+  faults.require(found, 'harness.skills', rule);
 }
 
 /** What a plug-in takes of settings, servers and skills it says itself, on the node. */
@@ -96,7 +105,7 @@ function checkServer(server: McpServer, field: string, faults: Faults): void {
   faults.require(SERVER_NAME.test(name), `${field}.name`, 'must be 1 to 64 of [A-Za-z0-9_-]');
   faults.environment(env, `${field}.env`);
   for (const [i, arg] of args.entries()) {
-    faults.require(!arg.includes('\0'), `${field}.args[${i}]`, 'must not hold a NUL character');
+    faults.require(!arg.includes('\0'), `${field}.args[${i}]`, NUL);
   }
   if (transport === 'stdio') {
     faults.text(command, `${field}.command`);

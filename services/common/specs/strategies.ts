@@ -2,16 +2,10 @@
 import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
-import { ARGUMENT_BYTES_MAX } from './faults-of.ts';
+import { argument } from './faults-of.ts';
 import { contradictions } from './test-names.ts';
 
 const seconds = z.number().positive().max(86_400);
-const command = z
-  .string()
-  .min(1)
-  .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES_MAX, {
-    error: `must be at most ${ARGUMENT_BYTES_MAX} bytes: upload a file`,
-  });
 
 /** With other results, or none, no session could ever be right. */
 const expectedResults = z
@@ -24,7 +18,7 @@ const expectedResults = z
   .refine((results) => Object.keys(results).length > 0, 'must name a test');
 
 const testOnOutput = z.strictObject({
-  test_command: command,
+  test_command: argument,
   /** What it prints. */
   test_format: z.enum(TEST_FORMATS).default('pytest'),
   /** Test name to result; an object, or its JSON text. */
@@ -34,13 +28,13 @@ const testOnOutput = z.strictObject({
   ),
   repo_dir: z.string().startsWith('/').default('/testbed'),
   /** Default: all changes of repo_dir, new files too, since its commit at the end of `prepare`. */
-  patch_command: command.optional(),
+  patch_command: argument.optional(),
   apply_timeout: seconds.default(60),
   test_timeout: seconds.default(1200),
   /** Globs of files that do not count. */
   exclude_patterns: z.array(z.string()).default([]),
   /** Prints rewards of single traces, after the tests. Absent: every trace has the session's. */
-  rewards_command: command.optional(),
+  rewards_command: argument.optional(),
   rewards_timeout: seconds.default(60),
 });
 
