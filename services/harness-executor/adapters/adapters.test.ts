@@ -102,7 +102,7 @@ for (const adapter of PROGRAMS) {
 const SETTINGS: readonly (readonly [HarnessName, Record<string, unknown>, RegExp])[] = [
   ['claude_code', { max_turns: 3 }, /"--max-turns","3"/],
   ['claude_code', { reasoning_effort: 'low' }, /"--effort","low"/],
-  ['claude_code', { allowed_tools: ['Bash', 'Edit'] }, /"--allowed-tools","Bash,Edit"/],
+  ['claude_code', { allowed_tools: ['Bash', 'Edit'] }, /"dontAsk",.*"--allowed-tools","Bash,Edit"/],
   ['claude_code', { max_thinking_tokens: 0 }, /"MAX_THINKING_TOKENS":"0"/],
   ['codex', { reasoning_effort: 'high' }, /model_reasoning_effort = \\"high\\"/],
   ['codex', { multi_agent: true }, /multi_agent = true/],

@@ -60,7 +60,9 @@ export const claudeCode: Adapter = {
 function flagsOf(context: HarnessContext): string[] {
   const settings = settingsOf(NAME, context);
   return [
-    '--dangerously-skip-permissions',
+    ...(settings.allowed_tools.length > 0
+      ? ['--permission-mode', 'dontAsk']
+      : ['--dangerously-skip-permissions']),
     ...flag('max-turns', settings.max_turns),
     ...flag('effort', settings.reasoning_effort),
     ...flag('max-budget-usd', settings.max_budget_usd),
