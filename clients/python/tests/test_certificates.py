@@ -38,46 +38,46 @@ def no_variables(monkeypatch):
 
 
 def test_files_become_what_grpc_and_what_python_takes(pair):
-    made = security(HTTPS, NOTHING, pair[0], *pair)
+    made = security(HTTPS, NOTHING, pair[0], *pair)()
     assert isinstance(made.credentials, grpc.ChannelCredentials)
     assert [one["subject"] for one in made.tls.get_ca_certs()] == [((("commonName", "a"),),)]
-    assert security(["HTTPS://a"], NOTHING, pair[0], *pair).tls is not None
-    assert security(HTTPS, NOTHING, None, None, None) == NOTHING
+    assert security(["HTTPS://a"], NOTHING, pair[0], *pair)().tls is not None
+    assert security(HTTPS, NOTHING, None, None, None)() == NOTHING
 
 
 def test_variables_stand_in_for_arguments(pair, monkeypatch):
     monkeypatch.setenv("POLAR_CA_FILE", str(pair[0]))
-    assert security(HTTPS, NOTHING, None, None, None).tls.get_ca_certs() != []
+    assert security(HTTPS, NOTHING, None, None, None)().tls.get_ca_certs() != []
     monkeypatch.setenv("POLAR_CA_FILE", "/nowhere")
-    assert security(HTTPS, NOTHING, pair[0], None, None).tls.get_ca_certs() != []
+    assert security(HTTPS, NOTHING, pair[0], None, None)().tls.get_ca_certs() != []
     with pytest.raises(ValueError, match=r"ca \(POLAR_CA_FILE\): /nowhere cannot be read"):
-        security(HTTPS, NOTHING, None, None, None)
+        security(HTTPS, NOTHING, None, None, None)()
 
 
 def test_what_is_given_goes_first(pair):
     credentials, context = grpc.ssl_channel_credentials(), ssl.create_default_context()
-    assert security(HTTPS, Security(credentials, context), pair[0], *pair) == (credentials, context)
+    assert security(HTTPS, Security(credentials, context), pair[0], *pair)() == (credentials, context)
 
 
 def test_what_is_given_is_not_mixed_with_variables(pair, monkeypatch):
     credentials, context = grpc.ssl_channel_credentials(), ssl.create_default_context()
     monkeypatch.setenv("POLAR_CA_FILE", str(pair[0]))
-    assert security(HTTPS, Security(credentials, None), None, None, None) == (credentials, None)
-    assert security(HTTPS, Security(credentials, None), pair[0], None, None).tls.get_ca_certs() != []
+    assert security(HTTPS, Security(credentials, None), None, None, None)() == (credentials, None)
+    assert security(HTTPS, Security(credentials, None), pair[0], None, None)().tls.get_ca_certs() != []
     monkeypatch.setenv("POLAR_CA_FILE", "/nowhere")
     for given in (Security(credentials, None), Security(credentials, context)):
-        assert security(HTTPS, given, None, None, None) == given
+        assert security(HTTPS, given, None, None, None)() == given
 
 
 def test_an_empty_variable_is_none(pair, monkeypatch):
     for name in ("POLAR_CA_FILE", "POLAR_CERT_FILE", "POLAR_KEY_FILE"):
         monkeypatch.setenv(name, "")
-    assert security(HTTPS, NOTHING, None, None, None) == NOTHING
-    assert security(HTTPS, NOTHING, pair[0], None, None).tls.get_ca_certs() != []
+    assert security(HTTPS, NOTHING, None, None, None)() == NOTHING
+    assert security(HTTPS, NOTHING, pair[0], None, None)().tls.get_ca_certs() != []
 
 
 def test_no_file_is_looked_at_without_https():
-    assert security(["http://127.0.0.1:1"], NOTHING, "/nowhere", None, None) == NOTHING
+    assert security(["http://127.0.0.1:1"], NOTHING, "/nowhere", None, None)() == NOTHING
 
 
 def shaken(client: ssl.SSLContext, certificate, key) -> str:
@@ -115,7 +115,7 @@ def test_the_documented_certificates_are_good_for_any_client(strict, tmp_path):
 def test_an_authority_that_calls_trust_is_trusted_by_the_stream(strict, tmp_path):
     """Without what Python has wanted since 3.13."""
     _sign(tmp_path, re.sub(r"-addext \S+|authorityKeyIdentifier=\S+", "", DOCUMENTED))
-    made = security(HTTPS, NOTHING, tmp_path / "ca.pem", None, None)
+    made = security(HTTPS, NOTHING, tmp_path / "ca.pem", None, None)()
     assert shaken(made.tls, tmp_path / "mesh.pem", tmp_path / "mesh.key")
 
 

@@ -14,6 +14,7 @@ from bridge import serve_connect
 from support import Garbled, Server, Trajectories, batch
 
 from polar_mesh import Client, PolicyClient, errors
+from polar_mesh.certificates import Security
 from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
     StreamTrajectoriesResponse,
@@ -45,7 +46,7 @@ def answered(stack):
 
         threading.Thread(target=serve, daemon=True).start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        made = http_stream_method(url, "http", None, None, token)(StreamTrajectoriesRequest(consumer="trainer"))
+        made = http_stream_method(url, "http", lambda: Security(None, None), token)(StreamTrajectoriesRequest(consumer="trainer"))
         stack.callback(made.cancel)
         return made, asked
 
@@ -161,11 +162,11 @@ def test_a_call_that_was_cancelled_before_it_began_connects_to_nobody(answered):
 def test_it_goes_by_grpc_where_only_that_has_the_certificates():
     credentials = grpc.ssl_channel_credentials()
     url = "https://127.0.0.1:1"
-    assert http_stream_method(url, "http", credentials, None, None) is None
-    assert http_stream_method(url, "http", credentials, ssl.create_default_context(), None) is not None
-    assert http_stream_method(url, "grpc", None, None, None) is None
+    assert http_stream_method(url, "http", lambda: Security(credentials, None), None) is None
+    assert http_stream_method(url, "http", lambda: Security(credentials, ssl.create_default_context()), None) is not None
+    assert http_stream_method(url, "grpc", lambda: Security(None, None), None) is None
     with pytest.raises(ValueError, match="http2"):
-        http_stream_method(url, "http2", None, None, None)
+        http_stream_method(url, "http2", lambda: Security(None, None), None)
 
 
 def test_it_comes_by_tls_from_whom_the_context_trusts(stack, tmp_path):

@@ -183,10 +183,10 @@ class Client(_Connected):
         self._reconnect_s = reconnect_s
         self._streams: Streams[TrajectoryStream] = Streams()
         urls = blocking.rollout_urls(rollout_url)
-        credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
-        self._channels = [open_aio_channel(url, credentials, token) for url in (trajectory_url, *urls)]
+        secure = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
+        self._channels = [open_aio_channel(url, secure, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
-        by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
+        by_http = http_stream_method(trajectory_url, transport, secure, token)
         by_grpc = grpc_stream_method(self._channels[0])
         self._open_stream = by_grpc if by_http is None else lambda request: InThread(by_http(request))
         self._rollout = AioLeader(self._channels[1:])
@@ -344,8 +344,8 @@ class PolicyClient(_Connected):
         token: str | None = None,
     ) -> None:
         super().__init__(timeout_s)
-        credentials, _ = security([proxy_url], Security(credentials, None), ca, cert, key)
-        self._channels = [open_aio_channel(proxy_url, credentials, token)]
+        secure = security([proxy_url], Security(credentials, None), ca, cert, key)
+        self._channels = [open_aio_channel(proxy_url, secure, token)]
         self._policy = PolicyServiceStub(self._channels[0])
 
     publish_version = _awaited(policy.PolicyClient, policy.PolicyClient.publish_version)

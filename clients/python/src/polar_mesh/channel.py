@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import grpc
 import grpc.aio
+
+if TYPE_CHECKING:
+    from .certificates import Security
 
 # A batch is as large as its group; the server bounds it. Reconnecting is quick, as the client paces its own tries.
 # A link that went away without a word is found by pings within 30 s. The mesh is reached directly, as it is by the stream
@@ -79,32 +85,78 @@ class _CallDetails(NamedTuple):
     compression: grpc.Compression | None
 
 
-def open_channel(
-    url: str, credentials: grpc.ChannelCredentials | None, token: str | None = None
-) -> grpc.Channel:
+def open_channel(url: str, security: Callable[[], Security], token: str | None = None) -> grpc.Channel:
     """A channel to ``http://host:port`` or ``https://host:port``. Raises ValueError for another URL."""
     metadata = authorization(token)
-    channel = _plain_channel(url, credentials)
+    target, is_tls = _target(url)
+    if not is_tls:
+        return _authorized(grpc.insecure_channel(target, options=_CHANNEL_OPTIONS), metadata)
+
+    def opened(tls: grpc.ChannelCredentials) -> grpc.Channel:
+        return _authorized(grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS), metadata)
+
+    return _Renewed(security, opened)
+
+
+def _authorized(channel: grpc.Channel, metadata: list[tuple[str, str]]) -> grpc.Channel:
     return grpc.intercept_channel(channel, _Authorized(metadata)) if metadata else channel
 
 
-def _plain_channel(url: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
-    target, tls = _target(url, credentials)
-    if tls is None:
-        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-    return grpc.secure_channel(target, tls, options=_CHANNEL_OPTIONS)
-
-
 def open_aio_channel(
-    url: str, credentials: grpc.ChannelCredentials | None, token: str | None = None
+    url: str, security: Callable[[], Security], token: str | None = None
 ) -> grpc.aio.Channel:
     """The same for asyncio; in a coroutine, as it belongs to the running loop."""
-    target, tls = _target(url, credentials)
     metadata = authorization(token)
-    interceptors = [_AioUnary(metadata), _AioStream(metadata)] if metadata else []
-    if tls is None:
-        return grpc.aio.insecure_channel(target, options=_CHANNEL_OPTIONS, interceptors=interceptors)
-    return grpc.aio.secure_channel(target, tls, options=_CHANNEL_OPTIONS, interceptors=interceptors)
+    target, is_tls = _target(url)
+    how = {
+        "options": _CHANNEL_OPTIONS,
+        "interceptors": [_AioUnary(metadata), _AioStream(metadata)] if metadata else [],
+    }
+    if not is_tls:
+        return grpc.aio.insecure_channel(target, **how)
+    return _AioRenewed(security, lambda tls: grpc.aio.secure_channel(target, tls, **how))
+
+
+class _Renewed:
+    """A channel whose certificates are renewed: each call goes by one that was made with those that hold now, and what is
+    under way goes on where it is. A channel that is dropped ends with its last call."""
+
+    def __init__(
+        self, security: Callable[[], Security], opened: Callable[[grpc.ChannelCredentials], grpc.Channel]
+    ) -> None:
+        self._security = security
+        self._opened = opened
+        self._lock = threading.Lock()
+        self._known = security()
+        #: The present one behind the last one, whose calls end with this one, too.
+        self._channels = deque([self._open()], maxlen=2)
+
+    def unary_unary(self, *method: Any, **how: Any) -> Callable[..., Any]:
+        return lambda *args, **options: self._present().unary_unary(*method, **how)(*args, **options)
+
+    def unary_stream(self, *method: Any, **how: Any) -> Callable[..., Any]:
+        return lambda *args, **options: self._present().unary_stream(*method, **how)(*args, **options)
+
+    def close(self) -> None:
+        for channel in tuple(self._channels):
+            channel.close()
+
+    def _present(self) -> grpc.Channel:
+        with self._lock:
+            known = self._security()
+            if known is not self._known:
+                self._known = known
+                self._channels.append(self._open())
+            return self._channels[-1]
+
+    def _open(self) -> grpc.Channel:
+        return self._opened(self._known.credentials or grpc.ssl_channel_credentials())
+
+
+class _AioRenewed(_Renewed):
+    async def close(self) -> None:  # type: ignore[override]
+        for channel in tuple(self._channels):
+            await channel.close()
 
 
 class _AioAuthorized:
@@ -128,14 +180,11 @@ class _AioStream(_AioAuthorized, grpc.aio.UnaryStreamClientInterceptor):
         return await continuation(self._with_token(client_call_details), request)
 
 
-def _target(
-    url: str, credentials: grpc.ChannelCredentials | None
-) -> tuple[str, grpc.ChannelCredentials | None]:
-    """Where to connect, and with what credentials, None for none. Raises ValueError."""
+def _target(url: str) -> tuple[str, bool]:
+    """Where to connect, and whether by TLS. Raises ValueError."""
     parts = split_url(url)
-    if parts.scheme == "http":
-        return parts.netloc if parts.port else f"{parts.netloc}:80", None
-    return parts.netloc if parts.port else f"{parts.netloc}:443", credentials or grpc.ssl_channel_credentials()
+    is_tls = parts.scheme == "https"
+    return parts.netloc if parts.port else f"{parts.netloc}:{443 if is_tls else 80}", is_tls
 
 
 def split_url(url: str) -> SplitResult:

@@ -47,7 +47,7 @@ class Client(TrajectoryCalls):
         reconnect_s: Seconds that ``watch``, ``wait`` and ``stream`` try to reach a server that went away.
         ca: File of the authority of the mesh's certificates, in PEM; default: ``$POLAR_CA_FILE``, else the system's.
         cert: File of the certificate that is shown where the mesh asks for one; default: ``$POLAR_CERT_FILE``.
-        key: Its key; default: ``$POLAR_KEY_FILE``.
+        key: Its key; default: ``$POLAR_KEY_FILE``. Files that are renewed are used from the next call or connection on.
         credentials: In place of ``ca``, ``cert`` and ``key``, for gRPC calls.
         tls: The same for ``stream`` over HTTP. Where there are credentials alone, it goes by gRPC.
         token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
@@ -74,10 +74,10 @@ class Client(TrajectoryCalls):
         self._closed = threading.Event()
         self._streams: Streams[TrajectoryStream] = Streams()
         urls = rollout_urls(rollout_url)
-        credentials, tls = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
-        self._channels = [open_channel(url, credentials, token) for url in (trajectory_url, *urls)]
+        secure = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
+        self._channels = [open_channel(url, secure, token) for url in (trajectory_url, *urls)]
         self._trajectories = TrajectoryServiceStub(self._channels[0])
-        by_http = http_stream_method(trajectory_url, transport, credentials, tls, token)
+        by_http = http_stream_method(trajectory_url, transport, secure, token)
         self._open_stream = by_http or grpc_stream_method(self._channels[0])
         self._rollout = Leader(self._channels[1:])
 

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from typing import Literal
 from urllib.parse import SplitResult
 
-import grpc
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from .certificates import Security
 from .channel import authorization, split_url
 from .errors import TLS_FAILED, Internal, PolarError, Unavailable, from_connect_error, is_tls_failure
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
@@ -55,8 +55,7 @@ _MEDIA_TYPE = "application/connect+proto"
 def http_stream_method(
     url: str,
     transport: Transport,
-    credentials: grpc.ChannelCredentials | None,
-    tls: ssl.SSLContext | None,
+    security: Callable[[], Security],
     token: str | None,
 ) -> Callable[[StreamTrajectoriesRequest], HttpCall] | None:
     """``TrajectoryService.StreamTrajectories`` at ``http://host:port`` or ``https://host:port``.
@@ -66,11 +65,12 @@ def http_stream_method(
     """
     if transport not in ("http", "grpc"):
         raise ValueError(f"{transport!r} is not http or grpc")
-    if transport == "grpc" or (credentials is not None and tls is None):
+    known = security()
+    if transport == "grpc" or (known.credentials is not None and known.tls is None):
         return None
     parts = split_url(url)
     headers = dict(authorization(token))
-    return lambda request: HttpCall(parts, tls, headers, request)
+    return lambda request: HttpCall(parts, security().tls, headers, request)
 
 
 class HttpCall(Iterator[StreamMessage]):

@@ -93,8 +93,8 @@ class PolicyClient:
     ) -> None:
         self._timeout_s = timeout_s
         self._closed = threading.Event()
-        credentials, _ = security([proxy_url], Security(credentials, None), ca, cert, key)
-        self._channel = open_channel(proxy_url, credentials, token)
+        secure = security([proxy_url], Security(credentials, None), ca, cert, key)
+        self._channel = open_channel(proxy_url, secure, token)
         self._policy = PolicyServiceStub(self._channel)
 
     def publish_version(self, policy_version: int, weight_version: str = "") -> messages.Policy:
