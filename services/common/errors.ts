@@ -79,6 +79,7 @@ export const REASONS = {
   STATE_FENCED: { ...infra(Boundary.MESH, Code.Aborted), retryable: false },
   NODE_LOST: infra(Boundary.MESH),
   MESH_UNREACHABLE: { ...caller(Boundary.MESH, Code.Unavailable), retryable: true },
+  COLLECTOR_UNAVAILABLE: { ...caller(Boundary.MESH, Code.Unavailable), retryable: true },
   STAGE_TIMEOUT: infra(Boundary.MESH, Code.DeadlineExceeded),
   SHUTTING_DOWN: infra(Boundary.MESH),
   INTERNAL: infra(Boundary.MESH, Code.Internal),

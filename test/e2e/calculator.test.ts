@@ -25,6 +25,24 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '..', '..');
 const SCRIPT = join(ROOT, 'examples/calculator/script.yaml');
 
+interface Span {
+  readonly name: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { key: string; value: { intValue?: string } }[];
+}
+
+/** Of a line of OTLP JSON. */
+function spansIn(line: string): (Span & { counts: Map<string, number> })[] {
+  const { resourceSpans } = JSON.parse(line) as { resourceSpans: [{ scopeSpans: [{ spans: Span[] }] }] };
+  return resourceSpans[0].scopeSpans[0].spans.map((span) => ({
+    ...span,
+    counts: new Map(span.attributes.map(({ key, value }) => [key, Number(value.intValue ?? 0)])),
+  }));
+}
+
 async function lawsHold(mesh: Mesh, session: Session): Promise<string> {
   const client = createServiceClient(TrajectoryService, mesh.reconstructorUrl);
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-laws-'));
@@ -148,6 +166,25 @@ for (const engine of ['sglang', 'vllm'] as const) {
       const [pair] = await exported('preference', [], at);
       expect(pair).to.include({ chosen_reward: 1, rejected_reward: 0 });
       expect(pair?.prompt?.map(({ role }) => role).slice(0, 2)).to.deep.equal(['system', 'user']);
+    });
+
+    it('becomes spans, its calls within its runs', async () => {
+      const at = ['--rollout-url', mesh.schedulerUrl, '--trajectory-url', mesh.reconstructorUrl];
+      const { code, stdout } = await polar(['spans', `calculator-${engine}`, ...at]);
+      expect(code).to.equal(0);
+      const told = stdout.trim().split('\n').map(spansIn);
+      expect(told).to.have.length(sessions.length);
+      for (const [i, spans] of told.entries()) {
+        const calls = spans.filter(({ name }) => name.startsWith('chat '));
+        const sampled = calls.map(({ counts }) => counts.get('gen_ai.usage.output_tokens') ?? 0);
+        expect(calls).to.have.length(sessions[i]?.stats?.calls ?? 0);
+        expect(BigInt(sampled.reduce((a, b) => a + b, 0))).to.equal(sessions[i]?.stats?.sampledTokens);
+        const run = spans.find(({ name }) => name === 'run');
+        for (const { parentSpanId, startTimeUnixNano, endTimeUnixNano } of calls) {
+          expect(parentSpanId).to.equal(run?.spanId);
+          expect(endTimeUnixNano > startTimeUnixNano).to.equal(true);
+        }
+      }
     });
 
     it('reaches Python, grpc-js and curl as the same bytes', async () => {

@@ -180,6 +180,16 @@ describe('reconstructor: sessions', () => {
     expect(laws(calls, await lines('ended', ExportKind.TRACES))).to.contain('30 calls');
   });
 
+  it('exports what calls were and counted, without ids', async () => {
+    const told = (await lines('ended', ExportKind.SUMMARIES)).map((line) => JSON.parse(line));
+    const inOrder = [...recorded].sort((a, b) => a.end_seq - b.end_seq);
+    expect(told.map((one) => [one.call_id, one.prompt_tokens, one.sampled_tokens])).to.deep.equal(
+      inOrder.map((call) => [call.call_id, call.prompt_ids.length, call.sampled_ids.length]),
+    );
+    expect(told[0]).to.include({ role: 'main', model: inOrder[0]?.model, engine: 'sglang' });
+    expect(told[0]).not.to.have.any.keys('prompt_ids', 'sampled_ids', 'logprobs', 'messages');
+  });
+
   it('exports a running session and an earlier attempt from what is recorded', async () => {
     const calls = await lines('running', ExportKind.CALLS);
     expect(calls.length).to.equal(12);

@@ -11,6 +11,7 @@ import { rebuild } from './rebuild.ts';
 import { retry } from './retry.ts';
 import { serve } from './serve.ts';
 import { serveGateway, serveRollout } from './serve-group.ts';
+import { spans } from './spans.ts';
 import { status } from './status.ts';
 import { submit } from './submit.ts';
 import { token } from './token.ts';
@@ -26,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
   exportSession,
   rebuild,
   audit,
+  spans,
   cancel,
   retry,
   queues,

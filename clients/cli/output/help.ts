@@ -23,9 +23,11 @@ export function overview(commands: readonly Command[]): string {
 }
 
 /** Of this checkout, and of the Node.js that runs it. */
-export function version(): string {
-  const about = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, string>;
-  return `polar ${about['version']} (Node.js ${process.version})`;
+export const version = (): string => `polar ${versionNumber()} (Node.js ${process.version})`;
+
+export function versionNumber(): string {
+  const about = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  return about.version;
 }
 
 export function helpOf(command: Command): string {

@@ -4,6 +4,44 @@ import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js
 import type { Call } from './call.ts';
 import { callLine } from './export.ts';
 
+/** int32. */
+const ID_BYTES = 4;
+
+/** What a call was, took and counted: as much for a call late in a long session as for its first. */
+export function summaryLine(record: Completion): string {
+  const { usage, times } = record;
+  return JSON.stringify({
+    call_id: record.callId,
+    start_seq: Number(record.startSeq),
+    end_seq: Number(record.endSeq),
+    role: record.role,
+    role_rule: record.roleRule,
+    model: record.model,
+    policy_version: Number(record.policyVersion),
+    trainable: record.trainable,
+    engine: record.engine,
+    engine_url: record.engineUrl,
+    engine_tries: record.engineTries,
+    mode: record.mode,
+    dialect: record.dialect,
+    normalised_by: record.normalisedBy,
+    sampling: record.sampling ?? {},
+    finish_reason: record.finishReason,
+    error_reason: record.errorReason,
+    drift: record.drift,
+    prompt_tokens: record.promptLength || (usage?.promptTokens ?? 0),
+    sampled_tokens: record.noTokenIds
+      ? (usage?.completionTokens ?? 0)
+      : record.sampledIds.byteLength / ID_BYTES,
+    cached_tokens: usage?.cachedTokens ?? 0,
+    start_ms: Number(times?.startMs ?? 0),
+    queue_ms: times?.queueMs ?? 0,
+    first_token_ms: times?.firstTokenMs ?? 0,
+    decode_ms: times?.decodeMs ?? 0,
+    total_ms: times?.totalMs ?? 0,
+  });
+}
+
 /** A call, how its engine was asked, and what that counted. `record` is the one that the call was made of. */
 export function recordLine(call: Call, record: Completion): string {
   const { usage, sampling } = record;

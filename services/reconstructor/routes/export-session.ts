@@ -12,7 +12,7 @@ import type { ReconstructorContext } from '../context.ts';
 import type { Call } from '../domain/call.ts';
 import { expand, inOrder } from '../domain/expand.ts';
 import { callLine, traceLine } from '../domain/export.ts';
-import { bodiesOf, messagesLine, recordLine } from '../domain/export-records.ts';
+import { bodiesOf, messagesLine, recordLine, summaryLine } from '../domain/export-records.ts';
 import { imageLines } from '../domain/images.ts';
 import { trajectoryLost } from '../events.ts';
 import { builderOf } from '../strategies/build-with.ts';
@@ -52,6 +52,7 @@ async function linesOf(
   const records = await recordsOf(ctx, session, attempt, signal);
   if (kind === ExportKind.CALLS) checkKept(session, attempt, records);
   if (kind === ExportKind.IMAGES) return imageLines(bodiesOf(records).values());
+  if (kind === ExportKind.SUMMARIES) return records.values().map(summaryLine);
   const rewards = kind === ExportKind.CALLS ? await rewardsOf(ctx, session, attempt, signal) : [];
   return expand(records)
     .values()

@@ -227,7 +227,7 @@ class TrajectoryCalls:
         """What is recorded or built of a session, one object a line of docs/export-format.md.
 
         Args:
-            kind: ``calls``, ``records``, ``messages``, ``traces`` or ``images`` (see ``image_bytes``).
+            kind: ``calls``, ``records``, ``summaries``, ``messages``, ``traces`` or ``images`` (see ``image_bytes``).
             attempt: 0 = the one that counts.
 
         Raises:

@@ -22,6 +22,7 @@ class ExportKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EXPORT_KIND_RECORDS: _ClassVar[ExportKind]
     EXPORT_KIND_MESSAGES: _ClassVar[ExportKind]
     EXPORT_KIND_IMAGES: _ClassVar[ExportKind]
+    EXPORT_KIND_SUMMARIES: _ClassVar[ExportKind]
 SEEK_TARGET_UNSPECIFIED: SeekTarget
 SEEK_TARGET_OLDEST: SeekTarget
 SEEK_TARGET_NEWEST: SeekTarget
@@ -31,6 +32,7 @@ EXPORT_KIND_TRACES: ExportKind
 EXPORT_KIND_RECORDS: ExportKind
 EXPORT_KIND_MESSAGES: ExportKind
 EXPORT_KIND_IMAGES: ExportKind
+EXPORT_KIND_SUMMARIES: ExportKind
 
 class StreamTrajectoriesRequest(_message.Message):
     __slots__ = ("consumer", "max_unacked", "task_id", "max_unacked_tokens", "message_tokens", "shared", "filter")

@@ -709,6 +709,13 @@ export enum ExportKind {
    * @generated from enum value: EXPORT_KIND_IMAGES = 5;
    */
   IMAGES = 5,
+
+  /**
+   * What each recorded model call was, took and counted, without ids and messages.
+   *
+   * @generated from enum value: EXPORT_KIND_SUMMARIES = 6;
+   */
+  SUMMARIES = 6,
 }
 
 /**
