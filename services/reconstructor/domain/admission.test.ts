@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { type Admission, admit, againIds, nextDueMs } from './admission.ts';
-import { acked, nacked, nackedCount, newCursor, sought } from './cursor.ts';
+import { acked, nacked, nackedCount, newCursor, released, sought, waitsUntil } from './cursor.ts';
 import { closed, opened } from './members.ts';
 
 const [a, b] = ['a', 'b'].map((streamId) => ({ streamId, shared: true })) as [Ref, Ref];
@@ -36,6 +36,8 @@ describe('admission', () => {
   it('lets out as many tokens as the credit has room for, and one batch in any case', () => {
     const first = send(both(), a, [candidate(1, 70), candidate(2, 30), candidate(3, 1)], { tokens: 100 });
     expect(ids(first)).to.deep.equal([1, 2]);
+    const spent = send(both(), a, [candidate(1, 70)], { tokens: 100 }).cursor;
+    expect(ids(send(spent, a, [candidate(2, 30), candidate(3, 1)], { tokens: 100 }))).to.deep.equal([2]);
     expect(ids(send(both(), a, [candidate(1, 500), candidate(2)], { tokens: 100 }))).to.deep.equal([1]);
   });
 
@@ -62,18 +64,24 @@ describe('admission', () => {
   });
 
   it('sends again what was given back, when its delay is over', () => {
-    const back = nacked(send(both(), a, [candidate(1)]).cursor, {
-      batchIds: [1n],
-      deliveryCounts: [],
-      ...{ delayMs: 4000, nowMs: 1000 },
-      reason: 'later',
-    });
+    const later = { batchIds: [1n], deliveryCounts: [], delayMs: 4000, nowMs: 1000, reason: 'later' };
+    const back = nacked(send(both(), a, [candidate(1)]).cursor, later);
     expect(againIds(back, 4999)).to.deep.equal([]);
     expect(nextDueMs(back, 4999)).to.equal(5000);
     expect(ids(send(back, a, [candidate(1)], { nowMs: 4999 }))).to.deep.equal([]);
     const again = send(back, a, [candidate(1)], { nowMs: 5000 });
     expect(again.admitted.get(1n)).to.include({ deliveries: 2, nacks: 1, nackReason: 'later' });
     expect(nextDueMs(again.cursor, 1000)).to.equal(undefined);
+    const two = send(both(), a, [candidate(1), candidate(2)]).cursor;
+    const waiting = nacked(nacked(two, { ...later, batchIds: [2n], delayMs: 9000 }), later);
+    expect(nextDueMs(waiting, 1000), 'the first of them').to.equal(5000);
+    expect(againIds(released(waiting, later), 1000), 'the other one waits on').to.deep.equal([1n]);
+    expect(waitsUntil(released(waiting, later), later)).to.equal(false);
+  });
+
+  it('is a sign of life of the stream', () => {
+    const { cursor } = send(both(), b, [candidate(1)], { nowMs: 7000 });
+    expect(cursor.members.map(({ seenMs }) => seenMs)).to.deep.equal([1000n, 7000n]);
   });
 
   it('sends again at once what was given back without a delay, also by a clock that is behind', () => {

@@ -90,6 +90,16 @@ describe('build', () => {
     expect(built.policyVersionMin).to.equal(5n);
     expect(built.policyVersionMax).to.equal(6n);
     expect(merged(call('none', [9], [1], { role: 'side' })).policyVersionMin).to.equal(0n);
+    const cut = call('cut', [1], [2], { finish_reason: 'cancelled', reply: null, policy_version: 1 });
+    const others = [10, 9].map((policy_version, i) =>
+      call(`c${i}`, [1, 2, ...(i === 0 ? [] : [3, 4]), 3], [4], { policy_version }),
+    );
+    const frozen = call('frozen', [1, 2, 3, 4, 3, 4, 5], [6], { trainable: false, policy_version: 99 });
+    const all = expand(recordsOf([cut, ...others, frozen]));
+    const whole = build('prefix_merging', all, { ...DEFAULT_POLICIES, frozen_models: 'train' });
+    expect(callsOf(whole)).to.deep.equal([['cut', 'c0', 'c1', 'frozen']]);
+    expect(whole.stats.trainedTokens).to.equal(3n);
+    expect([whole.policyVersionMin, whole.policyVersionMax]).to.deep.equal([9n, 10n]);
   });
 
   it('tells where in a trace each version of the weights sampled, and counts versions of trained ids only', () => {

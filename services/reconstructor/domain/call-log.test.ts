@@ -72,7 +72,65 @@ describe('a log of calls', () => {
       { policy_version: 3, start: 2, length: 0 },
     ];
     expect(log.add({ ...call, policy_runs: runs })?.kind).to.equal('duplicate');
+    const otherRuns = call.policy_runs.map((run, i) => ({ ...run, policy_version: 3 + i }));
+    expect(log.add({ ...call, policy_runs: otherRuns })?.kind).to.equal('duplicate');
+    expect(log.calls[0]).to.deep.include({
+      invalidToolCall: true,
+      logprobs: Float32Array.of(-0.5, Number.NaN),
+    });
     expect(log.calls).to.have.length(1);
+  });
+
+  it('refuses what is no call, by the name of its field', () => {
+    const wrong: Record<string, unknown[]> = {
+      call_id: ['', 7, undefined],
+      start_seq: [-1, 0.5, '1', undefined],
+      end_seq: [-1, 2 ** 53],
+      prompt_ids: [null, 'ids', [-1], [0.5], [2 ** 31], [1, '2']],
+      sampled_ids: [undefined, [1, null]],
+      logprobs: [undefined, '-1', [-1, 'x'], ['x', -1]],
+      finish_reason: [undefined, 'end'],
+      role: ['none', null],
+      trainable: [1, null],
+      model: [7],
+      policy_version: [-1, 1.5, '3'],
+      messages: ['a', ['a', 7], [7, 'a']],
+      reply: [7],
+      reward: ['1', Number.NaN],
+      routed_experts_fault: [7],
+      policy_runs: [
+        {},
+        [null],
+        [{ policy_version: 2, start: 0, length: 1 }],
+        [{ policy_version: 2, start: 1, length: 2 }],
+        [{ policy_version: -2, start: 0, length: 2 }],
+        [
+          { policy_version: 2, start: 0, length: 3 },
+          { policy_version: 3, start: 3, length: -1 },
+        ],
+      ],
+    };
+    for (const [key, values] of Object.entries(wrong)) {
+      for (const value of values) {
+        const fault = new CallLog().add({ ...call, [key]: value });
+        expect(fault?.kind, `${key} ${JSON.stringify(value)}`).to.equal('invalid');
+        expect(fault?.why.startsWith(`${key} must be `), fault?.why).to.equal(true);
+      }
+    }
+    const least = { ...call, prompt_ids: [0, 2 ** 31 - 1], start_seq: 0, policy_version: 0 };
+    expect(new CallLog().add(least)).to.equal(undefined);
+  });
+
+  it('fills what a line leaves out', () => {
+    const { call_id, start_seq, end_seq, prompt_ids, sampled_ids, finish_reason } = call;
+    const log = new CallLog();
+    const line = { call_id, start_seq, end_seq, prompt_ids, sampled_ids, finish_reason, logprobs: null };
+    expect(log.add(line)).to.equal(undefined);
+    expect(log.calls[0]).to.deep.include({
+      ...{ trainable: true, role: 'main', model: '', policyVersion: 0n, policyRuns: [], reply: null },
+      ...{ invalidToolCall: false, logprobs: undefined, experts: undefined, expertsFault: '' },
+    });
+    expect(log.add(call)?.kind).to.equal('duplicate');
   });
 
   it('keeps a call whose routed experts do not fit its ids, without them', () => {
