@@ -123,6 +123,8 @@ describe('a scripted call', () => {
       command: ['bash', '-lc', 'ls'],
       timeout: 1,
     });
+    const several = tool('run_commands', { commands: { type: 'array', items: string } }, ['commands']);
+    expect(bind({ shell: 'ls -la' }, [several]).arguments).to.deep.equal({ commands: ['ls -la'] });
     const replace = tool(
       'replace',
       { file_path: string, old_string: string, new_string: string, instruction: string },

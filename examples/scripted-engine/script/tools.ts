@@ -78,7 +78,7 @@ function fill(schema: Schema, values: Partial<Record<Role, string>>): Record<str
   for (const [role, value] of Object.entries(values) as [Role, string][]) {
     const name = ARGUMENTS[role].find((one) => one in properties);
     if (name === undefined) nested[role] = value;
-    else given[name] = typed(properties[name], role, value);
+    else given[name] = typed(properties[name], name, value);
   }
   if (Object.keys(nested).length > 0) {
     const list = properties['edits']?.items;
@@ -90,9 +90,10 @@ function fill(schema: Schema, values: Partial<Record<Role, string>>): Record<str
   return given;
 }
 
-function typed(schema: Schema | undefined, role: Role, value: string): unknown {
+/** A list named for one command is its words; any other holds several of what it is named for. */
+function typed(schema: Schema | undefined, name: string, value: string): unknown {
   if (schema?.type !== 'array') return value;
-  return role === 'command' ? ['bash', '-lc', value] : [value];
+  return name === 'command' || name === 'cmd' ? ['bash', '-lc', value] : [value];
 }
 
 function placeholder(schema: Schema | undefined): unknown {
