@@ -226,10 +226,14 @@ describe('polar dashboard', function () {
     expect(output).to.include({ stdout: `${HOSTILE}\n`, stderr: `${HOSTILE}\n`, exitCode: 3, attempt: 1 });
     const calls = await load.loadCalls(session.sessionId, options);
     expect(calls[0]?.messages?.at(-1)?.content).to.equal(HOSTILE);
+    const summaries = await load.loadSummaries(session.sessionId, options);
+    expect(summaries.map(({ call_id }) => call_id)).to.deep.equal(calls.map(({ call_id }) => call_id));
     const evaluation = await load.loadEvaluation(session, options);
     expect(evaluation).to.include({ completed: false });
-    const view = html(sessionView({ session, output, evaluation, calls, callsDone: true }, READ_ONLY));
-    expect(view).to.contain('<dt>completed</dt><dd>false</dd>');
+    const view = html(
+      sessionView({ session, output, evaluation, calls, callsDone: true, summaries }, READ_ONLY),
+    );
+    expect(view).to.contain('<dt>completed</dt><dd>false</dd>').and.to.contain('Model calls: 1 in ');
     expect(view).to.contain('HARNESS_EXIT').and.to.contain('sampled = trained + masked = usage');
     pages.push(view);
     const sides = await load.loadCompared(['hostile', 'counted'], options);

@@ -3,7 +3,7 @@
 import { CallError, call, stream } from './rpc.js';
 import { sum } from './words.js';
 
-/** @import { Call, Engine, Evaluation, Node, Output, Queue, Session, Task, Waiting } from './messages.ts' */
+/** @import { Call, Engine, Evaluation, Node, Output, Queue, Session, Summary, Task, Waiting } from './messages.ts' */
 /** @import { Options } from './rpc.js' */
 /** @import { Filter } from './routes.js' */
 
@@ -19,6 +19,8 @@ const NODES_ASKED = 32;
 /** Tasks whose waiting sessions are asked why. */
 const WAITS_ASKED = 8;
 const CALLS = 50;
+/** More than the picture of them has room for. */
+const SUMMARIES = 1_000;
 /** Nodes and the reconstructor are waited for no longer: what the scheduler tells is shown whoever else is silent. */
 const SILENT_MS = 5_000;
 /** Of each output of a harness. */
@@ -204,6 +206,19 @@ export async function loadEvaluation({ sessionId, reward }, options) {
   const asked = { ...options, silentMs: SILENT_MS };
   const { trajectory } = await call(`${TRAJECTORIES}/GetTrajectory`, { sessionId }, asked);
   return trajectory?.evaluation;
+}
+
+/** When the calls of a session were, and what they took. @param {string} sessionId @param {Options} options */
+export async function loadSummaries(sessionId, options) {
+  /** @type {Summary[]} */
+  const summaries = [];
+  const request = { sessionId, kind: 'EXPORT_KIND_SUMMARIES' };
+  const asked = { ...options, silentMs: SILENT_MS };
+  for await (const { line } of stream(`${TRAJECTORIES}/ExportSession`, request, asked)) {
+    summaries.push(JSON.parse(line));
+    if (summaries.length >= SUMMARIES) break;
+  }
+  return summaries;
 }
 
 /** The first calls of a session with what was said in them. @param {string} sessionId @param {Options} options */

@@ -110,7 +110,7 @@ const SHOWS = {
   },
 
   async session({ id }, options) {
-    let given = { calls: [], callsDone: false };
+    let given = { calls: [], callsDone: false, summaries: [] };
     const now = (changed) => {
       given = { ...given, ...changed };
       drawn(options, () => sessionView(given, ui));
@@ -137,9 +137,10 @@ const SHOWS = {
       const [, ...isWhole] = await Promise.all([
         part('output', load.loadOutput(session, look)),
         part('evaluation', load.loadEvaluation(session, look)),
+        built === isBuilt || part('summaries', load.loadSummaries(id, look)),
         built === isBuilt || part('calls', load.loadCalls(id, look)),
       ]);
-      if (isWhole.at(-1)) {
+      if (isWhole.slice(1).every((one) => one)) {
         built = isBuilt;
         now({ callsDone: true });
       }

@@ -121,6 +121,18 @@ export interface Call {
   readonly reply?: Message | null;
 }
 
+/** What a call was, took and counted: docs/export-format.md. */
+export interface Summary {
+  readonly call_id: string;
+  readonly error_reason?: string;
+  readonly prompt_tokens: number;
+  readonly sampled_tokens: number;
+  readonly start_ms: number;
+  readonly queue_ms: number;
+  readonly first_token_ms: number;
+  readonly total_ms: number;
+}
+
 export interface Message {
   readonly role?: string;
   readonly content?: unknown;

@@ -3,7 +3,7 @@
 import { h } from '../element.js';
 import { duration, rewardText } from '../words.js';
 
-/** @import { StageTimes, Stage } from '../messages.ts' */
+/** @import { StageTimes, Stage, Summary } from '../messages.ts' */
 
 const WIDTH = 720;
 const HEIGHT = 96;
@@ -84,6 +84,52 @@ export function timeline(times) {
   });
   const said = STAGES.map((stage, i) => `${stage} ${duration(ms[i])}`).join(', ');
   return picture(`Stages: ${said}`, 28, ...bars);
+}
+
+/** Calls at one time that are drawn one below the other; more lie on the last ones. */
+const LANES_MAX = 8;
+const LANE = 12;
+
+/**
+ * Calls over time: of each what it waited at the proxy, what it took to its first token, and the rest.
+ * @param {Summary[]} calls one or more
+ */
+export function callsPicture(calls) {
+  const begun = calls.toSorted((a, b) => a.start_ms - b.start_ms);
+  const first = begun[0]?.start_ms ?? 0;
+  const span = Math.max(1, ...begun.map(({ start_ms, total_ms }) => start_ms + total_ms - first));
+  const scale = WIDTH / span;
+  /** @type {number[]} when each lane is free */
+  const lanes = [];
+  let [busy, end] = [0, first];
+  const bars = begun.flatMap((call) => {
+    const over = call.start_ms + call.total_ms;
+    busy += Math.max(0, over - Math.max(call.start_ms, end));
+    end = Math.max(end, over);
+    const free = lanes.findIndex((at) => at <= call.start_ms);
+    const lane = free === -1 ? Math.min(lanes.length, LANES_MAX - 1) : free;
+    lanes[lane] = over;
+    const said = `${call.call_id}: ${duration(call.total_ms)}, first token after ${duration(call.first_token_ms)}`;
+    const parts = partsOf(call).map(([kind, from, to]) => ({
+      ...{ class: `call ${kind}`, x: round((call.start_ms - first + from) * scale), y: lane * LANE + 2 },
+      ...{ width: round(Math.max(0.5, (to - from) * scale)), height: LANE - 2 },
+    }));
+    return parts.map((part) => h('rect', part, h('title', {}, said)));
+  });
+  const text = `Model calls: ${calls.length} in ${duration(span)}, one or more in progress for ${duration(busy)}`;
+  return h('div', {}, picture(text, lanes.length * LANE + 4, ...bars), h('p', { class: 'dim' }, text));
+}
+
+/** @param {Summary} call @returns {[kind: string, from: number, to: number][]} in ms from its begin */
+function partsOf({ queue_ms, first_token_ms, total_ms }) {
+  const first = first_token_ms > 0 ? first_token_ms : total_ms;
+  /** @type {[string, number, number][]} */
+  const parts = [
+    ['queue', 0, queue_ms],
+    ['prefill', queue_ms, first],
+    ['decode', first, total_ms],
+  ];
+  return parts.filter(([, from, to]) => to > from);
 }
 
 /** @param {string} said @param {number} height @param {...(import('../element.js').Given)} children */

@@ -6,22 +6,33 @@ import { taskHash } from '../routes.js';
 import { count, cut, duration, moment, rewardText, stateOf } from '../words.js';
 import { evaluationPart } from './evaluation.js';
 import { actionButton, badge, facts, failureText, fold, link, section, table } from './parts.js';
-import { STAGES, timeline } from './picture.js';
+import { callsPicture, STAGES, timeline } from './picture.js';
 import { whyText } from './task.js';
 
-/** @import { Attempt, Call, Evaluation, Message, Output, Session, Stats, Waiting } from '../messages.ts' */
+/** @import { Attempt, Call, Evaluation, Message, Output, Session, Stats, Summary, Waiting } from '../messages.ts' */
 
 const TEXT_CHARS = 20_000;
 
 /**
  * @typedef {{ session: Session, waiting?: Waiting | undefined, output?: Output | undefined, outputProblem?: string | undefined,
  *   evaluation?: Evaluation | undefined, evaluationProblem?: string | undefined,
- *   calls: Call[], callsProblem?: string | undefined, callsDone: boolean }} Given `callsDone`: they were read
+ *   calls: Call[], callsProblem?: string | undefined, callsDone: boolean, summaries: Summary[] }} Given `callsDone`: they were read
  */
 
 /** @param {Given} given @param {{ actions: boolean, asked?: string | undefined }} ui */
 export const sessionView = (
-  { session, waiting, output, outputProblem, evaluation, evaluationProblem, calls, callsProblem, callsDone },
+  {
+    session,
+    waiting,
+    output,
+    outputProblem,
+    evaluation,
+    evaluationProblem,
+    calls,
+    callsProblem,
+    callsDone,
+    summaries,
+  },
   { actions, asked },
 ) => [
   h('h1', {}, 'Session ', session.sessionId),
@@ -44,7 +55,11 @@ export const sessionView = (
   section('Recorded', ...recorded(session.stats)),
   section('Attempts', attemptTable(session.attempts ?? [])),
   section('Output of the harness', ...outputParts(output, outputProblem)),
-  section('Model calls', ...callParts(session, calls, callsProblem, callsDone)),
+  section(
+    'Model calls',
+    summaries.length > 0 ? callsPicture(summaries) : '',
+    ...callParts({ session, calls, callsProblem, callsDone, summaries }),
+  ),
 ];
 
 /** @param {Session} session */
@@ -125,8 +140,15 @@ function outputParts(output, problem) {
   ];
 }
 
-/** @param {Session} session @param {Call[]} calls @param {string | undefined} problem @param {boolean} done */
-function callParts({ stats, endTime }, calls, problem, done) {
+/** @param {Given} given */
+function callParts({
+  session: { stats, endTime },
+  calls,
+  callsProblem: problem,
+  callsDone: done,
+  summaries,
+}) {
+  const took = new Map(summaries.map((summary) => [summary.call_id, summary]));
   const all = stats?.calls ?? calls.length;
   const none =
     stats === undefined && endTime === undefined
@@ -139,18 +161,28 @@ function callParts({ stats, endTime }, calls, problem, done) {
   return [
     problem === undefined ? '' : h('p', { class: 'dim' }, problem),
     done && all === 0 ? h('p', { class: 'dim' }, none) : '',
-    ...calls.map((call, i) => callPart(call, i, calls[i - 1])),
+    ...calls.map((call, i) => callPart(call, i, calls[i - 1], took.get(call.call_id))),
     rest === '' ? '' : h('p', { class: 'note' }, rest),
   ];
 }
 
-/** What is new since the call before, and the reply. @param {Call} call @param {number} i @param {Call | undefined} before */
-function callPart(call, i, before) {
+/**
+ * What is new since the call before, and the reply.
+ * @param {Call} call @param {number} i @param {Call | undefined} before @param {Summary | undefined} summary
+ */
+function callPart(call, i, before, summary) {
   const { messages = [], reply } = call;
   const shared = sharedWith(messages, before);
-  const about = [call.role, call.trainable === false ? 'frozen model' : '', call.finish_reason].filter(
-    (text) => text,
-  );
+  const about = [
+    ...[call.role, call.trainable === false ? 'frozen model' : '', call.finish_reason],
+    ...(summary === undefined
+      ? []
+      : [
+          duration(summary.total_ms),
+          `${count(summary.prompt_tokens)} tokens in, ${count(summary.sampled_tokens)} out`,
+          summary.error_reason,
+        ]),
+  ].filter((text) => text);
   return fold(
     `${i + 1}. ${call.call_id}: ${about.join(', ')}`,
     i === 0,

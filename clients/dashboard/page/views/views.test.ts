@@ -2,9 +2,9 @@
 import { expect } from 'chai';
 import { htmlOf, TinyElement, tinyDom } from '../../../../test/support/tiny-dom.ts';
 import { type Child, write } from '../element.js';
-import type { Session, Task } from '../messages.ts';
+import type { Session, Summary, Task } from '../messages.ts';
 import { meshView } from './mesh.js';
-import { rewardPicture, sparkline, timeline } from './picture.js';
+import { callsPicture, rewardPicture, sparkline, timeline } from './picture.js';
 import { sessionView } from './session.js';
 import { taskView, withSession } from './task.js';
 import { tasksView } from './tasks.js';
@@ -48,7 +48,12 @@ const SESSION: Session = {
 const NO_FILTER = { name: '', harness: '', state: '', outcome: '' };
 const READ_ONLY = { actions: false };
 const shown = (session: Session): string =>
-  html(sessionView({ session, calls: [], callsDone: true }, READ_ONLY));
+  html(sessionView({ session, calls: [], callsDone: true, summaries: [] }, READ_ONLY));
+
+const summary = (call_id: string): Summary => ({
+  ...{ call_id, prompt_tokens: 1_200, sampled_tokens: 7 },
+  ...{ start_ms: 1_000, queue_ms: 0, first_token_ms: 30, total_ms: 100 },
+});
 
 describe('dashboard views', () => {
   it('of a mesh tell lost, draining and failing nodes, slots, totals', () => {
@@ -119,12 +124,16 @@ describe('dashboard views', () => {
         reply: null,
       },
     ];
-    const page = html(sessionView({ session: SESSION, calls, callsDone: true }, READ_ONLY));
+    const page = html(
+      sessionView({ session: SESSION, calls, callsDone: true, summaries: [summary('c1')] }, READ_ONLY),
+    );
     expect(page)
       .to.contain('2 messages as in the call before')
       .and.to.contain('no reply was delivered whole');
     expect(page.split('>ask<')).to.have.length(2);
     expect(page).to.contain('The first 2 of 3 are here');
+    expect(page).to.contain('1. c1: 100 ms, 1,200 tokens in, 7 out').and.to.contain('2. c2: <');
+    expect(page).to.contain('Model calls: 1 in 100 ms');
   });
 
   it('of a session say that no call was recorded only when none can come', () => {
@@ -212,6 +221,28 @@ describe('dashboard pictures', () => {
       [576, 144],
     ]);
     expect(bars[4]?.['y']).to.not.equal(bars[5]?.['y']);
+  });
+
+  it('draw calls over time, those at the same time below each other', () => {
+    const shown = callsPicture([
+      { ...summary('late'), start_ms: 1_300 },
+      { ...summary('sub'), start_ms: 1_050, queue_ms: 20 },
+      summary('main'),
+    ]);
+    expect(html([shown])).to.contain('Model calls: 3 in 400 ms, one or more in progress for 250 ms');
+    const bars = rects(shown.children[0] as ReturnType<typeof timeline>);
+    const at = bars.map((bar) => [bar['class'], Number(bar['x']), Number(bar['width']), Number(bar['y'])]);
+    expect(at).to.deep.equal([
+      ['call prefill', 0, 54, 2],
+      ['call decode', 54, 126, 2],
+      ['call queue', 90, 36, 14],
+      ['call prefill', 126, 18, 14],
+      ['call decode', 144, 126, 14],
+      ['call prefill', 540, 54, 2],
+      ['call decode', 594, 126, 2],
+    ]);
+    const many = callsPicture(Array.from({ length: 20 }, () => summary('m')));
+    expect((many.children[0] as ReturnType<typeof timeline>).attributes['height']).to.equal('100');
   });
 
   it('have a text where there is nothing to draw', () => {
