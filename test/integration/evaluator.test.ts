@@ -275,8 +275,8 @@ print(json.dumps({"trace_rewards": {json.loads(line)["call_id"]: 1 for line in o
           ]);
           expect(failure?.message).to.match(why);
         };
-        const keys = `echo '{"trace_rewards": {"c0": NaN, "c1": 1000001, "c2": "1", "c9": 1}, "reward": 1}'`;
-        await wrong(keys, /c0: .*c1: .*c2: .*reward: unknown key/s);
+        const keys = `echo '{"trace_rewards": {"c0": NaN, "c1": 1000001, "c2": "1", "c9": 1}, "rewards": 1}'`;
+        await wrong(keys, /c0: .*c1: .*c2: .*rewards: unknown key/s);
         await wrong(
           `echo '{"trace_rewards": {"c0": 1, "c9": 1}}'`,
           /trace_rewards.c9: the session has no such call/,

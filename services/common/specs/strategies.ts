@@ -26,6 +26,8 @@ const testOnOutput = z.strictObject({
     (given) => (typeof given === 'string' ? jsonOf(given) : given),
     expectedResults,
   ),
+  /** Results of tests that are not in it. */
+  unlisted_tests: z.enum(['count', 'ignore']).default('count'),
   repo_dir: z.string().startsWith('/').default('/testbed'),
   /** Default: all changes of repo_dir, new files too, since its commit at the end of `prepare`. */
   patch_command: argument.optional(),
@@ -33,7 +35,7 @@ const testOnOutput = z.strictObject({
   test_timeout: seconds.default(1200),
   /** Globs of files that do not count. */
   exclude_patterns: z.array(z.string()).default([]),
-  /** Prints rewards of single traces, after the tests. Absent: every trace has the session's. */
+  /** Prints the session's reward, rewards of single traces or both, after the tests. */
   rewards_command: argument.optional(),
   rewards_timeout: seconds.default(60),
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { wantedResults } from './test-formats.ts';
-import { sameResults, stripAnsi } from './test-results.ts';
+import { hasResults, sameResults, stripAnsi } from './test-results.ts';
 
 describe('the same results', () => {
   const results = new Map([
@@ -24,6 +24,32 @@ describe('the same results', () => {
 
   it('are never nothing', () => {
     expect(sameResults(new Map(), new Map())).to.equal(false);
+  });
+});
+
+describe('the wanted results', () => {
+  const results = new Map([
+    ['a', 'PASSED'],
+    ['b', 'FAILED'],
+  ]);
+
+  it('are there whatever else is', () => {
+    expect(hasResults(results, new Map([['a', 'PASSED']]))).to.equal(true);
+    expect(hasResults(results, results)).to.equal(true);
+  });
+
+  it('are not there with another status, missing, or none', () => {
+    for (const wanted of [
+      [['b', 'PASSED']],
+      [
+        ['a', 'PASSED'],
+        ['c', 'PASSED'],
+      ],
+      [],
+    ] as [string, string][][]) {
+      expect(hasResults(results, new Map(wanted))).to.equal(false);
+    }
+    expect(hasResults(new Map(), results)).to.equal(false);
   });
 });
 

@@ -29,6 +29,10 @@ export function worstByName(runs: Iterable<TestRun>, nameOf: (name: string) => s
 
 /** True when something was parsed and it is exactly what was wanted, name by name. */
 export function sameResults(parsed: TestResults, wanted: TestResults): boolean {
-  if (parsed.size === 0 || parsed.size !== wanted.size) return false;
-  return [...wanted].every(([name, status]) => parsed.get(name) === status);
+  return parsed.size === wanted.size && hasResults(parsed, wanted);
+}
+
+/** True when something was wanted, and each of it was parsed with its result, whatever else was. */
+export function hasResults(parsed: TestResults, wanted: TestResults): boolean {
+  return wanted.size > 0 && [...wanted].every(([name, status]) => parsed.get(name) === status);
 }

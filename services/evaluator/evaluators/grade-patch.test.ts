@@ -30,7 +30,7 @@ describe('tests that do not end', () => {
       remainingMs: () => leftMs,
       kept: { outcome: undefined },
     };
-    const job = { config, evaluation, traceRewards: async () => [] };
+    const job = { config, evaluation, rewards: async () => ({ reward: undefined, traceRewards: [] }) };
     const patch = { bytes: Buffer.from('x'), files: ['x'], excluded: [], isRead: true };
     return await gradePatch(job, endless, patch).then(
       ({ reward }) => reward,

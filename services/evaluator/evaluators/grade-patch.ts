@@ -7,10 +7,11 @@ import { resultsJson, tailOf } from '../domain/evaluation.ts';
 import { type FilteredPatch, isEmptyPatch } from '../domain/patch.ts';
 import { pathsLeft, withoutPresent } from '../domain/patch-present.ts';
 import { readResults, wantedResults } from '../domain/test-formats.ts';
-import { sameResults } from '../domain/test-results.ts';
+import { hasResults, sameResults } from '../domain/test-results.ts';
 import { applyPatch, execIn, inTime, presentIn } from '../sandboxes/repository.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
 import type { CallReward, Evaluation } from './evaluator.ts';
+import type { PrintedRewards } from './printed-rewards.ts';
 import type { RewardsCommand } from './trace-rewards.ts';
 
 export const TAIL_CHARS = 8_000;
@@ -22,7 +23,7 @@ export interface PatchJob {
   readonly config: TestOnOutputConfig;
   readonly evaluation: Evaluation;
   /** Asked once the tests have run, where the task has a command for it. */
-  readonly traceRewards: (sandbox: Sandbox, command: RewardsCommand) => Promise<CallReward[]>;
+  readonly rewards: (sandbox: Sandbox, command: RewardsCommand) => Promise<PrintedRewards>;
 }
 
 export interface Grade {
@@ -63,18 +64,18 @@ export async function gradePatch(job: PatchJob, fresh: Sandbox, whole: FilteredP
     });
   }
   const { reward, told } = await gradeTests(job, fresh);
-  const rewards = told['test_timeout'] === true ? undefined : await rewardTraces(job, fresh);
-  return {
-    reward,
-    told: { ...about, applied_by: appliedBy, ...told, ...(rewards && { trace_rewards: rewards.length }) },
-    ...(rewards && { traceRewards: rewards }),
-  };
+  const tests = { ...about, applied_by: appliedBy, resolved: reward === 1, ...told };
+  const rewards = told['test_timeout'] === true ? undefined : await printedRewards(job, fresh);
+  if (rewards === undefined) return { reward, told: tests };
+  const { traceRewards } = rewards;
+  const all = { ...tests, trace_rewards: traceRewards.length };
+  return { reward: rewards.reward ?? reward, told: all, traceRewards };
 }
 
-async function rewardTraces(job: PatchJob, fresh: Sandbox): Promise<CallReward[] | undefined> {
+async function printedRewards(job: PatchJob, fresh: Sandbox): Promise<PrintedRewards | undefined> {
   const { rewards_command: command, rewards_timeout: timeoutSeconds, repo_dir: repoDir } = job.config;
   if (command === undefined) return undefined;
-  return await job.traceRewards(fresh, { command, timeoutSeconds, repoDir });
+  return await job.rewards(fresh, { command, timeoutSeconds, repoDir });
 }
 
 async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
@@ -88,8 +89,9 @@ async function gradeTests(job: PatchJob, fresh: Sandbox): Promise<Grade> {
   const printed = { stdout: textOf(output.stdout), stderr: textOf(output.stderr) };
   const results = readResults(test_format, printed, expected);
   const wanted = wantedResults(test_format, expected);
+  const isAsWanted = job.config.unlisted_tests === 'ignore' ? hasResults : sameResults;
   return {
-    reward: !timedOut && sameResults(results, wanted) ? 1 : 0,
+    reward: !timedOut && isAsWanted(results, wanted) ? 1 : 0,
     told: {
       test_timeout: timedOut,
       test_exit_code: exitCode,

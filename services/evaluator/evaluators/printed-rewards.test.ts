@@ -16,11 +16,26 @@ const faultOf = (output: string) => {
 
 describe('rewards of traces, as a command prints them', () => {
   it('are one for each of some calls', () => {
-    expect(rewardsIn(printed('{"a": 0.5, "b": -1}'), CALLS)).to.eql([
+    expect(rewardsIn(printed('{"a": 0.5, "b": -1}'), CALLS).traceRewards).to.eql([
       { callId: 'a', reward: 0.5 },
       { callId: 'b', reward: -1 },
     ]);
-    expect(rewardsIn(printed('{}'), CALLS)).to.eql([]);
+    expect(rewardsIn(printed('{}'), CALLS)).to.eql({ reward: undefined, traceRewards: [] });
+  });
+
+  it("may be the session's, alone or beside them", () => {
+    expect(rewardsIn('{"reward": 0.25}', CALLS)).to.eql({ reward: 0.25, traceRewards: [] });
+    const both = '{"reward": 0, "trace_rewards": {"b": 1}}';
+    expect(rewardsIn(both, CALLS)).to.eql({ reward: 0, traceRewards: [{ callId: 'b', reward: 1 }] });
+    for (const output of [
+      '{}',
+      '{"reward": NaN}',
+      '{"reward": true}',
+      '{"reward": 1, "rewards": {}}',
+      '0.5',
+    ]) {
+      expect(faultOf(output), output).to.include({ reason: 'TRACE_REWARDS_INVALID' });
+    }
   });
 
   it('are named where they are no numbers, in range, or of a call of the session', () => {
@@ -54,7 +69,7 @@ describe('rewards of traces, as a command prints them', () => {
 
   it('take no longer for much that is blank', () => {
     const blanks = ' '.repeat(4 * MIB);
-    expect(rewardsIn(printed(`{"a":${blanks}1}`), CALLS)).to.eql([{ callId: 'a', reward: 1 }]);
+    expect(rewardsIn(printed(`{"a":${blanks}1}`), CALLS).traceRewards).to.eql([{ callId: 'a', reward: 1 }]);
     for (const output of [blanks, `[${blanks}`, printed(`{"a":${blanks}NaN${blanks}`)]) {
       const error = faultOf(output);
       expect(error).to.include({ reason: 'TRACE_REWARDS_INVALID' });

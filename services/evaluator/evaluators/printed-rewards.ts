@@ -1,4 +1,4 @@
-// What a rewards_command prints: a reward for each of some calls, checked against the session's own.
+// What a rewards_command prints: the session's reward, one for each of some calls, or both. Calls are checked against its own.
 import { z } from 'zod';
 import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
@@ -11,23 +11,36 @@ const REWARD_MAX = 1_000_000;
 const TAIL_CHARS = 500;
 const WHERE = 'evaluator.config.rewards_command';
 
-/** Every key is a call of the session, every value a reward. Throws TRACE_REWARDS_INVALID. */
-export function rewardsIn(output: string, callIds: ReadonlySet<string>): CallReward[] {
+export interface PrintedRewards {
+  /** Of the session; undefined: that of the tests. */
+  readonly reward: number | undefined;
+  readonly traceRewards: CallReward[];
+}
+
+const rewardSchema = z.number().min(-REWARD_MAX).max(REWARD_MAX);
+
+/** One reward at least, and every key is a call of the session. Throws TRACE_REWARDS_INVALID. */
+export function rewardsIn(output: string, callIds: ReadonlySet<string>): PrintedRewards {
   const printed = parseLenient(output);
   if (printed === undefined)
     throw invalid(`printed no JSON: ${tailOf(Buffer.from(output), TAIL_CHARS).trim()}`);
   checkCount(printed);
-  const shape = z.strictObject({
-    trace_rewards: z
-      .record(z.string(), z.number().min(-REWARD_MAX).max(REWARD_MAX))
-      .superRefine((given, issues) => {
-        for (const key of Object.keys(given).filter((one) => !callIds.has(one))) {
-          issues.addIssue({ code: 'custom', path: [key], message: 'the session has no such call' });
-        }
-      }),
+  const ofTraces = z.record(z.string(), rewardSchema).superRefine((given, issues) => {
+    for (const key of Object.keys(given).filter((one) => !callIds.has(one))) {
+      issues.addIssue({ code: 'custom', path: [key], message: 'the session has no such call' });
+    }
   });
-  const { trace_rewards } = checkStrict(shape, printed, `what ${WHERE} printed`, 'TRACE_REWARDS_INVALID');
-  return Object.entries(trace_rewards).map(([callId, reward]) => ({ callId, reward }));
+  const shape = z
+    .strictObject({ reward: rewardSchema.optional(), trace_rewards: ofTraces.optional() })
+    .refine(({ reward, trace_rewards }) => (reward ?? trace_rewards) !== undefined, {
+      error: 'must have reward, trace_rewards, or both',
+    });
+  const given = checkStrict(shape, printed, `what ${WHERE} printed`, 'TRACE_REWARDS_INVALID');
+  const traceRewards = Object.entries(given.trace_rewards ?? {}).map(([callId, reward]) => ({
+    callId,
+    reward,
+  }));
+  return { reward: given.reward, traceRewards };
 }
 
 /** Before each is looked at: whatever a command prints is here. */

@@ -21,7 +21,7 @@ export const testOnOutput: Evaluator = {
     const job: PatchJob = {
       config,
       evaluation,
-      traceRewards: (sandbox, command) => traceRewards(ctx, evaluation, sandbox, command, signal),
+      rewards: (sandbox, command) => traceRewards(ctx, evaluation, sandbox, command, signal),
     };
     const live = await liveSandbox(ctx, evaluation, signal);
     const inFresh: InFresh = (use) => withFreshSandbox(ctx, evaluation, signal, use);
@@ -31,7 +31,7 @@ export const testOnOutput: Evaluator = {
         ? await inFresh((fresh) => gradeRepository(job, live, fresh))
         : await gradeCommand(job, live, command, inFresh);
     const { told: found, ...rewards } = grade;
-    const told = { resolved: grade.reward === 1, ...FLAGS, ...found };
+    const told = { resolved: false, ...FLAGS, ...found };
     return { ...rewards, evaluation: bounded(told, EVALUATION_BYTES_MAX) };
   },
 };

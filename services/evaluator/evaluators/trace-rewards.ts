@@ -1,4 +1,4 @@
-// Rewards of single traces: a command of the task looks at the session's calls and prints a reward for some of them.
+// Rewards by a command of the task: it looks at the session's calls, and prints a reward for it or for some of them.
 import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { EvaluatorContext } from '../context.ts';
@@ -6,8 +6,8 @@ import { callLines } from '../domain/calls.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
 import { recordsOf } from './call-records.ts';
-import type { CallReward, Evaluation } from './evaluator.ts';
-import { invalid, rewardsIn } from './printed-rewards.ts';
+import type { Evaluation } from './evaluator.ts';
+import { invalid, type PrintedRewards, rewardsIn } from './printed-rewards.ts';
 
 /** Where the command finds the calls. */
 const CALLS_FILE = '/polar/session/calls.jsonl';
@@ -44,7 +44,7 @@ export async function traceRewards(
   sandbox: Sandbox,
   { command, timeoutSeconds, repoDir }: RewardsCommand,
   signal: AbortSignal,
-): Promise<CallReward[]> {
+): Promise<PrintedRewards> {
   const records = await recordsOf(ctx, evaluation, signal);
   const file = fileOf(records);
   await sandbox.exec(['sh', '-c', MAKE_ROOM, 'sh', CALLS_FILE], leftMs(evaluation.remainingMs));
