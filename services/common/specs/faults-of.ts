@@ -7,17 +7,17 @@ import { type FieldFault, PolarError } from '../errors.ts';
 /** Of one argument or variable of a process: Linux takes no longer one, and runs nothing then. */
 export const ARGUMENT_BYTES_MAX = 128 * 1024 - 1;
 export const NUL = 'must not hold a NUL character';
-/** Text of a configuration that becomes one. */
-export const argument = z
+/** Text that becomes one. */
+export const anyArgument = z
   .string()
-  .min(1)
   .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES_MAX, {
     error: `must be at most ${ARGUMENT_BYTES_MAX} bytes: upload a file`,
   })
   .refine((text) => !text.includes('\0'), NUL);
+export const argument = anyArgument.min(1);
 /** Of one environment. Those of a command are joined, and bwrap takes 9,000 arguments in all, three for each variable. */
 const VARIABLES_MAX = 512;
-const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export class Faults {
   readonly found: FieldFault[] = [];

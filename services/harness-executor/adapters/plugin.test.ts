@@ -75,8 +75,26 @@ describe('adapters of plug-ins', () => {
     );
     expect(await wrong("command: () => ({ argv: 'echo' })", command)).to.contain('argv');
     expect(await wrong("command: () => ({ argv: ['a'], env: { A: 1 } })", command)).to.contain('env.A');
+    expect(await wrong("command: () => ({ argv: ['a\\0'] })", command)).to.contain(
+      'argv[0]: must not hold a NUL',
+    );
+    expect(await wrong("command: () => ({ argv: ['x'.repeat(131072)] })", command)).to.contain(
+      '131071 bytes',
+    );
+    expect(await wrong("command: () => ({ argv: ['a'], env: { 'A B': '1' } })", command)).to.contain(
+      'env: must have names',
+    );
+    expect(await wrong("command: () => ({ argv: ['a'], environment: {} })", command)).to.contain(
+      'environment: unknown key',
+    );
     expect(await wrong("async command() { throw new Error('late'); }", command)).to.contain('a promise');
     expect(await wrong("files: () => [{ path: 'x', content: 'y' }]", files)).to.contain('[0].path');
+    expect(await wrong("files: () => [{ path: '/a/../b', content: '' }]", files)).to.contain(
+      '[0].path: must hold',
+    );
+    expect(await wrong("files: () => [{ path: '/a', content: '', mode: 1 }]", files)).to.contain(
+      'mode: unknown key',
+    );
     expect(await wrong('files: () => undefined', files)).to.contain('files');
     expect(await wrong('readExit: () => undefined', readExit)).to.contain('readExit');
     expect(await wrong("readExit: () => ({ outcome: 'COMPLETED' })", readExit)).to.contain('outcome');

@@ -14,6 +14,7 @@ import { asPolarError, Boundary, PolarError } from '../../common/errors.ts';
 import { FAILURE_MESSAGE_CHARS_MAX } from '../../common/limits.ts';
 import { isShortage } from '../../common/shortage.ts';
 import { HARNESSES } from '../../common/specs/catalogue.ts';
+import { anyArgument, ENV_NAME } from '../../common/specs/faults-of.ts';
 import { type Exit, readExit } from '../domain/exit.ts';
 import type { Adapter, HarnessCommand, HarnessPackage } from './adapter.ts';
 
@@ -60,11 +61,15 @@ const shape = z.object({
 });
 
 /** What its functions give. */
-const filesShape = z.array(z.object({ path: absolute, content: z.string() }));
-const commandShape = z.object({
-  argv: z.array(z.string()).min(1),
-  env: z.record(z.string(), z.string()).default({}),
-  cwd: absolute.optional(),
+const clean = absolute.regex(/^(?!.*\/\.\.(?:\/|$))[^\0]*$/s, 'must hold neither .. nor NUL');
+const filesShape = z.array(z.strictObject({ path: clean, content: z.string() }));
+const commandShape = z.strictObject({
+  argv: z.array(anyArgument).min(1),
+  env: z
+    .record(z.string(), anyArgument)
+    .refine((env) => Object.keys(env).every((name) => ENV_NAME.test(name)), 'must have names of variables')
+    .default({}),
+  cwd: clean.optional(),
   stdin: z.string().optional(),
 });
 const exitShape = z.object({
