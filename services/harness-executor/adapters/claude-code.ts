@@ -6,7 +6,7 @@ import { MCP_START_MS, mcpEntries } from './mcp.ts';
 import { flag, settingsOf } from './settings.ts';
 
 const NAME = 'claude_code';
-const VERSION = '2.1.329';
+const VERSION = '2.1.330';
 const PACKAGE: HarnessPackage = {
   name: '@anthropic-ai/claude-code',
   version: VERSION,

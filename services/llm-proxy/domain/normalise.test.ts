@@ -7,7 +7,7 @@ const normalised = (messages: readonly JsonObject[], names: readonly RuleName[])
   normalisedIn(messages, names, { restore: same, unnamed: same });
 
 const user = { role: 'user', content: 'x' };
-const header = 'x-anthropic-billing-header: cc_version=2.1.329.a1b; cch=00ff1;';
+const header = 'x-anthropic-billing-header: cc_version=2.1.330.a1b; cch=00ff1;';
 const text = (value: string, more: object = {}) => ({ type: 'text', text: value, ...more });
 
 describe('normalisation rules', () => {
