@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -10,8 +11,13 @@ from google.protobuf import json_format
 
 import polar_mesh
 from polar_mesh import errors
+from polar_mesh.gen.polar.scheduler.v1.scheduler_service_pb2 import SubmitTaskRequest
 
 FILE = {"target": "/a", "content": "x"}
+#: A mapping of mappings, so many levels of them.
+DEEP = {levels: reduce(lambda inner, _: {"a": inner}, range(levels), 1) for levels in (30, 31, 5000)}
+ITSELF: dict[str, object] = {}
+ITSELF["a"] = ITSELF
 
 
 @pytest.mark.parametrize(
@@ -31,6 +37,9 @@ FILE = {"target": "/a", "content": "x"}
         ({"metadata": {"rows": [[0, np.uint64(2**64 - 1)]]}}, "metadata.rows[0][1]", "18446744073709551615 is beyond"),
         ({"harness": {"settings": {"seed": -(2**60)}}}, "harness.settings.seed", "-1152921504606846976 is beyond"),
         ({"metadata": {"at": timedelta()}}, "metadata", "timedelta is not JSON"),
+        ({"harness": {"settings": DEEP[31]}}, "harness.settings", "more than 30 levels"),
+        ({"metadata": DEEP[5000]}, "metadata", "recursion"),
+        ({"metadata": ITSELF}, "metadata", "recursion"),
         ({"sampling": {"temperature": float("inf")}}, "sampling.temperature", "must be a finite number"),
     ],
 )
@@ -56,6 +65,11 @@ def test_free_form_values_of_another_task_are_taken_as_they_are():
     other = polar_mesh.task_spec({"metadata": metadata}).metadata
     for given in (other, {"tags": other["tags"], "of": other["of"]}):
         assert json_format.MessageToDict(polar_mesh.task_spec({"metadata": given}).metadata) == metadata
+
+
+def test_as_many_levels_as_the_mesh_takes_can_be_sent():
+    request = SubmitTaskRequest(spec=polar_mesh.task_spec({"metadata": DEEP[30], "harness": {"settings": DEEP[30]}}))
+    assert json_format.MessageToDict(request.spec.metadata) == DEEP[30]
 
 
 @pytest.mark.parametrize("task", [None, "task.yaml", [{}]])

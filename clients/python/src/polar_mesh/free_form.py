@@ -12,6 +12,16 @@ from .errors import FieldFault
 
 #: From here on, several integers are the same double.
 WHOLE_MAX = 2**53
+#: Levels of mappings and lists in one part that the mesh takes, ``FREE_FORM_LEVELS_MAX``; protobuf reads few more.
+LEVELS_MAX = 30
+
+
+def is_within(value: Any, levels: int = LEVELS_MAX) -> bool:
+    """Whether it has at most so many levels of mappings and lists."""
+    if not isinstance(value, (Mapping, list)):
+        return True
+    inner = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(is_within(one, levels - 1) for one in inner)
 
 
 def inexact(value: Any, path: str) -> Iterator[FieldFault]:

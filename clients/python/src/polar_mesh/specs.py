@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
 from .errors import FieldFault, InvalidArgument
-from .free_form import inexact
+from .free_form import LEVELS_MAX, inexact, is_within
 from .gen.polar.common.v1.task_pb2 import TaskSpec
 
 
@@ -84,8 +84,8 @@ def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) ->
 
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults: list[FieldFault]) -> None:
     target = getattr(message, field.name)
-    value = _plain(value)
     try:
+        value = _plain(value)
         if field.message_type is None and hasattr(target, "extend"):
             target.extend([_scalar(field, one) for one in _items(value)])
         elif field.message_type is None:
@@ -95,6 +95,8 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
             entries = _entries(value).items()
             target.update({_scalar(of["key"], key): _scalar(of["value"], one) for key, one in entries})
         elif isinstance(target, Struct):
+            if not is_within(value):
+                raise ValueError(f"it has more than {LEVELS_MAX} levels of mappings and lists")
             json.dumps(value, allow_nan=False)  # What JSON does not have, the mesh cannot tell again.
             faults.extend(inexact(value, path))
             target.update(_entries(value))
@@ -107,7 +109,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
         else:
             for index, item in enumerate(_items(value)):
                 _fill(target.add(), item, f"{path}[{index}]", faults)
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         faults.append(FieldFault(path, f"does not take this {type(value).__name__}: {error}"))
 
 
