@@ -1,5 +1,6 @@
-// The google-generate dialect: field names come in camel case or with underscores, as the API takes both.
-import { type JsonObject, objectOf } from '../../domain/json.ts';
+// The google-generate dialect: field names come in camel case or with underscores, and values of enumerations by name or
+// by number, as the API takes both.
+import { type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 
 /** The object with its own members' names in camel case; what is inside is left alone. */
 export function camelCased(value: unknown): JsonObject {
@@ -12,3 +13,7 @@ export function camelCased(value: unknown): JsonObject {
 
 const camelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A value of an enumeration by its name, where it is its number in `names`. */
+export const nameOf = (value: JsonValue, names: readonly string[]): JsonValue =>
+  typeof value === 'number' ? (names[value] ?? value) : value;

@@ -182,6 +182,12 @@ describe('google-generate request', () => {
     ).to.deep.equal({
       properties: { any_of: { type: 'string' } },
     });
+    // As google-generativeai writes types over REST.
+    const tags = { type: 5, items: { type: 1 }, nullable: true };
+    expect(schemaOf({ type: 6, properties: { tags } })).to.deep.equal({
+      type: 'object',
+      properties: { tags: { type: ['array', 'null'], items: { type: 'string' } } },
+    });
   });
 
   it('says the fields in the engine’s words', () => {
@@ -270,6 +276,7 @@ describe('google-generate request', () => {
       ['ANY', 'required'],
       ['NONE', 'none'],
       ['VALIDATED', 'auto'],
+      [2, 'required'],
     ] as const) {
       const asked = withMode({ mode });
       expect(names(asked)).to.deep.equal(['f', 'g', 'h']);

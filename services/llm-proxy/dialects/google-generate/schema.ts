@@ -1,9 +1,12 @@
 // The google-generate dialect: its schemas, a subset of OpenAPI's, as JSON Schema.
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
-import { camelCased } from './names.ts';
+import { camelCased, nameOf } from './names.ts';
 
 /** Counts, which the API takes as strings too. */
 const COUNTS = /^(min|max)(Items|Length|Properties)$/;
+
+/** In the order of their numbers. */
+const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'];
 
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const { nullable, propertyOrdering: _, ...members } = camelCased(schema);
@@ -27,8 +30,10 @@ const within = (value: JsonValue): JsonValue => (isObject(value) ? jsonSchemaOf(
 
 function memberOf(key: string, value: JsonValue): JsonValue {
   switch (key) {
-    case 'type':
-      return typeof value === 'string' ? value.toLowerCase() : value;
+    case 'type': {
+      const type = nameOf(value, TYPES);
+      return typeof type === 'string' ? type.toLowerCase() : type;
+    }
     case 'items':
     case 'additionalProperties':
       return within(value);

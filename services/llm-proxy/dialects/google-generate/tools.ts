@@ -2,7 +2,7 @@
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
 import type { Faults } from '../faults.ts';
 import { ReadOnce } from '../read-once.ts';
-import { camelCased } from './names.ts';
+import { camelCased, nameOf } from './names.ts';
 import { TOOL_RULES } from './rules.ts';
 import { jsonSchemaOf } from './schema.ts';
 
@@ -48,13 +48,14 @@ function functionOf(declared: JsonObject, field: string, faults: Faults): JsonOb
   };
 }
 
+/** In the order of their numbers. */
 const MODES: Readonly<Record<string, string>> = {
   MODE_UNSPECIFIED: 'auto',
   AUTO: 'auto',
-  // That calls follow their schemas is up to the engine.
-  VALIDATED: 'auto',
   ANY: 'required',
   NONE: 'none',
+  // That calls follow their schemas is up to the engine.
+  VALIDATED: 'auto',
 };
 
 export interface Choice {
@@ -71,7 +72,10 @@ export function choiceOf(
 ): Choice {
   if (!isObject(config)) return { tools, fields: {} };
   const field = 'toolConfig.functionCallingConfig';
-  const { mode = 'AUTO', allowedFunctionNames } = camelCased(camelCased(config)['functionCallingConfig']);
+  const { mode: given = 'AUTO', allowedFunctionNames } = camelCased(
+    camelCased(config)['functionCallingConfig'],
+  );
+  const mode = nameOf(given, Object.keys(MODES));
   const known = typeof mode === 'string' && Object.hasOwn(MODES, mode);
   faults.expect(known, `${field}.mode`, `must be one of ${Object.keys(MODES).join(', ')}`);
   const allowed = new Set(arrayOf(allowedFunctionNames));
