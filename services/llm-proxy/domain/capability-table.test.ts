@@ -16,6 +16,7 @@ describe('capability table', () => {
     expect(table.find(sha256('b'), 0)).to.equal(undefined);
     expect(table.apply('s.1', 2, undefined)?.digest).to.equal(sha256('a'));
     expect(table.find(sha256('a'), 0)).to.equal(undefined);
+    expect([table.capabilities.length, table.revisionOf('s.1')]).to.deep.equal([0, 0]);
   });
 
   it('changes nothing for entries that come late', () => {
@@ -33,6 +34,7 @@ describe('capability table', () => {
     expect(table.find(sha256('a'), 1_500)).to.not.equal(undefined);
     expect(table.apply('s.1', 3, capability('b'))?.digest).to.equal(sha256('a'));
     expect(table.find(sha256('a'), 0)).to.equal(undefined);
+    expect(table.holds(capability('a'), 0)).to.equal(false);
     expect(table.find(sha256('b'), 0)).to.not.equal(undefined);
   });
 

@@ -35,7 +35,11 @@ describe('drift', () => {
     ['', { head: { ...head, extended: true }, earlierTotal: 40 }],
     ['', { head: { ...head, extended: true }, shared: 6 }],
     ['history_edited', { head: { ...head, extended: true }, inPlace: 1 }],
+    ['history_edited', { head: { ...head, extended: true }, turnReplaced: true, earlierTotal: 20 }],
     ['compacted', { total: 3, shared: 2, earlierTotal: 20 }],
+    ['compacted', { total: 5, earlierTotal: 8 }],
+    ['rewound', { total: 5, earlierTotal: 7 }],
+    ['rewound', { total: 8, earlierTotal: 8 }],
   ];
   for (const [drift, some] of CASES) {
     it(`is ${drift === '' ? 'nothing' : drift} with ${JSON.stringify(some)}`, () => {

@@ -49,6 +49,9 @@ describe('openai-chat request', () => {
       n: 2,
       stream: false,
     });
+    expect(engineBody({ ...asked, stream: true }, 'served', {}, undefined)).to.deep.include({
+      ...{ stream: true, stream_options: { include_usage: true } },
+    });
   });
 });
 
