@@ -12,6 +12,7 @@ import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_ser
 import { reasonOf } from '../../../test/support/reason-of.ts';
 import { sleep } from '../clock.ts';
 import { PolarError } from '../errors.ts';
+import { sha256 } from '../ids.ts';
 import { AccessControl } from './access-control.ts';
 import { SCOPE_OF_RPC } from './scopes.ts';
 import { newToken, parseTokens } from './tokens.ts';
@@ -89,5 +90,11 @@ describe('access tokens', () => {
     expect(faults().fields.map(({ field }) => field)).to.deep.equal(['line 2', 'line 3', 'line 4', 'line 5']);
     expect(() => parseTokens('# none\n', 'f')).to.throw(PolarError, /no token/);
     expect(() => newToken('a b', [])).to.throw(PolarError, /NAME[\s\S]*scopes/);
+    expect(() => newToken('a', ['read', 'write'])).to.throw(PolarError, /scopes/);
+    for (const wrong of [line.replace('a ', 'a! '), line.replace('read', 'read,all'), `${line} read`])
+      expect(() => parseTokens(wrong, 'f'), wrong).to.throw(PolarError, /line 1/);
+    const many = Array.from({ length: 1_001 }, (_, i) => `t${i} read ${sha256(`${i}`)}`);
+    expect(() => parseTokens(many.join('\n'), 'f')).to.throw(PolarError, /tokens/);
+    expect(parseTokens(many.slice(1).join('\n'), 'f').size).to.equal(1_000);
   });
 });

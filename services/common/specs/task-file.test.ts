@@ -71,8 +71,11 @@ describe('a task file', () => {
     expect(spec.budgets?.run && durationMs(spec.budgets.run)).to.equal(120_000);
     expect(spec.sampling?.seedBase).to.equal(40);
     expect(spec.metadata?.['group']).to.deep.equal({ x: [1] });
-    expect(spec.runtime).to.include({ backend: 'bubblewrap', image: 'swe', workdir: '/testbed', cpus: 2 });
+    expect(spec.runtime).to.include({ backend: 'bubblewrap', image: 'swe', workdir: '/testbed' });
+    expect(spec.runtime).to.include({ cpus: 2, memoryMb: 512 });
+    const made = { command: 'make', cwd: '/testbed', env: { C: 'd' }, maxAttempts: 3 };
     expect(spec.runtime?.prepare[0]?.step).to.deep.include({ case: 'exec' });
+    expect(spec.runtime?.prepare[0]?.step.value).to.deep.include(made);
     expect(spec.runtime?.evalPrepare?.steps).to.deep.equal([]);
     expect(spec.harness?.command?.command).to.equal('python3 agent.py');
     expect(spec.evaluator).to.deep.include({ strategy: 'test_on_output', env: { E: 'f' } });
@@ -85,6 +88,14 @@ describe('a task file', () => {
     expect(runtime?.network?.prepareEgress[0]).to.deep.include({ host: '10.1.0.0/16', port: 80 });
     const none = parseTaskFile(JSON.stringify({ ...TASK, runtime: { network: 'none' } }), 'task.json');
     expect(none.runtime?.network?.egress).to.eql([]);
+  });
+
+  it('says what its sandbox may have, and where its command begins', () => {
+    const runtime = { backend: 'docker', image: 'debian', gpus: 2, storage_mb: 64 };
+    const agent = { ...TASK.agent, custom_shell: { command: 'make', cwd: '/work' } };
+    const spec = parseTaskFile(JSON.stringify({ ...TASK, agent, runtime }), 'task.json');
+    expect(spec.runtime).to.include({ backend: 'docker', gpus: 2, storageMb: 64 });
+    expect(spec.harness?.command).to.include({ command: 'make', cwd: '/work' });
   });
 
   it('may be JSON, and needs three keys only', () => {

@@ -73,6 +73,8 @@ describe('policy', () => {
       expect(reason(() => published(serving, { policyVersion, weightVersion: '' }))).to.equal(
         'INVALID_REQUEST',
       );
+    const first = { policyVersion: 0n, weightVersion: '' };
+    expect(reason(() => published(create(PolicySchema), first))).to.equal('INVALID_REQUEST');
   });
 
   /** A pause of `lengthMs` each `stepMs`, beginning with the first step. */

@@ -23,6 +23,7 @@ describe('routing', () => {
   it('takes the least loaded, of equals the one with the fewest sessions, then the first', () => {
     expect(chosen([engine('a', { load: 2 }), engine('b', { load: 1 })])).to.equal('b');
     expect(chosen([engine('a', { sessions: 2 }), engine('b', { sessions: 1 })])).to.equal('b');
+    expect(chosen([engine('a', { load: 1, sessions: 2 }), engine('b', { load: 2 })])).to.equal('a');
     expect(chosen([engine('a'), engine('b')])).to.equal('a');
   });
 
@@ -32,6 +33,8 @@ describe('routing', () => {
     expect(chosen([idle, busy], busy)).to.equal('busy');
     const overloaded = engine('over', { load: STICKY_LOAD_SLACK });
     expect(chosen([idle, overloaded], overloaded)).to.equal('idle');
+    const close = engine('close', { load: STICKY_LOAD_SLACK });
+    expect(chosen([engine('one', { load: 1 }), close], close)).to.equal('close');
     // Many more, but less than the factor.
     const [high, higher] = [
       engine('high', { load: 40, loadMax: 99 }),
@@ -49,6 +52,9 @@ describe('routing', () => {
     ]) {
       expect(chosen([home, other], home)).to.equal('other');
     }
+    // Near its bound: as loaded as the other, and full all the same.
+    const [near, atBound] = [engine('near', { load: 7 }), engine('at-bound', { load: 8 })];
+    expect(chosen([atBound, near], atBound)).to.equal('near');
     const failed = engine('failed');
     expect(chosen([failed, other], failed, [failed])).to.equal('other');
   });
@@ -61,7 +67,7 @@ describe('routing', () => {
   });
 
   it('waits rather than ask one that is down, and tells where there is none at all', () => {
-    expect(chosen([engine('full', { load: 8 }), engine('down', { up: false })])).to.equal('full');
+    expect(chosen([engine('at-bound', { load: 8 }), engine('down', { up: false })])).to.equal('full');
     expect(chosen([])).to.equal('none');
     expect(chosen([engine('draining', { draining: true })])).to.equal('none');
   });
