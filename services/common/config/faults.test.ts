@@ -45,6 +45,16 @@ describe('faults of a strict file', () => {
     }
   });
 
+  it('say that a field is missing, and how a text with a colon is written', () => {
+    expect(faultsOf('runtime: {}\ngateway: {nodes: [{}]}')).to.deep.equal([
+      { field: 'runtime.image', description: 'is missing' },
+      { field: 'gateway.nodes[0].id', description: 'is missing' },
+    ]);
+    for (const text of ['x: a\n y: 1', 'x: 1\ny: fix: the bug']) {
+      expect(faultsOf(text)[0]?.description).to.include('quote a text that holds ": "');
+    }
+  });
+
   it('tell aliases that would make too much of it, and a second document', () => {
     const names = [...'abcdefgh'];
     const lines = names.map((name, i) => {

@@ -46,6 +46,8 @@ export function parseStrict<T extends ZodType>(
 
 /** Where the parser's own words tell of the parser. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  BLOCK_AS_IMPLICIT_KEY:
+    'a mapping or list stands where a text was begun: quote a text that holds ": ", or mind how far lines are indented',
   MULTIPLE_DOCS: 'another document begins; one is read',
   NON_STRING_KEY: 'a mapping or list stands as a key: quote a text that begins with { or [',
 };
@@ -79,7 +81,7 @@ export function checkStrict<T extends ZodType>(
   reason: Reason,
   known: readonly FieldFault[] = [],
 ): z.output<T> {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: wordsOf });
   if (result.success && known.length === 0) return result.data;
   const issues = result.error?.issues ?? [];
   const found = issues.slice(0, FAULTS_TOLD_MAX).flatMap((issue) => faultsOf(issue, schema));
@@ -100,7 +102,7 @@ export function checkEach(
 ): void {
   const part = z.array(schema);
   for (let at = 0; at < list.length; at += FAULTS_TOLD_MAX) {
-    const result = part.safeParse(list.slice(at, at + FAULTS_TOLD_MAX));
+    const result = part.safeParse(list.slice(at, at + FAULTS_TOLD_MAX), { error: wordsOf });
     if (result.success) continue;
     const whole = z.object({ [field]: part });
     const issues = result.error.issues.map((issue) => {
@@ -151,6 +153,10 @@ export function faulty(reason: Reason, what: string, fields: readonly FieldFault
 }
 
 type Issue = z.core.$ZodIssue;
+
+/** Of a field that is not there; of others the schema's own words. */
+const wordsOf: z.core.$ZodErrorMap = ({ code, input }) =>
+  code === 'invalid_type' && input === undefined ? 'is missing' : undefined;
 
 function faultsOf(issue: Issue, schema: ZodType): FieldFault[] {
   const path = pathOf(issue.path);

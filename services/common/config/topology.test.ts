@@ -129,6 +129,8 @@ describe('faults of a topology file', () => {
   const WRONG: readonly (readonly [string, object])[] = [
     ['rollout', { rollout: 8080 }],
     ['rollout.host', { rollout: { host: '' } }],
+    ['rollout.host', { rollout: { host: '0.0.0.0:8080' } }],
+    ['gateway.nodes[0].host', node({ host: '[::1]' })],
     ['rollout.port', { rollout: { port: 0 } }],
     ['rollout.port', { rollout: { port: '8080' } }],
     ['rollout.public_url', { rollout: { public_url: 'mesh:8080' } }],

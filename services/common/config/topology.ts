@@ -1,5 +1,6 @@
 // topology.yaml: one file configures the mesh. Keys that the reference system has keep their names, meaning and
 // defaults; what is ours is marked [mesh]. See docs/topology.md.
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -13,16 +14,22 @@ import { nats } from './nats.ts';
 import { checkSchemes, publicUrl, type Scheme, schemeOf } from './public-url.ts';
 import { callbackHosts, queues } from './rollout.ts';
 
-const host = z.string().min(1);
+const host = z
+  .string()
+  .refine(
+    (name) => isIP(name) !== 0 || /^[^\s:/[\]]+$/.test(name),
+    'must be a name or address alone: the port is a key of its own',
+  );
 const positive = z.number().positive();
 const count = z.int().positive();
 
+const URL_WANTED = 'must be an http(s) URL with a host';
 const url = z
   .string()
-  .regex(/^https?:\/\/[^/\s]+/, 'must be an http(s) URL with a host')
+  .regex(/^https?:\/\/[^/\s]+/, URL_WANTED)
   .transform((value) => value.replace(/\/+$/, ''));
 const optionalUrl = z
-  .union([z.literal('').transform(() => undefined), z.null().transform(() => undefined), url])
+  .union([z.literal('').transform(() => undefined), z.null().transform(() => undefined), url], URL_WANTED)
   .optional();
 
 const listener = (defaultPort: number) =>

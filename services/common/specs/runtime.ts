@@ -32,7 +32,12 @@ const uploadStep = z.strictObject({
 /** Told apart by `type`, so that a fault names the wrong field of a step and not the step. */
 const prepareStepSchema = z.preprocess(
   withType,
-  z.discriminatedUnion('type', [execStep, uploadStep], 'must be exec, upload_file or upload_dir'),
+  z.discriminatedUnion('type', [execStep, uploadStep], {
+    error: ({ input }) =>
+      typeof input !== 'object'
+        ? 'must be a mapping, as {command: ls}'
+        : 'must be exec, upload_file or upload_dir',
+  }),
 );
 export type PrepareStepFile = z.output<typeof prepareStepSchema>;
 
