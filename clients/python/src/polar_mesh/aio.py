@@ -272,7 +272,7 @@ class Client(_Connected):
         cursor = ""
         while True:
             self._check_open()
-            request = rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)
+            request = message_of(rollout.WatchTaskRequest, task_id=task_id, resume_cursor=cursor)
             reader: AioReader[rollout.WatchTaskResponse] = AioReader(
                 self._rollout.stub.WatchTask(request), limits.STREAM_SILENCE_S
             )

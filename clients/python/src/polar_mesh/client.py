@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from . import limits
+from .arguments import message_of
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
@@ -94,7 +95,7 @@ class Client(TrajectoryCalls):
             AlreadyExists, ResourceExhausted, FailedPrecondition: see the proto.
         """
         spec = task if isinstance(task, TaskSpec) else task_spec(task)
-        request = rollout.SubmitTaskRequest(spec=spec, request_id=request_id)
+        request = message_of(rollout.SubmitTaskRequest, spec=spec, request_id=request_id)
         return self._call(self._rollout.SubmitTask, request, timeout_s)
 
     def submit_many(
@@ -116,7 +117,7 @@ class Client(TrajectoryCalls):
         """
         ids = [""] * len(tasks) if request_ids is None else request_ids
         requests = [
-            rollout.SubmitTaskRequest(spec=spec, request_id=one)
+            message_of(rollout.SubmitTaskRequest, spec=spec, request_id=one)
             for spec, one in zip(task_specs(tasks), ids, strict=True)
         ]
         request = rollout.SubmitTasksRequest(tasks=requests)
@@ -124,7 +125,7 @@ class Client(TrajectoryCalls):
 
     def get_task(self, task_id: str, *, timeout_s: float | None = None) -> rollout.Task:
         """One task and its progress. Raises NotFound."""
-        request = rollout.GetTaskRequest(task_id=task_id)
+        request = message_of(rollout.GetTaskRequest, task_id=task_id)
         return self._call(self._rollout.GetTask, request, timeout_s).task
 
     def list_sessions(self, task_id: str, *, timeout_s: float | None = None) -> list[Session]:
@@ -132,8 +133,8 @@ class Client(TrajectoryCalls):
         sessions: list[Session] = []
         token = ""
         while True:
-            request = rollout.ListSessionsRequest(
-                task_id=task_id, page_size=limits.PAGE_SIZE, page_token=token
+            request = message_of(
+                rollout.ListSessionsRequest, task_id=task_id, page_size=limits.PAGE_SIZE, page_token=token
             )
             page = self._call(self._rollout.ListSessions, request, timeout_s)
             sessions.extend(page.sessions)
@@ -145,7 +146,7 @@ class Client(TrajectoryCalls):
         self, session_id: str, *, timeout_s: float | None = None
     ) -> rollout.GetSessionResponse:
         """One session with all its attempts and, where it waits, why (``waiting``). Raises NotFound."""
-        request = rollout.GetSessionRequest(session_id=session_id)
+        request = message_of(rollout.GetSessionRequest, session_id=session_id)
         return self._call(self._rollout.GetSession, request, timeout_s)
 
     def cancel(
@@ -158,12 +159,12 @@ class Client(TrajectoryCalls):
         Raises:
             NotFound: no such task, without ``ahead``.
         """
-        request = rollout.CancelTaskRequest(task_id=task_id, ahead=ahead)
+        request = message_of(rollout.CancelTaskRequest, task_id=task_id, ahead=ahead)
         return self._call(self._rollout.CancelTask, request, timeout_s).task
 
     def cancel_session(self, session_id: str, *, timeout_s: float | None = None) -> Session:
         """End one session; answers when that is committed. Raises NotFound."""
-        request = rollout.CancelSessionRequest(session_id=session_id)
+        request = message_of(rollout.CancelSessionRequest, session_id=session_id)
         return self._call(self._rollout.CancelSession, request, timeout_s).session
 
     def retry(
@@ -180,7 +181,7 @@ class Client(TrajectoryCalls):
             ValueError: another ``only``.
         """
         which = value_of(rollout.RetryOnly, "RETRY_ONLY_", only)
-        request = rollout.RetrySessionsRequest(task_id=task_id, only=which)
+        request = message_of(rollout.RetrySessionsRequest, task_id=task_id, only=which)
         return list(self._call(self._rollout.RetrySessions, request, timeout_s).session_ids)
 
     def list_queues(self, *, timeout_s: float | None = None) -> list[rollout.Queue]:
@@ -189,7 +190,7 @@ class Client(TrajectoryCalls):
 
     def drain(self, node_id: str, *, undo: bool = False, timeout_s: float | None = None) -> rollout.Node:
         """Keep new sessions away from a node, or with ``undo`` let them come again. Raises NotFound."""
-        request = rollout.DrainNodeRequest(node_id=node_id, undo=undo)
+        request = message_of(rollout.DrainNodeRequest, node_id=node_id, undo=undo)
         return self._call(self._rollout.DrainNode, request, timeout_s).node
 
     def watch(self, task_id: str, *, timeout_s: float | None = None) -> Iterator[rollout.WatchTaskResponse]:
@@ -262,7 +263,7 @@ class Client(TrajectoryCalls):
         cursor = ""
         while True:
             self._check_open()
-            request = rollout.WatchTaskRequest(task_id=task_id, resume_cursor=cursor)
+            request = message_of(rollout.WatchTaskRequest, task_id=task_id, resume_cursor=cursor)
             reader: Reader[rollout.WatchTaskResponse] = Reader(
                 self._rollout.WatchTask(request), limits.STREAM_SILENCE_S
             )

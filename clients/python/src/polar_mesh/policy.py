@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import grpc
 
 from . import limits
-from .arguments import message_of
+from .arguments import message_of, named
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Cancelled, PolarError
@@ -58,11 +58,13 @@ class Pause:
 
 
 def pause_request(mode: Mode, timeout_s: float, ttl_s: float) -> pb.PauseRequest:
-    """What begins a pause; a repetition, under the same name, joins it. Raises ValueError for another mode."""
+    """What begins a pause; a repetition, under the same name, joins it. Raises ValueError or TypeError."""
     which = value_of(messages.PauseMode, "PAUSE_MODE_", mode)
     request = pb.PauseRequest(mode=which, pause_id=f"pause-{uuid.uuid4().hex}")
-    request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
-    request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
+    with named("timeout_s"):
+        request.timeout.FromTimedelta(timedelta(seconds=timeout_s))
+    with named("ttl_s"):
+        request.ttl.FromTimedelta(timedelta(seconds=ttl_s))
     return request
 
 

@@ -69,7 +69,7 @@ def seek_request(
     consumer: str, to: int | datetime | Literal["oldest", "newest"]
 ) -> trajectories.SeekConsumerRequest:
     """What sets a consumer's place; see ``TrajectoryCalls.seek``."""
-    request = trajectories.SeekConsumerRequest(consumer=consumer)
+    request = message_of(trajectories.SeekConsumerRequest, consumer=consumer)
     if isinstance(to, datetime):
         request.time.FromDatetime(to.astimezone(timezone.utc))
     elif isinstance(to, str):
@@ -207,7 +207,7 @@ class TrajectoryCalls:
 
     def delete_consumer(self, consumer: str, *, timeout_s: float | None = None) -> None:
         """Forget a consumer; its streams end. Raises NotFound, but not where an earlier try of this call has deleted it."""
-        request = trajectories.DeleteConsumerRequest(consumer=consumer)
+        request = message_of(trajectories.DeleteConsumerRequest, consumer=consumer)
         gone = trajectories.DeleteConsumerResponse()
         self._call(self._trajectories.DeleteConsumer, request, timeout_s, gone)
 
@@ -218,7 +218,7 @@ class TrajectoryCalls:
 
     def get_trajectory(self, session_id: str, *, timeout_s: float | None = None) -> Trajectory:
         """The trajectory of an ended session. Raises NotFound, FailedPrecondition (not ended)."""
-        request = trajectories.GetTrajectoryRequest(session_id=session_id)
+        request = message_of(trajectories.GetTrajectoryRequest, session_id=session_id)
         return read_trajectory(self._call(self._trajectories.GetTrajectory, request, timeout_s).trajectory)
 
     def export_session(
