@@ -52,6 +52,21 @@ describe('normalisation rules', () => {
     expect(messages[1]).to.have.property('cache_control');
   });
 
+  it('take out what OpenAI’s client has parsed', () => {
+    const call = { id: 'c', type: 'function' };
+    const f = { name: 'f', arguments: '{"a": 1}' };
+    const said = { role: 'assistant', content: '{"b": 2}' };
+    const parsed = [
+      { ...call, function: { ...f, parsed_arguments: { a: 1 } } },
+      { ...call, function: f },
+    ];
+    const messages = [user, { ...said, parsed: { b: 2 }, tool_calls: parsed }];
+    const { messages: left, by } = normalised(messages, RULE_NAMES);
+    const calls = [f, f].map((named) => ({ ...call, function: named }));
+    expect(left).to.deep.equal([user, { ...said, tool_calls: calls }]);
+    expect(by).to.deep.equal(['private-keys']);
+  });
+
   it('do nothing where they are switched off', () => {
     const messages = [
       { role: 'system', content: header },

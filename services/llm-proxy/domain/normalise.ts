@@ -1,6 +1,6 @@
 // Rules that take out of a request what changes from call to call without saying anything to the model. Each has a name
 // by which it can be switched off (`gateway.nodes[].normalise`), and is named on the records that it changed.
-import { isObject, type JsonObject, type JsonValue } from './json.ts';
+import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 
 /** The message without what the rule takes out; the same object where there is nothing. Undefined: nothing is left. */
 type Rule = (message: JsonObject, session: SessionRules) => JsonObject | undefined;
@@ -18,7 +18,7 @@ const RULES = {
   'billing-header': withoutBillingHeader,
   /** Marks for a provider's prompt cache, which move from message to message. */
   'cache-control': withoutCacheControl,
-  /** Keys that a client keeps for itself and sends along at times: Copilot's __copilotMessageSource, LiteLLM's own. */
+  /** Keys that a client keeps for itself and sends along at times: Copilot's, LiteLLM's, and what OpenAI's own has parsed. */
   'private-keys': withoutPrivateKeys,
   /** Arguments of the model's own tool calls that the client has parsed and written again. */
   'tool-arguments': (message, { restore }) => restore(message),
@@ -96,12 +96,21 @@ function unmarked(part: JsonValue): JsonValue {
   return rest;
 }
 
-const isPrivate = (key: string): boolean => key.startsWith('__') || key === 'provider_specific_fields';
+const isPrivate = (key: string): boolean =>
+  key.startsWith('__') || key === 'provider_specific_fields' || key === 'parsed';
 
 function withoutPrivateKeys(message: JsonObject): JsonObject {
-  for (const key in message) {
-    if (!isPrivate(key)) continue;
-    return Object.fromEntries(Object.entries(message).filter(([other]) => !isPrivate(other)));
-  }
-  return message;
+  const bare = Object.keys(message).some(isPrivate)
+    ? Object.fromEntries(Object.entries(message).filter(([key]) => !isPrivate(key)))
+    : message;
+  const { tool_calls: calls } = bare;
+  return Array.isArray(calls) && calls.some(isParsed) ? { ...bare, tool_calls: calls.map(unparsed) } : bare;
+}
+
+const isParsed = (call: JsonValue): boolean => 'parsed_arguments' in objectOf(objectOf(call)['function']);
+
+function unparsed(call: JsonValue): JsonValue {
+  if (!isParsed(call)) return call;
+  const { parsed_arguments: _, ...named } = objectOf(objectOf(call)['function']);
+  return { ...objectOf(call), function: named };
 }
