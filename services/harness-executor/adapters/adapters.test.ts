@@ -130,6 +130,13 @@ describe('opencode adapter', () => {
   });
 });
 
+describe('gemini_cli adapter', () => {
+  it('gives a name that starts with a dash as the name of a model', () => {
+    const { argv } = ADAPTERS.gemini_cli.command({ ...context, modelName: '--help' });
+    expect(argv).to.include('--model=--help').and.not.to.include('--help');
+  });
+});
+
 describe('codex adapter', () => {
   it('waits for MCP servers: one that is not required is left out where it has not started in a second', () => {
     const stdio = create(McpServerSchema, { name: 'a', transport: 'stdio', command: 'serve' });

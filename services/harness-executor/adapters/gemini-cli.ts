@@ -38,7 +38,8 @@ export const geminiCli: Adapter = {
     return [{ path: `${FOLDER}/settings.json`, content: JSON.stringify(settings) }];
   },
   command: (context) => ({
-    argv: [NODE, programOf(NAME, PACKAGE), '-m', modelOf(context), '--yolo', '--skip-trust'],
+    // As an argument of its own, a name that starts with `-` would be read as an option.
+    argv: [NODE, programOf(NAME, PACKAGE), `--model=${modelOf(context)}`, '--yolo', '--skip-trust'],
     env: {
       GEMINI_CLI_HOME: HOME,
       GEMINI_API_KEY: context.capability,
