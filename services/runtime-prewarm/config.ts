@@ -17,7 +17,7 @@ import { makeFolders } from '../common/folders.ts';
 import { nodeFolder } from '../common/node-folder.ts';
 import { proxySocketOf } from '../common/proxy-socket.ts';
 import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
-import { networkOf, type RuntimeFile, unsupportedFields } from '../common/specs/runtime.ts';
+import { networkOf, type RuntimeFile, triesOf, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
 import type { Rate } from './domain/token-bucket.ts';
 
@@ -123,7 +123,7 @@ function stepsOf(steps: RuntimeFile['prepare']) {
                 command: step.command,
                 cwd: step.cwd ?? '',
                 env: step.env,
-                maxAttempts: step.max_attempts,
+                ...triesOf(step),
               },
             },
           },

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { timestampMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import {
   type AttemptRef,
@@ -174,11 +174,11 @@ describe('runtime-prewarm: work', () => {
     expect(await leasedTo('s-again')).to.eql([first.kind.case === 'ready' ? first.kind.value.runtimeId : '']);
   });
 
-  it('tries a step as often as it says', async () => {
-    const command = 'echo x >> tries; [ $(wc -l < tries) = 3 ]';
-    await send(refOf('s-tries'), {
-      prepare: [{ step: { case: 'exec', value: { command, maxAttempts: 3 } } }],
-    });
+  it('tries a step as often as it says, after its pause, each further time after one twice as long', async () => {
+    const command = `date +%s%3N >> tries; set -- $(cat tries)
+      [ $# = 3 ] && [ $(($2 - $1)) -ge 200 ] && [ $(($3 - $2)) -ge 400 ]`;
+    const value = { command, maxAttempts: 3, retryBackoff: durationFromMs(200) };
+    await send(refOf('s-tries'), { prepare: [{ step: { case: 'exec', value } }] });
     expect((await factOf('s-tries', 'ready')).kind.case).to.equal('ready');
   });
 

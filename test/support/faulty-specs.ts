@@ -159,6 +159,7 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['runtime.prepare[0].exec.cwd', step(exec({ cwd: 'a' }))],
   ['runtime.prepare[0].exec.env.1', step(exec({ env: { 1: '' } }))],
   ['runtime.prepare[0].exec.max_attempts', step(exec({ maxAttempts: 11 }))],
+  ['runtime.prepare[0].exec.retry_backoff', step(exec({ retryBackoff: durationFromMs(60_001) }))],
   ['runtime.prepare[0].upload_file.target', step(upload('a'))],
   ['runtime.prepare[0].upload_file.target', step(upload('/a/../../b')), /\.\./],
   ['runtime.prepare[0].upload_file.target', step(upload('/a\0'))],

@@ -1,4 +1,5 @@
 // The sandbox of a TaskSpec: defaults and faults.
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import type {
   ExecStep,
   PrepareStep,
@@ -17,6 +18,8 @@ const IMAGE_REFERENCE = /^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,511}$/;
 const FILE_MODE = 0o644;
 const FILE_MODE_MAX = 0o7777;
 const STEP_TRIES_MAX = 10;
+/** Longest pause between two tries. */
+export const STEP_BACKOFF_MS_MAX = 60_000;
 
 /** Fills in what is unset; changes `runtime` itself. */
 export function completeRuntime(runtime: RuntimeSpec): void {
@@ -118,6 +121,8 @@ export function checkExec(step: ExecStep, field: string, faults: Faults): void {
   if (step.cwd !== '') faults.absolutePath(step.cwd, `${field}.cwd`);
   faults.environment(step.env, `${field}.env`);
   faults.range(step.maxAttempts, 1, STEP_TRIES_MAX, `${field}.max_attempts`);
+  const backoffMs = step.retryBackoff === undefined ? 0 : durationMs(step.retryBackoff);
+  faults.range(backoffMs / 1000, 0, STEP_BACKOFF_MS_MAX / 1000, `${field}.retry_backoff`);
 }
 
 function checkMode(file: UploadFile, field: string, faults: Faults): void {

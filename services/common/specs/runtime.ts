@@ -1,5 +1,7 @@
 // A runtime as it stands in a task or topology file. Names are those of the reference system's RuntimeSpec.
+
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { z } from 'zod';
 import type { NetworkPolicySchema } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import type { FieldFault } from '../errors.ts';
@@ -124,3 +126,9 @@ export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
     );
   return faults;
 }
+
+/** How often a step is tried, and after what pause. */
+export const triesOf = (step: { max_attempts: number; retry_backoff_seconds: number }) => ({
+  maxAttempts: step.max_attempts,
+  ...(step.retry_backoff_seconds > 0 && { retryBackoff: durationFromMs(step.retry_backoff_seconds * 1000) }),
+});

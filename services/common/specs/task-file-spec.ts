@@ -8,7 +8,7 @@ import {
   TaskSpecSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { FieldFault } from '../errors.ts';
-import { networkOf, type PrepareStepFile, type RuntimeFile, unsupportedFields } from './runtime.ts';
+import { networkOf, type PrepareStepFile, type RuntimeFile, triesOf, unsupportedFields } from './runtime.ts';
 import type { TaskFile } from './task-file.ts';
 import { readTaskSpec } from './task-spec.ts';
 import { Uploads } from './uploads.ts';
@@ -124,8 +124,8 @@ function runtimeOf(runtime: RuntimeFile, uploads: Uploads): MessageInitShape<typ
 function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
   switch (step.type) {
     case 'exec': {
-      const { command, cwd, env, max_attempts } = step;
-      return { step: { case: 'exec', value: { command, cwd: cwd ?? '', env, maxAttempts: max_attempts } } };
+      const { command, cwd = '', env } = step;
+      return { step: { case: 'exec', value: { command, cwd, env, ...triesOf(step) } } };
     }
     case 'upload_file': {
       const file = uploads.file(step.source, `${at}.source`);

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { durationMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { PolarError } from '../errors.ts';
@@ -57,7 +57,15 @@ describe('a task file', () => {
           cpus: 2,
           memory_mb: 512,
           network: 'host',
-          prepare: [{ command: 'make', cwd: '/testbed', env: { C: 'd' }, max_attempts: 3 }],
+          prepare: [
+            {
+              command: 'make',
+              cwd: '/testbed',
+              env: { C: 'd' },
+              max_attempts: 3,
+              retry_backoff_seconds: 0.5,
+            },
+          ],
           eval_prepare: [],
         },
         builder: { strategy: 'prefix_merging', config: {} },
@@ -73,7 +81,13 @@ describe('a task file', () => {
     expect(spec.metadata?.['group']).to.deep.equal({ x: [1] });
     expect(spec.runtime).to.include({ backend: 'bubblewrap', image: 'swe', workdir: '/testbed' });
     expect(spec.runtime).to.include({ cpus: 2, memoryMb: 512 });
-    const made = { command: 'make', cwd: '/testbed', env: { C: 'd' }, maxAttempts: 3 };
+    const made = {
+      command: 'make',
+      cwd: '/testbed',
+      env: { C: 'd' },
+      maxAttempts: 3,
+      retryBackoff: durationFromMs(500),
+    };
     expect(spec.runtime?.prepare[0]?.step).to.deep.include({ case: 'exec' });
     expect(spec.runtime?.prepare[0]?.step.value).to.deep.include(made);
     expect(spec.runtime?.evalPrepare?.steps).to.deep.equal([]);

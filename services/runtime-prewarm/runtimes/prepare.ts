@@ -1,8 +1,10 @@
 // The steps of a preparation, in order.
-
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { ExecStep, PrepareStep } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { PREPARE_TAIL_BYTES, SANDBOX_END_MS } from '../../common/limits.ts';
+import { STEP_BACKOFF_MS_MAX } from '../../common/specs/runtime-spec.ts';
 import { ARGUMENT_BYTES_MAX } from '../domain/command.ts';
 import { deniedText } from '../domain/denials.ts';
 import { filesOf } from '../domain/paths.ts';
@@ -34,7 +36,7 @@ async function upload(runtime: Runtime, name: string, step: PrepareStep['step'])
 async function runExecStep(
   runtime: Runtime,
   name: string,
-  { command, cwd, env, maxAttempts }: ExecStep,
+  { command, cwd, env, maxAttempts, retryBackoff }: ExecStep,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -44,6 +46,7 @@ async function runExecStep(
       `${name}: a command has at most ${ARGUMENT_BYTES_MAX} bytes: upload what it writes, or a script`,
     );
   }
+  let pauseMs = retryBackoff === undefined ? 0 : durationMs(retryBackoff);
   for (let attempt = 1; ; attempt++) {
     const tail = new Tail();
     const { exitCode, outOfMemory, denied } = await runtime.exec(
@@ -70,6 +73,9 @@ async function runExecStep(
         `${name}: the command ended with exit code ${exitCode}${memory}${deniedText(denied)}: ${tail.text()}`,
       );
     }
+    await sleep(pauseMs, signal);
+    signal.throwIfAborted();
+    pauseMs = Math.min(2 * pauseMs, STEP_BACKOFF_MS_MAX);
   }
 }
 

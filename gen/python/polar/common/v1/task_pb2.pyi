@@ -134,7 +134,7 @@ class PrepareStep(_message.Message):
     def __init__(self, exec: _Optional[_Union[ExecStep, _Mapping]] = ..., upload_file: _Optional[_Union[UploadFile, _Mapping]] = ..., upload_dir: _Optional[_Union[UploadDir, _Mapping]] = ...) -> None: ...
 
 class ExecStep(_message.Message):
-    __slots__ = ("command", "cwd", "env", "max_attempts")
+    __slots__ = ("command", "cwd", "env", "max_attempts", "retry_backoff")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -146,11 +146,13 @@ class ExecStep(_message.Message):
     CWD_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    RETRY_BACKOFF_FIELD_NUMBER: _ClassVar[int]
     command: str
     cwd: str
     env: _containers.ScalarMap[str, str]
     max_attempts: int
-    def __init__(self, command: _Optional[str] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., max_attempts: _Optional[int] = ...) -> None: ...
+    retry_backoff: _duration_pb2.Duration
+    def __init__(self, command: _Optional[str] = ..., cwd: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., max_attempts: _Optional[int] = ..., retry_backoff: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class UploadFile(_message.Message):
     __slots__ = ("target", "content", "mode")

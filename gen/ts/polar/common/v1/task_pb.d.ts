@@ -476,6 +476,13 @@ export declare type ExecStep = Message<"polar.common.v1.ExecStep"> & {
    * @generated from field: uint32 max_attempts = 4;
    */
   maxAttempts: number;
+
+  /**
+   * Pause before the second try, up to 60 s, default none; each further one is twice as long, and never above 60 s.
+   *
+   * @generated from field: google.protobuf.Duration retry_backoff = 5;
+   */
+  retryBackoff?: Duration | undefined;
 };
 
 /**
