@@ -43,9 +43,10 @@ export class Engine {
   }
 
   /** The whole answer. Throws EngineError. */
-  async text(method: string, path: string, { body, signal, limitMs }: CallOptions = {}): Promise<string> {
+  async text(method: string, path: string, options: CallOptions = {}): Promise<string> {
+    const { body, signal, limitMs = this.#callMs } = options;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const limit = withTimeout(limitMs ?? this.#callMs, signal);
+    const limit = withTimeout(limitMs, signal);
     const { socketPath } = this;
     const call = request({
       socketPath,
@@ -62,7 +63,8 @@ export class Engine {
       return checked(answer, await text(answer));
     } catch (error) {
       if (error instanceof EngineError) throw error;
-      if (limit.aborted) throw limit.reason;
+      signal?.throwIfAborted();
+      if (limit.aborted) throw tooLate(method, path, limitMs);
       this.onBroken();
       throw error;
     }
@@ -100,6 +102,14 @@ export class Engine {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+function tooLate(method: string, path: string, limitMs: number): Error {
+  const [asked = ''] = path.split('?');
+  return new DOMException(
+    `the engine did not answer ${method} ${asked} within ${limitMs} ms`,
+    'TimeoutError',
+  );
 }
 
 function jsonHeaders(body: object | undefined): { headers: Record<string, string> } {
