@@ -190,6 +190,17 @@ for (const kind of LONG_ENGINES) {
         expect(next).to.include({ outOfMemory: false, out: 'next\n' });
       });
 
+      it('ends a command at its limit in a container that somebody has paused', async () => {
+        const id = await node.acquire({ spec });
+        const nap = sleepMark();
+        const running = node.sh(id, nap, { timeoutMs: 2_000 });
+        await eventually('it runs', () => processesWith(nap).length > 0);
+        await docker.docker('pause', id);
+        expect(await running).to.include({ timedOut: true, empty: true });
+        await node.runtimes.releaseRuntime({ runtimeId: id });
+        await eventually('none is left', async () => (await containers(docker, node)).length === 0);
+      });
+
       it('survives a fork bomb, and proves that nothing of it is left', async () => {
         const id = await node.acquire({ spec });
         // The shell itself forks once and no more: where it cannot, it would end before its time.

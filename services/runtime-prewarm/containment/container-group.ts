@@ -26,6 +26,8 @@ export class ContainerGroup {
   readonly #pids: Group;
   readonly #memory: Group;
   readonly #cpu: Group;
+  /** In v1 what is frozen, as by `docker pause`, does not die. */
+  #freezer: string | undefined;
   #own = new Set<number>();
   #before = { ...NO_MEMORY_EVENTS, cpuMs: 0 };
 
@@ -48,6 +50,8 @@ export class ContainerGroup {
       }
       return { folder: join(root, path), v2: point === undefined };
     });
+    const [point, path] = [v1.get('freezer'), paths.get('freezer')];
+    if (point !== undefined && path?.includes(id)) group.#freezer = join(point, path, 'freezer.state');
     await group.#settle();
     return group;
   }
@@ -68,6 +72,7 @@ export class ContainerGroup {
   kill(): void {
     this.#limitProcesses(0);
     for (const pid of this.#others()) kill(pid);
+    if (this.#freezer !== undefined) writeQuietly(this.#freezer, 'THAWED');
   }
 
   /** Kill what is left and wait: true when only the container's own processes are, or it has none; false after SANDBOX_END_MS. */
