@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, rmdirSync } from 'node:fs';
 import process from 'node:process';
@@ -62,3 +62,11 @@ for (const ignoreV2 of [false, true]) {
     });
   });
 }
+
+it('says that groups cannot be made where another mount lies over their tree, and looks for them no longer', () => {
+  // In a process of its own: what this is about never came back.
+  const script = `import { makeBases } from '${import.meta.resolve('./hierarchies.ts')}';
+    console.log(makeBases({ v2: undefined, points: new Map(), roots: ['/proc/not-there/cpu'] }, 'polar-test'));`;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
+  expect(String(stdout)).to.equal('false\n');
+}).timeout(30_000);

@@ -66,6 +66,8 @@ export function makeBases({ v2, points, roots }: Hierarchies, base: string): boo
   try {
     if (roots.length === 0) return false;
     for (const root of roots) {
+      // Another mount may lie over what the kernel lists: below a folder that cannot be made Node.js looks for one for ever.
+      accessSync(join(root, 'cgroup.procs'));
       mkdirSync(join(root, base), { recursive: true });
       made.push(join(root, base));
       accessSync(join(root, base, 'cgroup.procs'), constants.W_OK);
