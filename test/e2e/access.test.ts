@@ -51,6 +51,9 @@ describe('a mesh with access tokens', function () {
     }
     const ended = await call(['submit', file, '--wait'], as('submitter'));
     expect(ended.code, ended.stderr).to.equal(0);
+    expect(mesh.log('scheduler').match(/"caller":"\w+","method":"\w+"/g)).to.deep.equal([
+      '"caller":"submitter","method":"SubmitTask"',
+    ]);
     expect(await consume('trainer')).to.match(/completed, reward 1\.000/);
     expect(await consume('submitter')).to.contain('SCOPE_MISSING');
   });

@@ -6,20 +6,32 @@ import { sha256 } from '../ids.ts';
 import { SCOPE_OF_RPC, type Scope } from './scopes.ts';
 import { type Access, parseTokens } from './tokens.ts';
 
+/** Scopes of calls that change something for others: who made each is told. */
+const TOLD: readonly (Scope | undefined)[] = ['submit', 'operate'];
+
 /** Between two looks at the file. */
 const LOOK_MS = 1_000;
 
 export class AccessControl {
   readonly #file: string;
   readonly #onFault: (error: PolarError) => void;
+  readonly #onChange: (caller: string, method: string) => void;
   #tokens: ReadonlyMap<string, Access>;
   #changed: string;
   #lookedMs = performance.now();
 
-  /** `onFault` is told of a file that cannot be used any more; what it held before holds on. Throws INVALID_CONFIG. */
-  constructor(file: string, onFault: (error: PolarError) => void) {
+  /**
+   * `onFault` is told of a file that cannot be used any more; what it held before holds on. `onChange` is told whose token
+   * a call that submits or operates has. Throws INVALID_CONFIG.
+   */
+  constructor(
+    file: string,
+    onFault: (error: PolarError) => void,
+    onChange: (caller: string, method: string) => void = () => {},
+  ) {
     this.#file = file;
     this.#onFault = onFault;
+    this.#onChange = onChange;
     this.#changed = versionOf(file);
     this.#tokens = parseTokens(readText(file, 'INVALID_CONFIG'), file);
   }
@@ -45,7 +57,10 @@ export class AccessControl {
     }
     const access = this.of(token);
     if (access === undefined) throw new PolarError('UNAUTHENTICATED', 'the access token is unknown');
-    if (scope !== undefined && access.scopes.has(scope)) return;
+    if (scope !== undefined && access.scopes.has(scope)) {
+      if (TOLD.includes(scope)) this.#onChange(access.name, what);
+      return;
+    }
     const message = `the token of ${access.name} has no scope ${scope ?? 'for it'}, which ${what} needs`;
     throw new PolarError('SCOPE_MISSING', message);
   }

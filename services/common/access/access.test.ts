@@ -41,9 +41,18 @@ describe('access tokens', () => {
   it('open what their scopes say, and nothing else', () => {
     const trainer = newToken('trainer', ['submit', 'read']);
     writeFileSync(file, `# who\n${trainer.line}\n`);
-    const access = new AccessControl(file, () => {});
+    const told: string[] = [];
+    const onChange = (...call: string[]): void => void told.push(call.join(' '));
+    const access = new AccessControl(file, () => {}, onChange);
     const bearer = `Bearer ${trainer.token}`;
     expect(reasonOf(() => access.require(SUBMIT, bearer))).to.equal('none');
+    expect(reasonOf(() => access.require(SUBMIT.replace('SubmitTask', 'ListTasks'), bearer))).to.equal(
+      'none',
+    );
+    expect(reasonOf(() => access.require(SUBMIT.replace('SubmitTask', 'DrainNode'), bearer))).to.equal(
+      'SCOPE_MISSING',
+    );
+    expect(told).to.deep.equal(['trainer SubmitTask']);
     expect(reasonOf(() => access.require('/grpc.health.v1.Health/Check', undefined))).to.equal('none');
     const consume = '/polar.reconstructor.v1.TrajectoryService/StreamTrajectories';
     expect(reasonOf(() => access.require(consume, bearer))).to.equal('SCOPE_MISSING');

@@ -41,8 +41,10 @@ export function openGuards(config: CommonConfig, log: Logger, host: string): Gua
 function openAccess({ topology, token }: CommonConfig, log: Logger): AccessControl | undefined {
   const { tokens_file: file } = topology.access;
   if (file === null) return undefined;
-  const access = new AccessControl(file, (error) =>
-    log.error({ reason: error.reason, err: error }, 'tokens file not read'),
+  const access = new AccessControl(
+    file,
+    (error) => log.error({ reason: error.reason, err: error }, 'tokens file not read'),
+    (caller, method) => log.info({ caller, method }, 'called'),
   );
   const own = token === undefined ? undefined : access.of(token);
   if (own !== undefined && OWN_SCOPES.every((scope) => own.scopes.has(scope))) return access;
