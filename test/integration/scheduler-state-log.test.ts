@@ -60,12 +60,21 @@ describe('scheduler state log', () => {
     expect(await metadataOf(third.client)).to.deep.equal(nested(60));
   });
 
-  it('that cannot be read ends the boot with its reason, and is not taken for NATS being away', async () => {
-    const chain = new Chain(bus, await lastSeqOf(bus));
+  for (const [what, commit, why] of [
     // A field of two bytes, of which one is there.
-    const seq = await chain.append(new Uint8Array([0x12, 2, 0x61]), 'torn', signal);
-    const error = await startScheduler(nats.url).then(() => expect.fail('it leads'), asPolarError);
-    expect(error.reason).to.equal('STATE_INVALID');
-    expect(error.message).to.contain(`commit ${seq} of the state log cannot be read`);
-  });
+    ['that cannot be read', [0x12, 2, 0x61], 'cannot be read'],
+    // A change whose only field is the 1000th.
+    ['of a newer version', [0x12, 3, 0xc2, 0x3e, 0], 'holds a change that this version does not know'],
+  ] as const) {
+    it(`${what} ends the boot with its reason, and is not taken for NATS being away`, async () => {
+      const chain = new Chain(bus, await lastSeqOf(bus));
+      const seq = await chain.append(new Uint8Array(commit), 'written before', signal);
+      const error = await startScheduler(nats.url).then(
+        (started) => started[Symbol.asyncDispose]().then(() => expect.fail('it leads')),
+        asPolarError,
+      );
+      expect(error.reason).to.equal('STATE_INVALID');
+      expect(error.message).to.contain(`commit ${seq} of the state log ${why}`);
+    });
+  }
 });
