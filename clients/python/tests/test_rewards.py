@@ -43,6 +43,7 @@ def test_group_norm_divides_by_the_sample_deviation():
     expected = of(1, 0, -1) / (1 + rewards.EPSILON)
     np.testing.assert_allclose(rewards.group_norm(of(3, 2, 1)), expected)
     np.testing.assert_allclose(rewards.group_norm(of(3, nan, 2, 1)), [expected[0], nan, *expected[1:]])
+    np.testing.assert_allclose(rewards.group_norm(of(1, 0)), [0.5**0.5, -(0.5**0.5)], rtol=1e-5)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values())
