@@ -201,6 +201,19 @@ for (const kind of LONG_ENGINES) {
         await eventually('none is left', async () => (await containers(docker, node)).length === 0);
       });
 
+      it('tells a run that somebody ended its container under it', async () => {
+        for (const end of [['kill'], ['stop', '--time', '1'], ['rm', '--force']]) {
+          const id = await node.acquire({ spec });
+          const nap = sleepMark();
+          const running = errorOf(node.sh(id, nap));
+          await eventually('it runs', () => processesWith(nap).length > 0);
+          await docker.docker(...end, id);
+          expect(await running).to.include({ reason: 'RUNTIME_LOST' });
+          await node.runtimes.releaseRuntime({ runtimeId: id });
+        }
+        await eventually('none is left', async () => (await containers(docker, node)).length === 0);
+      });
+
       it('survives a fork bomb, and proves that nothing of it is left', async () => {
         const id = await node.acquire({ spec });
         // The shell itself forks once and no more: where it cannot, it would end before its time.

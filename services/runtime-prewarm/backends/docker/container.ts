@@ -40,7 +40,7 @@ export class Container {
     this.gone = gone.signal;
     const lost = (): void => {
       if (!this.#ending) at.forgotten.engineWent();
-      gone.abort(new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it'));
+      gone.abort(containerEnded());
     };
     lifeline.once('close', lost).resume();
     if (lifeline.destroyed) lost();
@@ -107,6 +107,9 @@ export class Container {
     throw new PolarError('RUNTIME_LOST', 'the container has ended');
   }
 }
+
+export const containerEnded = (): PolarError =>
+  new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it');
 
 /** 404 and 409: it is gone, or going. */
 export async function removeContainer(engine: Engine, id: string): Promise<void> {

@@ -15,7 +15,7 @@ import { FrameReader } from '../../domain/docker-frames.ts';
 import { unstartedExitCode } from '../../domain/oci-failure.ts';
 import { openStdin } from '../../host/stdin-pipe.ts';
 import { Watch } from '../../host/watch.ts';
-import type { Container } from './container.ts';
+import { type Container, containerEnded } from './container.ts';
 import type { Dialect, ExecState } from './dialect.ts';
 import type { Engine } from './engine.ts';
 
@@ -36,7 +36,10 @@ export interface DockerExec {
 
 export type ExecEnd = Omit<CommandResult, keyof NetworkUse>;
 
-/** Throws SANDBOX_FAILED where the command could not be started through no fault of its own, and the signal's reason. */
+/**
+ * Throws SANDBOX_FAILED where the command could not be started through no fault of its own, RUNTIME_LOST where somebody has ended
+ * the container under it, and the signal's reason.
+ */
 export async function execInContainer(
   exec: DockerExec,
   sink: OutputSink,
@@ -60,6 +63,8 @@ export async function execInContainer(
     watch.stop();
     const usage = group.usage();
     let empty = await group.end();
+    // Its first process goes before those that it takes along: the command did not end by itself.
+    if (!group.has(container.pid) && usage.oomKills === 0) throw containerEnded();
     if (!empty) empty = await container.end();
     const code = await running.exitCode(watch.timedOut || usage.oomKills > 0);
     all.throwIfAborted();
