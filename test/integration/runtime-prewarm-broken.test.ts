@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PolarError } from '../../services/common/errors.ts';
+import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { eventually, isHostRoot, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 
@@ -132,7 +133,7 @@ if (isHostRoot) {
 /** What Docker answers where a mount of a container is busy, and just after its start. */
 function engineWith(asked: string[]): Server {
   const answers: Record<string, unknown> = {
-    '/containers/json': [{ Id: 'stuck', Labels: {} }],
+    '/containers/json': [{ Id: 'stuck', Names: ['/rt-stuck'], Labels: { [LABELS.runtime]: 'rt-stuck' } }],
     '/images/json': [],
     '/images/early/json': { Id: 'early', Config: null },
     '/info': { OSType: 'linux', PidsLimit: true, MemoryLimit: true, SecurityOptions: [] },

@@ -139,7 +139,7 @@ describe('builder plug-ins', () => {
   it('are refused a plan that breaks a law', async () => {
     const plan = (name: string, value: string, why: RegExp): Promise<void> =>
       refused(run(planning(name, `return ${value};`)), 'BUILDER_PLUGIN_FAILED', why);
-    await plan('nothing.mjs', 'undefined', /expected object/);
+    await plan('nothing.mjs', 'undefined', /\(document\): is missing/);
     await plan('drops.mjs', '{ traces: [] }', /is in no trace/);
     await plan('twice.mjs', '{ traces: [calls[0], calls[0]].map((c) => ({ calls: [c.callId] })) }', /twice/);
     await plan('joins.mjs', '{ traces: [{ calls: calls.map((c) => c.callId) }] }', /was not served that/);
