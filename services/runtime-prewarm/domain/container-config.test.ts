@@ -55,5 +55,7 @@ describe('the configuration of a container', () => {
     const Labels = { 'polar.runtime': 'rt-1' };
     expect(isSandbox({ Id: 'a', Names: ['/rt-1'], Labels })).to.equal(true);
     expect(isSandbox({ Id: 'b', Names: ['/mine'], Labels })).to.equal(false);
+    // Its deletion was begun, and is to be ended.
+    for (const Names of [null, []]) expect(isSandbox({ Id: 'c', Names, Labels })).to.equal(true);
   });
 });

@@ -33,7 +33,7 @@ export interface ContainerOptions {
 /** As an engine lists it. */
 export interface ListedContainer {
   readonly Id: string;
-  /** Null of one that is being deleted. */
+  /** None of one whose deletion was begun. */
   readonly Names: readonly string[] | null;
   readonly Labels: Readonly<Record<string, string>>;
 }
@@ -44,7 +44,7 @@ const CPU_PERIOD_US = 100_000;
  * Whether it is a manager's: one that somebody runs of an image that was made of a sandbox has its labels, and another name.
  */
 export const isSandbox = ({ Names, Labels }: ListedContainer): boolean =>
-  Names?.includes(`/${Labels[LABELS.runtime]}`) === true;
+  (Names ?? []).length === 0 || Names?.includes(`/${Labels[LABELS.runtime]}`) === true;
 
 /**
  * The lifeline: the first process reads a standard input that only the manager's connection holds open. However the

@@ -33,11 +33,12 @@ describe('containers of a manager that has ended', () => {
 
   it('are deleted before its layers, in one time for all engines, whichever of them answers', async () => {
     const deleted: (string | undefined)[] = [];
-    /** `b` is still at work when it is deleted first; `late` was being made. */
+    /** `b` is still at work when it is deleted first, and has no name then; `late` was being made. */
     const [a, b, late] = ['a', 'b', 'late'].map((Id) => listed(Id, `/rt-${Id}`));
+    const dying = { ...b, Names: null };
     /** Somebody else's, made of an image that was made of a sandbox. */
     const kept = listed('kept', '/kept');
-    const looks = [[a, b, kept], [b, kept], [kept], [late, kept]];
+    const looks = [[a, b, kept], [dying, kept], [kept], [late, kept]];
     const lists: Readonly<Record<string, object>> = {
       '/images/json': [
         { Id: 'layer', Labels: { 'polar.layer': 'key' } },

@@ -46,7 +46,7 @@ class Engine(http.client.HTTPConnection):
 def reap_containers(engine, filters):
     listed = json.loads(engine.call("GET", f"/containers/json?all=true&filters={filters}"))
     # One that somebody runs of an image that was made of a sandbox has its labels, and another name.
-    found = [one for one in listed if f"/{one['Labels'].get('polar.runtime')}" in one["Names"]]
+    found = [one for one in listed if not one["Names"] or f"/{one['Labels'].get('polar.runtime')}" in one["Names"]]
     for container in found:
         engine.call("DELETE", f"/containers/{container['Id']}?force=true&v=true")
     return len(found)
