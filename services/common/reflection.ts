@@ -1,6 +1,5 @@
 // grpc.reflection.v1.ServerReflection: what is served here, for callers that have no protos (grpcurl, buf curl, Postman).
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { type DescFile, type DescService, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { nestedTypes } from '@bufbuild/protobuf/reflect';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code, type ConnectRouter } from '@connectrpc/connect';

@@ -1,6 +1,7 @@
 // Sends spans to a collector by OTLP over HTTP: https://opentelemetry.io/docs/specs/otlp/#otlphttp
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
+import { retryAfterMs } from '../../../services/common/retry-after.ts';
 import { exportRequest, type Span } from './otlp.ts';
 
 /** Spans of one request. */
@@ -69,7 +70,9 @@ export class Collector {
     const response = await this.#fetch(body);
     if (response.ok) return rejectedIn(await beginOf(response));
     await response.body?.cancel();
-    const again = AGAIN.includes(response.status) ? { retryAfterMs: waitOf(response) } : {};
+    const again = AGAIN.includes(response.status)
+      ? { retryAfterMs: retryAfterMs(response.headers) ?? 0 }
+      : {};
     throw this.#failure(`answered with status ${response.status}`, again);
   }
 
@@ -109,11 +112,6 @@ export function headersIn(text: string): Headers {
     }
   }
   return headers;
-}
-
-function waitOf({ headers }: Response): number {
-  const seconds = Number(headers.get('retry-after') ?? 0);
-  return Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : 0;
 }
 
 async function beginOf({ body }: Response): Promise<string> {

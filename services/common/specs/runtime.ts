@@ -1,5 +1,4 @@
 // A runtime as it stands in a task or topology file. Names are those of the reference system's RuntimeSpec.
-
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { z } from 'zod';

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { apiPath } from '../../common/api-path.ts';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError, type PolarErrorOptions, type Reason } from '../../common/errors.ts';
+import { retryAfterMs } from '../../common/retry-after.ts';
 import type { PromptMessage } from '../domain/judge-prompt.ts';
 
 /** What of a judge's answer is read; above: JUDGE_UNAVAILABLE. */
@@ -81,12 +82,9 @@ export async function askJudge(judge: Judge, ask: Ask, signal: AbortSignal): Pro
 const saidIn = ({ message, finish_reason }: z.output<typeof choiceSchema>): string =>
   finish_reason === 'length' ? '' : (message.content ?? '');
 
-/** `retry-after`: seconds, or a date. */
 function waitOf({ status, headers }: Response): PolarErrorOptions {
-  const given = headers.get('retry-after') ?? '';
-  const ms = /^[\d.]+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - Date.now();
-  if (!Number.isNaN(ms)) return { retryAfterMs: Math.max(0, ms) };
-  return status === TOO_MANY_REQUESTS ? { retryAfterMs: WAIT_MS } : {};
+  const ms = retryAfterMs(headers) ?? (status === TOO_MANY_REQUESTS ? WAIT_MS : undefined);
+  return ms === undefined ? {} : { retryAfterMs: ms };
 }
 
 function chatOf({ baseUrl }: Judge): URL {
