@@ -12,6 +12,7 @@ import { clock, unixMs } from './dispatch/clock.ts';
 import type { HeldSince } from './dispatch/deadlines.ts';
 import { createDispatch, type Dispatch } from './dispatch/dispatch.ts';
 import { queueRules } from './dispatch/rules.ts';
+import { carriesOver } from './domain/rounds.ts';
 import { isEnded } from './domain/session.ts';
 import type { SessionChange } from './domain/state.ts';
 import type { Surroundings } from './domain/waiting.ts';
@@ -145,6 +146,7 @@ function committed(
   if (kind.case === 'groupAnnounced' || kind.case === 'callbackDone') {
     const task = board.state.tasks.get(kind.value.taskId);
     if (task === undefined) return;
+    announcer.check(task);
     callbacks.check(task);
     archiver.check(task);
   }
@@ -153,8 +155,8 @@ function committed(
   outbox.committed(session);
   watchers.changed(session);
   if (isEnded(session.after) || isEnded(session.before)) deadlines.watch(session.task);
+  if (isEnded(session.after) || carriesOver(session.task)) announcer.check(session.task);
   if (!isEnded(session.after)) return;
-  announcer.check(session.task);
   // One that came back from the archive is whole with its last session.
   archiver.check(session.task);
 }

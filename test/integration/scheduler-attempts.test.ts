@@ -3,7 +3,7 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
-import type { TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { Stragglers, type TaskSpec } from '../../gen/ts/polar/common/v1/task_pb.js';
 import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { asPolarError } from '../../services/common/errors.ts';
@@ -248,6 +248,39 @@ describe('scheduler attempts', () => {
       await until('all sandboxes are revoked', () => node.sandboxes.size === 0);
       const missing = await scheduler.client.retrySessions({ taskId: 'early', only: RetryOnly.MISSING });
       expect(missing.sessionIds).to.deep.equal([]);
+    });
+
+    it('carries over what is left, where the task says so: a group of its own, announced when it has ended', async () => {
+      await using node = await startFakeNode(nats.url, { runSlots: 3, prepareSlots: 3, readySlots: 0 });
+      const { run, build } = node.on;
+      node.on.run = (work) => ((work.ref?.sampleIndex ?? 0) < 2 ? run(work) : undefined);
+      node.on.build = async (work) => {
+        const built = await build(work);
+        return { case: 'built', value: { ...(built?.value as object), stats: { trainedTokens: 7n } } };
+      };
+      const earlyStop = { minUsableSessions: 2, stragglers: Stragglers.CARRY_OVER };
+      await submit(taskSpec('carried', { numSamples: 6, earlyStop }));
+      const first = await groupOf(bus, 'carried');
+      expect(first.sessions.map(({ sampleIndex }) => sampleIndex)).to.deep.equal([0, 1]);
+      expect(first.carriedOverSessions).to.equal(4);
+      const sessions = await sessionsOf(scheduler.client, 'carried');
+      expect(sessions.map(({ groupId }) => groupId)).to.deep.equal(['g0', 'g0', 'g1', 'g1', 'g1', 'g1']);
+      expect(sessions.map(({ outcome }) => Outcome[outcome]).slice(2)).to.deep.equal(
+        Array.from({ length: 4 }, () => 'UNSPECIFIED'),
+      );
+      await restart();
+      await until(
+        'three of them run',
+        () => node.taken.filter(({ kind }) => kind.case === 'run').length === 5,
+      );
+      node.on.run = run;
+      for (const { ref } of node.taken.filter(({ kind }) => kind.case === 'run').slice(2)) {
+        await node.fact(ref!, { case: 'ran', value: { outcome: Outcome.COMPLETED } });
+      }
+      const second = await groupOf(bus, 'carried', undefined, 'g1');
+      expect(second.sessions.map(({ sampleIndex }) => sampleIndex)).to.deep.equal([2, 3, 4, 5]);
+      expect(second.sessions.map(({ attempt }) => attempt)).to.deep.equal([1, 1, 1, 1]);
+      expect(second.carriedOverSessions).to.equal(0);
     });
 
     it('happens after a restart too', async () => {

@@ -16,6 +16,7 @@ import {
   PrepareStepSchema,
   type RuntimeSpec,
   SamplingSchema,
+  type Stragglers,
   type StrategySpec,
   type TaskSpec,
   TaskSpecSchema,
@@ -310,6 +311,10 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['queue', top({ queue: '-a' })],
   ['max_running_sessions', top({ maxRunningSessions: 16_385 })],
   ['early_stop.min_usable_sessions', top({ earlyStop: create(EarlyStopSchema) })],
+  [
+    'early_stop.stragglers',
+    top({ earlyStop: create(EarlyStopSchema, { minUsableSessions: 1, stragglers: 7 as Stragglers }) }),
+  ],
   [
     'early_stop.grace',
     top({ earlyStop: create(EarlyStopSchema, { minUsableSessions: 1, grace: durationFromMs(-1) }) }),

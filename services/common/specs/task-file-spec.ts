@@ -4,6 +4,7 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type PrepareStepSchema,
   type RuntimeSpecSchema,
+  Stragglers,
   type TaskSpec,
   TaskSpecSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
@@ -32,6 +33,7 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
       earlyStop: {
         minUsableSessions: task.early_stop_min_usable_sessions,
         grace: durationFromMs(task.early_stop_grace_seconds * 1000),
+        ...(task.early_stop_stragglers === 'carry_over' && { stragglers: Stragglers.CARRY_OVER }),
       },
     }),
     metadata: task.metadata as JsonObject,
@@ -160,6 +162,7 @@ function filePath(field: string): string {
     .replace(/^harness\./, 'agent.')
     .replace(/^early_stop\.min_usable_sessions$/, 'early_stop_min_usable_sessions')
     .replace(/^early_stop\.grace$/, 'early_stop_grace_seconds')
+    .replace(/^early_stop\.stragglers$/, 'early_stop_stragglers')
     .replace(/^budgets\.run$/, 'timeout_seconds')
     .replace(/^budgets\.\w+$/, '$&_seconds')
     .replace(/^runtime\.eval_prepare\.steps/, 'runtime.eval_prepare')

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
+import { Stragglers } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../errors.ts';
 import { parseTaskFile, readTaskFile, taskFileSchema } from './task-file.ts';
 
@@ -142,6 +143,7 @@ describe('scheduling in a task file', () => {
         num_samples: 8,
         ...{ queue: 'nightly', max_running_sessions: 2, callback_url: 'https://trainer.example/hook' },
         ...{ early_stop_min_usable_sessions: 6, early_stop_grace_seconds: 1.5 },
+        early_stop_stragglers: 'carry_over',
       }),
       'task.yaml',
     );
@@ -149,6 +151,7 @@ describe('scheduling in a task file', () => {
     expect(spec.callbackUrl).to.equal('https://trainer.example/hook');
     expect(spec.earlyStop?.minUsableSessions).to.equal(6);
     expect(durationMs(spec.earlyStop!.grace!)).to.equal(1_500);
+    expect(spec.earlyStop?.stragglers).to.equal(Stragglers.CARRY_OVER);
   });
 });
 
@@ -206,6 +209,7 @@ describe('faults of a task file', () => {
     ['callback_url', { ...TASK, callback_url: 'http://user:pass@host/' }],
     ['early_stop_min_usable_sessions', { ...TASK, early_stop_min_usable_sessions: 2 }],
     ['early_stop_grace_seconds', { ...TASK, early_stop_grace_seconds: -1 }],
+    ['early_stop_stragglers', { ...TASK, early_stop_stragglers: 'drop' }],
     ['queue', { ...TASK, queue: 'a b' }],
     ['queue', { ...TASK, queue: 'a'.repeat(65) }],
     ['max_running_sessions', { ...TASK, max_running_sessions: -1 }],

@@ -73,6 +73,8 @@ export const taskFileSchema = z.strictObject({
   early_stop_min_usable_sessions: z.int().min(1).nullish(),
   /** [mesh] What the others still have from then on. */
   early_stop_grace_seconds: z.number().min(0).max(86_400).default(0),
+  /** [mesh] What becomes of the others then. */
+  early_stop_stragglers: z.enum(['stop', 'carry_over']).default('stop'),
   /** [mesh] */
   queue: z.string().default(''),
   /** [mesh] 0: no cap. */

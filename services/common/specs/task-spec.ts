@@ -7,6 +7,7 @@ import {
   type EvaluatorSpec,
   RuntimeSpecSchema,
   type Sampling,
+  Stragglers,
   type StrategySpec,
   StrategySpecSchema,
   type TaskSpec,
@@ -145,10 +146,17 @@ function checkBudgets(spec: TaskSpec, faults: Faults): void {
   }
 }
 
-function checkEarlyStop({ minUsableSessions, grace }: EarlyStop, numSamples: number, faults: Faults): void {
+function checkEarlyStop(early: EarlyStop, numSamples: number, faults: Faults): void {
+  const { minUsableSessions, grace, stragglers } = early;
   faults.range(minUsableSessions, 1, numSamples, 'early_stop.min_usable_sessions');
   const seconds = grace === undefined ? 0 : durationMs(grace) / 1000;
   faults.range(seconds, 0, BUDGET_MS_MAX / 1000, 'early_stop.grace');
+  const known = stragglers in Stragglers;
+  faults.require(
+    known,
+    'early_stop.stragglers',
+    `must be STRAGGLERS_STOP or STRAGGLERS_CARRY_OVER, not ${stragglers}`,
+  );
 }
 
 /** Only http and https: a callback is no way to files or other protocols of the scheduler's machine. */

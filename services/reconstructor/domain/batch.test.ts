@@ -4,7 +4,7 @@ import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type GroupReady, GroupReadySchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { TrajectorySchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { lostGroup, trajectoryOf, withoutTrajectory } from './batch.ts';
+import { batchOf, lostGroup, trajectoryOf, withoutTrajectory } from './batch.ts';
 
 const groupOf = (sizeBytes: number): GroupReady =>
   create(GroupReadySchema, {
@@ -24,6 +24,11 @@ const groupOf = (sizeBytes: number): GroupReady =>
   });
 
 describe('batch', () => {
+  it('says of how many sessions of its task others come later', () => {
+    const group = { ...groupOf(1), readyMs: 5n, carriedOverSessions: 3 };
+    expect(batchOf(7, group, [])).to.include({ batchId: 7n, groupId: 'g0', carriedOverSessions: 3 });
+  });
+
   it('puts what was built under how the session ended', () => {
     const group = groupOf(1);
     const built = create(TrajectorySchema, {

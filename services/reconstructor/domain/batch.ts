@@ -25,6 +25,7 @@ export function batchOf(batchId: number, group: GroupReady, trajectories: Trajec
     groupId: group.groupId,
     trajectories,
     readyTime: timestampFromMs(Number(group.readyMs)),
+    carriedOverSessions: group.carriedOverSessions,
     ...(group.metadata !== undefined && { metadata: group.metadata }),
   });
 }

@@ -7,8 +7,9 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { publish } from '../../common/nats/publish.ts';
 import { subjects } from '../../common/nats/subjects.ts';
 import { groupReady } from '../domain/group.ts';
+import { endedRound } from '../domain/rounds.ts';
 import { groupIdOf } from '../domain/session.ts';
-import { allEnded, announcedChange, type TaskState } from '../domain/state.ts';
+import { announcedGroup, type TaskState } from '../domain/state.ts';
 import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
 import { unixMs } from './clock.ts';
@@ -25,24 +26,35 @@ export interface AnnouncerOptions {
 
 export class Announcer {
   readonly #options: AnnouncerOptions;
+  /** Subjects of groups that are on their way. */
+  readonly #announcing = new Set<string>();
 
   constructor(options: AnnouncerOptions) {
     this.#options = options;
   }
 
-  /** To be called when a session of the task has ended, durably, and at a take-over. */
+  /**
+   * To be called when a session of the task has ended or was carried over, when a group of it was announced, durably, and at a
+   * take-over.
+   */
   check(task: TaskState): void {
-    if (!allEnded(task) || task.announced) return;
+    const round = endedRound(task);
+    if (round === undefined) return;
     const { bus, blobs, journal, effects, log, signal } = this.#options;
     const { taskId } = task.record;
+    const groupId = groupIdOf(round);
+    const subject = subjects.trajectory(taskId, groupId);
+    // Of a group that has ended, more ends come with those that were carried over.
+    if (this.#announcing.has(subject)) return;
+    this.#announcing.add(subject);
     // Made now: once it is announced, the state lets go of what only the announcement needs.
-    const bytes = toBinary(GroupReadySchema, groupReady(task, unixMs()));
-    const subject = subjects.trajectory(taskId, groupIdOf(task.round));
+    const bytes = toBinary(GroupReadySchema, groupReady(task, unixMs(), round));
     effects.start({
-      wanted: () => !task.announced,
+      wanted: () => task.announcedRounds <= round,
       run: async () => {
         await publish(bus, blobs, subject, bytes, { createOnce: true, signal });
-        await journal.propose(announcedChange(task));
+        await journal.propose(announcedGroup(taskId, groupId));
+        this.#announcing.delete(subject);
         events.groupAnnounced(log, task);
       },
     });

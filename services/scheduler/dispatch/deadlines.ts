@@ -5,8 +5,11 @@ import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
 import { budgetMs, type Clock, clocksOf, sinceMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { sessionsOn } from '../domain/nodes.ts';
+import { carriesOver, inLater } from '../domain/rounds.ts';
 import {
+  carriedOver,
   ended,
+  groupIdOf,
   isEnded,
   needsEvaluation,
   Outcome,
@@ -153,7 +156,10 @@ export class Deadlines {
     if (stopAtMs(task) === undefined) return;
     const usable = usableOf(task);
     for (const found of this.#sessionsOf(task)) {
-      if (!isEnded(found.record)) this.#board.decide(found, stoppedEarly(found.record, usable, nowMs));
+      const { record } = found;
+      if (isEnded(record)) continue;
+      if (!carriesOver(task)) this.#board.decide(found, stoppedEarly(record, usable, nowMs));
+      else if (!inLater(record, 0)) this.#board.decide(found, carriedOver(record, groupIdOf(1)));
     }
   }
 

@@ -4,6 +4,7 @@ import { FACTS_BACKLOG_MS, WORK_RESEND_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { Archiver } from '../archive/archiver.ts';
+import { isAnnounced } from '../domain/rounds.ts';
 import { isEnded } from '../domain/session.ts';
 import { allEnded, isTorn } from '../domain/state.ts';
 import type { Announcer } from './announcer.ts';
@@ -31,9 +32,10 @@ export function restore({ board, announcer, archiver, callbacks, deadlines }: Re
   for (const task of board.state.tasks.values()) {
     callbacks.check(task);
     if (isTorn(task)) archiver.complete(task);
-    else if (task.announced) archiver.check(task);
-    else if (allEnded(task)) announcer.check(task);
+    else if (isAnnounced(task)) archiver.check(task);
     else {
+      announcer.check(task);
+      if (allEnded(task)) continue;
       board.place(task);
       deadlines.watch(task);
     }
@@ -65,7 +67,7 @@ export async function resendWork(options: RecoveryOptions): Promise<void> {
 function unsureOf({ state }: Board): Found[] {
   const sinceMs = state.activityMs - WORK_RESEND_MS;
   return [...state.tasks.values()]
-    .filter((task) => !task.announced)
+    .filter((task) => !isAnnounced(task))
     .flatMap((task) =>
       task.sessions
         .filter((record) => record !== undefined)

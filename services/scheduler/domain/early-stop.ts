@@ -14,12 +14,13 @@ export const usableOf = ({ sessions }: TaskState): number =>
   sessions.filter((record) => record !== undefined && isUsable(record)).length;
 
 /**
- * Unix time in milliseconds from which on what is left of a task is stopped; undefined while there are too few usable
- * sessions. It follows from committed state alone. Sessions that go again on request are not stopped.
+ * Unix time in milliseconds from which on the first group of a task does not wait for what is left of it; undefined while
+ * there are too few usable sessions. It follows from committed state alone. Sessions of later groups are not stopped: they
+ * go again on request, or were carried over.
  */
-export function stopAtMs({ spec, sessions, round, byOutcome }: TaskState): number | undefined {
+export function stopAtMs({ spec, sessions, announcedRounds, byOutcome }: TaskState): number | undefined {
   const { earlyStop } = spec;
-  if (earlyStop === undefined || round > 0) return undefined;
+  if (earlyStop === undefined || announcedRounds > 0) return undefined;
   if ((byOutcome.get(Outcome.COMPLETED) ?? 0) < earlyStop.minUsableSessions) return undefined;
   const ends = sessions
     .filter((record) => record !== undefined)

@@ -7,13 +7,15 @@ import {
   type SessionResult,
   SessionResultSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { carriedOverFrom } from './rounds.ts';
 import { groupIdOf, sessionOf } from './session.ts';
 import type { TaskState } from './state.ts';
 
 type Announced = Pick<TaskState, 'record' | 'spec' | 'sessions' | 'round'>;
 
-/** All sessions of a task's present group, by sample index; those without a trajectory with their failure. */
-export function groupReady({ record, spec, sessions, round }: Announced, readyMs: number): GroupReady {
+/** All sessions of a group of a task, by sample index; those without a trajectory with their failure. */
+export function groupReady(task: Announced, readyMs: number, round = task.round): GroupReady {
+  const { record, spec, sessions } = task;
   const groupId = groupIdOf(round);
   return create(GroupReadySchema, {
     taskId: record.taskId,
@@ -24,6 +26,7 @@ export function groupReady({ record, spec, sessions, round }: Announced, readyMs
       .map(resultOf),
     ...(spec.metadata && { metadata: spec.metadata }),
     readyMs: BigInt(readyMs),
+    carriedOverSessions: carriedOverFrom(task, round),
   });
 }
 

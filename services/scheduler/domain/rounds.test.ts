@@ -1,24 +1,18 @@
-// Sessions that go again, groups that stop early, clocks of waiting, and that the log and a snapshot keep all of it.
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
-import { SessionStatsSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
-import { TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { ChangeSchema, CommitSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { BuiltSchema, EvaluatedSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { RetryOnly } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { failure } from '../../common/errors.ts';
+import { away, begun, end, reread, set, stateWith } from '../../../test/support/scheduler-state.ts';
 import { QUEUES_REMEMBERED_MAX, TOMBSTONES_MAX } from '../../common/limits.ts';
 import { clocksOf } from './budgets.ts';
 import { callbackBody } from './callback.ts';
 import { stopAtMs } from './early-stop.ts';
 import { groupReady } from './group.ts';
 import { goesAgain } from './retry.ts';
+import { isAnnounced } from './rounds.ts';
 import {
   attemptLost,
   cancelled,
   dispatched,
-  ended,
   groupIdOf,
   moved,
   Outcome,
@@ -33,47 +27,11 @@ import {
   callbackChange,
   drainChange,
   isSettled,
-  State,
+  type State,
   type TaskState,
   tombstoneChange,
 } from './state.ts';
-import { specDigest, taskRecord } from './task.ts';
 import { taskView } from './view.ts';
-
-type SpecInit = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>;
-
-function stateWith(over: SpecInit = {}, numSamples = 3): { state: State; task: TaskState } {
-  const state = new State();
-  const spec = create(TaskSpecSchema, { taskId: 't', numSamples, harness: { name: 'shell' }, ...over });
-  const value = taskRecord({
-    ...{ spec, filesRef: undefined, specSha256: specDigest(spec), requestId: 't' },
-    ...{ sessionPrefix: 's', createMs: 1_000 },
-  });
-  state.apply(create(ChangeSchema, { kind: { case: 'task', value } }));
-  return { state, task: state.tasks.get('t') as TaskState };
-}
-
-const set = (state: State, record: SessionRecord): void =>
-  void state.apply(create(ChangeSchema, { kind: { case: 'session', value: record } }));
-const begun = (state: State, task: TaskState, i: number, nowMs = 2_000): SessionRecord =>
-  dispatched(state.session(task, i), { nodeId: 'n', bootId: 'b' }, nowMs);
-const away = failure('SANDBOX_FAILED', 'away');
-
-function end(state: State, task: TaskState, i: number, outcome: Outcome, nowMs = 3_000, tokens = 5n): void {
-  const record = begun(state, task, i);
-  const session = { ...sessionOf(record), stats: create(SessionStatsSchema, { trainedTokens: tokens }) };
-  const built = create(BuiltSchema, {});
-  const graded = { ...record, session, built, evaluated: create(EvaluatedSchema, { reward: 1 }) };
-  set(state, ended(graded, outcome, nowMs, outcome === Outcome.COMPLETED ? undefined : away));
-}
-
-/** The state as a scheduler reads it from a snapshot. */
-function reread(state: State): State {
-  const bytes = toBinary(CommitSchema, create(CommitSchema, { changes: [...state.changes()] }));
-  const again = new State();
-  for (const change of fromBinary(CommitSchema, bytes).changes) again.apply(change);
-  return again;
-}
 
 describe('sessions that go again', () => {
   const done = (): { state: State; task: TaskState } => {
@@ -104,10 +62,10 @@ describe('sessions that go again', () => {
 
   it('are a group of their own after the announcement, with their own results only', () => {
     const { state, task } = done();
-    expect(task).to.include({ round: 0, announced: true });
+    expect(task).to.include({ round: 0, announcedRounds: 1 });
     const before = sessionOf(state.session(task, 1));
     set(state, retried(state.session(task, 1), groupIdOf(1), 4_000));
-    expect(task).to.include({ round: 1, announced: false });
+    expect(task).to.include({ round: 1, announcedRounds: 1 });
     expect(taskView(task).sessionsByOutcome).to.deep.equal({ completed: 1, harness_error: 1 });
     expect(state.liveSessions).to.equal(1);
     const again = sessionOf(state.session(task, 1));
@@ -118,9 +76,9 @@ describe('sessions that go again', () => {
       groupReady(task, 0).sessions.map(({ sampleIndex, attempt }) => [sampleIndex, attempt]),
     ).to.deep.equal([[1, 2]]);
     state.apply(announcedChange({ ...task, round: 0 }));
-    expect(task.announced).to.equal(false);
+    expect(isAnnounced(task)).to.equal(false);
     state.apply(announcedChange(task));
-    expect(task.announced).to.equal(true);
+    expect(isAnnounced(task)).to.equal(true);
     expect(taskView(task)).to.deep.include({ groupId: 'g1', meanReward: 1 });
     set(state, retried(state.session(task, 2), groupIdOf(2), 6_000));
     expect(taskView(task), 'without that of the one that goes again').to.deep.include({ meanReward: 1 });
@@ -147,7 +105,7 @@ describe('sessions that go again', () => {
     set(state, { ...retried(state.session(task, 1), groupIdOf(1), 4_000), revision: 77n });
     const again = reread(state);
     const restored = again.tasks.get('t') as TaskState;
-    expect(restored).to.include({ round: 1, announced: false });
+    expect(restored).to.include({ round: 1, announcedRounds: 1 });
     expect(again.liveSessions).to.equal(1);
     expect(again.revision).to.equal(77n);
     expect(taskView(restored)).to.deep.equal(taskView(task));
@@ -214,7 +172,7 @@ describe('early stop', () => {
     const { state, task } = stateWith({ earlyStop: { minUsableSessions: 1 } }, 2);
     end(state, task, 0, Outcome.COMPLETED, 3_000);
     expect(stopAtMs(task)).to.equal(3_000);
-    expect(stopAtMs({ ...task, round: 1 })).to.equal(undefined);
+    expect(stopAtMs({ ...task, announcedRounds: 1 })).to.equal(undefined);
     const other = stateWith();
     end(other.state, other.task, 0, Outcome.COMPLETED);
     expect(stopAtMs(other.task)).to.equal(undefined);

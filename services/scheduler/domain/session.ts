@@ -179,6 +179,12 @@ export function retried(record: SessionRecord, groupId: string, nowMs: number): 
   });
 }
 
+/** The same state, in a later group: its own does not wait for it any more. */
+export const carriedOver = (record: SessionRecord, groupId: string): SessionRecord => ({
+  ...record,
+  session: { ...sessionOf(record), groupId },
+});
+
 /** Any state → ENDED. Only an outcome whose trajectory counts keeps what was built, and only a graded one a reward. */
 export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, why?: Failure): SessionRecord {
   const { stats, reward: _, failure: __, ...session } = sessionOf(record);

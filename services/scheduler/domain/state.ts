@@ -15,6 +15,7 @@ import { TOMBSTONES_MAX } from '../../common/limits.ts';
 import { callbackBody } from './callback.ts';
 import { queueOf } from './queue.ts';
 import { ranMs } from './ran.ts';
+import { announcedBefore, inLater, isAnnounced } from './rounds.ts';
 import {
   groupIdOf,
   isEnded,
@@ -44,10 +45,10 @@ export interface TaskState {
   rewards: number;
   /** Unix time in milliseconds at which the last session ended. */
   endMs: number;
-  /** Of its present group, see `groupIdOf`: grows when sessions of an announced group go again. */
+  /** Of its present group, see `groupIdOf`: grows when sessions of an announced group go again, or are carried over. */
   round: number;
-  /** Its present group is in the trajectory stream. */
-  announced: boolean;
+  /** Of the groups up to the present one, how many are in the trajectory stream: the first ones. */
+  announcedRounds: number;
   /** Of the present group; undefined while it is to come. */
   callback: 'delivered' | 'given-up' | undefined;
   /** What its callback has to tell of announced groups, by group: sessions may go again before it is told. */
@@ -190,9 +191,7 @@ export class State {
         if (record !== undefined) yield sessionChange(record);
       }
       for (const [groupId, body] of task.owed) yield owedChange(task, groupId, body);
-      if (!task.announced) continue;
-      yield announcedChange(task);
-      if (task.callback !== undefined) yield callbackChange(task, task.callback === 'delivered');
+      yield* announcements(task);
     }
     if (this.#order !== order) yield orderReached(this.#order);
     for (const nodeId of this.#draining) yield drainChange(nodeId, true);
@@ -213,7 +212,7 @@ export class State {
       rewards: 0,
       endMs: 0,
       round: 0,
-      announced: false,
+      announcedRounds: 0,
       callback: undefined,
       owed: new Map(),
     };
@@ -238,6 +237,7 @@ export class State {
     const runMs = ranMs(before, after, task.spec);
     if (runMs !== undefined) this.usage.ran(queueOf(task.spec), runMs);
     task.round = Math.max(task.round, roundOf(groupId));
+    task.announcedRounds = Math.max(task.announcedRounds, announcedBefore(task, task.round));
     this.#reach(after.revision);
     if (isEnded(after) && !isEnded(before)) {
       add(task.byOutcome, outcome, 1);
@@ -261,7 +261,6 @@ export class State {
       task.rewardSum -= reward;
       task.rewards--;
     }
-    task.announced = false;
     task.callback = undefined;
   }
 
@@ -294,20 +293,22 @@ export class State {
   #withGroup(taskId: string, groupId: string): TaskState | undefined {
     const task = this.tasks.get(taskId);
     const round = roundOf(groupId);
-    if (task === undefined || round < task.round || (round > task.round && task.announced)) return undefined;
+    if (task === undefined || round < task.round || (round > task.round && isAnnounced(task)))
+      return undefined;
     task.round = round;
     return task;
   }
 
   #setAnnounced(taskId: string, groupId: string): void {
-    const task = this.#withGroup(taskId, groupId);
-    if (task === undefined || task.announced) return;
-    task.announced = true;
-    if (task.spec.callbackUrl !== '' && task.callback === undefined)
-      task.owed.set(groupId, callbackBody(task));
+    const round = roundOf(groupId);
+    const task = this.#withGroup(taskId, groupId) ?? this.tasks.get(taskId);
+    if (task === undefined || round > task.round || round < task.announcedRounds) return;
+    task.announcedRounds = round + 1;
+    if (task.spec.callbackUrl !== '' && task.callback === undefined && !task.owed.has(groupId))
+      task.owed.set(groupId, callbackBody(task, round));
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
-      if (record === undefined) continue;
+      if (record === undefined || inLater(record, round)) continue;
       const { ran: _, built: __, evaluated: ___, ...kept } = record;
       task.sessions[i] = kept;
     }
@@ -333,10 +334,10 @@ export const allEnded = (task: TaskState): boolean => endedOf(task) === task.rec
 const endedOf = ({ byState }: TaskState): number => byState.get(SessionState.ENDED) ?? 0;
 
 /** Whether a task that was announced lacks sessions: it is coming back from the archive. */
-export const isTorn = (task: TaskState): boolean => task.announced && !allEnded(task);
+export const isTorn = (task: TaskState): boolean => isAnnounced(task) && !allEnded(task);
 
 /** Whether nothing is left to do for a task: it goes to the archive. */
-export const isSettled = (task: TaskState): boolean => task.announced && task.owed.size === 0;
+export const isSettled = (task: TaskState): boolean => isAnnounced(task) && task.owed.size === 0;
 
 export const taskChange = (record: TaskRecord): Change =>
   create(ChangeSchema, { kind: { case: 'task', value: record } });
@@ -346,6 +347,17 @@ export const sessionChange = (record: SessionRecord): Change =>
 
 const orderReached = (order: number): Change =>
   create(ChangeSchema, { kind: { case: 'orderReached', value: { order: BigInt(order) } } });
+
+/** What was announced, and which callbacks of it are done: those that are owed are told before. */
+function* announcements(task: TaskState): Iterable<Change> {
+  const { record, announcedRounds, callback, owed } = task;
+  if (announcedRounds === 0) return;
+  const groupId = groupIdOf(announcedRounds - 1);
+  yield announcedGroup(record.taskId, groupId);
+  if (isAnnounced(task)) {
+    if (callback !== undefined) yield callbackChange(task, callback === 'delivered');
+  } else if (!owed.has(groupId)) yield callbackOfGroup(record.taskId, groupId, true);
+}
 
 export const announcedChange = ({ record: { taskId }, round }: TaskState): Change =>
   announcedGroup(taskId, groupIdOf(round));

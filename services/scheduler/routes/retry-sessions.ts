@@ -12,6 +12,7 @@ import { unixMs } from '../dispatch/clock.ts';
 import { checkAttempts } from '../domain/attempts.ts';
 import { taskOf } from '../domain/lookup.ts';
 import { goesAgain } from '../domain/retry.ts';
+import { isAnnounced } from '../domain/rounds.ts';
 import { groupIdOf, isEnded, retried, sessionOf } from '../domain/session.ts';
 import { isTorn, type TaskState } from '../domain/state.ts';
 import { taskView } from '../domain/view.ts';
@@ -46,7 +47,7 @@ async function goAgain(
   board.journal.admit();
   if (!isOpen(board, task)) return undefined;
   const nowMs = unixMs();
-  const groupId = groupIdOf(task.announced ? task.round + 1 : task.round);
+  const groupId = groupIdOf(isAnnounced(task) ? task.round + 1 : task.round);
   const again = task.sessions
     .map((_, i) => ({ task, record: board.journal.latest(task, i) }))
     .filter(({ record }) => goesAgain(record, only));
@@ -89,7 +90,9 @@ async function takesMore({ board, signal }: SchedulerContext, task: TaskState): 
  */
 function isOpen(board: Board, task: TaskState): boolean {
   if (!isHere(board, task)) return false;
-  if (task.announced) return !isTorn(task);
+  if (isAnnounced(task)) return !isTorn(task);
+  // One that stragglers have left is published any moment.
+  if (task.announcedRounds < task.round) return false;
   return task.sessions.some((_, i) => !isEnded(board.journal.latest(task, i)));
 }
 

@@ -176,6 +176,8 @@ class Batch:
     nack_count: int
     nack_reason: str
     _ledger: BatchLedger
+    #: Sessions of the task that had not ended when the group was complete: stragglers, which come with a later group of it.
+    carried_over_sessions: int = 0
 
     def __repr__(self) -> str:
         marks = f"policy_version={self.policy_version}, delivery_count={self.delivery_count}"
@@ -237,6 +239,7 @@ def read_batch(message: trajectory_pb2.TrajectoryBatch, ledger: BatchLedger) -> 
         nack_count=message.nack_count,
         nack_reason=message.nack_reason,
         _ledger=ledger,
+        carried_over_sessions=message.carried_over_sessions,
     )
 
 

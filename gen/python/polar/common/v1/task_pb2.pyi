@@ -2,11 +2,21 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class Stragglers(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STRAGGLERS_UNSPECIFIED: _ClassVar[Stragglers]
+    STRAGGLERS_STOP: _ClassVar[Stragglers]
+    STRAGGLERS_CARRY_OVER: _ClassVar[Stragglers]
+STRAGGLERS_UNSPECIFIED: Stragglers
+STRAGGLERS_STOP: Stragglers
+STRAGGLERS_CARRY_OVER: Stragglers
 
 class TaskSpec(_message.Message):
     __slots__ = ("task_id", "instruction", "num_samples", "budgets", "runtime", "harness", "builder", "evaluator", "sampling", "metadata", "dispatch_priority", "max_attempts", "queue", "max_running_sessions", "early_stop", "callback_url")
@@ -45,12 +55,14 @@ class TaskSpec(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., instruction: _Optional[str] = ..., num_samples: _Optional[int] = ..., budgets: _Optional[_Union[Budgets, _Mapping]] = ..., runtime: _Optional[_Union[RuntimeSpec, _Mapping]] = ..., harness: _Optional[_Union[HarnessSpec, _Mapping]] = ..., builder: _Optional[_Union[StrategySpec, _Mapping]] = ..., evaluator: _Optional[_Union[EvaluatorSpec, _Mapping]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., dispatch_priority: _Optional[int] = ..., max_attempts: _Optional[int] = ..., queue: _Optional[str] = ..., max_running_sessions: _Optional[int] = ..., early_stop: _Optional[_Union[EarlyStop, _Mapping]] = ..., callback_url: _Optional[str] = ...) -> None: ...
 
 class EarlyStop(_message.Message):
-    __slots__ = ("min_usable_sessions", "grace")
+    __slots__ = ("min_usable_sessions", "grace", "stragglers")
     MIN_USABLE_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     GRACE_FIELD_NUMBER: _ClassVar[int]
+    STRAGGLERS_FIELD_NUMBER: _ClassVar[int]
     min_usable_sessions: int
     grace: _duration_pb2.Duration
-    def __init__(self, min_usable_sessions: _Optional[int] = ..., grace: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    stragglers: Stragglers
+    def __init__(self, min_usable_sessions: _Optional[int] = ..., grace: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., stragglers: _Optional[_Union[Stragglers, str]] = ...) -> None: ...
 
 class Budgets(_message.Message):
     __slots__ = ("prepare", "run", "build", "evaluate", "queue", "ready")

@@ -250,18 +250,20 @@ class Revoke(_message.Message):
     def __init__(self, attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ...) -> None: ...
 
 class GroupReady(_message.Message):
-    __slots__ = ("task_id", "group_id", "sessions", "metadata", "ready_ms")
+    __slots__ = ("task_id", "group_id", "sessions", "metadata", "ready_ms", "carried_over_sessions")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     READY_MS_FIELD_NUMBER: _ClassVar[int]
+    CARRIED_OVER_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     group_id: str
     sessions: _containers.RepeatedCompositeFieldContainer[SessionResult]
     metadata: _struct_pb2.Struct
     ready_ms: int
-    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ...) -> None: ...
+    carried_over_sessions: int
+    def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
 
 class SessionResult(_message.Message):
     __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards")

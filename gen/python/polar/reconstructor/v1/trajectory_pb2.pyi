@@ -20,7 +20,7 @@ DRIFT_KIND_RETOKENISED: DriftKind
 DRIFT_KIND_REWRITTEN: DriftKind
 
 class TrajectoryBatch(_message.Message):
-    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata", "policy_version", "delivery_count", "dropped_reason", "nack_count", "nack_reason")
+    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata", "policy_version", "delivery_count", "dropped_reason", "nack_count", "nack_reason", "carried_over_sessions")
     BATCH_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +33,7 @@ class TrajectoryBatch(_message.Message):
     DROPPED_REASON_FIELD_NUMBER: _ClassVar[int]
     NACK_COUNT_FIELD_NUMBER: _ClassVar[int]
     NACK_REASON_FIELD_NUMBER: _ClassVar[int]
+    CARRIED_OVER_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     batch_id: int
     task_id: str
     group_id: str
@@ -45,7 +46,8 @@ class TrajectoryBatch(_message.Message):
     dropped_reason: str
     nack_count: int
     nack_reason: str
-    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., policy_version: _Optional[int] = ..., delivery_count: _Optional[int] = ..., dropped_reason: _Optional[str] = ..., nack_count: _Optional[int] = ..., nack_reason: _Optional[str] = ...) -> None: ...
+    carried_over_sessions: int
+    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., policy_version: _Optional[int] = ..., delivery_count: _Optional[int] = ..., dropped_reason: _Optional[str] = ..., nack_count: _Optional[int] = ..., nack_reason: _Optional[str] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
 
 class Trajectory(_message.Message):
     __slots__ = ("session_id", "task_id", "group_id", "sample_index", "attempt", "outcome", "failure", "reward", "traces", "stats", "builder", "policy_version_min", "policy_version_max", "drift", "evaluation", "builder_config", "dropped_reason")

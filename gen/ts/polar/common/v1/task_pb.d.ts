@@ -4,7 +4,7 @@
 // @generated from file polar/common/v1/task.proto (package polar.common.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { NetworkPolicy } from "./network_pb.js";
@@ -145,7 +145,7 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
 export declare const TaskSpecSchema: GenMessage<TaskSpec>;
 
 /**
- * EarlyStop ends a group before all of its sessions have ended by themselves.
+ * EarlyStop completes a group before all of its sessions have ended by themselves.
  *
  * @generated from message polar.common.v1.EarlyStop
  */
@@ -158,11 +158,18 @@ export declare type EarlyStop = Message<"polar.common.v1.EarlyStop"> & {
   minUsableSessions: number;
 
   /**
-   * What the others still have from then on; 0 to 86400 s, default 0. Then they end as CANCELLED with reason EARLY_STOPPED.
+   * What the others still have from then on; 0 to 86400 s, default 0.
    *
    * @generated from field: google.protobuf.Duration grace = 2;
    */
   grace?: Duration | undefined;
+
+  /**
+   * What becomes of the others then; default STRAGGLERS_STOP.
+   *
+   * @generated from field: polar.common.v1.Stragglers stragglers = 3;
+   */
+  stragglers: Stragglers;
 };
 
 /**
@@ -752,4 +759,38 @@ export declare type McpServer = Message<"polar.common.v1.McpServer"> & {
  * Use `create(McpServerSchema)` to create a new message.
  */
 export declare const McpServerSchema: GenMessage<McpServer>;
+
+/**
+ * Stragglers are the sessions that have not ended when their group has enough usable ones.
+ *
+ * @generated from enum polar.common.v1.Stragglers
+ */
+export enum Stragglers {
+  /**
+   * STRAGGLERS_STOP.
+   *
+   * @generated from enum value: STRAGGLERS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They end as CANCELLED with reason EARLY_STOPPED.
+   *
+   * @generated from enum value: STRAGGLERS_STOP = 1;
+   */
+  STOP = 1,
+
+  /**
+   * They go on, those that wait too, each within its own budgets, and are the next group of the task. The first group is
+   * announced without them.
+   *
+   * @generated from enum value: STRAGGLERS_CARRY_OVER = 2;
+   */
+  CARRY_OVER = 2,
+}
+
+/**
+ * Describes the enum polar.common.v1.Stragglers.
+ */
+export declare const StragglersSchema: GenEnum<Stragglers>;
 

@@ -899,6 +899,13 @@ export declare type GroupReady = Message<"polar.event.v1.GroupReady"> & {
    * @generated from field: uint64 ready_ms = 5;
    */
   readyMs: bigint;
+
+  /**
+   * Sessions of the task that have gone on without an end, and come with a later group.
+   *
+   * @generated from field: uint32 carried_over_sessions = 6;
+   */
+  carriedOverSessions: number;
 };
 
 /**

@@ -107,6 +107,14 @@ export declare type TrajectoryBatch = Message<"polar.reconstructor.v1.Trajectory
    * @generated from field: string nack_reason = 12;
    */
   nackReason: string;
+
+  /**
+   * Sessions of the task that had not ended when this group was complete, and come with a later one (see
+   * STRAGGLERS_CARRY_OVER); 0 for all other tasks.
+   *
+   * @generated from field: uint32 carried_over_sessions = 13;
+   */
+  carriedOverSessions: number;
 };
 
 /**
