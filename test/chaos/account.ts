@@ -1,5 +1,6 @@
 // The account of a storm: what was asked for, what came of it, and what must not be.
 import { Outcome, type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { GROUP_ID } from '../../services/scheduler/domain/session.ts';
 import type { LoggedBatch } from './trainer.ts';
 
 export interface Entry {
@@ -55,24 +56,33 @@ export function accountOf(evidence: Evidence): Entry[] {
   ];
 }
 
-function ofTrainer({ batches, sessions, submitted }: Evidence, asked: readonly string[]): Entry[] {
-  const trajectories = batches.flatMap((batch) => batch.trajectories);
+/** As sessions were retried or carried over. */
+export const groupsOf = (sessions: readonly Session[]): Set<string> =>
+  new Set(sessions.map(({ taskId, groupId }) => `${taskId} ${groupId}`));
+
+function ofTrainer({ batches, sessions }: Evidence, asked: readonly string[]): Entry[] {
+  const trajectories = batches.flatMap(({ groupId, trajectories }) =>
+    trajectories.map((one) => ({ ...one, groupId })),
+  );
   const ids = trajectories.map(({ sessionId }) => sessionId);
   const groups = batches.map(({ taskId, groupId }) => `${taskId} ${groupId}`);
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   const empty = trajectories.filter(({ outcome, traces }) => outcome === Outcome.COMPLETED && traces === 0);
-  const otherwise = trajectories.filter(({ sessionId, attempt, outcome, reward }) => {
+  const otherwise = trajectories.filter(({ sessionId, groupId, attempt, outcome, reward }) => {
     const session = byId.get(sessionId);
-    return session?.attempt !== attempt || session.outcome !== outcome || (session.reward ?? null) !== reward;
+    if (session?.groupId !== groupId) return true;
+    return session.attempt !== attempt || session.outcome !== outcome || (session.reward ?? null) !== reward;
   });
+  const later = sessions.filter(({ groupId }) => groupId !== GROUP_ID);
   return [
-    { what: 'groups in the trainer’s log', count: batches.length, expected: submitted.size },
+    { what: 'groups in the trainer’s log', count: batches.length, expected: groupsOf(sessions).size },
+    { what: 'stragglers carried over', count: later.length },
     none('groups twice', twice(groups)),
     { what: 'trajectories in it', count: trajectories.length, expected: asked.length },
     none('trajectories twice', twice(ids)),
     none('trajectories missing', without(asked, ids)),
     none('completed trajectories without a trace', idsOf(empty)),
-    none('trajectories of another attempt, outcome or reward than the session', idsOf(otherwise)),
+    none('trajectories of another group, attempt, outcome or reward than the session', idsOf(otherwise)),
   ];
 }
 

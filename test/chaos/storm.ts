@@ -10,7 +10,7 @@ import { createServiceClient } from '../../services/common/client.ts';
 import { Semaphore, sleep } from '../../services/common/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { breaches, type ExportedSession, seeded } from '../support/laws.ts';
-import { accountOf, type Entry, none } from './account.ts';
+import { accountOf, type Entry, groupsOf, none } from './account.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import type { ClusterEngine } from './engines.ts';
 import { isNothing, type Leftovers, ofIdle, ofStopped } from './leftovers.ts';
@@ -63,7 +63,7 @@ export async function storm(options: StormOptions, say: (text: string) => void):
     const sessions = await endedSessions(cluster, submitted, options.endMs);
     calm.abort();
     await striking;
-    const allRead = (): boolean => trainer.log().length >= submitted.acknowledged.size;
+    const allRead = (): boolean => trainer.log().length >= groupsOf(sessions).size;
     await eventually('all groups are read', allRead).catch(() => {});
     const broken = await brokenLaws(cluster, sessions);
     const idle = await whenIdle(cluster);
