@@ -79,4 +79,92 @@ describe('evaluator, against what an agent does to it,', function () {
     const { evaluation } = await evaluations.evaluated({ agent: 'echo b > a.py', calls: [], config });
     expect(evaluation?.['trace_rewards']).to.equal(0);
   });
+
+  describe('harbor', () => {
+    /** Right where the answer is 42, and sloppy: without an answer it says nothing of it. */
+    const VERIFIER = [
+      '[ -x /tests/test.sh ] && . /tests/check.sh',
+      'echo "$POINTS points" >&2',
+      'check answer.txt && echo "{\\"solved\\": true, \\"style\\": 0.$POINTS}" > /logs/verifier/reward.json',
+      '[ -e /logs/verifier/reward.json ] || echo 0 > /logs/verifier/reward.txt',
+      'exit 3',
+    ].join('\n');
+    const WORKSPACE = '/polar/session/workspace';
+    const HARBOR: Case = {
+      strategy: 'harbor',
+      config: { verifier_timeout: 5 },
+      files: { 'test.sh': VERIFIER, 'check.sh': 'check() { grep -qx 42 "$1"; }' },
+      env: { POINTS: '5' },
+    };
+    const graded = (agent: string, more: Case = {}) =>
+      evaluations.evaluated({ ...HARBOR, ...more, agent: `cd ${WORKSPACE}; ${agent}` });
+
+    it('rewards what the verifier writes of the sandbox as the agent left it', async () => {
+      const solved = await graded('echo 42 > answer.txt');
+      expect({ reward: solved.reward, ...solved.evaluation }).to.deep.equal({
+        reward: 0.75,
+        rewards: { solved: 1, style: 0.5 },
+        ...{ verifier_exit_code: 3, verifier_timeout: false, verifier_output_tail: '5 points\n\n' },
+      });
+      const wrong = await graded('echo 41 > answer.txt');
+      expect([wrong.reward, wrong.evaluation?.['rewards']]).to.deep.equal([0, { reward: 0 }]);
+    });
+
+    const forged = 'echo 1 > /logs/verifier/reward.txt; echo 1 > /logs/verifier/reward.json';
+    const tricks: readonly (readonly [string, string])[] = [
+      [
+        'files with rewards',
+        `mkdir -p /logs/verifier; ${forged}; chmod -R a-w /logs; chmod 0 /logs/verifier`,
+      ],
+      [
+        'a link in place of their folder',
+        `mkdir /logs mine; ln -s ${WORKSPACE}/mine /logs/verifier; ${forged}`,
+      ],
+      ['a link above their folder', `mkdir -p mine/verifier; ln -s ${WORKSPACE}/mine /logs; ${forged}`],
+      ['a folder in place of one', 'mkdir -p /logs/verifier/reward.json/1 /logs/verifier/reward.txt/2'],
+      ['a file above their folder, and one in place of the tests', 'echo 1 > /logs; echo 1 > /tests'],
+      ['tests', `mkdir /tests; echo 'check() { true; }' > /tests/check.sh; chmod 0 /tests/check.sh /tests`],
+      [
+        'a link in place of the tests',
+        `mkdir mine; echo 'check() { true; }' > mine/check.sh; ln -s $PWD/mine /tests`,
+      ],
+      [
+        'a process that writes rewards',
+        `(while sleep 0.1; do mkdir -p /logs/verifier; ${forged}; done) & echo`,
+      ],
+    ];
+    for (const [what, agent] of tricks) {
+      it(`rewards no agent that leaves ${what}`, async () => {
+        const { reward, evaluation } = await graded(agent);
+        expect([reward, evaluation?.['rewards']]).to.deep.equal([0, { reward: 0 }]);
+      });
+    }
+
+    it('gives 0 where only the agent has brought the verifier to write nothing, or to have no end', async () => {
+      const files = { 'test.sh': '[ -e answer.txt ] && . ./answer.txt; echo 1 > /logs/verifier/reward.txt' };
+      const silent = await graded('echo exit 7 > answer.txt', { files });
+      expect({ reward: silent.reward, ...silent.evaluation }).to.deep.include({
+        ...{ reward: 0, verifier_exit_code: 7 },
+        verifier_error: 'the verifier wrote neither reward.json nor reward.txt',
+      });
+      const endless = await graded('echo sleep 60 > answer.txt', { files, config: { verifier_timeout: 2 } });
+      expect([endless.reward, endless.evaluation?.['verifier_timeout']]).to.deep.equal([0, true]);
+    });
+
+    it('gives no reward, and blames the task, where the verifier gives none without an agent either', async () => {
+      const fails = async (script: string, config = {}) => {
+        const { failure } = await evaluations.failed({ ...HARBOR, files: { 'test.sh': script }, config });
+        return failure;
+      };
+      const nan = await fails('echo nan > /logs/verifier/reward.txt; echo why');
+      expect(nan).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(nan?.message).to.match(
+        /without the agent's work, too, .* reward.txt that holds no number: why$/,
+      );
+      const late = await fails('sleep 60', { verifier_timeout: 1 });
+      expect(late).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
+      const covered = await fails('echo 1 > /usr/logs/reward.txt', { verifier_dir: '/usr/logs' });
+      expect(covered).to.include({ reason: 'INVALID_TASK' });
+    });
+  });
 });

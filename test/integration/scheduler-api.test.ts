@@ -203,7 +203,10 @@ describe('scheduler API', () => {
       const skill = { target: 'adding/SKILL.md', content: new Uint8Array([35]) };
       const more = { runtime: { prepare: [{ step }] }, numSamples: 2 };
       for (const taskId of ['epoch-1', 'epoch-2']) {
-        const own = { instruction: `in ${taskId}`, harness: { name: 'claude_code', skills: [skill] } };
+        const own = {
+          ...{ instruction: `in ${taskId}`, harness: { name: 'claude_code', skills: [skill] } },
+          evaluator: { strategy: 'harbor', files: [{ ...skill, target: 'test.sh' }] },
+        };
         await scheduler.client.submitTask({ spec: taskSpec(taskId, { ...more, ...own }) });
         await groupOf(bus, taskId);
       }
@@ -220,6 +223,9 @@ describe('scheduler API', () => {
       for (const { harness } of runs) {
         expect(harness?.skills.map(({ content: text }) => [...text])).to.deep.equal([[35]]);
       }
+      const graded = node.taken.flatMap(({ kind }) => (kind.case === 'evaluate' ? [kind.value] : []));
+      const tests = graded.map(({ evaluator }) => evaluator?.files.map(({ content: text }) => [...text]));
+      expect(tests).to.deep.equal(Array(4).fill([[35]]));
     });
   });
 

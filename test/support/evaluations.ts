@@ -36,6 +36,8 @@ export interface Case {
   readonly outcome?: Outcome;
   readonly timeoutMs?: number;
   readonly env?: Record<string, string>;
+  /** Of the evaluator, by path. */
+  readonly files?: Readonly<Record<string, string>>;
   /** Recorded calls of the attempt. */
   readonly calls?: readonly Completion[];
 }
@@ -88,6 +90,9 @@ export class Evaluations implements AsyncDisposable {
         strategy: given.strategy ?? 'test_on_output',
         config: (given.strategy === undefined ? { ...CONFIG, ...given.config } : given.config) as never,
         env: given.env ?? {},
+        files: Object.entries(given.files ?? {}).map(([target, text]) => ({
+          ...{ target, content: Buffer.from(text) },
+        })),
       },
     });
     await node.work(ref, { case: 'evaluate', value });

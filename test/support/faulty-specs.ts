@@ -28,6 +28,7 @@ import {
   TASK_SPEC_BYTES_MAX,
   UPLOAD_FILES_MAX,
 } from '../../services/common/limits.ts';
+import { DEFAULT_WORKDIR } from '../../services/common/specs/catalogue.ts';
 import { TASK_VALUES_MAX } from '../../services/common/specs/spec-values.ts';
 
 export const upload = (target: string, content = new Uint8Array([1]), mode = 0) =>
@@ -84,8 +85,14 @@ export const skill = (target: string): UploadFile =>
 const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
   create(McpServerSchema, { name: 'probe', transport: 'stdio', command: 'serve', ...over });
 const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
-const rubric = (config: JsonObject): Change =>
-  evaluator({ strategy: 'rubric', config: { judge: 'a', rubric: 'b', ...config } });
+const rubric = (config: JsonObject, files: readonly string[] = []): Change =>
+  evaluator({
+    strategy: 'rubric',
+    config: { judge: 'a', rubric: 'b', ...config },
+    files: files.map(skill),
+  });
+export const harbor = (config: JsonObject = {}, files: readonly string[] = ['test.sh']): Change =>
+  evaluator({ strategy: 'harbor', config, files: files.map(skill) });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -280,6 +287,28 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['evaluator.config.judge_max_retries', rubric({ judge_max_retries: 11 })],
   ['evaluator.config.max_section_chars', rubric({ max_section_chars: 200_001 })],
   ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: 'rubric' } })],
+  ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor alone/],
+  ['evaluator.files', harbor({}, []), /tests_dir/],
+  ['evaluator.files', harbor({}, ['run.sh']), /no test\.sh/],
+  ['evaluator.files[1].target', harbor({}, ['test.sh', '../x']), /\.\./],
+  ['evaluator.config.tests_dir', harbor({ tests_dir: '/srv/tests' }), /unknown key/],
+  ['evaluator.config.tests_target', harbor({ tests_target: '/' }), /absolute path/],
+  ['evaluator.config.tests_target', harbor({ tests_target: '/a/../b' }), /absolute path/],
+  ['evaluator.config.tests_target', harbor({ tests_target: '/polar/session' }), /holds the workdir/],
+  ['evaluator.config.verifier_dir', harbor({ tests_target: '/logs' }), /must not lie in tests_target/],
+  [
+    'evaluator.config.outcome.config.verifier_dir',
+    rubric({ outcome: { strategy: 'harbor', config: { verifier_dir: DEFAULT_WORKDIR } } }, ['test.sh']),
+    /holds the workdir/,
+  ],
+  [
+    'evaluator.config.verifier_dir',
+    (spec) => {
+      harbor({ tests_target: '/polar/session/tests' })(spec);
+      runtime({ backend: 'process' })(spec);
+    },
+    /does not isolate/,
+  ],
   [
     'evaluator.config.outcome.config.rewards_command',
     rubric({

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
 import { argument } from './faults-of.ts';
+import { harborConfig, harborSeconds } from './live-grading.ts';
 import { contradictions } from './test-names.ts';
 
 const seconds = z.number().positive().max(86_400);
@@ -70,6 +71,7 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
     // Rewards of traces are the rubric's here.
     config: testOnOutput.omit({ rewards_command: true, rewards_timeout: true }).check(namesAgree),
   }),
+  z.strictObject({ strategy: z.literal('harbor'), config: harborConfig.prefault({}) }),
 ]);
 
 /** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
@@ -105,6 +107,7 @@ export const evaluatorConfigs = {
   session_completed: z.strictObject({}),
   test_on_output: testOnOutputConfig,
   rubric: rubricConfig,
+  harbor: harborConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
 interface Graded {
@@ -122,6 +125,10 @@ export function grantedSeconds({ strategy, config }: Graded): number {
     if (data === undefined) return 0;
     const rewards = data.rewards_command === undefined ? 0 : data.rewards_timeout;
     return APPLY_COMMANDS * data.apply_timeout + data.test_timeout + rewards;
+  }
+  if (strategy === 'harbor') {
+    const { data } = harborConfig.safeParse(config ?? {});
+    return data === undefined ? 0 : harborSeconds(data);
   }
   const rubric = strategy === 'rubric' ? rubricConfig.safeParse(config).data : undefined;
   if (rubric === undefined) return 0;

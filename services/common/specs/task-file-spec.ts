@@ -9,6 +9,7 @@ import {
   TaskSpecSchema,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { FieldFault } from '../errors.ts';
+import { evaluatorOf, testsDirField } from './evaluator-file.ts';
 import { networkOf, type PrepareStepFile, type RuntimeFile, triesOf, unsupportedFields } from './runtime.ts';
 import type { TaskFile } from './task-file.ts';
 import { readTaskSpec } from './task-spec.ts';
@@ -51,18 +52,12 @@ export function specOf(task: TaskFile, folder: string): { spec: TaskSpec; faults
       ...(agent.custom_shell && { command: { ...agent.custom_shell, cwd: agent.custom_shell.cwd ?? '' } }),
     },
     builder: { strategy: builder.strategy, config: builder.config as JsonObject },
-    ...(evaluator && {
-      evaluator: {
-        strategy: evaluator.strategy,
-        config: evaluatorConfigOf(evaluator, uploads),
-        env: evaluator.env,
-      },
-    }),
+    ...(evaluator && { evaluator: evaluatorOf(evaluator, uploads) }),
     ...(task.runtime && { runtime: runtimeOf(task.runtime, uploads) }),
     sampling: samplingOf(task),
   });
   const checked = readTaskSpec(spec).faults.map(({ field, description }) => ({
-    field: filePath(field),
+    field: filePath(field, task),
     description,
   }));
   // A step whose source cannot be read is told by its source alone.
@@ -142,20 +137,11 @@ function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
   }
 }
 
-/** With the text of a rubric's file in place of its path: the evaluator's machine does not have the file. */
-function evaluatorConfigOf(
-  { strategy, config }: NonNullable<TaskFile['evaluator']>,
-  uploads: Uploads,
-): JsonObject {
-  const { rubric_path: path, ...rest } = config as JsonObject;
-  if (strategy !== 'rubric' || typeof path !== 'string' || 'rubric' in rest) return config as JsonObject;
-  // One that cannot be read is told by its path alone.
-  return { ...rest, rubric: uploads.text(path, 'evaluator.config.rubric_path') ?? path };
-}
-
 /** Where a field of the proto stands in the file. */
-function filePath(field: string): string {
+function filePath(field: string, { evaluator }: TaskFile): string {
+  const testsDir = evaluator ? testsDirField(evaluator) : '';
   return field
+    .replace(/^evaluator\.files.*/, testsDir)
     .replace(/^harness\.name$/, 'agent.harness')
     .replace(/^harness\.command/, 'agent.custom_shell')
     .replace(/^harness\.skills.*/, 'agent.skills_path')

@@ -155,29 +155,6 @@ describe('scheduling in a task file', () => {
   });
 });
 
-describe('a rubric in a task file', () => {
-  const rubric = (config: object): string =>
-    stringify({ ...TASK, evaluator: { strategy: 'rubric', config: { judge: 'a', ...config } } });
-
-  it('is a text, or a file of the client that becomes one', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'polar-test-rubric-'));
-    try {
-      mkdirSync(join(folder, 'tests'));
-      writeFileSync(join(folder, 'tests', 'rubric.md'), 'Praise care.\n');
-      const { evaluator } = parseTaskFile(
-        rubric({ rubric_path: 'tests/rubric.md' }),
-        join(folder, 'task.yaml'),
-      );
-      expect(evaluator?.config).to.deep.equal({ judge: 'a', rubric: 'Praise care.\n' });
-      expect(parseTaskFile(rubric({ rubric: 'Text.' }), 'task.yaml').evaluator?.config).to.deep.equal({
-        ...{ judge: 'a', rubric: 'Text.' },
-      });
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
-});
-
 describe('faults of a task file', () => {
   const without = (key: keyof typeof TASK): object =>
     Object.fromEntries(Object.entries(TASK).filter(([name]) => name !== key));
@@ -188,6 +165,7 @@ describe('faults of a task file', () => {
     ...TASK,
     evaluator: { strategy: 'rubric', config: { judge: 'a', ...config } },
   });
+  const harbor = (config: object): object => ({ ...TASK, evaluator: { strategy: 'harbor', config } });
   const SERVER = { name: 'x', command: 'x' };
   const step = (more: object): object => runtime({ prepare: [{ command: 'true' }, more] });
 
@@ -259,6 +237,13 @@ describe('faults of a task file', () => {
     ['evaluator.config.rubric_path', rubric({ rubric_path: 'not-there.md' })],
     ['evaluator.config.rubric_path', rubric({ rubric: 'x', rubric_path: 'package.json' })],
     ['evaluator.config.rubric', rubric({})],
+    ['evaluator.config.tests_dir', harbor({})],
+    ['evaluator.config.tests_dir', harbor({ tests_dir: 'not-there' })],
+    ['evaluator.config.tests_dir', harbor({ tests_dir: 'docs/adr' })],
+    [
+      'evaluator.config.outcome.config.tests_dir',
+      rubric({ rubric: 'x', outcome: { strategy: 'harbor', config: { tests_dir: 'not-there' } } }),
+    ],
     ['evaluator.config.judge_timeout', rubric({ rubric: 'x', judge_timeout: 291 })],
     ['evaluator.refresh_runtime', { ...TASK, evaluator: { ...EVALUATOR, refresh_runtime: 'yes' } }],
     [

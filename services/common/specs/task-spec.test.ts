@@ -8,6 +8,7 @@ import {
   dir,
   exec,
   good,
+  harbor,
   skill,
   upload,
   WRONG,
@@ -92,6 +93,8 @@ describe('task spec', () => {
     expect(seconds('test_on_output', { test_timeout: 'long' }), 'faulty').to.equal(300);
     const rubric = { rubric: 'good', judge: 'j', outcome: { strategy: 'test_on_output', config: tests } };
     expect(seconds('rubric', rubric)).to.equal(1740 + 3 * 60);
+    expect(seconds('harbor', {})).to.equal(300 + 2 * (30 + 120));
+    expect(seconds('rubric', { ...rubric, outcome: { strategy: 'harbor' } })).to.equal(600 + 3 * 60);
   });
 
   it('refuses tests that are given more time than grading', () => {
@@ -115,5 +118,10 @@ describe('task spec', () => {
     codex({ skills: [skill('a/SKILL.md')] })(skilled);
     const [kept] = outlineOf(skilled).harness?.skills ?? [];
     expect([kept?.target, kept?.content.length]).to.deep.equal(['a/SKILL.md', 0]);
+    const graded = good();
+    harbor()(graded);
+    expect(readTaskSpec(graded).faults).to.deep.equal([]);
+    const [test] = outlineOf(graded).evaluator?.files ?? [];
+    expect([test?.target, test?.content.length]).to.deep.equal(['test.sh', 0]);
   });
 });

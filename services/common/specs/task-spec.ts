@@ -19,6 +19,7 @@ import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } fro
 import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
+import { checkLiveGrading } from './live-grading-faults.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
 import { valueFaults } from './spec-values.ts';
 import { builderConfigs, evaluatorConfigs, grantedSeconds, PLUGIN_PATH, pluginConfig } from './strategies.ts';
@@ -62,6 +63,7 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   completeRuntime(spec.runtime);
   if (spec.harness?.command !== undefined) completeExec(spec.harness.command);
   spec.harness?.skills.forEach(completeFile);
+  spec.evaluator?.files.forEach(completeFile);
   spec.builder ??= create(StrategySpecSchema);
   if (spec.builder.strategy === '') spec.builder.strategy = 'per_request';
   return spec;
@@ -75,7 +77,7 @@ function evaluateMs({ evaluator, budgets }: TaskSpec): number {
   return Math.min(BUDGET_MS_MAX, Math.max(BUDGETS_MS.evaluate, neededMs));
 }
 
-/** The spec without file contents: files and skills keep path and mode, folders lose their list. */
+/** The spec without file contents: files, skills and tests keep path and mode, folders lose their list. */
 export function outlineOf(spec: TaskSpec): TaskSpec {
   const outline = clone(TaskSpecSchema, spec);
   for (const { step } of outline.runtime === undefined ? [] : stepsOf(outline.runtime)) {
@@ -83,6 +85,7 @@ export function outlineOf(spec: TaskSpec): TaskSpec {
     if (step.case === 'uploadDir') step.value.files = [];
   }
   for (const skill of outline.harness?.skills ?? []) skill.content = new Uint8Array();
+  for (const file of outline.evaluator?.files ?? []) file.content = new Uint8Array();
   return outline;
 }
 
@@ -124,6 +127,7 @@ function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   checkHarness(spec.harness, faults);
   checkBuilder(spec.builder, faults);
   if (spec.evaluator !== undefined) checkEvaluator(spec.evaluator, faults);
+  if (spec.evaluator && spec.runtime) checkLiveGrading(spec.evaluator, spec.runtime, faults);
   checkTestTimeout(spec, faults);
   if (spec.sampling !== undefined) checkSampling(spec.sampling, spec.numSamples, faults);
   checkSize(spec, faults);
@@ -202,15 +206,22 @@ function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults
   faults.environment(env, 'evaluator.env');
 }
 
+/** What each evaluator calls the limit of its tests. */
+const TIMEOUT_KEYS: ReadonlyMap<string, string> = new Map([
+  ['test_on_output', 'test_timeout'],
+  ['harbor', 'verifier_timeout'],
+]);
+
 /** Who sets both means both: tests that are cut by the stage's budget would count as tests that do not end. */
 function checkTestTimeout({ evaluator, budgets }: TaskSpec, faults: Faults): void {
-  const testTimeout = evaluator?.config?.['test_timeout'];
-  if (evaluator?.strategy !== 'test_on_output' || typeof testTimeout !== 'number') return;
+  const key = TIMEOUT_KEYS.get(evaluator?.strategy ?? '');
+  const testTimeout = key === undefined ? undefined : evaluator?.config?.[key];
+  if (typeof testTimeout !== 'number') return;
   const seconds = budgets?.evaluate === undefined ? 0 : durationMs(budgets.evaluate) / 1000;
   if (seconds < 0.001 || testTimeout > BUDGET_MS_MAX / 1000) return;
   faults.require(
     testTimeout <= seconds,
-    'evaluator.config.test_timeout',
+    `evaluator.config.${key}`,
     `${testTimeout} s do not fit into budgets.evaluate, which is ${seconds} s: raise that, or leave it out`,
   );
 }

@@ -2,11 +2,12 @@
 import { PolarError } from '../../common/errors.ts';
 import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catalogue.ts';
 import type { Evaluator } from './evaluator.ts';
+import { harbor } from './harbor.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
 import { testOnOutput } from './test-on-output.ts';
 
-const outcomes = { session_completed: sessionCompleted, test_on_output: testOnOutput };
+const outcomes = { session_completed: sessionCompleted, test_on_output: testOnOutput, harbor };
 const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = { ...outcomes, rubric: rubricOver(outcomes) };
 
 export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);

@@ -67,6 +67,7 @@ function withOutcome(evaluation: Evaluation, { outcome }: RubricConfig): Evaluat
     strategy: outcome.strategy,
     config: outcome.config as JsonObject,
     env: work.evaluator?.env ?? {},
+    files: work.evaluator?.files ?? [],
   };
   return { ...evaluation, work: { ...work, evaluator } };
 }

@@ -18,7 +18,7 @@ describe('sandboxes of evaluations', () => {
           acquireRuntime() {
             throw new PolarError('RUNTIME_LIMIT', 'this node has 1000 sandboxes already');
           },
-          renewLease: () => ({}),
+          renewLease: () => ({ runtime: {} }),
           // biome-ignore lint/correctness/useYield: it has nothing to say
           async *exec() {
             throw new PolarError('RUNTIME_BUSY', 'runtime rt is busy with another command');

@@ -1,12 +1,21 @@
 // Sandboxes as evaluators use them: the live one of the run, and a fresh one.
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { AttemptRef, EvaluateWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { withTimeout } from '../../common/clock.ts';
-import { PolarError, type Reason } from '../../common/errors.ts';
+import { asPolarError, PolarError, type Reason } from '../../common/errors.ts';
 import { type ExecOutput, execCollected, type Runtimes, sandboxError } from '../../common/exec.ts';
 import { LEASE_MARGIN_MS, LEASE_MAX_MS, RPC_TIMEOUT_MS, STAGE_GRACE_MS } from '../../common/limits.ts';
 import type { EvaluatorContext } from '../context.ts';
 import type { Evaluation } from '../evaluators/evaluator.ts';
+
+export interface SandboxFile {
+  /** Absolute. */
+  readonly target: string;
+  readonly content: Uint8Array;
+  /** Permission bits; default 0644. */
+  readonly mode?: number;
+}
 
 export interface Sandbox {
   /**
@@ -17,16 +26,29 @@ export interface Sandbox {
   putFile(path: string, content: Uint8Array): Promise<void>;
 }
 
+/** What evaluators that grade in a sandbox as it stands have beside that. */
+export interface OpenSandbox extends Sandbox {
+  readonly workdir: string;
+  /** False: its commands see the host. Throws RUNTIME_LOST, SANDBOX_FAILED. */
+  isolates(): Promise<boolean>;
+  /** Links are followed inside the sandbox, the last one is replaced. Throws UNSAFE_PATH, RUNTIME_LOST, SANDBOX_FAILED. */
+  putFiles(files: readonly SandboxFile[]): Promise<void>;
+  /** Undefined: there is none. Throws UNSAFE_PATH, FILE_TOO_LARGE, RUNTIME_LOST, SANDBOX_FAILED. */
+  readFile(path: string): Promise<Uint8Array | undefined>;
+}
+
 /** The sandbox of the run, its lease renewed for the evaluation. Throws RUNTIME_LOST. */
 export async function liveSandbox(
   { runtimes }: EvaluatorContext,
   { work, remainingMs }: Evaluation,
   signal: AbortSignal,
-): Promise<Sandbox> {
+): Promise<OpenSandbox> {
   const { runtimeId } = work;
   const ttl = durationFromMs(Math.min(leftMs(remainingMs) + LEASE_MARGIN_MS, LEASE_MAX_MS));
-  await sandboxCall(runtimes.renewLease({ runtimeId, ttl }, within(RPC_TIMEOUT_MS, signal)));
-  return sandboxOf(runtimes, runtimeId, work, signal);
+  const renewed = runtimes.renewLease({ runtimeId, ttl }, within(RPC_TIMEOUT_MS, signal));
+  const { runtime } = await sandboxCall(renewed);
+  if (runtime === undefined) throw lost(runtimeId);
+  return sandboxOf(runtimes, runtime, work, signal);
 }
 
 /** Make a fresh sandbox, use it, remove it. Throws what making one throws. */
@@ -34,7 +56,7 @@ export async function withFreshSandbox<T>(
   ctx: EvaluatorContext,
   { ref, work, remainingMs }: Evaluation,
   signal: AbortSignal,
-  use: (sandbox: Sandbox) => Promise<T>,
+  use: (sandbox: OpenSandbox) => Promise<T>,
 ): Promise<T> {
   const { runtimes } = ctx;
   const budgetMs = leftMs(remainingMs);
@@ -53,7 +75,7 @@ export async function withFreshSandbox<T>(
   if (runtime === undefined) throw new PolarError('SANDBOX_FAILED', 'no sandbox was made');
   const { runtimeId } = runtime;
   try {
-    return await use(sandboxOf(runtimes, runtimeId, work, signal));
+    return await use(sandboxOf(runtimes, runtime, work, signal));
   } finally {
     // Where this fails, the lease ends by itself.
     await runtimes.releaseRuntime({ runtimeId }, { timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
@@ -62,20 +84,49 @@ export async function withFreshSandbox<T>(
 
 function sandboxOf(
   runtimes: Runtimes,
-  runtimeId: string,
+  { runtimeId, backend, workdir }: Runtime,
   { evaluator }: EvaluateWork,
   signal: AbortSignal,
-): Sandbox {
+): OpenSandbox {
   const env = evaluator?.env ?? {};
+  const putFiles: OpenSandbox['putFiles'] = async (files) => {
+    await sandboxCall(runtimes.putFiles({ runtimeId, files: [...files] }, within(RPC_TIMEOUT_MS, signal)));
+  };
   return {
+    workdir,
+    async isolates() {
+      const { backends } = await sandboxCall(runtimes.listRuntimes({}, within(RPC_TIMEOUT_MS, signal)));
+      const found = backends.find(({ name }) => name === backend);
+      if (found !== undefined) return found.isolates;
+      throw new PolarError('SANDBOX_FAILED', `the node does not list its backend ${backend}`);
+    },
+    putFiles,
     exec: (argv, timeoutMs) =>
       sandboxCall(execCollected(runtimes, { runtimeId, argv, timeoutMs, env, cwd: '/' }, signal)),
-    async putFile(path, content) {
-      const files = [{ target: path, content }];
-      await sandboxCall(runtimes.putFiles({ runtimeId, files }, within(RPC_TIMEOUT_MS, signal)));
-    },
+    putFile: (path, content) => putFiles([{ target: path, content }]),
+    readFile: (path) => readFile(runtimes, runtimeId, path, signal),
   };
 }
+
+async function readFile(
+  runtimes: Runtimes,
+  runtimeId: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  try {
+    return (await runtimes.getFile({ runtimeId, path }, within(RPC_TIMEOUT_MS, signal))).content;
+  } catch (error) {
+    if (asPolarError(error).reason !== 'NOT_FOUND') return await sandboxCall(Promise.reject(error));
+  }
+  // Either the file is not there, or its sandbox.
+  const held = await sandboxCall(runtimes.listRuntimes({}, within(RPC_TIMEOUT_MS, signal)));
+  if (held.runtimes.some((one) => one.runtimeId === runtimeId)) return undefined;
+  throw lost(runtimeId);
+}
+
+const lost = (runtimeId: string): PolarError =>
+  new PolarError('RUNTIME_LOST', `there is no runtime ${runtimeId}`);
 
 /** Throws EVALUATION_TIMEOUT where nothing is left. */
 export function leftMs(remainingMs: () => number): number {

@@ -30,12 +30,13 @@ export class Specs {
     if (spec.case === 'inlineSpec') return spec.value;
     if (spec.case === undefined) throw new Error(`task ${taskId} has no spec in its record`);
     // A specRef has more than files; what it has beside them is in the outline, too.
-    const { runtime, harness } = await this.#filesOf(spec.value, signal);
+    const { runtime, harness, evaluator } = await this.#filesOf(spec.value, signal);
     const outline = outlineOfRecord(record);
     return {
       ...outline,
       ...(runtime && { runtime }),
       ...(outline.harness && { harness: { ...outline.harness, skills: harness?.skills ?? [] } }),
+      ...(outline.evaluator && { evaluator: { ...outline.evaluator, files: evaluator?.files ?? [] } }),
     };
   }
 
@@ -60,8 +61,9 @@ export class Specs {
 }
 
 /** The parts whose contents an outline leaves out. */
-const withFiles = ({ runtime, harness }: TaskSpec): TaskSpec =>
+const withFiles = ({ runtime, harness, evaluator }: TaskSpec): TaskSpec =>
   create(TaskSpecSchema, {
     ...(runtime && { runtime }),
     ...(harness && { harness: { skills: harness.skills } }),
+    ...(evaluator && evaluator.files.length > 0 && { evaluator: { files: evaluator.files } }),
   });

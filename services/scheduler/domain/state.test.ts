@@ -219,9 +219,12 @@ describe('spec digest', () => {
       base({ runtime: { env: { A: '1', B: '2' }, prepare: [dir('/a'), dir('/b', 'x')] } }),
       base({ runtime: { env: { A: '1', B: '2' }, prepare: [dir('/a', 'y'), dir('/b')] } }),
       base({ numSamples: 3 }),
+      base({ evaluator: { strategy: 'harbor' } }),
+      base({ evaluator: { strategy: 'harbor', files: [{ target: 'a', content: Buffer.from('b') }] } }),
+      base({ evaluator: { strategy: 'harbor', files: [{ target: 'a', content: Buffer.from('c') }] } }),
     ];
     const digests = new Set([base(), ...others].map(specDigest));
-    expect(digests.size).to.equal(6);
+    expect(digests.size).to.equal(others.length + 1);
   });
 
   it('is that of tasks that were stored when all grading had 300 s by default', () => {

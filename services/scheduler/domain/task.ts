@@ -11,7 +11,10 @@ import { comparedOf, outlineOf } from '../../common/specs/task-spec.ts';
 export function specDigest(spec: TaskSpec): string {
   const outline = sorted(toJson(TaskSpecSchema, comparedOf(spec)));
   const files = (spec.runtime === undefined ? [] : stepsOf(spec.runtime)).map(filesOf);
-  const uploads = [...files, spec.harness?.skills ?? []].map((list) =>
+  const tests = spec.evaluator?.files ?? [];
+  // Without tests as before there were any: tasks that were stored then are equal to their replays.
+  const lists = [...files, spec.harness?.skills ?? [], ...(tests.length > 0 ? [tests] : [])];
+  const uploads = lists.map((list) =>
     list.map(({ target, mode, content }) => [target, mode, sha256(content)]),
   );
   return sha256(JSON.stringify([outline, uploads]));

@@ -224,7 +224,7 @@ class StrategySpec(_message.Message):
     def __init__(self, strategy: _Optional[str] = ..., config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class EvaluatorSpec(_message.Message):
-    __slots__ = ("strategy", "config", "env")
+    __slots__ = ("strategy", "config", "env", "files")
     class EnvEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -235,10 +235,12 @@ class EvaluatorSpec(_message.Message):
     STRATEGY_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     strategy: str
     config: _struct_pb2.Struct
     env: _containers.ScalarMap[str, str]
-    def __init__(self, strategy: _Optional[str] = ..., config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    files: _containers.RepeatedCompositeFieldContainer[UploadFile]
+    def __init__(self, strategy: _Optional[str] = ..., config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., files: _Optional[_Iterable[_Union[UploadFile, _Mapping]]] = ...) -> None: ...
 
 class McpServer(_message.Message):
     __slots__ = ("name", "transport", "command", "args", "env", "url")

@@ -207,8 +207,8 @@ export declare type Budgets = Message<"polar.common.v1.Budgets"> & {
 
   /**
    * Grading, with the preparation of its sandbox. Default: `prepare` and what the evaluator's configuration grants its
-   * commands and its judge (1740 s for test_on_output as it is); 300 s where that grants nothing. At least test_timeout where
-   * the task sets both.
+   * commands and its judge (1740 s for test_on_output as it is); 300 s where that grants nothing. At least test_timeout, or
+   * verifier_timeout, where the task sets both.
    *
    * @generated from field: google.protobuf.Duration evaluate = 4;
    */
@@ -697,6 +697,14 @@ export declare type EvaluatorSpec = Message<"polar.common.v1.EvaluatorSpec"> & {
    * @generated from field: map<string, string> env = 3;
    */
   env: { [key: string]: string };
+
+  /**
+   * Up to 10,000 files that evaluator `harbor` puts into the sandbox when the run has ended; paths relative to its
+   * `tests_target`. Only with it, also where it finds the outcome of another.
+   *
+   * @generated from field: repeated polar.common.v1.UploadFile files = 4;
+   */
+  files: UploadFile[];
 };
 
 /**

@@ -1,0 +1,43 @@
+// What a task says beside the configuration of an evaluator that grades in the sandbox of the run, and has to fit to it.
+import type { EvaluatorSpec, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { Faults } from './faults-of.ts';
+import { clearingFault, harborConfig } from './live-grading.ts';
+import { checkFiles } from './runtime-spec.ts';
+
+interface Grading {
+  readonly strategy: string;
+  readonly config: unknown;
+  /** Of its configuration. */
+  readonly field: string;
+}
+
+/** What finds the outcome: the evaluator itself, or the one that a rubric names. */
+function outcomeGrading({ strategy, config }: EvaluatorSpec): Grading {
+  if (strategy !== 'rubric') return { strategy, config, field: 'evaluator.config' };
+  const outcome = config?.['outcome'] as { strategy?: unknown; config?: unknown } | null | undefined;
+  const found = { strategy: String(outcome?.strategy), config: outcome?.config };
+  return { ...found, field: 'evaluator.config.outcome.config' };
+}
+
+/** Of a configuration that is as its schema wants it; what is wrong there is told there. */
+export function checkLiveGrading(evaluator: EvaluatorSpec, runtime: RuntimeSpec, faults: Faults): void {
+  const { strategy, config, field } = outcomeGrading(evaluator);
+  checkFiles(evaluator.files, 'evaluator.files', faults);
+  if (strategy !== 'harbor') {
+    const none = evaluator.files.length === 0;
+    faults.require(none, 'evaluator.files', 'are for evaluator harbor alone');
+    return;
+  }
+  const { data } = harborConfig.safeParse(config ?? {});
+  const targets = evaluator.files.map(({ target }) => target);
+  if (
+    faults.require(targets.length > 0, 'evaluator.files', 'must hold the tests: tests_dir in a task file')
+  ) {
+    const found = data === undefined || data.test_command !== undefined || targets.includes('test.sh');
+    faults.require(found, 'evaluator.files', 'have no test.sh, and test_command is not set');
+  }
+  for (const key of ['tests_target', 'verifier_dir'] as const) {
+    const fault = data && clearingFault(data[key], runtime.backend !== 'process', runtime.workdir);
+    faults.require(fault === undefined, `${field}.${key}`, fault ?? '');
+  }
+}

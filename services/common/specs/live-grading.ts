@@ -1,0 +1,45 @@
+// Configuration of evaluators that grade in the sandbox of the run.
+import { z } from 'zod';
+import { argument } from './faults-of.ts';
+
+/** All that a sandbox has that does not isolate. */
+const SESSION = '/polar/session';
+
+/** Absolute, and as the sandbox has it: nothing in it leads up, and it is not the root. */
+const sandboxPath = z
+  .string()
+  .regex(/^(?:\/(?!\.{1,2}(?:\/|$))[^/\0]+)+$/, 'must be an absolute path in the sandbox, without . and ..');
+const timeout = z.number().positive().max(86_400);
+
+/** A Harbor task's own verifier. Names and defaults of the reference system; `tests_dir` is sent as EvaluatorSpec.files. */
+export const harborConfig = z
+  .strictObject({
+    /** Default: bash with test.sh of tests_target. */
+    test_command: argument.optional(),
+    tests_target: sandboxPath.default('/tests'),
+    verifier_dir: sandboxPath.default('/logs/verifier'),
+    verifier_timeout: timeout.default(120),
+  })
+  .refine(({ tests_target: tests, verifier_dir: logs }) => !holds(tests, logs) && !holds(logs, tests), {
+    path: ['verifier_dir'],
+    message: 'must not lie in tests_target, nor that in it: both are cleared',
+  });
+export type HarborConfig = z.output<typeof harborConfig>;
+
+/** Clearing, and reading what was written; once more in a fresh sandbox where that gives no reward. */
+export const CLEAR_SECONDS = 30;
+export const harborSeconds = ({ verifier_timeout }: HarborConfig): number =>
+  2 * (CLEAR_SECONDS + verifier_timeout);
+
+/** Whether `folder` is `path`, or above it. */
+const holds = (folder: string, path: string): boolean => `${path}/`.startsWith(`${folder}/`);
+
+/** Why a place cannot be cleared in a runtime; undefined: it can. */
+export function clearingFault(path: string, isolates: boolean, workdir: string): string | undefined {
+  if (holds(path, workdir)) return 'is cleared before the grading, and holds the workdir of the runtime';
+  // Else a command sees the host: no other folder is the sandbox's own.
+  const isOwn = isolates || (holds(SESSION, path) && path !== SESSION);
+  return isOwn
+    ? undefined
+    : `must be below ${SESSION}: a runtime that does not isolate has nothing else of its own`;
+}
