@@ -11,7 +11,7 @@ import { COMMANDS } from '../../clients/cli/commands/index.ts';
 import { readTopology, topologySchema } from '../../services/common/config/topology.ts';
 import { REASONS } from '../../services/common/errors.ts';
 import { BUILDERS, EVALUATORS, HARNESSES, TEST_FORMATS } from '../../services/common/specs/catalogue.ts';
-import { harborConfig } from '../../services/common/specs/live-grading.ts';
+import { harborConfig, resultFileConfig } from '../../services/common/specs/live-grading.ts';
 import { pluginConfig, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
 import { taskFileSchema } from '../../services/common/specs/task-file.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
@@ -88,7 +88,7 @@ describe('docs/topology.md', () => {
 
 describe('docs/task-file.md', () => {
   it('has every key, harness, builder, evaluator and format of tests', () => {
-    const schemas = [taskFileSchema, testOnOutputConfig, pluginConfig, harborConfig];
+    const schemas = [taskFileSchema, testOnOutputConfig, pluginConfig, harborConfig, resultFileConfig];
     const text = read('docs/task-file.md');
     const names = [...schemas.flatMap(keysOf), ...HARNESSES, ...BUILDERS, ...EVALUATORS];
     const formats = TEST_FORMATS.map((format) => `\n| \`${format}\` `);

@@ -142,7 +142,8 @@ describe('evaluator, against what an agent does to it,', function () {
 
     it('gives 0 where only the agent has brought the verifier to write nothing, or to have no end', async () => {
       const files = { 'test.sh': '[ -e answer.txt ] && . ./answer.txt; echo 1 > /logs/verifier/reward.txt' };
-      const silent = await graded('echo exit 7 > answer.txt', { files });
+      const config = { tests_target: "/it's" };
+      const silent = await graded('echo exit 7 > answer.txt', { files, config });
       expect({ reward: silent.reward, ...silent.evaluation }).to.deep.include({
         ...{ reward: 0, verifier_exit_code: 7 },
         verifier_error: 'the verifier wrote neither reward.json nor reward.txt',
@@ -165,6 +166,39 @@ describe('evaluator, against what an agent does to it,', function () {
       expect(late).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
       const covered = await fails('echo 1 > /usr/logs/reward.txt', { verifier_dir: '/usr/logs' });
       expect(covered).to.include({ reason: 'INVALID_TASK' });
+    });
+  });
+
+  describe('verifier_result_file', () => {
+    const FILE = '/polar/session/out/result.json';
+    const graded = (agent: string, config: object) =>
+      evaluations.evaluated({
+        ...{ strategy: 'verifier_result_file', config: { result_file: FILE, ...config } },
+        agent: `mkdir /polar/session/out; cd /polar/session/out; ${agent}`,
+      });
+
+    it('takes the number that the run has left under a key, and 0 for none', async () => {
+      const left = await graded('echo \'{"score": 0.25}\' > result.json', { reward_key: 'score' });
+      expect([left.reward, left.evaluation]).to.deep.equal([0.25, { rewards: { score: 0.25 } }]);
+      const none = await graded('mkfifo result.json', {});
+      expect([none.reward, none.evaluation]).to.deep.equal([
+        0,
+        { verifier_error: `the run wrote no ${FILE}` },
+      ]);
+    });
+
+    it('takes what a command writes after the run, and nothing that the run has left', async () => {
+      const command = `mkdir -p /polar/session/out; grep -qx 42 /polar/session/answer && points=1
+        echo "{\\"reward\\": \${points:-0}}" > ${FILE}`;
+      expect((await graded('echo 42 > ../answer', { command })).reward).to.equal(1);
+      const forged = 'echo \'{"reward": 1}\' > result.json';
+      for (const trick of [forged, `${forged}; mv result.json ../x; ln -s ../x result.json`]) {
+        expect((await graded(trick, { command })).reward, trick).to.equal(0);
+        const silent = await graded(trick, {
+          command: `[ -e /polar/session/x ] || ${command.replaceAll(/\s*\n\s*/g, '; ')}`,
+        });
+        expect(silent.reward).to.equal(0);
+      }
     });
   });
 });

@@ -93,6 +93,7 @@ const rubric = (config: JsonObject, files: readonly string[] = []): Change =>
   });
 export const harbor = (config: JsonObject = {}, files: readonly string[] = ['test.sh']): Change =>
   evaluator({ strategy: 'harbor', config, files: files.map(skill) });
+const resultFile = (config: JsonObject): Change => evaluator({ strategy: 'verifier_result_file', config });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -288,6 +289,11 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['evaluator.config.max_section_chars', rubric({ max_section_chars: 200_001 })],
   ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: 'rubric' } })],
   ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor alone/],
+  ['evaluator.config.result_file', resultFile({})],
+  ['evaluator.config.result_file', resultFile({ result_file: 'r.json' }), /absolute path/],
+  ['evaluator.config.result_file', resultFile({ result_file: DEFAULT_WORKDIR, command: 'x' }), /the workdir/],
+  ['evaluator.config.reward_key', resultFile({ result_file: '/r.json', reward_key: '' })],
+  ['evaluator.config.command', resultFile({ result_file: '/r.json', command: '' })],
   ['evaluator.files', harbor({}, []), /tests_dir/],
   ['evaluator.files', harbor({}, ['run.sh']), /no test\.sh/],
   ['evaluator.files[1].target', harbor({}, ['test.sh', '../x']), /\.\./],

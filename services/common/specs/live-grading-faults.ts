@@ -1,7 +1,7 @@
 // What a task says beside the configuration of an evaluator that grades in the sandbox of the run, and has to fit to it.
 import type { EvaluatorSpec, RuntimeSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { Faults } from './faults-of.ts';
-import { clearingFault, harborConfig } from './live-grading.ts';
+import { clearingFault, type HarborConfig, harborConfig, resultFileConfig } from './live-grading.ts';
 import { checkFiles } from './runtime-spec.ts';
 
 interface Grading {
@@ -22,22 +22,30 @@ function outcomeGrading({ strategy, config }: EvaluatorSpec): Grading {
 /** Of a configuration that is as its schema wants it; what is wrong there is told there. */
 export function checkLiveGrading(evaluator: EvaluatorSpec, runtime: RuntimeSpec, faults: Faults): void {
   const { strategy, config, field } = outcomeGrading(evaluator);
+  const isHarbor = strategy === 'harbor';
   checkFiles(evaluator.files, 'evaluator.files', faults);
-  if (strategy !== 'harbor') {
-    const none = evaluator.files.length === 0;
-    faults.require(none, 'evaluator.files', 'are for evaluator harbor alone');
-    return;
-  }
-  const { data } = harborConfig.safeParse(config ?? {});
-  const targets = evaluator.files.map(({ target }) => target);
-  if (
-    faults.require(targets.length > 0, 'evaluator.files', 'must hold the tests: tests_dir in a task file')
-  ) {
-    const found = data === undefined || data.test_command !== undefined || targets.includes('test.sh');
-    faults.require(found, 'evaluator.files', 'have no test.sh, and test_command is not set');
-  }
-  for (const key of ['tests_target', 'verifier_dir'] as const) {
-    const fault = data && clearingFault(data[key], runtime.backend !== 'process', runtime.workdir);
+  const none = evaluator.files.length === 0;
+  if (!isHarbor) faults.require(none, 'evaluator.files', 'are for evaluator harbor alone');
+  const cleared = isHarbor ? harborConfig.safeParse(config ?? {}).data : undefined;
+  if (isHarbor) checkTests(evaluator, cleared, faults);
+  const written = strategy === 'verifier_result_file' ? resultFileConfig.safeParse(config).data : undefined;
+  const places = {
+    tests_target: cleared?.tests_target,
+    verifier_dir: cleared?.verifier_dir,
+    result_file: written?.result_file,
+  };
+  for (const [key, path] of Object.entries(places)) {
+    if (path === undefined) continue;
+    const fault = clearingFault(path, runtime.backend !== 'process', runtime.workdir);
     faults.require(fault === undefined, `${field}.${key}`, fault ?? '');
   }
+}
+
+/** `config`: undefined where that is wrong. */
+function checkTests({ files }: EvaluatorSpec, config: HarborConfig | undefined, faults: Faults): void {
+  const targets = files.map(({ target }) => target);
+  if (!faults.require(targets.length > 0, 'evaluator.files', 'must hold the tests: tests_dir in a task file'))
+    return;
+  const found = config === undefined || config.test_command !== undefined || targets.includes('test.sh');
+  faults.require(found, 'evaluator.files', 'have no test.sh, and test_command is not set');
 }

@@ -9,6 +9,7 @@ const SESSION = '/polar/session';
 const sandboxPath = z
   .string()
   .regex(/^(?:\/(?!\.{1,2}(?:\/|$))[^/\0]+)+$/, 'must be an absolute path in the sandbox, without . and ..');
+const REWARD_KEY_CHARS_MAX = 256;
 const timeout = z.number().positive().max(86_400);
 
 /** A Harbor task's own verifier. Names and defaults of the reference system; `tests_dir` is sent as EvaluatorSpec.files. */
@@ -26,17 +27,30 @@ export const harborConfig = z
   });
 export type HarborConfig = z.output<typeof harborConfig>;
 
+/** A number in a JSON file of the sandbox. */
+export const resultFileConfig = z.strictObject({
+  result_file: sandboxPath,
+  reward_key: z.string().min(1).max(REWARD_KEY_CHARS_MAX).default('reward'),
+  /** Writes the file, which is deleted before. Absent: the run has written it. */
+  command: argument.optional(),
+  command_timeout: timeout.default(120),
+});
+export type ResultFileConfig = z.output<typeof resultFileConfig>;
+
 /** Clearing, and reading what was written; once more in a fresh sandbox where that gives no reward. */
 export const CLEAR_SECONDS = 30;
+const verifierSeconds = (limit: number): number => 2 * (CLEAR_SECONDS + limit);
 export const harborSeconds = ({ verifier_timeout }: HarborConfig): number =>
-  2 * (CLEAR_SECONDS + verifier_timeout);
+  verifierSeconds(verifier_timeout);
+export const resultFileSeconds = ({ command, command_timeout }: ResultFileConfig): number =>
+  command === undefined ? 0 : verifierSeconds(command_timeout);
 
 /** Whether `folder` is `path`, or above it. */
 const holds = (folder: string, path: string): boolean => `${path}/`.startsWith(`${folder}/`);
 
 /** Why a place cannot be cleared in a runtime; undefined: it can. */
 export function clearingFault(path: string, isolates: boolean, workdir: string): string | undefined {
-  if (holds(path, workdir)) return 'is cleared before the grading, and holds the workdir of the runtime';
+  if (holds(path, workdir)) return 'is written anew by the grading, and holds the workdir of the runtime';
   // Else a command sees the host: no other folder is the sandbox's own.
   const isOwn = isolates || (holds(SESSION, path) && path !== SESSION);
   return isOwn

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
 import { argument } from './faults-of.ts';
-import { harborConfig, harborSeconds } from './live-grading.ts';
+import { harborConfig, harborSeconds, resultFileConfig, resultFileSeconds } from './live-grading.ts';
 import { contradictions } from './test-names.ts';
 
 const seconds = z.number().positive().max(86_400);
@@ -72,6 +72,7 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
     config: testOnOutput.omit({ rewards_command: true, rewards_timeout: true }).check(namesAgree),
   }),
   z.strictObject({ strategy: z.literal('harbor'), config: harborConfig.prefault({}) }),
+  z.strictObject({ strategy: z.literal('verifier_result_file'), config: resultFileConfig }),
 ]);
 
 /** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
@@ -108,6 +109,7 @@ export const evaluatorConfigs = {
   test_on_output: testOnOutputConfig,
   rubric: rubricConfig,
   harbor: harborConfig,
+  verifier_result_file: resultFileConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
 interface Graded {
@@ -129,6 +131,10 @@ export function grantedSeconds({ strategy, config }: Graded): number {
   if (strategy === 'harbor') {
     const { data } = harborConfig.safeParse(config ?? {});
     return data === undefined ? 0 : harborSeconds(data);
+  }
+  if (strategy === 'verifier_result_file') {
+    const { data } = resultFileConfig.safeParse(config ?? {});
+    return data === undefined ? 0 : resultFileSeconds(data);
   }
   const rubric = strategy === 'rubric' ? rubricConfig.safeParse(config).data : undefined;
   if (rubric === undefined) return 0;

@@ -93,6 +93,9 @@ describe('task spec', () => {
     expect(seconds('test_on_output', { test_timeout: 'long' }), 'faulty').to.equal(300);
     const rubric = { rubric: 'good', judge: 'j', outcome: { strategy: 'test_on_output', config: tests } };
     expect(seconds('rubric', rubric)).to.equal(1740 + 3 * 60);
+    expect(seconds('verifier_result_file', { result_file: '/r.json' })).to.equal(300);
+    const written = { result_file: '/r.json', command: 'x', command_timeout: 7 };
+    expect(seconds('verifier_result_file', written)).to.equal(300 + 2 * (30 + 7));
     expect(seconds('harbor', {})).to.equal(300 + 2 * (30 + 120));
     expect(seconds('rubric', { ...rubric, outcome: { strategy: 'harbor' } })).to.equal(600 + 3 * 60);
   });

@@ -210,6 +210,7 @@ function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults
 const TIMEOUT_KEYS: ReadonlyMap<string, string> = new Map([
   ['test_on_output', 'test_timeout'],
   ['harbor', 'verifier_timeout'],
+  ['verifier_result_file', 'command_timeout'],
 ]);
 
 /** Who sets both means both: tests that are cut by the stage's budget would count as tests that do not end. */

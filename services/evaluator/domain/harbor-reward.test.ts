@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { harborReward, REWARD_FILE_BYTES_MAX } from './harbor-reward.ts';
+import { harborReward } from './harbor-reward.ts';
+import { REWARD_FILE_BYTES_MAX } from './written-reward.ts';
 
 const of = (json: string | undefined, text?: string) => {
   const bytes = (given: string | undefined) => (given === undefined ? undefined : Buffer.from(given));
-  const found = harborReward({ json: bytes(json), text: bytes(text) });
+  const found = harborReward(bytes(json), bytes(text));
   return typeof found === 'string' ? found : found.reward;
 };
 
@@ -26,7 +27,7 @@ describe('the reward of a Harbor verifier', () => {
     expect(of('0.5', '1')).to.equal(0.5);
     expect(of('{"reward": 0.6667}', '1')).to.equal(0.6667);
     expect(of('{"a": true, "b": false, "c": 2}')).to.equal(1);
-    expect(harborReward({ json: Buffer.from('{"a": true, "b": 0}'), text: undefined })).to.deep.equal({
+    expect(harborReward(Buffer.from('{"a": true, "b": 0}'), undefined)).to.deep.equal({
       reward: 0.5,
       rewards: { a: 1, b: 0 },
     });

@@ -6,8 +6,14 @@ import { harbor } from './harbor.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
 import { testOnOutput } from './test-on-output.ts';
+import { verifierResultFile } from './verifier-result-file.ts';
 
-const outcomes = { session_completed: sessionCompleted, test_on_output: testOnOutput, harbor };
+const outcomes = {
+  session_completed: sessionCompleted,
+  test_on_output: testOnOutput,
+  harbor,
+  verifier_result_file: verifierResultFile,
+};
 const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = { ...outcomes, rubric: rubricOver(outcomes) };
 
 export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);

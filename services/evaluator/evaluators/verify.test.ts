@@ -1,9 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { UploadFileSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { ExecResultSchema } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { PolarError, type Reason } from '../../common/errors.ts';
-import { harborConfig } from '../../common/specs/live-grading.ts';
+import { harborReward } from '../domain/harbor-reward.ts';
 import type { OpenSandbox } from '../sandboxes/sandbox.ts';
 import { type Verification, verify } from './verify.ts';
 
@@ -44,8 +43,12 @@ function sandboxOf({ timedOut = [false, false], rewards = [undefined, '1'], put,
 }
 
 const job = (over: Partial<Verification> = {}): Verification => ({
-  config: harborConfig.parse({ tests_target: "/it's" }),
-  tests: ['test.sh', 'a/b.py'].map((target) => create(UploadFileSchema, { target, mode: 0o640 })),
+  clears: ['/tests', '/logs/verifier'],
+  files: [{ target: '/tests/a', content: new Uint8Array() }],
+  command: 'check',
+  ...{ timeoutSeconds: 120, timeoutKey: 'verifier_timeout' },
+  written: ['/logs/verifier/reward.txt'],
+  rewardOf: ([text]) => harborReward(undefined, text),
   isCapped: false,
   remainingMs: () => 1e6,
   ...over,
@@ -57,28 +60,28 @@ const refusal = async (work: Promise<unknown>): Promise<string> =>
   );
 
 describe('a verifier', () => {
-  it('has its tests put where it looks for them, scripts to be run, and starts in the workdir', async () => {
+  it('finds its places cleared and its files there, and starts in the workdir', async () => {
     const { sandbox, commands, limits, files } = sandboxOf({});
     const { reward, told } = await verify(job(), sandbox);
     expect([reward, told['verifier_output_tail']]).to.deep.equal([1, 'err\nout']);
-    expect(commands[0]?.slice(-5)).to.deep.equal(['sh', '/logs', '--', "/it's", '/logs/verifier']);
-    expect(commands[1]?.slice(-2)).to.deep.equal(['/app', "/bin/bash '/it'\\''s/test.sh'"]);
+    expect(commands[0]?.slice(-5)).to.deep.equal(['sh', '/logs', '--', '/tests', '/logs/verifier']);
+    expect(commands[1]?.slice(-2)).to.deep.equal(['/app', 'check']);
     expect(limits).to.deep.equal([30_000, 120_000]);
-    expect(files.map(({ target, mode }) => [target, mode])).to.deep.equal([
-      ["/it's/test.sh", 0o751],
-      ["/it's/a/b.py", 0o640],
-      ['/logs/verifier/test-stdout.txt', undefined],
-    ]);
+    expect(files.map(({ target }) => target)).to.deep.equal(['/tests/a']);
   });
 
   it('says nothing where what an agent has left stays, and is not asked', async () => {
     const { sandbox, commands } = sandboxOf({ rewards: ['1', '1'] });
     const { reward, fault } = await verify(job(), sandbox);
-    expect([reward, fault, commands.length]).to.deep.equal([undefined, 'could not clear /logs/verifier', 1]);
+    expect([reward, fault, commands.length]).to.deep.equal([
+      undefined,
+      'could not clear /tests and /logs/verifier',
+      1,
+    ]);
     const slow = await verify(job(), sandboxOf({ timedOut: [true, false] }).sandbox);
     expect([slow.reward, slow.fault]).to.deep.equal([
       undefined,
-      "could not clear /it's and /logs/verifier in 30 s",
+      'could not clear /tests and /logs/verifier in 30 s',
     ]);
   });
 

@@ -1,27 +1,32 @@
-// A Harbor verifier run in one sandbox: what it says there, or why it says nothing.
+// A verifier of a task run in one sandbox: what it writes there, or why that is no reward.
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { UploadFile } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError, type Reason } from '../../common/errors.ts';
-import type { HarborConfig } from '../../common/specs/live-grading.ts';
 import { tailOf } from '../domain/evaluation.ts';
-import { type HarborReward, harborReward, type RewardFiles } from '../domain/harbor-reward.ts';
+import type { WrittenReward } from '../domain/written-reward.ts';
 import { clear } from '../sandboxes/clear.ts';
 import { leftMs, type OpenSandbox, type SandboxFile } from '../sandboxes/sandbox.ts';
 
 const TAIL_CHARS = 8_000;
-/** What Harbor keeps its verifiers' output in. Putting it there makes the folder, in each backend the commands' own. */
-const STDOUT_FILE = 'test-stdout.txt';
-const FILE_MODE = 0o644;
-const EXECUTABLE = 0o111;
 /** Of paths in the sandbox: whose doing it is, another sandbox tells. */
 const OF_ITS_FILES: readonly Reason[] = ['UNSAFE_PATH', 'FILE_TOO_LARGE'];
 /** Where the command runs; an agent may have removed that folder. */
 const RUN = 'cd -- "$1" 2>/dev/null || cd /; exec /bin/sh -c "$2"';
 
 export interface Verification {
-  readonly config: HarborConfig;
-  readonly tests: readonly UploadFile[];
-  /** What its commands may write is capped, by a disk of its own. */
+  /** Deleted first, with what is below them. */
+  readonly clears: readonly string[];
+  /** Put there then. */
+  readonly files: readonly SandboxFile[];
+  /** Of a shell. */
+  readonly command: string;
+  readonly timeoutSeconds: number;
+  /** As the task has it. */
+  readonly timeoutKey: string;
+  /** Of files below `clears`: those that may hold the reward. */
+  readonly written: readonly string[];
+  /** By what these have; undefined: one is not there. Else why that is no reward. */
+  readonly rewardOf: (contents: readonly (Uint8Array | undefined)[]) => WrittenReward | string;
+  /** What commands may write is capped, by a disk of the sandbox's own. */
   readonly isCapped: boolean;
   readonly remainingMs: () => number;
 }
@@ -35,52 +40,42 @@ export interface Verified {
   readonly told: JsonObject;
 }
 
-/** Throws EVALUATION_TIMEOUT where the budget and not verifier_timeout cut it, and what the sandbox throws. */
+/** Throws EVALUATION_TIMEOUT where the budget and not its own limit cut it, and what the sandbox throws. */
 export async function verify(job: Verification, sandbox: OpenSandbox): Promise<Verified> {
   try {
-    const fault = await placeTests(job, sandbox);
-    return fault === undefined ? await run(job, sandbox) : fault;
+    return (await place(job, sandbox)) ?? (await run(job, sandbox));
   } catch (error) {
-    if (error instanceof PolarError && OF_ITS_FILES.includes(error.reason))
-      return none(`found no place: ${error.message}`);
-    throw error;
+    if (!(error instanceof PolarError) || !OF_ITS_FILES.includes(error.reason)) throw error;
+    return none(`found no place: ${error.message}`);
   }
 }
 
 const none = (fault: string, told: JsonObject = {}, cause: Verified['cause'] = 'no reward'): Verified => ({
-  reward: undefined,
-  fault,
-  cause,
-  told,
+  ...{ reward: undefined, fault, cause, told },
 });
 
-/** With nothing that an agent has left in their places. */
-async function placeTests(job: Verification, sandbox: OpenSandbox): Promise<Verified | undefined> {
-  const { tests_target: target, verifier_dir: logs } = job.config;
-  const fault = await clear(sandbox, [target, logs], job.remainingMs);
-  const { json, text } = await rewardFiles(sandbox, logs);
-  if (json !== undefined || text !== undefined) return none(fault ?? `could not clear ${logs}`);
-  if (fault !== undefined) return none(fault);
-  const tests = job.tests.map(({ target: path, content, mode }): SandboxFile => {
-    const isScript = path.endsWith('.sh');
-    return { target: `${target}/${path}`, content, mode: isScript ? (mode || FILE_MODE) | EXECUTABLE : mode };
-  });
+/** With nothing that an agent has left in its places. Undefined: it can run. */
+async function place(job: Verification, sandbox: OpenSandbox): Promise<Verified | undefined> {
+  const { clears, files, isCapped, remainingMs } = job;
+  const fault = await clear(sandbox, clears, remainingMs);
+  const left = await contentsOf(job, sandbox);
+  const stays = left.some((content) => content !== undefined);
+  if (fault !== undefined || stays) return none(fault ?? `could not clear ${clears.join(' and ')}`);
+  if (files.length === 0) return undefined;
   try {
-    await sandbox.putFiles([...tests, { target: `${logs}/${STDOUT_FILE}`, content: new Uint8Array() }]);
+    await sandbox.putFiles(files);
     return undefined;
   } catch (error) {
     // A disk that others write to, too, is the node's.
-    if (!job.isCapped || !(error instanceof PolarError) || error.reason !== 'SANDBOX_FAILED') throw error;
+    if (!isCapped || !(error instanceof PolarError) || error.reason !== 'SANDBOX_FAILED') throw error;
     return none(`could not be put there: ${error.message}`, {}, 'no room');
   }
 }
 
-async function run({ config, remainingMs }: Verification, sandbox: OpenSandbox): Promise<Verified> {
-  const { verifier_dir: logs, tests_target: target, verifier_timeout: limit } = config;
-  const limitMs = Math.ceil(limit * 1000);
-  const timeoutMs = Math.min(limitMs, leftMs(remainingMs));
-  const command = config.test_command ?? `/bin/bash '${target.replaceAll("'", "'\\''")}/test.sh'`;
-  const argv = ['/bin/sh', '-c', RUN, 'sh', sandbox.workdir, command];
+async function run(job: Verification, sandbox: OpenSandbox): Promise<Verified> {
+  const limitMs = Math.ceil(job.timeoutSeconds * 1000);
+  const timeoutMs = Math.min(limitMs, leftMs(job.remainingMs));
+  const argv = ['/bin/sh', '-c', RUN, 'sh', sandbox.workdir, job.command];
   const { stdout, stderr, result } = await sandbox.exec(argv, timeoutMs);
   const { timedOut, exitCode, outOfMemory } = result;
   if (timedOut && timeoutMs < limitMs) {
@@ -93,21 +88,18 @@ async function run({ config, remainingMs }: Verification, sandbox: OpenSandbox):
     verifier_output_tail: tailOf(output, TAIL_CHARS),
     ...(outOfMemory && { verifier_out_of_memory: true }),
   };
-  if (timedOut) return none(`did not end in verifier_timeout (${limit} s)`, told, 'late');
-  return verifiedOf(harborReward(await rewardFiles(sandbox, logs)), told);
+  if (timedOut) return none(`did not end in ${job.timeoutKey} (${job.timeoutSeconds} s)`, told, 'late');
+  const found = job.rewardOf(await contentsOf(job, sandbox));
+  if (typeof found === 'string') return none(found, told);
+  const { reward, rewards } = found;
+  return { reward, fault: '', cause: 'no reward', told: { ...told, rewards: { ...rewards } } };
 }
 
-const verifiedOf = (found: HarborReward | string, told: JsonObject): Verified =>
-  typeof found === 'string'
-    ? none(found, told)
-    : {
-        reward: found.reward,
-        fault: '',
-        cause: 'no reward',
-        told: { ...told, rewards: { ...found.rewards } },
-      };
-
-const rewardFiles = async (sandbox: OpenSandbox, logs: string): Promise<RewardFiles> => ({
-  json: await sandbox.readFile(`${logs}/reward.json`),
-  text: await sandbox.readFile(`${logs}/reward.txt`),
-});
+async function contentsOf(
+  { written }: Verification,
+  sandbox: OpenSandbox,
+): Promise<(Uint8Array | undefined)[]> {
+  const contents: (Uint8Array | undefined)[] = [];
+  for (const path of written) contents.push(await sandbox.readFile(path));
+  return contents;
+}
