@@ -133,6 +133,8 @@ export const REASONS = {
   UNKNOWN_EVALUATOR: caller(Boundary.EVALUATOR, Code.InvalidArgument),
   EVALUATION_FAILED: infra(Boundary.EVALUATOR),
   EVALUATION_TIMEOUT: infra(Boundary.EVALUATOR, Code.DeadlineExceeded),
+  EVALUATOR_PLUGIN_INVALID: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
+  EVALUATOR_PLUGIN_FAILED: caller(Boundary.EVALUATOR, Code.Aborted),
   TRACE_REWARDS_INVALID: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
   JUDGE_UNAVAILABLE: infra(Boundary.EVALUATOR),
   JUDGE_REFUSED: caller(Boundary.EVALUATOR, Code.FailedPrecondition),

@@ -1,6 +1,12 @@
 // What an agent does to its grading: to the files that tests come from, and to the time that reading its changes takes.
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { type Case, COMMIT, Evaluations, exec, PREPARE, REPO } from '../support/evaluations.ts';
 
 /** Tests that the agent cannot change, taken from git's own store. */
@@ -37,12 +43,15 @@ const hookIn = (folder: string): string[] => [
 describe('evaluator, against what an agent does to it,', function () {
   this.timeout(60_000);
   let evaluations: Evaluations;
+  let folder: string;
   before(async () => {
-    evaluations = await Evaluations.open();
+    folder = mkdtempSync(join(tmpdir(), 'polar-test-evaluators-'));
+    evaluations = await Evaluations.open({ plugins_dir: folder });
   });
   after(async () => {
     await evaluations.checkClear();
     await evaluations[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
   });
 
   describe("keeps git's own files as they were, for tests that are taken from git", () => {
@@ -199,6 +208,67 @@ describe('evaluator, against what an agent does to it,', function () {
         });
         expect(silent.reward).to.equal(0);
       }
+    });
+  });
+
+  describe('a plug-in', () => {
+    const graded = (name: string, module: string, more: Case = {}): Case => {
+      writeFileSync(join(folder, name), module);
+      return { strategy: name, config: {}, ...more };
+    };
+    const evaluating = (body: string): string =>
+      `export const evaluator = { async evaluate(given) { ${body} } };`;
+
+    it('grades as docs/task-file.md shows it, with both sandboxes', async () => {
+      const doc = readFileSync(join(import.meta.dirname, '../../docs/task-file.md'), 'utf8');
+      const shown = /```js\n(export const evaluator = [\s\S]*?)```/.exec(doc)?.[1] ?? '';
+      const calls = ['c0', 'c1'].map((callId, index) => create(CompletionSchema, { callId, index }));
+      const config = { options: { words: 2 } };
+      const agent = 'echo one two three four > /polar/session/workspace/answer.txt';
+      const given = graded('short.mjs', shown, { config, calls, agent });
+      const solved = await evaluations.evaluated(given);
+      expect([solved.reward, solved.evaluation]).to.deep.equal([0.5, { words: 4 }]);
+      const traces = solved.traceRewards.map(({ callId, reward }) => [callId, reward]);
+      expect(traces).to.deep.equal([['c1', 0.5]]);
+      const late = await evaluations.evaluated({ ...given, outcome: Outcome.TIMEOUT });
+      expect([late.reward, late.evaluation]).to.deep.equal([0, { answered: false }]);
+    });
+
+    it('is given the task, in commands that fail and files that there are not', async () => {
+      const module = evaluating(`
+        const { exitCode, stdout, stderr, timedOut } = await given.sandbox.exec('pwd; echo no >&2; exit 3');
+        const none = await given.fresh.readFile('/polar/session/none');
+        const late = await given.fresh.exec('sleep 9', { timeoutSeconds: 0.2 });
+        const wrong = await given.fresh.exec('').catch((error) => error.reason);
+        const told = { exitCode, stdout, stderr, timedOut, late: late.timedOut, wrong, none: none === undefined };
+        return { reward: given.metadata.points, told: { ...told, session: given.session.attempt } };`);
+      const { reward, evaluation } = await evaluations.evaluated(
+        graded('asks.mjs', module, { metadata: { points: 0.25 } }),
+      );
+      expect([reward, evaluation]).to.deep.equal([
+        0.25,
+        {
+          ...{ exitCode: 3, stdout: '/polar/session/workspace\n', stderr: 'no\n', timedOut: false },
+          ...{ late: true, wrong: 'INVALID_REQUEST', none: true, session: 1 },
+        },
+      ]);
+    });
+
+    it('gives no reward where it fails, does not end, or is not there, and its sandboxes are cleared', async () => {
+      const fails = async (name: string, body: string, more: Case = {}) =>
+        (await evaluations.failed(graded(name, evaluating(body), more))).failure;
+      const FAILED = { reason: 'EVALUATOR_PLUGIN_FAILED', infrastructure: false };
+      const nan = await fails('nan.mjs', 'await given.fresh.exec("true"); return { reward: NaN };');
+      expect(nan).to.include(FAILED);
+      const body = 'await given.fresh.exec("sleep 60");';
+      const late = await fails('late.mjs', body, { config: { timeout: 1 } });
+      expect(late).to.include(FAILED);
+      expect(late?.message).to.equal('evaluator late.mjs: it gave nothing in 1 s');
+      const cut = await fails('cut.mjs', body, { timeoutMs: 1_500 });
+      expect(cut).to.include({ reason: 'EVALUATION_TIMEOUT', infrastructure: true });
+      const none = await evaluations.failed({ strategy: 'none.mjs', config: {} });
+      expect(none.failure).to.include({ reason: 'EVALUATOR_PLUGIN_INVALID', infrastructure: false });
+      await evaluations.checkClear();
     });
   });
 });

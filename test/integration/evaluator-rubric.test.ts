@@ -158,6 +158,15 @@ describe('evaluator rubric', function () {
     expect(judge.asked[1]?.body.messages[1]?.content, 'the mark is new each time').not.to.contain(mark);
   });
 
+  it('goes by what a verifier writes in the sandbox of the run, too', async () => {
+    judge.answers(scores(5, 0));
+    const written = { result_file: '/polar/session/r', command: `echo '{"reward": 0.5}' > /polar/session/r` };
+    const config = { outcome: { strategy: 'verifier_result_file', config: written } };
+    const kind = await kindOf(config, CALLS, { sandbox: true });
+    const verdict = kind.case === 'evaluated' ? kind.value : undefined;
+    expect([verdict?.reward, own(verdict!)]).to.deep.equal([0.5, { c2: 0.7, c0: 0.5, c3: 0.5 }]);
+  });
+
   it('cuts the middle out of long conversations', async () => {
     judge.answers(scores(0));
     await evaluated({ max_section_chars: 1000 }, [call(0, `begin${'x'.repeat(5000)}`)]);

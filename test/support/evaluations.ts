@@ -1,5 +1,5 @@
 // Evaluations on a node of a test: what an agent did in a small repository, and what the evaluator says of it.
-import { create } from '@bufbuild/protobuf';
+import { create, type JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
@@ -38,6 +38,7 @@ export interface Case {
   readonly env?: Record<string, string>;
   /** Of the evaluator, by path. */
   readonly files?: Readonly<Record<string, string>>;
+  readonly metadata?: JsonObject;
   /** Recorded calls of the attempt. */
   readonly calls?: readonly Completion[];
 }
@@ -51,8 +52,9 @@ export class Evaluations implements AsyncDisposable {
     this.#mesh = mesh;
   }
 
-  static async open(): Promise<Evaluations> {
-    const node = await startNode(['runtime-prewarm', 'evaluator']);
+  /** `more`: keys of the node in the topology. */
+  static async open(more: object = {}): Promise<Evaluations> {
+    const node = await startNode(['runtime-prewarm', 'evaluator'], more);
     return new Evaluations(node, await Mesh.open(node.nats.url));
   }
 
@@ -85,6 +87,7 @@ export class Evaluations implements AsyncDisposable {
       runtime,
       outcome: given.outcome ?? Outcome.COMPLETED,
       ...(calls && { calls }),
+      metadata: given.metadata ?? {},
       timeoutMs: BigInt(given.timeoutMs ?? 60_000),
       evaluator: {
         strategy: given.strategy ?? 'test_on_output',

@@ -248,6 +248,9 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ],
   ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output, rubric/],
   ['evaluator.strategy', evaluator({ strategy: '' })],
+  ['evaluator.strategy', evaluator({ strategy: '../x.mjs' }), /plugins_dir/],
+  ['evaluator.config.option', evaluator({ strategy: 'a/b.mjs', config: { option: 1 } }), /unknown key/],
+  ['evaluator.config.timeout', evaluator({ strategy: 'a/b.mjs', config: { timeout: 0 } })],
   ['evaluator.config.test_command', evaluator({ config: { expected_output_json: RESULTS } })],
   [
     'evaluator.config.repo_dir',
@@ -288,6 +291,12 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['evaluator.config.judge_max_retries', rubric({ judge_max_retries: 11 })],
   ['evaluator.config.max_section_chars', rubric({ max_section_chars: 200_001 })],
   ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: 'rubric' } })],
+  ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: '../x.mjs' } })],
+  [
+    'evaluator.config.outcome.config.option',
+    rubric({ outcome: { strategy: 'a/b.mjs', config: { option: 1 } } }),
+    /unknown key/,
+  ],
   ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor alone/],
   ['evaluator.config.result_file', resultFile({})],
   ['evaluator.config.result_file', resultFile({ result_file: 'r.json' }), /absolute path/],

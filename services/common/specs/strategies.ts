@@ -8,6 +8,9 @@ import { contradictions } from './test-names.ts';
 
 const seconds = z.number().positive().max(86_400);
 
+/** The path of a module below a folder of plug-ins. */
+export const PLUGIN_PATH = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[\w./-]+\.(?:js|mjs|ts)$/;
+
 /** With other results, or none, no session could ever be right. */
 const expectedResults = z
   .record(z.string(), z.enum(['PASSED', 'FAILED', 'ERROR', 'SKIPPED']), {
@@ -63,6 +66,13 @@ const JUDGE_SECONDS_MAX = 290;
 /** Longest rubric, and most that a judge is shown of one conversation. */
 const SECTION_CHARS_MAX = 200_000;
 
+/** An evaluator of the operator's plug-ins; `options` are its own. */
+export const evaluatorPluginConfig = z.strictObject({
+  options: z.json().default({}),
+  timeout: seconds.default(300),
+});
+export type EvaluatorPluginConfig = z.output<typeof evaluatorPluginConfig>;
+
 /** What finds the outcome that a judge's scores are added to. */
 const outcomeEvaluator = z.discriminatedUnion('strategy', [
   z.strictObject({ strategy: z.literal('session_completed'), config: z.strictObject({}).default({}) }),
@@ -76,7 +86,7 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
 ]);
 
 /** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
-export const rubricConfig = z.strictObject({
+const rubricConfig = z.strictObject({
   outcome: outcomeEvaluator.default({ strategy: 'session_completed', config: {} }),
   rubric: z.string().trim().min(1).max(SECTION_CHARS_MAX),
   /** Of the topology's `evaluators.judges`. */
@@ -91,7 +101,14 @@ export const rubricConfig = z.strictObject({
   /** What of one conversation is shown; its middle is left out. */
   max_section_chars: z.int().min(1000).max(SECTION_CHARS_MAX).default(40_000),
 });
-export type RubricConfig = z.output<typeof rubricConfig>;
+/** The same where a plug-in finds the outcome. */
+const rubricOverPlugin = rubricConfig.extend({
+  outcome: z.strictObject({
+    strategy: z.string().regex(PLUGIN_PATH),
+    config: evaluatorPluginConfig.prefault({}),
+  }),
+});
+export type RubricConfig = z.output<typeof rubricConfig | typeof rubricOverPlugin>;
 
 /** Of a rubric no more than its outcome's name: all of it is checked at submit. */
 const outcomeName = z.object({
@@ -104,7 +121,23 @@ export function outcomeStrategyOf(evaluator: Pick<EvaluatorSpec, 'strategy' | 'c
   return outcomeName.safeParse(evaluator.config ?? {}).data?.outcome.strategy ?? '';
 }
 
-export const evaluatorConfigs = {
+/** What a rubric's configuration has to be, by who finds its outcome. */
+export const rubricSchemaOf = (
+  config: EvaluatorSpec['config'],
+): typeof rubricConfig | typeof rubricOverPlugin =>
+  PLUGIN_PATH.test(outcomeStrategyOf({ strategy: 'rubric', config })) ? rubricOverPlugin : rubricConfig;
+
+/** Undefined: there is no such evaluator. */
+export function evaluatorSchemaOf({
+  strategy,
+  config,
+}: Pick<EvaluatorSpec, 'strategy' | 'config'>): z.ZodType | undefined {
+  if (PLUGIN_PATH.test(strategy)) return evaluatorPluginConfig;
+  if (strategy === 'rubric') return rubricSchemaOf(config);
+  return Object.hasOwn(evaluatorConfigs, strategy) ? evaluatorConfigs[strategy as EvaluatorName] : undefined;
+}
+
+const evaluatorConfigs = {
   session_completed: z.strictObject({}),
   test_on_output: testOnOutputConfig,
   rubric: rubricConfig,
@@ -128,6 +161,7 @@ export function grantedSeconds({ strategy, config }: Graded): number {
     const rewards = data.rewards_command === undefined ? 0 : data.rewards_timeout;
     return APPLY_COMMANDS * data.apply_timeout + data.test_timeout + rewards;
   }
+  if (PLUGIN_PATH.test(strategy)) return evaluatorPluginConfig.safeParse(config ?? {}).data?.timeout ?? 0;
   if (strategy === 'harbor') {
     const { data } = harborConfig.safeParse(config ?? {});
     return data === undefined ? 0 : harborSeconds(data);
@@ -136,7 +170,8 @@ export function grantedSeconds({ strategy, config }: Graded): number {
     const { data } = resultFileConfig.safeParse(config ?? {});
     return data === undefined ? 0 : resultFileSeconds(data);
   }
-  const rubric = strategy === 'rubric' ? rubricConfig.safeParse(config).data : undefined;
+  const schema = strategy === 'rubric' ? rubricSchemaOf(config as EvaluatorSpec['config']) : undefined;
+  const rubric = schema?.safeParse(config).data;
   if (rubric === undefined) return 0;
   return grantedSeconds(rubric.outcome) + (1 + rubric.judge_max_retries) * rubric.judge_timeout;
 }
@@ -180,9 +215,6 @@ export const builderConfigs = {
 
 /** A builder of the operator's plug-ins; `options` are its own. */
 export const pluginConfig = z.strictObject({ ...policies, options: z.json().default({}) });
-
-/** The path of a module below a folder of plug-ins. */
-export const PLUGIN_PATH = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[\w./-]+\.(?:js|mjs|ts)$/;
 
 function jsonOf(text: string): unknown {
   try {

@@ -22,7 +22,13 @@ import { checkHarness } from './harness-spec.ts';
 import { checkLiveGrading } from './live-grading-faults.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
 import { valueFaults } from './spec-values.ts';
-import { builderConfigs, evaluatorConfigs, grantedSeconds, PLUGIN_PATH, pluginConfig } from './strategies.ts';
+import {
+  builderConfigs,
+  evaluatorSchemaOf,
+  grantedSeconds,
+  PLUGIN_PATH,
+  pluginConfig,
+} from './strategies.ts';
 
 const BUDGETS_MS = {
   prepare: 300_000,
@@ -194,15 +200,14 @@ function checkBuilder(builder: StrategySpec | undefined, faults: Faults): void {
 }
 
 function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults): void {
-  const known = isOne(EVALUATORS, strategy);
+  const schema = evaluatorSchemaOf({ strategy, config });
+  const rest = "or the path of a .js, .mjs or .ts file below the node's plugins_dir";
   faults.require(
-    known,
+    schema !== undefined,
     'evaluator.strategy',
-    `unknown evaluator ${strategy}; there are ${listed(EVALUATORS)}`,
+    `unknown evaluator ${strategy}; there are ${listed(EVALUATORS)}, ${rest}`,
   );
-  if (known) {
-    faults.config(evaluatorConfigs[strategy as keyof typeof evaluatorConfigs], config, 'evaluator.config');
-  }
+  if (schema !== undefined) faults.config(schema, config, 'evaluator.config');
   faults.environment(env, 'evaluator.env');
 }
 

@@ -1,8 +1,10 @@
 // The evaluators, one for each name of the catalogue.
 import { PolarError } from '../../common/errors.ts';
 import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catalogue.ts';
+import { PLUGIN_PATH } from '../../common/specs/strategies.ts';
 import type { Evaluator } from './evaluator.ts';
 import { harbor } from './harbor.ts';
+import { pluginEvaluator } from './plugin.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
 import { testOnOutput } from './test-on-output.ts';
@@ -14,12 +16,16 @@ const outcomes = {
   harbor,
   verifier_result_file: verifierResultFile,
 };
-const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = { ...outcomes, rubric: rubricOver(outcomes) };
+const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
+  ...outcomes,
+  rubric: rubricOver(evaluatorOf),
+};
 
 export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);
 
 /** Throws UNKNOWN_EVALUATOR. */
-export function evaluatorOf(name: string): Evaluator {
+export function evaluatorOf(name: string): Pick<Evaluator, 'evaluate'> {
+  if (PLUGIN_PATH.test(name)) return pluginEvaluator(name);
   const known = EVALUATORS.find((one) => one === name);
   if (known !== undefined) return IMPLEMENTED[known];
   throw new PolarError('UNKNOWN_EVALUATOR', `unknown evaluator ${name}; there are ${listed(EVALUATORS)}`);

@@ -1,7 +1,7 @@
 // What a rewards_command prints: the session's reward, one for each of some calls, or both. Calls are checked against its own.
 import { z } from 'zod';
 import { checkStrict } from '../../common/config/faults.ts';
-import { PolarError } from '../../common/errors.ts';
+import { PolarError, type Reason } from '../../common/errors.ts';
 import { parseLenient } from '../../common/lenient-json.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { type CallReward, REWARDED_CALLS_MAX } from './evaluator.ts';
@@ -24,7 +24,17 @@ export function rewardsIn(output: string, callIds: ReadonlySet<string>): Printed
   const printed = parseLenient(output);
   if (printed === undefined)
     throw invalid(`printed no JSON: ${tailOf(Buffer.from(output), TAIL_CHARS).trim()}`);
-  checkCount(printed);
+  return checkedRewards(printed, callIds, `what ${WHERE} printed`, 'TRACE_REWARDS_INVALID');
+}
+
+/** The same of a value. Throws the reason. */
+export function checkedRewards(
+  printed: unknown,
+  callIds: ReadonlySet<string>,
+  what: string,
+  reason: Reason,
+): PrintedRewards {
+  checkCount(printed, what, reason);
   const ofTraces = z.record(z.string(), rewardSchema).superRefine((given, issues) => {
     for (const key of Object.keys(given).filter((one) => !callIds.has(one))) {
       issues.addIssue({ code: 'custom', path: [key], message: 'the session has no such call' });
@@ -35,7 +45,7 @@ export function rewardsIn(output: string, callIds: ReadonlySet<string>): Printed
     .refine(({ reward, trace_rewards }) => (reward ?? trace_rewards) !== undefined, {
       error: 'must have reward, trace_rewards, or both',
     });
-  const given = checkStrict(shape, printed, `what ${WHERE} printed`, 'TRACE_REWARDS_INVALID');
+  const given = checkStrict(shape, printed, what, reason);
   const traceRewards = Object.entries(given.trace_rewards ?? {}).map(([callId, reward]) => ({
     callId,
     reward,
@@ -43,11 +53,11 @@ export function rewardsIn(output: string, callIds: ReadonlySet<string>): Printed
   return { reward: given.reward, traceRewards };
 }
 
-/** Before each is looked at: whatever a command prints is here. */
-function checkCount(printed: unknown): void {
+/** Before each is looked at: whatever was given is here. */
+function checkCount(printed: unknown, what: string, reason: Reason): void {
   const calls = Object.keys((printed as { trace_rewards?: object } | null)?.trace_rewards ?? {}).length;
-  if (calls > REWARDED_CALLS_MAX)
-    throw invalid(`printed trace_rewards of ${calls} calls, above ${REWARDED_CALLS_MAX}`);
+  if (calls <= REWARDED_CALLS_MAX) return;
+  throw new PolarError(reason, `${what} has trace_rewards of ${calls} calls, above ${REWARDED_CALLS_MAX}`);
 }
 
 export const invalid = (what: string): PolarError =>

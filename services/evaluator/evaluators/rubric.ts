@@ -4,7 +4,7 @@ import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { listed } from '../../common/specs/catalogue.ts';
-import { type RubricConfig, rubricConfig } from '../../common/specs/strategies.ts';
+import { type RubricConfig, rubricSchemaOf } from '../../common/specs/strategies.ts';
 import type { EvaluatorContext } from '../context.ts';
 import { bounded } from '../domain/evaluation.ts';
 import { SCORE_MAX } from '../domain/judge-prompt.ts';
@@ -14,10 +14,8 @@ import { type Scored, scoresOf } from '../judges/scores.ts';
 import { recordsOf } from './call-records.ts';
 import { type Evaluation, type Evaluator, REWARDED_CALLS_MAX } from './evaluator.ts';
 
-type OutcomeName = RubricConfig['outcome']['strategy'];
-
-/** The evaluator, with those that may find the outcome. */
-export function rubricOver(outcomes: Readonly<Record<OutcomeName, Evaluator>>): Evaluator {
+/** The evaluator, with those that may find the outcome, by name. */
+export function rubricOver(outcomeBy: (name: string) => Pick<Evaluator, 'evaluate'>): Evaluator {
   return {
     name: 'rubric',
     summary:
@@ -27,7 +25,7 @@ export function rubricOver(outcomes: Readonly<Record<OutcomeName, Evaluator>>): 
       const judge = judgeOf(ctx, config.judge);
       const { kept } = evaluation;
       const { strategy } = config.outcome;
-      kept.outcome ??= await outcomes[strategy].evaluate(ctx, withOutcome(evaluation, config), signal);
+      kept.outcome ??= await outcomeBy(strategy).evaluate(ctx, withOutcome(evaluation, config), signal);
       const verdict = kept.outcome;
       const conversations = conversationsOf(await recordsOf(ctx, evaluation, signal));
       checkCount(conversations.reduce((sum, { callIds }) => sum + callIds.length, 0));
@@ -50,7 +48,12 @@ export function rubricOver(outcomes: Readonly<Record<OutcomeName, Evaluator>>): 
 }
 
 const configOf = ({ work }: Evaluation): RubricConfig =>
-  checkStrict(rubricConfig, work.evaluator?.config ?? {}, 'evaluator.config', 'INVALID_TASK');
+  checkStrict(
+    rubricSchemaOf(work.evaluator?.config),
+    work.evaluator?.config ?? {},
+    'evaluator.config',
+    'INVALID_TASK',
+  );
 
 const toldOf = ({ callIds, score }: Scored): JsonObject => ({
   call_id: callIds.at(-1) ?? '',

@@ -1,11 +1,9 @@
 // Rewards by a command of the task: it looks at the session's calls, and prints a reward for it or for some of them.
-import type { Completion } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { EvaluatorContext } from '../context.ts';
-import { callLines } from '../domain/calls.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { leftMs, type Sandbox } from '../sandboxes/sandbox.ts';
-import { recordsOf } from './call-records.ts';
+import { callsOf, recordsOf } from './call-records.ts';
 import type { Evaluation } from './evaluator.ts';
 import { invalid, type PrintedRewards, rewardsIn } from './printed-rewards.ts';
 
@@ -21,8 +19,6 @@ const MAKE_ROOM = [
   '[ -L "$1" ] || chmod -R u+rwx "$1"',
   'rm -rf -- "$1"',
 ].join('\n');
-/** Largest such file; above: FILE_TOO_LARGE. */
-const CALLS_FILE_BYTES_MAX = 16 * 1024 * 1024;
 /** What the command may print; above: TRACE_REWARDS_INVALID. Rewards of REWARDED_CALLS_MAX calls are a tenth of it. */
 const PRINTED_BYTES_MAX = 1024 * 1024;
 const TAIL_CHARS = 500;
@@ -46,9 +42,9 @@ export async function traceRewards(
   signal: AbortSignal,
 ): Promise<PrintedRewards> {
   const records = await recordsOf(ctx, evaluation, signal);
-  const file = fileOf(records);
+  const lines = callsOf(records, 'rewards_command').map((line) => `${line}\n`);
   await sandbox.exec(['sh', '-c', MAKE_ROOM, 'sh', CALLS_FILE], leftMs(evaluation.remainingMs));
-  await sandbox.putFile(CALLS_FILE, file);
+  await sandbox.putFile(CALLS_FILE, Buffer.from(lines.join('')));
   const limitMs = Math.ceil(timeoutSeconds * 1000);
   const timeoutMs = Math.min(limitMs, leftMs(evaluation.remainingMs));
   const argv = ['sh', '-c', IN_NEW_FOLDER, 'sh', repoDir, command];
@@ -64,17 +60,4 @@ export async function traceRewards(
     throw invalid(`printed more than is taken (${PRINTED_BYTES_MAX} bytes)`);
   }
   return rewardsIn(Buffer.from(stdout).toString('utf8'), new Set(records.map(({ callId }) => callId)));
-}
-
-function fileOf(records: readonly Completion[]): Uint8Array {
-  const file = Buffer.from(
-    callLines(records)
-      .map((line) => `${line}\n`)
-      .join(''),
-  );
-  if (file.byteLength <= CALLS_FILE_BYTES_MAX) return file;
-  throw new PolarError(
-    'FILE_TOO_LARGE',
-    `rewards_command: what was said in the session's calls has ${file.byteLength} bytes, above CALLS_FILE_BYTES_MAX (${CALLS_FILE_BYTES_MAX})`,
-  );
 }

@@ -4,13 +4,11 @@ import { PolarError, type Reason } from '../../common/errors.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import type { WrittenReward } from '../domain/written-reward.ts';
 import { clear } from '../sandboxes/clear.ts';
-import { leftMs, type OpenSandbox, type SandboxFile } from '../sandboxes/sandbox.ts';
+import { execInWorkdir, leftMs, type OpenSandbox, type SandboxFile } from '../sandboxes/sandbox.ts';
 
 const TAIL_CHARS = 8_000;
 /** Of paths in the sandbox: whose doing it is, another sandbox tells. */
 const OF_ITS_FILES: readonly Reason[] = ['UNSAFE_PATH', 'FILE_TOO_LARGE'];
-/** Where the command runs; an agent may have removed that folder. */
-const RUN = 'cd -- "$1" 2>/dev/null || cd /; exec /bin/sh -c "$2"';
 
 export interface Verification {
   /** Deleted first, with what is below them. */
@@ -75,8 +73,7 @@ async function place(job: Verification, sandbox: OpenSandbox): Promise<Verified 
 async function run(job: Verification, sandbox: OpenSandbox): Promise<Verified> {
   const limitMs = Math.ceil(job.timeoutSeconds * 1000);
   const timeoutMs = Math.min(limitMs, leftMs(job.remainingMs));
-  const argv = ['/bin/sh', '-c', RUN, 'sh', sandbox.workdir, job.command];
-  const { stdout, stderr, result } = await sandbox.exec(argv, timeoutMs);
+  const { stdout, stderr, result } = await execInWorkdir(sandbox, job.command, timeoutMs);
   const { timedOut, exitCode, outOfMemory } = result;
   if (timedOut && timeoutMs < limitMs) {
     throw new PolarError('EVALUATION_TIMEOUT', 'too little of the evaluate budget was left for the verifier');

@@ -37,6 +37,16 @@ export interface OpenSandbox extends Sandbox {
   readFile(path: string): Promise<Uint8Array | undefined>;
 }
 
+const IN_WORKDIR = 'cd -- "$1" 2>/dev/null || cd /; exec /bin/sh -c "$2"';
+
+/** A shell command in the workdir, or in `/` where an agent has removed that. Its shell is named by its path, as PATH is the agent's, too. */
+export const execInWorkdir = (
+  sandbox: OpenSandbox,
+  command: string,
+  timeoutMs: number,
+): Promise<ExecOutput> =>
+  sandbox.exec(['/bin/sh', '-c', IN_WORKDIR, 'sh', sandbox.workdir, command], timeoutMs);
+
 /** The sandbox of the run, its lease renewed for the evaluation. Throws RUNTIME_LOST. */
 export async function liveSandbox(
   { runtimes }: EvaluatorContext,

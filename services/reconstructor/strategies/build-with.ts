@@ -13,7 +13,7 @@ import { assemble, type Build, build } from '../domain/build.ts';
 import type { Call } from '../domain/call.ts';
 import { carryOut, plannedCalls } from '../domain/plan.ts';
 import { withPolicies } from '../domain/policies.ts';
-import { planOf, pluginUrl } from './plugin.ts';
+import { builderUrl, planOf } from './plugin.ts';
 
 /** Where plug-ins are, and how long one may take. */
 export interface Plugins {
@@ -35,7 +35,12 @@ export async function builderOf(
 ): Promise<Builder> {
   const name = strategy || 'per_request';
   if (!PLUGIN_PATH.test(name)) return named(name, config);
-  return fromPlugin(name, await pluginUrl(plugins.plugins_dir, name), config, plugins.plugin_timeout_seconds);
+  return fromPlugin(
+    name,
+    await builderUrl(plugins.plugins_dir, name),
+    config,
+    plugins.plugin_timeout_seconds,
+  );
 }
 
 /** A builder of the catalogue. */

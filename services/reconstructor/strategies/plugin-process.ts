@@ -1,6 +1,5 @@
-// A process that runs one builder plug-in once: what it breaks is its own. A thread would not do: one large allocation in
-// it ends the whole process, whatever limit the thread has.
-import process from 'node:process';
+// A process that runs one builder plug-in once.
+import { lineIn, messageOf, servePlugin } from '../../common/plugins/told.ts';
 import type { PlannedCall } from '../domain/plan.ts';
 
 /** What the process is sent. */
@@ -16,14 +15,7 @@ export type PluginAnswer =
   | { readonly plan: unknown }
   | { readonly fault: 'invalid' | 'failed'; readonly message: string };
 
-// Nobody waits any more: it ends with all that the plug-in started, its group.
-process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
-/** Modules that speak to a parent process find none: what this one is told is the answer. */
-const send = process.send?.bind(process);
-delete process.send;
-process.once('message', (work) => {
-  void answer(work as PluginWork).then((told) => send?.(told, () => process.exit()));
-});
+servePlugin((work) => answer(work as PluginWork));
 
 async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer> {
   let build: unknown;
@@ -41,16 +33,4 @@ async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer
   } catch (error) {
     return { fault: 'failed', message: `it threw${lineIn(url, error)}: ${messageOf(error)}` };
   }
-}
-
-/** Where in the module: who wrote it sees nothing of what it prints. */
-function lineIn(url: string, error: unknown): string {
-  const stack = error instanceof Error ? String(error.stack) : '';
-  const [, behind] = stack.split(`${url}:`, 2);
-  const [line] = /^\d+/.exec(behind ?? '') ?? [];
-  return line === undefined ? '' : ` in line ${line}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,23 +1,17 @@
 // Builders that a task names by path: modules below the folder that the operator chose, each run in a process of its own.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { realpath } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
 import { join, sep } from 'node:path';
-import process from 'node:process';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { sleep } from '../../common/clock.ts';
 import { checkEach, checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
+import { endPlugin, pluginEnd, startPlugin } from '../../common/plugins/child.ts';
+import { pluginUrl } from '../../common/plugins/locate.ts';
 import type { Plan, PlannedCall } from '../domain/plan.ts';
 import type { PluginAnswer, PluginWork } from './plugin-process.ts';
 
 const PROGRAM = join(import.meta.dirname, 'plugin-process.ts');
-/** Heap of its process; above: BUILDER_PLUGIN_FAILED. */
-const HEAP_MIB_MAX = 512;
-/** All memory that it may write, heap and arrays, in KiB; above, what it allocates throws. */
-const DATA_KIB_MAX = 1024 * 1024;
-/** Of CPU, for its start. */
-const CPU_SECONDS_MORE = 5;
 /** Of what it says as it fails; the rest is cut. */
 const MESSAGE_CHARS_MAX = 1_000;
 
@@ -32,16 +26,9 @@ const maskShape = z.strictObject({
 const callIdShape = z.string();
 
 /** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID; links may not lead out of the folder. */
-export async function pluginUrl(pluginsDir: string | undefined, path: string): Promise<string> {
+export async function builderUrl(pluginsDir: string | undefined, path: string): Promise<string> {
   if (pluginsDir === undefined) throw invalid(path, 'reconstructor.plugins_dir is not set');
-  try {
-    const folder = await realpath(pluginsDir);
-    const file = await realpath(join(folder, path));
-    if (file.startsWith(folder + sep)) return pathToFileURL(file).href;
-  } catch (error) {
-    throw invalid(path, `it is not there (${(error as NodeJS.ErrnoException).code})`);
-  }
-  throw invalid(path, 'it lies outside of plugins_dir');
+  return await pluginUrl(pluginsDir, path, (why) => invalid(path, why));
 }
 
 /**
@@ -86,7 +73,7 @@ function checkPlan(given: unknown, calls: number, what: string): Plan {
 
 async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal): Promise<PluginAnswer> {
   signal.throwIfAborted();
-  const child = start(timeoutMs);
+  const child = startPlugin(PROGRAM, timeoutMs);
   const over = new AbortController();
   const late = sleep(timeoutMs, AbortSignal.any([signal, over.signal])).then((): PluginAnswer => {
     signal.throwIfAborted();
@@ -96,47 +83,14 @@ async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal
     return await Promise.race([said(child, work), late]);
   } finally {
     over.abort();
-    end(child);
+    endPlugin(child);
   }
-}
-
-/** With what it started. */
-function end({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // Nothing of it is left.
-  }
-}
-
-/**
- * A process, in a group of its own, without environment, which may name keys, and without output. The kernel ends it when
- * it has used its time, should this process be gone by then.
- */
-function start(timeoutMs: number): ChildProcess {
-  const limited = 'ulimit -t "$1"; ulimit -d "$2"; shift 2; exec "$@"';
-  const seconds = String(Math.ceil(timeoutMs / 1000) + CPU_SECONDS_MORE);
-  const node = [process.execPath, `--max-old-space-size=${HEAP_MIB_MAX}`, PROGRAM];
-  return spawn('sh', ['-c', limited, 'sh', seconds, String(DATA_KIB_MAX), ...node], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    serialization: 'advanced',
-    detached: true,
-    env: {},
-  });
 }
 
 function said(child: ChildProcess, work: PluginWork): Promise<PluginAnswer> {
   const { promise, resolve } = Promise.withResolvers<PluginAnswer>();
-  const failure = (message: string): void => resolve({ fault: 'failed', message });
   child.once('message', (answer) => resolve(answer as PluginAnswer));
-  child.once('error', (error) => failure(error.message));
-  child.once('exit', (code, signal) => {
-    const ended = (): void => failure(`its process ended with ${signal ?? `exit code ${code}`}`);
-    // What it said last may still be on its way.
-    if (child.connected) child.once('disconnect', ended);
-    else ended();
-  });
+  void pluginEnd(child).then((message) => resolve({ fault: 'failed', message }));
   // That it ended before it read this is told by its exit.
   child.send(work, () => {});
   return promise;

@@ -16,6 +16,7 @@ describe('work that a task’s evaluator asks for', () => {
       budgets: { evaluate: durationFromMs(1000) },
       runtime: { evalPrepare: { steps: [{ step: { case: 'exec', value: { command: 'make' } } }] } },
       evaluator: { strategy, config },
+      metadata: { answer: 3 },
     });
     return workOf(create(SessionRecordSchema, { session: { sampleIndex: 0 } }), spec, stage).kind;
   };
@@ -41,13 +42,17 @@ describe('work that a task’s evaluator asks for', () => {
     expect(prepared('rubric', rubric({ strategy: 'session_completed' }))).to.deep.equal([false, false]);
   });
 
-  it('has the instruction where a judge is asked', () => {
-    const instruction = (strategy: string, config: JsonObject) => {
+  it('has the instruction where a judge is asked or a plug-in grades, and the metadata for that', () => {
+    const shown = (strategy: string, config: JsonObject) => {
       const kind = kindOf('evaluate', strategy, config);
-      return kind.case === 'evaluate' && kind.value.instruction;
+      if (kind.case !== 'evaluate') throw new Error(`is ${kind.case}`);
+      return [kind.value.instruction, kind.value.metadata];
     };
-    expect(instruction('rubric', rubric())).to.equal('Add the numbers.');
-    expect(instruction('test_on_output', tests)).to.equal('');
+    expect(shown('rubric', rubric())).to.deep.equal(['Add the numbers.', undefined]);
+    expect(shown('test_on_output', tests)).to.deep.equal(['', undefined]);
+    const all = ['Add the numbers.', { answer: 3 }];
+    expect(shown('team/own.mjs', {})).to.deep.equal(all);
+    expect(shown('rubric', rubric({ strategy: 'team/own.mjs' }))).to.deep.equal(all);
   });
 });
 

@@ -9,7 +9,7 @@ import {
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { type Work, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { ASKS_JUDGE, GRADES_IN_SANDBOX } from '../../common/specs/catalogue.ts';
-import { outcomeStrategyOf } from '../../common/specs/strategies.ts';
+import { outcomeStrategyOf, PLUGIN_PATH } from '../../common/specs/strategies.ts';
 import { budgetMs, leaseMs, type Stage } from './budgets.ts';
 import { refOf, sessionOf } from './session.ts';
 
@@ -68,7 +68,8 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
           ...(spec.runtime && { runtime: spec.runtime }),
           ...(record.ran && { outcome: record.ran.outcome }),
           ...(record.ran?.calls && { calls: record.ran.calls }),
-          ...(asksJudge(spec) && { instruction: spec.instruction }),
+          ...((asksJudge(spec) || isPlugin(spec)) && { instruction: spec.instruction }),
+          ...(isPlugin(spec) && spec.metadata && { metadata: spec.metadata }),
           timeoutMs,
         },
       };
@@ -83,6 +84,9 @@ const gradesInSandbox = ({ evaluator }: TaskSpec): boolean =>
 
 const asksJudge = ({ evaluator }: TaskSpec): boolean =>
   ASKS_JUDGE.some((name) => name === evaluator?.strategy);
+
+/** It may look at all of the task. */
+const isPlugin = ({ evaluator }: TaskSpec): boolean => PLUGIN_PATH.test(outcomeStrategyOf(evaluator));
 
 /** The evaluator's own steps are not sent along where they are not used. */
 const forRun = ({ evalPrepare: _, ...runtime }: RuntimeSpec): RuntimeSpec =>

@@ -80,7 +80,7 @@ class BuildWork(_message.Message):
     def __init__(self, builder: _Optional[_Union[_task_pb2.StrategySpec, _Mapping]] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class EvaluateWork(_message.Message):
-    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms", "calls", "instruction")
+    __slots__ = ("runtime_id", "evaluator", "runtime", "outcome", "timeout_ms", "calls", "instruction", "metadata")
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
     EVALUATOR_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +88,7 @@ class EvaluateWork(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     INSTRUCTION_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
     runtime_id: str
     evaluator: _task_pb2.EvaluatorSpec
     runtime: _task_pb2.RuntimeSpec
@@ -95,7 +96,8 @@ class EvaluateWork(_message.Message):
     timeout_ms: int
     calls: CallRange
     instruction: str
-    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., instruction: _Optional[str] = ...) -> None: ...
+    metadata: _struct_pb2.Struct
+    def __init__(self, runtime_id: _Optional[str] = ..., evaluator: _Optional[_Union[_task_pb2.EvaluatorSpec, _Mapping]] = ..., runtime: _Optional[_Union[_task_pb2.RuntimeSpec, _Mapping]] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., timeout_ms: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., instruction: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class CallRange(_message.Message):
     __slots__ = ("calls", "first_seq", "last_seq")

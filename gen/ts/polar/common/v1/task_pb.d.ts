@@ -678,7 +678,7 @@ export declare const StrategySpecSchema: GenMessage<StrategySpec>;
  */
 export declare type EvaluatorSpec = Message<"polar.common.v1.EvaluatorSpec"> & {
   /**
-   * Name, for example test_on_output.
+   * Name, for example test_on_output; or a module below the node's plugins_dir that exports an evaluator.
    *
    * @generated from field: string strategy = 1;
    */

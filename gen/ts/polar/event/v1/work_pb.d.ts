@@ -310,11 +310,18 @@ export declare type EvaluateWork = Message<"polar.event.v1.EvaluateWork"> & {
   calls?: CallRange | undefined;
 
   /**
-   * The task's instruction, for evaluators that show it to a judge; empty for the others.
+   * The task's instruction, for evaluators that show it to a judge, and for plug-ins; empty for the others.
    *
    * @generated from field: string instruction = 7;
    */
   instruction: string;
+
+  /**
+   * The task's metadata, for plug-ins.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 8;
+   */
+  metadata?: JsonObject | undefined;
 };
 
 /**
