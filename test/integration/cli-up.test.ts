@@ -135,6 +135,9 @@ describe('polar up', function () {
     expect(submitted.code, submitted.stderr).to.equal(0);
     const session = /^session (\S+)/m.exec(submitted.stdout)?.[1] ?? '';
 
+    const harbor = await polar(['submit', join(ROOT, 'examples/harbor/task.yaml'), '--wait', ...config]);
+    expect(harbor.stdout.match(/ COMPLETED +1\.00 /g), harbor.stderr).to.have.length(2);
+
     const [calls, traces] = [join(folder, 'calls.jsonl'), join(folder, 'traces.jsonl')];
     expect((await polar(['export', session, '--calls', '-o', calls, ...config])).code).to.equal(0);
     expect((await polar(['export', session, '--traces', '-o', traces, ...config])).code).to.equal(0);

@@ -119,6 +119,14 @@ describe('evaluator, against what an agent does to it,', function () {
       expect([wrong.reward, wrong.evaluation?.['rewards']]).to.deep.equal([0, { reward: 0 }]);
     });
 
+    it('rewards the solution of the example', async () => {
+      const [solution = '', tests = ''] = ['solution/solve.sh', 'tests/test.sh'].map((path) =>
+        readFileSync(join(import.meta.dirname, '../../examples/harbor/greeting', path), 'utf8'),
+      );
+      const { reward, evaluation } = await graded(solution, { files: { 'test.sh': tests } });
+      expect([reward, evaluation?.['rewards']]).to.deep.equal([1, { said: 1, short: 1 }]);
+    });
+
     const forged = 'echo 1 > /logs/verifier/reward.txt; echo 1 > /logs/verifier/reward.json';
     const tricks: readonly (readonly [string, string])[] = [
       [

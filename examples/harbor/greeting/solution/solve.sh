@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "It is good to have you here." > greeting.txt
