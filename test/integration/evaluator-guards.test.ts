@@ -119,6 +119,16 @@ describe('evaluator, against what an agent does to it,', function () {
       expect([wrong.reward, wrong.evaluation?.['rewards']]).to.deep.equal([0, { reward: 0 }]);
     });
 
+    it('works where nothing is isolated, in what is the own of the sandbox', async () => {
+      const config = { tests_target: '/polar/session/tests', verifier_dir: '/polar/session/logs' };
+      const files = { 'test.sh': 'cd "$(dirname "$0")/../logs" && echo 0.5 > reward.txt' };
+      const runtime = { backend: 'process' };
+      expect((await graded('echo', { config, files, runtime })).reward).to.equal(0.5);
+      const { failure } = await evaluations.failed({ ...HARBOR, runtime });
+      expect(failure).to.include({ reason: 'INVALID_TASK' });
+      expect(failure?.message).to.contain('/tests must be below /polar/session');
+    });
+
     it('rewards the solution of the example', async () => {
       const [solution = '', tests = ''] = ['solution/solve.sh', 'tests/test.sh'].map((path) =>
         readFileSync(join(import.meta.dirname, '../../examples/harbor/greeting', path), 'utf8'),

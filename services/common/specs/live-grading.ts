@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { argument } from './faults-of.ts';
 
 /** All that a sandbox has that does not isolate. */
-const SESSION = '/polar/session';
+export const SESSION = '/polar/session';
 
 /** Absolute, and as the sandbox has it: nothing in it leads up, and it is not the root. */
 const sandboxPath = z

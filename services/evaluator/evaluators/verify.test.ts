@@ -104,6 +104,10 @@ describe('a verifier', () => {
     const { sandbox, commands } = sandboxOf({ isolates: false });
     expect(await refusal(verify(job(), sandbox))).to.equal('INVALID_TASK');
     expect(commands).to.deep.equal([]);
+    const own = sandboxOf({ isolates: false });
+    const clears = ['/polar/session/tests', '/polar/session/logs/verifier'];
+    expect((await verify(job({ clears }), own.sandbox)).reward).to.equal(1);
+    expect(own.commands[0]?.slice(4)).to.deep.equal(['/polar/session/logs', '--', ...clears]);
   });
 
   it('that has no room is told apart from a broken sandbox by the disk that is its own', async () => {

@@ -1,6 +1,6 @@
 // Places of a sandbox that an agent may have written to, made empty before its grading writes there.
 import { PolarError } from '../../common/errors.ts';
-import { CLEAR_SECONDS, clearingFault } from '../../common/specs/live-grading.ts';
+import { CLEAR_SECONDS, clearingFault, SESSION } from '../../common/specs/live-grading.ts';
 import { leftMs, type OpenSandbox } from './sandbox.ts';
 
 /**
@@ -29,7 +29,8 @@ export async function clear(
   }
   const limitMs = CLEAR_SECONDS * 1000;
   const timeoutMs = Math.min(limitMs, leftMs(remainingMs));
-  const argv = ['/bin/sh', '-c', CLEAR, 'sh', ...targets.flatMap(foldersAbove), '--', ...targets];
+  const above = targets.flatMap(foldersAbove).filter((path) => isolates || path.startsWith(`${SESSION}/`));
+  const argv = ['/bin/sh', '-c', CLEAR, 'sh', ...above, '--', ...targets];
   const { result } = await sandbox.exec(argv, timeoutMs);
   if (!result.timedOut) return undefined;
   if (timeoutMs < limitMs) throw new PolarError('EVALUATION_TIMEOUT', 'the evaluate budget was spent');
