@@ -21,7 +21,7 @@ const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
   rubric: rubricOver(evaluatorOf),
 };
 
-export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);
+export const evaluators: readonly Evaluator[] = EVALUATORS.map((name) => IMPLEMENTED[name]);
 
 /** Throws UNKNOWN_EVALUATOR. */
 export function evaluatorOf(name: string): Pick<Evaluator, 'evaluate'> {
