@@ -22,6 +22,7 @@ import { sleepMark } from '../support/sleep-mark.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/calculator');
+const HARBOR = join(import.meta.dirname, '../../examples/harbor/task.yaml');
 /** `task.yaml` is for pi. */
 const TASKS = ['task-shell.yaml', 'task.yaml'];
 /** What would end a container that ran it. */
@@ -91,6 +92,14 @@ for (const kind of KINDS) {
       const ran = await solve(mesh, 'codex', place);
       expect(isSolved(ran), ran.complaint).to.equal(true);
       expect(ran.transcripts).to.equal(1);
+    });
+
+    it("has a Harbor task's verifier judge what a command leaves", async () => {
+      const { evaluator } = readTaskFile(HARBOR);
+      const command = 'for word in $(seq 41); do echo $word; done > greeting.txt';
+      const harness = { name: 'shell', command: { command } };
+      const { reward, failure } = await run('harbor', PROGRAMS_IMAGE, { evaluator, harness });
+      expect(reward, failure?.message).to.equal(0.5);
     });
 
     it("tells a harness's own exit code", async () => {
