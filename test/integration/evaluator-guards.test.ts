@@ -175,8 +175,18 @@ describe('evaluator, against what an agent does to it,', function () {
         ...{ reward: 0, verifier_exit_code: 7 },
         verifier_error: 'the verifier wrote neither reward.json nor reward.txt',
       });
-      const endless = await graded('echo sleep 60 > answer.txt', { files, config: { verifier_timeout: 2 } });
+      const endless = await graded('echo sleep 60 > answer.txt', {
+        files,
+        config: { verifier_timeout: 1.5 },
+      });
       expect([endless.reward, endless.evaluation?.['verifier_timeout']]).to.deep.equal([0, true]);
+    });
+
+    it('is asked again where a fresh sandbox shows that it works, and then believed', async () => {
+      const once = '[ -e answer.txt ] && [ ! -e asked ] && touch asked && exit';
+      const files = { 'test.sh': `${once}; echo 0.5 > /logs/verifier/reward.txt` };
+      const { reward, evaluation } = await graded('touch answer.txt', { files });
+      expect([reward, evaluation?.['verifier_error']]).to.deep.equal([0.5, undefined]);
     });
 
     it('gives no reward, and blames the task, where the verifier gives none without an agent either', async () => {

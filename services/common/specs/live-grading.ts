@@ -37,9 +37,11 @@ export const resultFileConfig = z.strictObject({
 });
 export type ResultFileConfig = z.output<typeof resultFileConfig>;
 
-/** Clearing, and reading what was written; once more in a fresh sandbox where that gives no reward. */
+/** Clearing its places, and reading what it wrote. */
 export const CLEAR_SECONDS = 30;
-const verifierSeconds = (limit: number): number => 2 * (CLEAR_SECONDS + limit);
+/** Of a verifier that gives no reward: there, in a fresh sandbox, and there again. */
+const RUNS_MAX = 3;
+const verifierSeconds = (limit: number): number => RUNS_MAX * (CLEAR_SECONDS + limit);
 export const harborSeconds = ({ verifier_timeout }: HarborConfig): number =>
   verifierSeconds(verifier_timeout);
 export const resultFileSeconds = ({ command, command_timeout }: ResultFileConfig): number =>

@@ -95,12 +95,12 @@ describe('task spec', () => {
     expect(seconds('rubric', rubric)).to.equal(1740 + 3 * 60);
     expect(seconds('verifier_result_file', { result_file: '/r.json' })).to.equal(300);
     const written = { result_file: '/r.json', command: 'x', command_timeout: 7 };
-    expect(seconds('verifier_result_file', written)).to.equal(300 + 2 * (30 + 7));
+    expect(seconds('verifier_result_file', written)).to.equal(300 + 3 * (30 + 7));
     expect(seconds('a/b.mjs', { timeout: 60 })).to.equal(360);
     const outcome = { strategy: 'a/b.mjs' };
     expect(seconds('rubric', { ...rubric, outcome })).to.equal(600 + 3 * 60);
-    expect(seconds('harbor', {})).to.equal(300 + 2 * (30 + 120));
-    expect(seconds('rubric', { ...rubric, outcome: { strategy: 'harbor' } })).to.equal(600 + 3 * 60);
+    expect(seconds('harbor', {})).to.equal(300 + 3 * (30 + 120));
+    expect(seconds('rubric', { ...rubric, outcome: { strategy: 'harbor' } })).to.equal(750 + 3 * 60);
   });
 
   it('refuses tests that are given more time than grading', () => {

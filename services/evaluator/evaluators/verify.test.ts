@@ -87,7 +87,7 @@ describe('a verifier', () => {
 
   it('says nothing where it does not end, whatever it has written', async () => {
     const { sandbox } = sandboxOf({ timedOut: [false, true] });
-    expect(await verify(job(), sandbox)).to.include({ reward: undefined, cause: 'late' });
+    expect(await verify(job(), sandbox)).to.include({ reward: undefined, isLate: true });
   });
 
   it('that the budget cuts, and not its own limit, is a failure', async () => {
@@ -115,7 +115,7 @@ describe('a verifier', () => {
     expect(await refusal(verify(job(), full()))).to.equal('SANDBOX_FAILED');
     expect(await verify(job({ isCapped: true }), full())).to.include({
       reward: undefined,
-      cause: 'no room',
+      isLate: false,
     });
     const lost = sandboxOf({ put: 'RUNTIME_LOST' }).sandbox;
     expect(await refusal(verify(job({ isCapped: true }), lost))).to.equal('RUNTIME_LOST');

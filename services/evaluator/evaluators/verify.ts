@@ -34,7 +34,8 @@ export interface Verified {
   readonly reward: number | undefined;
   /** Why there is none. */
   readonly fault: string;
-  readonly cause: 'late' | 'no room' | 'no reward';
+  /** It did not end. */
+  readonly isLate: boolean;
   readonly told: JsonObject;
 }
 
@@ -48,8 +49,8 @@ export async function verify(job: Verification, sandbox: OpenSandbox): Promise<V
   }
 }
 
-const none = (fault: string, told: JsonObject = {}, cause: Verified['cause'] = 'no reward'): Verified => ({
-  ...{ reward: undefined, fault, cause, told },
+const none = (fault: string, told: JsonObject = {}, isLate = false): Verified => ({
+  ...{ reward: undefined, fault, isLate, told },
 });
 
 /** With nothing that an agent has left in its places. Undefined: it can run. */
@@ -66,7 +67,7 @@ async function place(job: Verification, sandbox: OpenSandbox): Promise<Verified 
   } catch (error) {
     // A disk that others write to, too, is the node's.
     if (!isCapped || !(error instanceof PolarError) || error.reason !== 'SANDBOX_FAILED') throw error;
-    return none(`could not be put there: ${error.message}`, {}, 'no room');
+    return none(`could not be put there: ${error.message}`);
   }
 }
 
@@ -85,11 +86,11 @@ async function run(job: Verification, sandbox: OpenSandbox): Promise<Verified> {
     verifier_output_tail: tailOf(output, TAIL_CHARS),
     ...(outOfMemory && { verifier_out_of_memory: true }),
   };
-  if (timedOut) return none(`did not end in ${job.timeoutKey} (${job.timeoutSeconds} s)`, told, 'late');
+  if (timedOut) return none(`did not end in ${job.timeoutKey} (${job.timeoutSeconds} s)`, told, true);
   const found = job.rewardOf(await contentsOf(job, sandbox));
   if (typeof found === 'string') return none(found, told);
   const { reward, rewards } = found;
-  return { reward, fault: '', cause: 'no reward', told: { ...told, rewards: { ...rewards } } };
+  return { reward, fault: '', isLate: false, told: { ...told, rewards: { ...rewards } } };
 }
 
 async function contentsOf(
