@@ -10,15 +10,12 @@ import { sessionCompleted } from './session-completed.ts';
 import { testOnOutput } from './test-on-output.ts';
 import { verifierResultFile } from './verifier-result-file.ts';
 
-const outcomes = {
+const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
   session_completed: sessionCompleted,
   test_on_output: testOnOutput,
+  rubric: rubricOver(evaluatorOf),
   harbor,
   verifier_result_file: verifierResultFile,
-};
-const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
-  ...outcomes,
-  rubric: rubricOver(evaluatorOf),
 };
 
 export const evaluators: readonly Evaluator[] = EVALUATORS.map((name) => IMPLEMENTED[name]);

@@ -7,6 +7,7 @@ import { type EvaluatorPluginConfig, evaluatorPluginConfig } from '../../common/
 import type { EvaluatorContext } from '../context.ts';
 import { bounded } from '../domain/evaluation.ts';
 import { doingIn } from '../plugins/doing.ts';
+import { OwnTime } from '../plugins/own-time.ts';
 import { answerOf, evaluatorUrl, failed } from '../plugins/plugin.ts';
 import { OnDemand } from '../sandboxes/on-demand.ts';
 import { leftMs } from '../sandboxes/sandbox.ts';
@@ -53,9 +54,10 @@ async function answered(
 ): Promise<string | undefined> {
   const over = new AbortController();
   await using sandboxes = new OnDemand(ctx, evaluation, AbortSignal.any([signal, over.signal]));
-  const doing = doingIn((which) => sandboxes.open(which), evaluation.remainingMs);
+  const time = new OwnTime();
+  const doing = doingIn((which) => time.without(() => sandboxes.open(which)), evaluation.remainingMs);
   try {
-    return await answerOf(path, work, doing, timeoutMs, signal);
+    return await answerOf(path, work, doing, { time, timeoutMs }, signal);
   } finally {
     over.abort();
   }

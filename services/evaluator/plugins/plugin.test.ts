@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
+import { sleep } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
+import { OwnTime } from './own-time.ts';
 import { answerOf, type Doing, evaluatorUrl } from './plugin.ts';
 
 const NOTHING: Doing = async () => expect.fail('nothing was asked for');
@@ -23,10 +25,16 @@ describe('evaluator plug-ins', () => {
     writeFileSync(path, text);
     return pathToFileURL(path).href;
   };
-  const run = (body: string, doing = NOTHING, timeoutMs = 20_000, calls: readonly string[] = []) => {
+  const run = (
+    body: string,
+    doing = NOTHING,
+    timeoutMs = 20_000,
+    calls: readonly string[] = [],
+    time = new OwnTime(),
+  ) => {
     const url = moduleOf(`export const evaluator = { async evaluate(given) { ${body} } };`);
     const work = { url, calls, context: { options: { a: 1 }, outcome: 'completed' } };
-    return answerOf('m.mjs', work, doing, timeoutMs, new AbortController().signal);
+    return answerOf('m.mjs', work, doing, { time, timeoutMs }, new AbortController().signal);
   };
   const refused = async (work: Promise<unknown>, reason: string, why: RegExp): Promise<void> => {
     const error = await work.then(
@@ -105,13 +113,22 @@ describe('evaluator plug-ins', () => {
     }
   });
 
+  it('are not late for what the making of their sandboxes takes', async () => {
+    const time = new OwnTime();
+    const slow: Doing = () => time.without(() => sleep(900));
+    const body = 'await given.fresh.exec("true"); return { reward: 1 };';
+    expect(await run(body, slow, 600, [], time)).to.equal('{"reward":1}');
+    const idle: Doing = () => sleep(900);
+    expect(await run(body, idle, 600)).to.equal(undefined);
+  });
+
   it('are modules of the folder that export one', async () => {
     const load = (text: string) =>
       answerOf(
         'm.mjs',
         { url: moduleOf(text), calls: [], context: {} },
         NOTHING,
-        20_000,
+        { time: new OwnTime(), timeoutMs: 20_000 },
         new AbortController().signal,
       );
     const INVALID = 'EVALUATOR_PLUGIN_INVALID';

@@ -1,10 +1,10 @@
 // Evaluators that a task names by path: modules below the node's plugins_dir, each run in a process of its own.
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { sleep } from '../../common/clock.ts';
 import { PolarError, type Reason } from '../../common/errors.ts';
 import { endPlugin, pluginEnd, startPlugin } from '../../common/plugins/child.ts';
 import { pluginUrl } from '../../common/plugins/locate.ts';
+import type { OwnTime } from './own-time.ts';
 import type { PluginAnswer, PluginAsk, PluginReply, PluginWork } from './plugin-process.ts';
 
 const PROGRAM = join(import.meta.dirname, 'plugin-process.ts');
@@ -25,7 +25,7 @@ export async function evaluatorUrl(pluginsDir: string | undefined, path: string)
 }
 
 /**
- * The JSON of what it gave; undefined: it took longer than `timeoutMs`. Throws EVALUATOR_PLUGIN_INVALID where it cannot be
+ * The JSON of what it gave; undefined: it took longer than `timeoutMs` of its time. Throws EVALUATOR_PLUGIN_INVALID where it cannot be
  * loaded, EVALUATOR_PLUGIN_FAILED where it throws, ends its process or gives nothing, and what `doing` throws that is no
  * matter of the plug-in, be that caught there or not.
  */
@@ -33,16 +33,14 @@ export async function answerOf(
   path: string,
   work: PluginWork,
   doing: Doing,
-  timeoutMs: number,
+  { time, timeoutMs }: { readonly time: OwnTime; readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   signal.throwIfAborted();
   const child = startPlugin(PROGRAM, timeoutMs);
   const over = new AbortController();
-  const late = sleep(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => {
-    signal.throwIfAborted();
-    return undefined;
-  });
+  const late = time.over(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => undefined);
+  late.catch(() => {});
   try {
     const answer = await Promise.race([conversation(child, work, doing), late]);
     if (answer === undefined) return undefined;
