@@ -54,6 +54,8 @@ export const REASONS = {
   CANCELLED: caller(Boundary.TASK, Code.Canceled),
   TASK_CANCELLED: caller(Boundary.TASK, Code.FailedPrecondition),
   ATTEMPTS_LIMIT: caller(Boundary.TASK, Code.ResourceExhausted),
+  NO_SESSION_WAITS: caller(Boundary.TASK, Code.FailedPrecondition),
+  NO_NODE: { ...caller(Boundary.MESH, Code.Unavailable), retryable: true },
   EARLY_STOPPED: caller(Boundary.TASK, Code.Canceled),
   QUEUE_TIMEOUT: { ...infra(Boundary.MESH, Code.DeadlineExceeded) },
   CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },

@@ -11,6 +11,8 @@ export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope
     CancelTask: 'submit',
     CancelSession: 'submit',
     RetrySessions: 'submit',
+    OpenSession: 'submit',
+    CloseSession: 'submit',
     GetTask: 'read',
     ListTasks: 'read',
     GetSession: 'read',

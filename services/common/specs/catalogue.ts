@@ -15,6 +15,8 @@ export const HARNESSES = [
   'openclaw',
   'hermes',
 ] as const;
+/** The harness of sessions that are worked on elsewhere: no node starts one, and they have no sandbox. */
+export const EXTERNAL = 'external';
 /** Harnesses that are known, and why no node has them. */
 export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
   openhands_sdk:

@@ -17,6 +17,7 @@ import type { FieldFault } from '../errors.ts';
 import { QUEUE_PATTERN, TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
 import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
+import { checkExternal, isExternal } from './external.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
@@ -58,8 +59,8 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   }
   spec.budgets.evaluate = evaluate ?? durationFromMs(evaluateMs(spec));
   if (spec.queue === '') spec.queue = DEFAULT_QUEUE;
-  spec.runtime ??= create(RuntimeSpecSchema);
-  completeRuntime(spec.runtime);
+  if (!isExternal(spec)) spec.runtime ??= create(RuntimeSpecSchema);
+  if (spec.runtime !== undefined) completeRuntime(spec.runtime);
   if (spec.harness?.command !== undefined) completeExec(spec.harness.command);
   spec.harness?.skills.forEach(completeFile);
   spec.builder ??= create(StrategySpecSchema);
@@ -122,6 +123,7 @@ function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   checkBudgets(spec, faults);
   if (spec.runtime !== undefined) checkRuntime(spec.runtime, 'runtime', faults);
   checkHarness(spec.harness, faults);
+  if (isExternal(spec)) checkExternal(spec, faults);
   checkBuilder(spec.builder, faults);
   if (spec.evaluator !== undefined) checkEvaluator(spec.evaluator, faults);
   checkTestTimeout(spec, faults);

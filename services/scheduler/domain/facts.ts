@@ -15,6 +15,7 @@ import {
   attemptLost,
   bounded,
   ended,
+  isAbandoned,
   moved,
   needsEvaluation,
   Outcome,
@@ -53,9 +54,9 @@ export function applyFact(
     case 'ran':
       if (state !== SessionState.RUNNING) return undefined;
       return {
-        ...moved(record, SessionState.FINISHING, nowMs, { runMs: durationMs }),
+        ...moved(record, SessionState.FINISHING, nowMs, { runMs: openMs(record) ?? durationMs }),
         ran: kind.value,
-        ...gradedAtOnce(spec, kind.value),
+        ...gradedAtOnce(record, spec, kind.value),
       };
     case 'built':
       if (state !== SessionState.FINISHING || record.built !== undefined) return undefined;
@@ -83,10 +84,20 @@ export function applyFact(
 }
 
 /** What needs no look at the session is graded with its run: its sandbox can go, and no work is sent. */
-function gradedAtOnce({ evaluator }: TaskSpec, { outcome }: Ran): Pick<SessionRecord, 'evaluated'> {
-  if (evaluator?.strategy !== COMPLETED) return {};
+function gradedAtOnce(
+  record: SessionRecord,
+  { evaluator }: TaskSpec,
+  { outcome }: Ran,
+): Pick<SessionRecord, 'evaluated'> {
+  const { reward } = record.closed ?? {};
+  if (reward !== undefined) return { evaluated: create(EvaluatedSchema, { reward }) };
+  if (evaluator?.strategy !== COMPLETED || isAbandoned(record)) return {};
   return { evaluated: create(EvaluatedSchema, completedVerdict(outcome)) };
 }
+
+/** What an attempt took that was elsewhere: its node saw only its end. */
+const openMs = ({ closed, stateMs }: SessionRecord): bigint | undefined =>
+  closed && (closed.closeMs > stateMs ? closed.closeMs - stateMs : 0n);
 
 function isOfPresentAttempt(record: SessionRecord, { ref }: Fact): boolean {
   const { attempt, nodeId } = sessionOf(record);

@@ -17,6 +17,7 @@ import { queueOf } from './queue.ts';
 import { ranMs } from './ran.ts';
 import { announcedBefore, inLater, isAnnounced } from './rounds.ts';
 import {
+  changeMs,
   groupIdOf,
   isEnded,
   type Outcome,
@@ -248,7 +249,7 @@ export class State {
         task.rewards++;
       }
     }
-    this.#activityMs = Math.max(this.#activityMs, Number(after.stateMs));
+    this.#activityMs = Math.max(this.#activityMs, changeMs(after));
     return { task, before, after };
   }
 

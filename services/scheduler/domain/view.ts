@@ -79,6 +79,7 @@ export function nodeView(node: NodeState, draining: boolean): Node {
     ready: node.ready.size,
     running: node.running.size,
     finishing: node.finishing.size,
+    open: node.open.size,
     ...(isFailing(node.failures) && { failures: failuresView(node.failures) }),
   });
 }

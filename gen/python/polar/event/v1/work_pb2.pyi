@@ -28,18 +28,20 @@ class AttemptRef(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., task_id: _Optional[str] = ..., sample_index: _Optional[int] = ...) -> None: ...
 
 class Work(_message.Message):
-    __slots__ = ("ref", "prepare", "run", "build", "evaluate")
+    __slots__ = ("ref", "prepare", "run", "build", "evaluate", "close")
     REF_FIELD_NUMBER: _ClassVar[int]
     PREPARE_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     BUILD_FIELD_NUMBER: _ClassVar[int]
     EVALUATE_FIELD_NUMBER: _ClassVar[int]
+    CLOSE_FIELD_NUMBER: _ClassVar[int]
     ref: AttemptRef
     prepare: PrepareWork
     run: RunWork
     build: BuildWork
     evaluate: EvaluateWork
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ...) -> None: ...
+    close: CloseWork
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ..., close: _Optional[_Union[CloseWork, _Mapping]] = ...) -> None: ...
 
 class PrepareWork(_message.Message):
     __slots__ = ("runtime", "timeout_ms", "lease_ms", "evaluate_timeout_ms")
@@ -68,6 +70,14 @@ class RunWork(_message.Message):
     timeout_ms: int
     proxy_url: str
     def __init__(self, runtime_id: _Optional[str] = ..., instruction: _Optional[str] = ..., harness: _Optional[_Union[_task_pb2.HarnessSpec, _Mapping]] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., proxy_url: _Optional[str] = ...) -> None: ...
+
+class CloseWork(_message.Message):
+    __slots__ = ("outcome", "failure")
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    outcome: _session_pb2.Outcome
+    failure: _failure_pb2.Failure
+    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class BuildWork(_message.Message):
     __slots__ = ("builder", "calls", "timeout_ms")
@@ -198,7 +208,7 @@ class Failed(_message.Message):
     def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving", "proxy_url")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -211,6 +221,7 @@ class Heartbeat(_message.Message):
     OFFERS_FIELD_NUMBER: _ClassVar[int]
     DATA_ID_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
+    PROXY_URL_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -223,7 +234,8 @@ class Heartbeat(_message.Message):
     offers: _containers.RepeatedCompositeFieldContainer[Offer]
     data_id: str
     leaving: bool
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ...) -> None: ...
+    proxy_url: str
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ..., proxy_url: _Optional[str] = ...) -> None: ...
 
 class Offer(_message.Message):
     __slots__ = ("backend", "images", "others")

@@ -37,6 +37,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_ENGINE_PRESSURE: _ClassVar[WaitReason]
     WAIT_REASON_NODES_FAILING: _ClassVar[WaitReason]
     WAIT_REASON_HARNESS_INSTALL: _ClassVar[WaitReason]
+    WAIT_REASON_OPEN: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -64,6 +65,7 @@ WAIT_REASON_POLICY_PAUSED: WaitReason
 WAIT_REASON_ENGINE_PRESSURE: WaitReason
 WAIT_REASON_NODES_FAILING: WaitReason
 WAIT_REASON_HARNESS_INSTALL: WaitReason
+WAIT_REASON_OPEN: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly
@@ -275,7 +277,7 @@ class ListNodesResponse(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining", "failures")
+    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining", "failures", "open")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     HEALTHY_FIELD_NUMBER: _ClassVar[int]
@@ -290,6 +292,7 @@ class Node(_message.Message):
     HEARTBEAT_TIME_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     healthy: bool
@@ -304,7 +307,8 @@ class Node(_message.Message):
     heartbeat_time: _timestamp_pb2.Timestamp
     draining: bool
     failures: _node_failures_pb2.NodeFailures
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ..., failures: _Optional[_Union[_node_failures_pb2.NodeFailures, _Mapping]] = ...) -> None: ...
+    open: int
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ..., failures: _Optional[_Union[_node_failures_pb2.NodeFailures, _Mapping]] = ..., open: _Optional[int] = ...) -> None: ...
 
 class CancelSessionRequest(_message.Message):
     __slots__ = ("session_id",)
@@ -373,3 +377,56 @@ class DrainNodeResponse(_message.Message):
     NODE_FIELD_NUMBER: _ClassVar[int]
     node: Node
     def __init__(self, node: _Optional[_Union[Node, _Mapping]] = ...) -> None: ...
+
+class OpenSessionRequest(_message.Message):
+    __slots__ = ("task_id", "request_id")
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    request_id: str
+    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class OpenSessionResponse(_message.Message):
+    __slots__ = ("session", "api_key", "openai_url", "base_url", "expire_time", "env", "instruction")
+    class EnvEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    API_KEY_FIELD_NUMBER: _ClassVar[int]
+    OPENAI_URL_FIELD_NUMBER: _ClassVar[int]
+    BASE_URL_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    ENV_FIELD_NUMBER: _ClassVar[int]
+    INSTRUCTION_FIELD_NUMBER: _ClassVar[int]
+    session: _session_pb2.Session
+    api_key: str
+    openai_url: str
+    base_url: str
+    expire_time: _timestamp_pb2.Timestamp
+    env: _containers.ScalarMap[str, str]
+    instruction: str
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., api_key: _Optional[str] = ..., openai_url: _Optional[str] = ..., base_url: _Optional[str] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., instruction: _Optional[str] = ...) -> None: ...
+
+class CloseSessionRequest(_message.Message):
+    __slots__ = ("session_id", "attempt", "outcome", "reward", "message")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    attempt: int
+    outcome: _session_pb2.Outcome
+    reward: float
+    message: str
+    def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., reward: _Optional[float] = ..., message: _Optional[str] = ...) -> None: ...
+
+class CloseSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: _session_pb2.Session
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ...) -> None: ...

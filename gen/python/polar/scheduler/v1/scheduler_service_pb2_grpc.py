@@ -101,6 +101,16 @@ class RolloutServiceStub(object):
                 request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
                 response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
                 _registered_method=True)
+        self.OpenSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/OpenSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.FromString,
+                _registered_method=True)
+        self.CloseSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/CloseSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.FromString,
+                _registered_method=True)
 
 
 class RolloutServiceServicer(object):
@@ -212,6 +222,27 @@ class RolloutServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenSession(self, request, context):
+        """OpenSession begins an attempt of a session whose harness runs elsewhere (harness `external`): of those of the task that
+        wait, of the first by sample index. It is committed, and its key opens the LLM proxy, before it answers.
+        Errors: NOT_FOUND; INVALID_ARGUMENT if the task has another harness; FAILED_PRECONDITION with reason NO_SESSION_WAITS
+        if none of the task waits, and SESSION_CLOSED if the session of this request_id is not open any more; UNAVAILABLE with
+        reason NO_NODE if no node has room for it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CloseSession(self, request, context):
+        """CloseSession says how such an attempt ended, and what it is worth; answers when that is committed. Its key opens nothing
+        from then on, or shortly after; the session is built and graded as any other. Safe to repeat.
+        Errors: NOT_FOUND; INVALID_ARGUMENT with all faults as field violations; FAILED_PRECONDITION with reason SESSION_CLOSED
+        if the attempt is not open: its time was over, it was lost or cancelled, or closed with another content.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RolloutServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -279,6 +310,16 @@ def add_RolloutServiceServicer_to_server(servicer, server):
                     servicer.DrainNode,
                     request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.FromString,
                     response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.SerializeToString,
+            ),
+            'OpenSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.SerializeToString,
+            ),
+            'CloseSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -634,6 +675,60 @@ class RolloutService(object):
             '/polar.scheduler.v1.RolloutService/DrainNode',
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/OpenSession',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/CloseSession',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

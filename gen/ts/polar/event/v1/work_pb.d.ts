@@ -8,8 +8,8 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { EvaluatorSpec, HarnessSpec, RuntimeSpec, Sampling, StrategySpec } from "../../common/v1/task_pb.js";
 import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
-import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
+import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
 
 /**
@@ -122,6 +122,14 @@ export declare type Work = Message<"polar.event.v1.Work"> & {
      */
     value: EvaluateWork;
     case: "evaluate";
+  } | {
+    /**
+     * For harness-executor.
+     *
+     * @generated from field: polar.event.v1.CloseWork close = 6;
+     */
+    value: CloseWork;
+    case: "close";
   } | { case: undefined; value?: undefined };
 };
 
@@ -226,6 +234,33 @@ export declare type RunWork = Message<"polar.event.v1.RunWork"> & {
  * Use `create(RunWorkSchema)` to create a new message.
  */
 export declare const RunWorkSchema: GenMessage<RunWork>;
+
+/**
+ * CloseWork asks for the end of an attempt whose harness runs elsewhere: no more model calls, and the count of them.
+ *
+ * @generated from message polar.event.v1.CloseWork
+ */
+export declare type CloseWork = Message<"polar.event.v1.CloseWork"> & {
+  /**
+   * As its run is to be told.
+   *
+   * @generated from field: polar.common.v1.Outcome outcome = 1;
+   */
+  outcome: Outcome;
+
+  /**
+   * Why it is not COMPLETED.
+   *
+   * @generated from field: polar.common.v1.Failure failure = 2;
+   */
+  failure?: Failure | undefined;
+};
+
+/**
+ * Describes the message polar.event.v1.CloseWork.
+ * Use `create(CloseWorkSchema)` to create a new message.
+ */
+export declare const CloseWorkSchema: GenMessage<CloseWork>;
 
 /**
  * BuildWork asks for the trajectory.
@@ -770,6 +805,13 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
    * @generated from field: bool leaving = 13;
    */
   leaving: boolean;
+
+  /**
+   * Where its LLM proxy is called from outside of sandboxes. Empty: an older version, which does not tell.
+   *
+   * @generated from field: string proxy_url = 14;
+   */
+  proxyUrl: string;
 };
 
 /**

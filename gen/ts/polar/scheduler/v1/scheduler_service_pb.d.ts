@@ -9,7 +9,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TaskFilter } from "./task_filter_pb.js";
-import type { Session } from "../../common/v1/session_pb.js";
+import type { Outcome, Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
 
 /**
@@ -746,6 +746,13 @@ export declare type Node = Message<"polar.scheduler.v1.Node"> & {
    * @generated from field: polar.scheduler.v1.NodeFailures failures = 14;
    */
   failures?: NodeFailures | undefined;
+
+  /**
+   * Sessions in RUNNING whose harness runs elsewhere; they take no slot, and are not in `running`.
+   *
+   * @generated from field: uint32 open = 15;
+   */
+  open: number;
 };
 
 /**
@@ -986,6 +993,164 @@ export declare type DrainNodeResponse = Message<"polar.scheduler.v1.DrainNodeRes
 export declare const DrainNodeResponseSchema: GenMessage<DrainNodeResponse>;
 
 /**
+ * OpenSessionRequest asks for a session of a task to be worked on elsewhere.
+ *
+ * @generated from message polar.scheduler.v1.OpenSessionRequest
+ */
+export declare type OpenSessionRequest = Message<"polar.scheduler.v1.OpenSessionRequest"> & {
+  /**
+   * The task; its harness is `external`.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * 32 to 128 characters that nobody can guess, such as a random UUID: the key follows from it. A replay gets the first
+   * answer. Empty: there is no replay.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.OpenSessionRequest.
+ * Use `create(OpenSessionRequestSchema)` to create a new message.
+ */
+export declare const OpenSessionRequestSchema: GenMessage<OpenSessionRequest>;
+
+/**
+ * OpenSessionResponse is the open session, and how its model is called.
+ *
+ * @generated from message polar.scheduler.v1.OpenSessionResponse
+ */
+export declare type OpenSessionResponse = Message<"polar.scheduler.v1.OpenSessionResponse"> & {
+  /**
+   * The session, in RUNNING.
+   *
+   * @generated from field: polar.common.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+
+  /**
+   * Its credential at the LLM proxy, as API key. It is not stored.
+   *
+   * @generated from field: string api_key = 2;
+   */
+  apiKey: string;
+
+  /**
+   * Base URL for clients of OpenAI's APIs; with the key.
+   *
+   * @generated from field: string openai_url = 3;
+   */
+  openaiUrl: string;
+
+  /**
+   * The same without `/v1`, for clients of Anthropic's and Google's.
+   *
+   * @generated from field: string base_url = 4;
+   */
+  baseUrl: string;
+
+  /**
+   * When its run budget is spent: then it is closed as TIMEOUT. Pauses of the policy add to it.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 5;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * What harnesses find in their environment of the above: OPENAI_BASE_URL, ANTHROPIC_API_KEY and so on.
+   *
+   * @generated from field: map<string, string> env = 6;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * What the task asks for.
+   *
+   * @generated from field: string instruction = 7;
+   */
+  instruction: string;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.OpenSessionResponse.
+ * Use `create(OpenSessionResponseSchema)` to create a new message.
+ */
+export declare const OpenSessionResponseSchema: GenMessage<OpenSessionResponse>;
+
+/**
+ * CloseSessionRequest says how an open session ended.
+ *
+ * @generated from message polar.scheduler.v1.CloseSessionRequest
+ */
+export declare type CloseSessionRequest = Message<"polar.scheduler.v1.CloseSessionRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Its attempt, as OpenSession told it.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * COMPLETED or HARNESS_ERROR; default COMPLETED.
+   *
+   * @generated from field: polar.common.v1.Outcome outcome = 3;
+   */
+  outcome: Outcome;
+
+  /**
+   * Its reward, finite, -1,000,000 to 1,000,000; unset: it has none. Not for tasks with an evaluator, which gives it.
+   *
+   * @generated from field: optional double reward = 4;
+   */
+  reward?: number | undefined;
+
+  /**
+   * Why it failed, for people; up to 2000 characters, with HARNESS_ERROR only.
+   *
+   * @generated from field: string message = 5;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.CloseSessionRequest.
+ * Use `create(CloseSessionRequestSchema)` to create a new message.
+ */
+export declare const CloseSessionRequestSchema: GenMessage<CloseSessionRequest>;
+
+/**
+ * CloseSessionResponse is the session after it.
+ *
+ * @generated from message polar.scheduler.v1.CloseSessionResponse
+ */
+export declare type CloseSessionResponse = Message<"polar.scheduler.v1.CloseSessionResponse"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: polar.common.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.CloseSessionResponse.
+ * Use `create(CloseSessionResponseSchema)` to create a new message.
+ */
+export declare const CloseSessionResponseSchema: GenMessage<CloseSessionResponse>;
+
+/**
  * CallbackState is where the callback of a task stands.
  *
  * @generated from enum polar.scheduler.v1.CallbackState
@@ -1142,6 +1307,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_HARNESS_INSTALL = 15;
    */
   HARNESS_INSTALL = 15,
+
+  /**
+   * Its harness runs elsewhere: it waits for OpenSession.
+   *
+   * @generated from enum value: WAIT_REASON_OPEN = 16;
+   */
+  OPEN = 16,
 }
 
 /**
@@ -1338,6 +1510,33 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof DrainNodeRequestSchema;
     output: typeof DrainNodeResponseSchema;
+  },
+  /**
+   * OpenSession begins an attempt of a session whose harness runs elsewhere (harness `external`): of those of the task that
+   * wait, of the first by sample index. It is committed, and its key opens the LLM proxy, before it answers.
+   * Errors: NOT_FOUND; INVALID_ARGUMENT if the task has another harness; FAILED_PRECONDITION with reason NO_SESSION_WAITS
+   * if none of the task waits, and SESSION_CLOSED if the session of this request_id is not open any more; UNAVAILABLE with
+   * reason NO_NODE if no node has room for it.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.OpenSession
+   */
+  openSession: {
+    methodKind: "unary";
+    input: typeof OpenSessionRequestSchema;
+    output: typeof OpenSessionResponseSchema;
+  },
+  /**
+   * CloseSession says how such an attempt ended, and what it is worth; answers when that is committed. Its key opens nothing
+   * from then on, or shortly after; the session is built and graded as any other. Safe to repeat.
+   * Errors: NOT_FOUND; INVALID_ARGUMENT with all faults as field violations; FAILED_PRECONDITION with reason SESSION_CLOSED
+   * if the attempt is not open: its time was over, it was lost or cancelled, or closed with another content.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.CloseSession
+   */
+  closeSession: {
+    methodKind: "unary";
+    input: typeof CloseSessionRequestSchema;
+    output: typeof CloseSessionResponseSchema;
   },
 }>;
 

@@ -1,0 +1,32 @@
+// Tasks whose harness runs elsewhere: nothing is prepared or started for them, so that what says how is refused.
+import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { EXTERNAL, GRADES_IN_SANDBOX } from './catalogue.ts';
+import type { Faults } from './faults-of.ts';
+import { outcomeStrategyOf } from './strategies.ts';
+
+export const isExternal = ({ harness }: Pick<TaskSpec, 'harness'>): boolean => harness?.name === EXTERNAL;
+
+export function checkExternal(spec: TaskSpec, faults: Faults): void {
+  const { harness, runtime, evaluator, maxRunningSessions } = spec;
+  const refuse = (isGiven: boolean, field: string, why: string): void => {
+    faults.require(!isGiven, field, `is not for harness ${EXTERNAL}: ${why}`);
+  };
+  refuse(runtime !== undefined, 'runtime', 'its sessions have no sandbox');
+  const inSandbox = GRADES_IN_SANDBOX.find((name) => name === outcomeStrategyOf(evaluator));
+  const field =
+    evaluator?.strategy === inSandbox ? 'evaluator.strategy' : 'evaluator.config.outcome.strategy';
+  refuse(inSandbox !== undefined, field, `${inSandbox} grades what is left in a sandbox`);
+  refuse(maxRunningSessions > 0, 'max_running_sessions', 'who opens its sessions says how many run');
+  if (harness === undefined) return;
+  const given = {
+    settings: Object.keys(harness.settings ?? {}),
+    env: Object.keys(harness.env),
+    command: harness.command === undefined ? [] : ['command'],
+    mcp_servers: harness.mcpServers,
+    skills: harness.skills,
+    artifacts: harness.artifacts,
+  };
+  for (const [name, parts] of Object.entries(given)) {
+    refuse(parts.length > 0, `harness.${name}`, 'who opens a session starts its harness');
+  }
+}

@@ -1,0 +1,88 @@
+// `close` work of this node: runs that were elsewhere come to their end at its LLM proxy. Each becomes one fact, `ran` or
+// `failed`. Unlike a run it can be done again: what a stopping executor leaves is the next one's.
+import { create } from '@bufbuild/protobuf';
+import {
+  type AttemptRef,
+  CallRangeSchema,
+  type CloseWork,
+  RanSchema,
+  WorkSchema,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { failureOf, PolarError } from '../../common/errors.ts';
+import { CLOSES_AT_ONCE_MAX } from '../../common/limits.ts';
+import { deleteCapability } from '../../common/nats/capabilities.ts';
+import { consume, type Delivery } from '../../common/nats/consume.ts';
+import { attemptOf } from '../../common/nats/facts.ts';
+import { withRetry } from '../../common/nats/publish.ts';
+import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
+import { fromStored } from '../../common/stored.ts';
+import type { HarnessExecutorContext } from '../context.ts';
+import * as events from '../events.ts';
+import { keyOf } from '../runs/capability.ts';
+import { closeSession } from '../runs/close-session.ts';
+import type { RunEnd } from '../runs/run-harness.ts';
+import { tellEnd } from '../runs/tell-end.ts';
+
+/** Pull until the signal aborts; resolves when what was begun has ended. */
+export async function consumeCloseWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
+  const { bus, blobs, log, runs } = ctx;
+  await consume({
+    bus,
+    blobs,
+    log,
+    signal,
+    stream: STREAMS.work.name,
+    consumer: CONSUMERS.work('close', ctx.config.node.id, CLOSES_AT_ONCE_MAX / 2),
+    concurrency: CLOSES_AT_ONCE_MAX,
+    handle: async (delivery) => {
+      const { ref, work } = closeOf(delivery);
+      await runs.run(keyOf(ref), () => closeAndTell(ctx, ref, work, signal));
+    },
+    onDead: async ({ bytes }, error) => {
+      const ref = attemptOf(bytes);
+      if (ref === undefined) return;
+      await runs.run(keyOf(ref), () => tellEnd(ctx, ref, { failed: failureOf(error) }, 0, signal));
+    },
+  });
+}
+
+function closeOf({ bytes }: Delivery): { ref: AttemptRef; work: CloseWork } {
+  const { ref, kind } = fromStored(WorkSchema, bytes);
+  if (ref === undefined || kind.case !== 'close')
+    throw new PolarError('INVALID_REQUEST', 'this is no close work');
+  return { ref, work: kind.value };
+}
+
+async function closeAndTell(
+  ctx: HarnessExecutorContext,
+  ref: AttemptRef,
+  work: CloseWork,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = performance.now();
+  const end: RunEnd = await endAtProxy(ctx, ref, work, signal).catch((error) => ({
+    failed: failureOf(error),
+  }));
+  signal.throwIfAborted();
+  // Before the end is told: the scheduler ends the credentials only of runs that did not end so.
+  await withRetry('delete capability', signal, () => deleteCapability(ctx.bus, ref));
+  await tellEnd(ctx, ref, end, performance.now() - startedAt, signal);
+  events.closed(ctx.log, ref, 'failed' in end ? end.failed.reason : '');
+}
+
+/** A last model call that failed for infrastructure is none of its caller's: then the attempt is lost, as that of any harness. */
+async function endAtProxy(
+  { proxy, log }: HarnessExecutorContext,
+  ref: AttemptRef,
+  { outcome, failure }: CloseWork,
+  signal: AbortSignal,
+): Promise<RunEnd> {
+  const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
+  const { lastFailure, ...range } = await closeSession(proxy, ref, onRetry, signal);
+  if (lastFailure?.infrastructure === true) return { failed: lastFailure };
+  const { calls, firstSeq, lastSeq } = range;
+  const told = { outcome, ...(failure && { failure }) };
+  return {
+    ran: create(RanSchema, { ...told, calls: create(CallRangeSchema, { calls, firstSeq, lastSeq }) }),
+  };
+}

@@ -1,0 +1,157 @@
+// Sessions whose harness runs elsewhere: who asks for one is given an attempt that runs at once, and says how it ended. It
+// takes a node's LLM proxy, and no slot of the node.
+import { create } from '@bufbuild/protobuf';
+import {
+  type Closed,
+  ClosedSchema,
+  type Opened,
+  OpenedSchema,
+  type SessionRecord,
+} from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { type FieldFault, failure, PolarError } from '../../common/errors.ts';
+import { sha256 } from '../../common/ids.ts';
+import { OPEN_SESSIONS_PER_NODE_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
+import { loadOf, type NodeState } from './nodes.ts';
+import { dispatched, isOpen, moved, Outcome, type Place, SessionState, sessionOf } from './session.ts';
+
+/** Shorter ones can be guessed, and so can the key that follows from it. */
+const REQUEST_ID_CHARS_MIN = 32;
+/** Largest reward, above or below 0. */
+const REWARD_MAX = 1_000_000;
+const MESSAGE_CHARS_MAX = 2_000;
+
+/** What is wrong with the request_id of who opens a session. */
+export function requestIdFault(requestId: string): string | undefined {
+  const { length } = requestId;
+  if (length === 0 || (length >= REQUEST_ID_CHARS_MIN && length <= REQUEST_ID_CHARS_MAX)) return undefined;
+  return `must be ${REQUEST_ID_CHARS_MIN} to ${REQUEST_ID_CHARS_MAX} characters that nobody can guess, or empty`;
+}
+
+/**
+ * The key of an attempt: the same again for a replay, and stored nowhere. Who knows no request_id cannot tell it, as that is
+ * stored as another digest.
+ */
+export function keyFor(
+  requestId: string,
+  { sessionId, attempt }: { sessionId: string; attempt: number },
+): string {
+  const digest = sha256(`key of ${sessionId}.${attempt} for ${requestId}`);
+  return Buffer.from(digest, 'hex').toString('base64url');
+}
+
+/** Of a task's sessions the one that a request has opened, or is to open. Throws SESSION_CLOSED, NO_SESSION_WAITS. */
+export function sessionFor(records: readonly SessionRecord[], requestSha256: string): SessionRecord {
+  const its = records.find(({ opened }) => opened?.requestSha256 === requestSha256);
+  if (its !== undefined) {
+    if (isOpen(its) && its.closed === undefined) return its;
+    const { sessionId, attempt } = sessionOf(its);
+    throw closedError(`attempt ${attempt} of ${sessionId}, which this request_id opened, is over`);
+  }
+  const waiting = records.find((record) => sessionOf(record).state === SessionState.QUEUED);
+  if (waiting !== undefined) return waiting;
+  const open = records.filter(isOpen).length;
+  const message = `none of its ${records.length} sessions waits to be opened, ${open} are open: submit another task`;
+  throw new PolarError('NO_SESSION_WAITS', message);
+}
+
+const closedError = (message: string): PolarError => new PolarError('SESSION_CLOSED', message);
+
+/** QUEUED → RUNNING: the next attempt, which its caller has from now on. */
+export function opened(record: SessionRecord, place: Place, requestId: string, nowMs: number): SessionRecord {
+  const begun = moved(dispatched(record, place, nowMs), SessionState.RUNNING, nowMs, {});
+  return { ...begun, opened: openedBy(requestId, begun) };
+}
+
+function openedBy(requestId: string, record: SessionRecord): Opened {
+  return create(OpenedSchema, {
+    requestSha256: sha256(requestId),
+    keySha256: sha256(keyFor(requestId, sessionOf(record))),
+  });
+}
+
+/** Where one more may be opened: on the node with the fewest. Throws NO_NODE. */
+export function placeFor(
+  open: readonly NodeState[],
+  isFull: (node: NodeState) => boolean,
+): { readonly node: NodeState; readonly bootId: string } {
+  const able = open
+    .filter(({ heartbeat }) => (heartbeat?.proxyUrl ?? '') !== '')
+    .filter((node) => node.open.size < OPEN_SESSIONS_PER_NODE_MAX && !isFull(node))
+    .sort((a, b) => a.open.size - b.open.size || loadOf(a) - loadOf(b));
+  const [node] = able;
+  if (node?.heartbeat !== undefined) return { node, bootId: node.heartbeat.bootId };
+  const there = open.length === 0 ? 'no node is there that takes sessions' : 'every node is full';
+  const limits = `OPEN_SESSIONS_PER_NODE_MAX (${OPEN_SESSIONS_PER_NODE_MAX}), max_sessions of its engine`;
+  throw new PolarError('NO_NODE', open.length === 0 ? there : `${there}: ${limits}`);
+}
+
+export type CloseRequest = Pick<
+  CloseSessionRequest,
+  'sessionId' | 'attempt' | 'outcome' | 'reward' | 'message'
+>;
+
+/** What is wrong with it, by field. */
+export function closeFaults({ outcome, reward, message }: CloseRequest, hasEvaluator: boolean): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const fault = (field: string, description: string): number => faults.push({ field, description });
+  if (![Outcome.UNSPECIFIED, Outcome.COMPLETED, Outcome.HARNESS_ERROR].includes(outcome)) {
+    fault('outcome', 'must be COMPLETED or HARNESS_ERROR');
+  }
+  if (reward !== undefined && !(Math.abs(reward) <= REWARD_MAX)) {
+    fault('reward', `must be a number from -${REWARD_MAX} to ${REWARD_MAX}`);
+  }
+  if (reward !== undefined && hasEvaluator) fault('reward', 'is given by the evaluator of its task');
+  if (message.length > MESSAGE_CHARS_MAX) fault('message', `must be at most ${MESSAGE_CHARS_MAX} characters`);
+  if (message !== '' && outcome !== Outcome.HARNESS_ERROR) fault('message', 'is for outcome HARNESS_ERROR');
+  return faults;
+}
+
+/**
+ * The record of a session that its caller closes; the same record where it was closed so before. Throws SESSION_CLOSED
+ * where that attempt is not its caller's any more.
+ */
+export function closedAs(record: SessionRecord, request: CloseRequest, nowMs: number): SessionRecord {
+  const { attempt, sessionId } = sessionOf(record);
+  const closed = closedOf(request, nowMs);
+  const isIts = record.opened !== undefined && request.attempt === attempt;
+  if (isIts && record.closed !== undefined && isSame(record.closed, closed)) return record;
+  if (!isIts || !isOpen(record) || record.closed !== undefined) {
+    throw closedError(`attempt ${request.attempt} of ${sessionId} is not open${whyNot(record)}`);
+  }
+  return { ...record, closed };
+}
+
+function whyNot(record: SessionRecord): string {
+  const { outcome, reward } = record.closed ?? {};
+  if (outcome !== undefined) {
+    const worth = reward === undefined ? 'without a reward' : `with reward ${reward}`;
+    return `: it was closed as ${Outcome[outcome]} ${worth}`;
+  }
+  const { message } = sessionOf(record).failure ?? {};
+  return message === undefined ? '' : `: ${message}`;
+}
+
+function closedOf({ outcome, reward, message }: CloseRequest, nowMs: number): Closed {
+  const failed = outcome === Outcome.HARNESS_ERROR;
+  return create(ClosedSchema, {
+    outcome: failed ? outcome : Outcome.COMPLETED,
+    ...(failed && { failure: failure('HARNESS_EXIT', message || 'its caller closed it as failed') }),
+    ...(reward !== undefined && { reward }),
+    closeMs: BigInt(nowMs),
+  });
+}
+
+const isSame = (a: Closed, b: Closed): boolean =>
+  a.outcome === b.outcome && a.reward === b.reward && a.failure?.message === b.failure?.message;
+
+/** Its time is over, and nobody has closed it. */
+export function outOfTime(record: SessionRecord, nowMs: number): SessionRecord {
+  const why = failure('HARNESS_TIMEOUT', 'nobody had closed it when its run budget was spent');
+  const closed = create(ClosedSchema, { outcome: Outcome.TIMEOUT, failure: why, closeMs: BigInt(nowMs) });
+  return { ...record, closed };
+}
+
+/** When its time is over, as far as that is known; Unix time in milliseconds. */
+export const expireMs = (record: SessionRecord, budgetMs: number): number =>
+  Number(record.stateMs) + budgetMs;
