@@ -40,19 +40,29 @@ export function keyFor(
   return Buffer.from(digest, 'hex').toString('base64url');
 }
 
+/** Whether the request has the session, and nobody has closed it. */
+export const isOpenBy = (record: SessionRecord, requestId: string): boolean =>
+  isOpen(record) && record.closed === undefined && record.opened?.requestSha256 === sha256(requestId);
+
 /** Of a task's sessions the one that a request has opened, or is to open. Throws SESSION_CLOSED, NO_SESSION_WAITS. */
-export function sessionFor(records: readonly SessionRecord[], requestSha256: string): SessionRecord {
+export function sessionFor(records: readonly SessionRecord[], requestId: string): SessionRecord {
+  const requestSha256 = sha256(requestId);
   const its = records.find(({ opened }) => opened?.requestSha256 === requestSha256);
   if (its !== undefined) {
-    if (isOpen(its) && its.closed === undefined) return its;
-    const { sessionId, attempt } = sessionOf(its);
-    throw closedError(`attempt ${attempt} of ${sessionId}, which this request_id opened, is over`);
+    if (isOpenBy(its, requestId)) return its;
+    throw overError(its);
   }
   const waiting = records.find((record) => sessionOf(record).state === SessionState.QUEUED);
   if (waiting !== undefined) return waiting;
   const open = records.filter(isOpen).length;
   const message = `none of its ${records.length} sessions waits to be opened, ${open} are open: submit another task`;
   throw new PolarError('NO_SESSION_WAITS', message);
+}
+
+/** For who asks again for what it has opened. */
+export function overError(record: SessionRecord): PolarError {
+  const { sessionId } = sessionOf(record);
+  return closedError(`what this request_id opened of ${sessionId} is over${whyNot(record)}`);
 }
 
 const closedError = (message: string): PolarError => new PolarError('SESSION_CLOSED', message);

@@ -3,9 +3,9 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { endpointEnv, openaiUrl, sessionUrl } from '../../common/endpoint.ts';
+import { openaiUrl, sessionEnv, sessionUrl } from '../../common/endpoint.ts';
 import { PolarError } from '../../common/errors.ts';
-import { newSecret, sha256 } from '../../common/ids.ts';
+import { newSecret } from '../../common/ids.ts';
 import { isExternal } from '../../common/specs/external.ts';
 import { archivedTaskOf } from '../archive/lookup.ts';
 import { whole } from '../archive/whole.ts';
@@ -13,7 +13,16 @@ import type { SchedulerContext } from '../context.ts';
 import type { Found } from '../dispatch/board.ts';
 import { unixMs } from '../dispatch/clock.ts';
 import { budgetMs } from '../domain/budgets.ts';
-import { expireMs, keyFor, opened, placeFor, requestIdFault, sessionFor } from '../domain/external.ts';
+import {
+  expireMs,
+  isOpenBy,
+  keyFor,
+  opened,
+  overError,
+  placeFor,
+  requestIdFault,
+  sessionFor,
+} from '../domain/external.ts';
 import { invalid } from '../domain/lookup.ts';
 import { isOpen, sessionOf } from '../domain/session.ts';
 import type { TaskState } from '../domain/state.ts';
@@ -31,6 +40,8 @@ export function openSession(ctx: SchedulerContext): Routes {
       const requestId = given || newSecret();
       const sampleIndex = await opening(ctx, task, requestId);
       const record = board.state.session(task, sampleIndex);
+      // Since its commit it may have been lost, or cancelled.
+      if (!isOpenBy(record, requestId)) throw overError(record);
       await board.journal.within(outbox.grant({ task, record }));
       return answerOf(ctx, { task, record }, requestId);
     },
@@ -56,7 +67,7 @@ async function opening(ctx: SchedulerContext, task: TaskState, requestId: string
   const { board, engines } = ctx;
   const { journal, nodes, state } = board;
   const records = task.sessions.map((_, i) => journal.latest(task, i));
-  const record = sessionFor(records, sha256(requestId));
+  const record = sessionFor(records, requestId);
   if (!isOpen(record)) {
     const able = nodes.healthy.filter(({ id }) => !state.isDraining(id));
     const isFull = ({ id }: { id: string }): boolean =>
@@ -75,14 +86,15 @@ function answerOf({ board }: SchedulerContext, { task, record }: Found, requestI
   const { sessionId, taskId, nodeId } = session;
   const proxyUrl = board.nodes.get(nodeId)?.heartbeat?.proxyUrl ?? '';
   if (proxyUrl === '') throw new PolarError('NO_NODE', `node ${nodeId} has not been heard since; call again`);
-  const at = { proxyUrl, capability: keyFor(requestId, session), sessionId, taskId };
+  const { instruction } = task.spec;
+  const at = { proxyUrl, capability: keyFor(requestId, session), sessionId, taskId, instruction };
   return {
     session,
     apiKey: at.capability,
     openaiUrl: openaiUrl(at),
     baseUrl: sessionUrl(at),
     expireTime: timestampFromMs(expireMs(record, budgetMs(task.spec, 'run'))),
-    env: endpointEnv(at),
-    instruction: task.spec.instruction,
+    env: sessionEnv(at),
+    instruction,
   };
 }

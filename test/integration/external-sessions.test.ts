@@ -1,0 +1,262 @@
+// Sessions whose harness runs elsewhere: opened, called, closed, and in the trainer's stream as any other. First a scheduler
+// with a node that answers over NATS, then the whole mesh, every part of which is killed meanwhile.
+import { randomUUID } from 'node:crypto';
+import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import type { Client } from '@connectrpc/connect';
+import { expect } from 'chai';
+import type { ServiceName } from '../../clients/cli/services.ts';
+import { Outcome, type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { type TaskSpec, TaskSpecSchema } from '../../gen/ts/polar/common/v1/task_pb.js';
+import { CapabilitySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import type { TrajectoryBatch } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import {
+  type OpenSessionResponse,
+  RolloutService,
+  WaitReason,
+} from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
+import { asPolarError } from '../../services/common/errors.ts';
+import { newId, sha256 } from '../../services/common/ids.ts';
+import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { type Mesh, startMesh } from '../support/mesh.ts';
+import { startNats, type TestNats } from '../support/nats.ts';
+import { groupOf, sessionsOf, startScheduler, type TestScheduler, taskSpec } from '../support/scheduler.ts';
+
+type Rollout = Client<typeof RolloutService>;
+type SpecInit = MessageInitShape<typeof TaskSpecSchema>;
+
+function externalTask(taskId: string, more: SpecInit = {}): TaskSpec {
+  const base: SpecInit = {
+    taskId,
+    instruction: 'Count.',
+    harness: { name: 'external', modelName: 'm' },
+    builder: { strategy: 'prefix_merging' },
+  };
+  return create(TaskSpecSchema, Object.assign(base, more));
+}
+
+/** What names an open attempt. */
+const its = ({ session }: OpenSessionResponse) => ({
+  sessionId: session?.sessionId ?? '',
+  attempt: session?.attempt ?? 0,
+});
+
+const refusal = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'none',
+    (error) => asPolarError(error).reason,
+  );
+
+describe('sessions that run elsewhere', () => {
+  let nats: TestNats;
+  let bus: Bus;
+  let scheduler: TestScheduler;
+  let rollout: Rollout;
+  const start = async (): Promise<void> => {
+    scheduler = await startScheduler(nats.url, { stageGraceMs: 0 });
+    rollout = scheduler.client;
+  };
+  before(async () => {
+    nats = await startNats();
+    bus = await openBus({ url: nats.url, name: 'test' });
+    await start();
+  });
+  after(async () => {
+    await scheduler?.[Symbol.asyncDispose]();
+    await bus?.close();
+    await nats?.[Symbol.asyncDispose]();
+  });
+
+  /** Digest of the key that opens the LLM proxy for an attempt; undefined: none does. */
+  const keyOf = async (session: Session | undefined): Promise<string | undefined> => {
+    const bucket = await bus.kv('capabilities');
+    const found = await bucket.get(`${session?.sessionId}.${session?.attempt}`);
+    return found?.operation === 'PUT' ? fromBinary(CapabilitySchema, found.value).digest : undefined;
+  };
+  const only = async (taskId: string): Promise<Session | undefined> => (await sessionsOf(rollout, taskId))[0];
+  const open = (taskId: string, requestId = ''): Promise<OpenSessionResponse> =>
+    rollout.openSession({ taskId, requestId });
+
+  it('wait for who opens them, and stand in no queue', async () => {
+    await rollout.submitTask({ spec: externalTask('waits') });
+    const { waiting } = await rollout.getSession({ sessionId: (await only('waits'))?.sessionId ?? '' });
+    expect(waiting?.reason).to.equal(WaitReason.OPEN);
+    const { queues } = await rollout.listQueues({});
+    expect(queues.map(({ waiting, running }) => waiting + running)).to.deep.equal(queues.map(() => 0));
+    expect(await refusal(open('waits'))).to.equal('NO_NODE');
+    expect(await refusal(open('nothing'))).to.equal('NOT_FOUND');
+    expect(await refusal(open('waits', 'short'))).to.equal('INVALID_REQUEST');
+    await rollout.submitTask({ spec: taskSpec('started-here') });
+    expect(await refusal(open('started-here'))).to.equal('INVALID_REQUEST');
+    await Promise.all(['waits', 'started-here'].map((taskId) => rollout.cancelTask({ taskId })));
+    expect(await refusal(open('waits'))).to.equal('NO_SESSION_WAITS');
+  });
+
+  it('have one key, for a replay through a restart too, of which a digest is stored', async () => {
+    await using _ = await startFakeNode(nats.url);
+    await eventually('it is seen', async () => (await rollout.listNodes({})).nodes.length > 0);
+    await rollout.submitTask({ spec: externalTask('key', { numSamples: 2 }) });
+    const requestId = randomUUID();
+    const [first, same] = await Promise.all([open('key', requestId), open('key', requestId)]);
+    expect(same).to.deep.equal(first);
+    expect(await keyOf(first.session)).to.equal(sha256(first.apiKey));
+    expect(first.env).to.include({
+      OPENAI_BASE_URL: first.openaiUrl,
+      OPENAI_API_KEY: first.apiKey,
+      ANTHROPIC_BASE_URL: first.baseUrl,
+      POLAR_INSTRUCTION: 'Count.',
+    });
+    await scheduler[Symbol.asyncDispose]();
+    await start();
+    await eventually(
+      'its node is seen',
+      async () => (await rollout.listNodes({})).nodes[0]?.healthy === true,
+    );
+    expect(await open('key', requestId)).to.deep.equal(first);
+    expect((await rollout.listNodes({})).nodes[0]).to.include({ open: 1, running: 0 });
+    const end = { ...its(first), reward: 0.5 };
+    const { session } = await rollout.closeSession(end);
+    expect(session?.state).to.be.oneOf([SessionState.RUNNING, SessionState.FINISHING, SessionState.ENDED]);
+    await rollout.closeSession(end);
+    expect(await refusal(rollout.closeSession({ ...end, reward: 1 }))).to.equal('SESSION_CLOSED');
+    expect(await refusal(open('key', requestId))).to.equal('SESSION_CLOSED');
+    const second = await open('key');
+    await rollout.closeSession({ ...its(second), outcome: Outcome.HARNESS_ERROR, message: 'it fell over' });
+    const { sessions } = await groupOf(bus, 'key');
+    expect(sessions.map(({ reward, outcome }) => [reward, Outcome[outcome]])).to.deep.equal([
+      [0.5, 'COMPLETED'],
+      [undefined, 'HARNESS_ERROR'],
+    ]);
+    expect(sessions[1]?.failure?.message).to.equal('it fell over');
+    // From the archive, too.
+    await eventually('it is archived', async () => (await refusal(open('key'))) === 'NO_SESSION_WAITS');
+    expect(await refusal(rollout.closeSession(end))).to.equal('none');
+  });
+
+  it('end with their time where nobody closes them: built, without a reward', async () => {
+    await using node = await startFakeNode(nats.url);
+    await eventually('it is seen', async () => (await rollout.listNodes({})).nodes[0]?.healthy === true);
+    const budgets = { run: durationFromMs(300) };
+    const evaluator = { strategy: 'session_completed' };
+    await rollout.submitTask({ spec: externalTask('late', { budgets, evaluator }) });
+    const opened = await open('late');
+    const { sessions } = await groupOf(bus, 'late');
+    expect(sessions.map(({ outcome, reward }) => [outcome, reward])).to.deep.equal([
+      [Outcome.TIMEOUT, undefined],
+    ]);
+    expect(sessions[0]?.trajectory).not.to.equal(undefined);
+    expect(node.taken.map(({ kind }) => kind.case)).to.deep.equal(['close', 'build']);
+    expect(await refusal(rollout.closeSession(its(opened)))).to.equal('SESSION_CLOSED');
+  });
+
+  it('that are cancelled, or lost with their node, have no key any more; the latter can be opened again', async () => {
+    const bootId = newId('boot');
+    const node = await startFakeNode(nats.url, { bootId });
+    await eventually('it is seen', async () => (await rollout.listNodes({})).nodes[0]?.bootId === bootId);
+    await rollout.submitTask({ spec: externalTask('cut', { numSamples: 2 }) });
+    const [first, second] = [await open('cut'), await open('cut')];
+    await rollout.cancelSession({ sessionId: its(first).sessionId });
+    await eventually('its key is gone', async () => (await keyOf(first.session)) === undefined);
+    await node[Symbol.asyncDispose]();
+    // Sandboxes are gone when their manager begins anew; what runs elsewhere goes on.
+    await using again = await startFakeNode(nats.url);
+    await eventually('it began anew', async () => {
+      return (await rollout.listNodes({})).nodes[0]?.bootId === again.bootId;
+    });
+    expect(await keyOf(second.session)).to.equal(sha256(second.apiKey));
+    await again.leave();
+    await eventually('its key is gone', async () => (await keyOf(second.session)) === undefined);
+    const lost = await rollout.getSession({ sessionId: its(second).sessionId });
+    expect(lost.session?.failure?.reason).to.equal('SHUTTING_DOWN');
+    expect(lost.waiting?.reason).to.equal(WaitReason.OPEN);
+    await using other = await startFakeNode(nats.url, { id: 'node-2' });
+    await eventually('it is there', async () => (await rollout.listNodes({})).nodes.length === 2);
+    const third = await open('cut');
+    expect(third.session).to.include({ sessionId: its(second).sessionId, attempt: 2, nodeId: other.id });
+    expect(await refusal(rollout.closeSession(its(second)))).to.equal('SESSION_CLOSED');
+    await rollout.closeSession({ ...its(third), reward: 1 });
+    const { sessions } = await groupOf(bus, 'cut');
+    expect(sessions.map(({ reward }) => reward)).to.deep.equal([undefined, 1]);
+  });
+});
+
+describe('sessions that run elsewhere, through the mesh', function () {
+  this.timeout(120_000);
+  let mesh: Mesh;
+  let rollout: Rollout;
+  before(async () => {
+    mesh = await startMesh({ defaultBackend: 'process' });
+    rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+  });
+  after(() => mesh?.[Symbol.asyncDispose]());
+
+  const batchOf = async (taskId: string): Promise<TrajectoryBatch> => {
+    const trajectories = createPlainClient(TrajectoryService, mesh.reconstructorUrl);
+    const stream = trajectories.streamTrajectories({ consumer: `c-${taskId}`, taskId });
+    for await (const { batch } of stream) if (batch !== undefined) return batch;
+    throw new Error('the stream ended');
+  };
+
+  /** A model call at the address that was handed out; its status, 0 where nobody answers. */
+  const called = async ({ openaiUrl, apiKey }: OpenSessionResponse, ...said: string[]): Promise<number> => {
+    const messages = said.map((content) => ({ role: 'user', content }));
+    try {
+      const response = await fetch(`${openaiUrl}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'm', messages }),
+      });
+      await response.text();
+      return response.status;
+    } catch {
+      return 0;
+    }
+  };
+
+  it('are a group in the stream, each with the reward that its caller gave', async () => {
+    await rollout.submitTask({ spec: externalTask('group', { numSamples: 2 }) });
+    const [first, second] = [
+      await rollout.openSession({ taskId: 'group' }),
+      await rollout.openSession({ taskId: 'group' }),
+    ];
+    for (const [opened, ...said] of [
+      [first, 'a'],
+      [first, 'a', 'b'],
+      [second, 'a'],
+    ] as const)
+      expect(await called(opened, ...said)).to.equal(200);
+    await rollout.closeSession({ ...its(first), reward: 1 });
+    await rollout.closeSession({ ...its(second), outcome: Outcome.HARNESS_ERROR, reward: -0.5 });
+    const { trajectories } = await batchOf('group');
+    expect(trajectories.map(({ outcome, reward, stats }) => [outcome, reward, stats?.calls])).to.deep.equal([
+      [Outcome.COMPLETED, 1, 2],
+      [Outcome.HARNESS_ERROR, -0.5, 1],
+    ]);
+    expect(await called(first, 'late')).to.equal(401);
+  });
+
+  it('outlive the death of everything that has a part in them', async () => {
+    await rollout.submitTask({ spec: externalTask('killed') });
+    const requestId = randomUUID();
+    const opened = await rollout.openSession({ taskId: 'killed', requestId });
+    expect(await called(opened, 'a')).to.equal(200);
+    const again = (...names: ServiceName[]) => Promise.all(names.map((name) => mesh.start(name)));
+    await Promise.all([mesh.kill('llm-proxy'), mesh.kill('runtime-prewarm')]);
+    expect(await called(opened, 'a', 'b')).to.equal(0);
+    await again('llm-proxy', 'runtime-prewarm');
+    await eventually('its proxy answers', async () => (await called(opened, 'a', 'b')) === 200);
+    await mesh.kill('harness-executor');
+    await rollout.closeSession({ ...its(opened), reward: 0.25 });
+    await mesh.kill('scheduler');
+    await again('scheduler', 'harness-executor');
+    const reopened = rollout.openSession({ taskId: 'killed', requestId });
+    expect(await refusal(reopened)).to.be.oneOf(['SESSION_CLOSED', 'NO_SESSION_WAITS']);
+    const [trajectory] = (await batchOf('killed')).trajectories;
+    expect(trajectory).to.include({ outcome: Outcome.COMPLETED, reward: 0.25, attempt: 1 });
+    expect(trajectory?.stats?.calls).to.be.at.least(2);
+  });
+});
