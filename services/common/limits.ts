@@ -273,10 +273,6 @@ export const COMMAND_LINE_BYTES_MAX = 96 * 1024;
 export const PROXY_CLOSE_TOTAL_MS = 20_000;
 /** Pause between two of them. */
 export const PROXY_CLOSE_PAUSE_MS = 200;
-/** Open sessions of a node whose harness runs elsewhere; above: NO_NODE. */
-export const OPEN_SESSIONS_PER_NODE_MAX = 512;
-/** Such sessions that a node closes at once; others wait. */
-export const CLOSES_AT_ONCE_MAX = 16;
 /** Installing one harness; then HARNESS_INSTALL_FAILED. */
 export const HARNESS_INSTALL_MS = 600_000;
 /** An install lock that its owner has not touched for this long is nobody's; it is touched at a third of it. */

@@ -11,11 +11,8 @@ import { type TaskSpec, TaskSpecSchema } from '../../gen/ts/polar/common/v1/task
 import { CapabilitySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import type { TrajectoryBatch } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import {
-  type OpenSessionResponse,
-  RolloutService,
-  WaitReason,
-} from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import type { OpenSessionResponse } from '../../gen/ts/polar/scheduler/v1/external_session_pb.js';
+import { RolloutService, WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
 import { asPolarError } from '../../services/common/errors.ts';
 import { newId, sha256 } from '../../services/common/ids.ts';

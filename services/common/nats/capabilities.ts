@@ -11,7 +11,7 @@ import { cameSecond, deleteKey, endingAfter, HEADER_BEHIND, withRetry } from './
 import { subjectOfKey } from './streams.ts';
 
 /** Longer than any credential is valid: a run's longest budget, and LEASE_MAX_MS. */
-export const CAPABILITY_VALID_MAX_MS = EXEC_TIMEOUT_MAX_MS + LEASE_MAX_MS;
+const VALID_MAX_MS = EXEC_TIMEOUT_MAX_MS + LEASE_MAX_MS;
 
 type Attempt = Pick<AttemptRef, 'sessionId' | 'attempt'>;
 
@@ -48,11 +48,7 @@ export async function storeCapability(
 }
 
 /** It opens nothing any more. Tried once: to be repeated by who needs it. `knownMs`: it was valid for no longer. */
-export async function deleteCapability(
-  bus: Bus,
-  ref: Attempt,
-  knownMs = CAPABILITY_VALID_MAX_MS,
-): Promise<void> {
+export async function deleteCapability(bus: Bus, ref: Attempt, knownMs = VALID_MAX_MS): Promise<void> {
   await bus.kv('capabilities');
   await deleteKey(bus, 'capabilities', keyOf(ref), knownMs);
 }

@@ -1,15 +1,14 @@
 // `close` work of this node: runs that were elsewhere come to their end at its LLM proxy. Each becomes one fact, `ran` or
 // `failed`. Unlike a run it can be done again: what a stopping executor leaves is the next one's.
 import { create } from '@bufbuild/protobuf';
+import type { CloseWork } from '../../../gen/ts/polar/event/v1/external_session_pb.js';
 import {
   type AttemptRef,
   CallRangeSchema,
-  type CloseWork,
   RanSchema,
   WorkSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failureOf, PolarError } from '../../common/errors.ts';
-import { CLOSES_AT_ONCE_MAX } from '../../common/limits.ts';
 import { deleteCapability } from '../../common/nats/capabilities.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf } from '../../common/nats/facts.ts';
@@ -22,6 +21,9 @@ import { keyOf } from '../runs/capability.ts';
 import { closeSession } from '../runs/close-session.ts';
 import type { RunEnd } from '../runs/run-harness.ts';
 import { tellEnd } from '../runs/tell-end.ts';
+
+/** Others wait. */
+const CLOSES_AT_ONCE_MAX = 16;
 
 /** Pull until the signal aborts; resolves when what was begun has ended. */
 export async function consumeCloseWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,7 @@ import { reasonOf } from '../../../test/support/reason-of.ts';
 import { reread, set, stateWith } from '../../../test/support/scheduler-state.ts';
 import { failure } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
-import { OPEN_SESSIONS_PER_NODE_MAX, PROXY_CLOSE_TOTAL_MS } from '../../common/limits.ts';
+import { PROXY_CLOSE_TOTAL_MS } from '../../common/limits.ts';
 import { budgetMs, clocksOf, newStages, sinceMs, stagesOf } from './budgets.ts';
 import {
   type CloseRequest,
@@ -16,6 +16,7 @@ import {
   closeFaults,
   isOpenBy,
   keyFor,
+  OPEN_SESSIONS_PER_NODE_MAX,
   opened,
   outOfTime,
   placeFor,

@@ -6,15 +6,17 @@ import {
   ClosedSchema,
   type Opened,
   OpenedSchema,
-  type SessionRecord,
-} from '../../../gen/ts/polar/event/v1/state_pb.js';
-import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+} from '../../../gen/ts/polar/event/v1/external_session_pb.js';
+import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/external_session_pb.js';
 import { type FieldFault, failure, PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
-import { OPEN_SESSIONS_PER_NODE_MAX, REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
+import { REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
 import { loadOf, type NodeState } from './nodes.ts';
 import { dispatched, isOpen, moved, Outcome, type Place, SessionState, sessionOf } from './session.ts';
 
+/** Open sessions of one node; above: NO_NODE. */
+export const OPEN_SESSIONS_PER_NODE_MAX = 512;
 /** Shorter ones can be guessed, and so can the key that follows from it. */
 const REQUEST_ID_CHARS_MIN = 32;
 /** Largest reward, above or below 0. */

@@ -2,6 +2,7 @@ from polar_mesh.gen.polar.common.v1 import blob_pb2 as _blob_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import external_session_pb2 as _external_session_pb2
 from polar_mesh.gen.polar.event.v1 import work_pb2 as _work_pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as _scheduler_service_pb2
 from google.protobuf.internal import containers as _containers
@@ -111,29 +112,9 @@ class SessionRecord(_message.Message):
     proxy_url: str
     install_ms: int
     installed_ms: int
-    opened: Opened
-    closed: Closed
-    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., closed: _Optional[_Union[Closed, _Mapping]] = ...) -> None: ...
-
-class Opened(_message.Message):
-    __slots__ = ("request_sha256", "key_sha256")
-    REQUEST_SHA256_FIELD_NUMBER: _ClassVar[int]
-    KEY_SHA256_FIELD_NUMBER: _ClassVar[int]
-    request_sha256: str
-    key_sha256: str
-    def __init__(self, request_sha256: _Optional[str] = ..., key_sha256: _Optional[str] = ...) -> None: ...
-
-class Closed(_message.Message):
-    __slots__ = ("outcome", "failure", "reward", "close_ms")
-    OUTCOME_FIELD_NUMBER: _ClassVar[int]
-    FAILURE_FIELD_NUMBER: _ClassVar[int]
-    REWARD_FIELD_NUMBER: _ClassVar[int]
-    CLOSE_MS_FIELD_NUMBER: _ClassVar[int]
-    outcome: _session_pb2.Outcome
-    failure: _failure_pb2.Failure
-    reward: float
-    close_ms: int
-    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., close_ms: _Optional[int] = ...) -> None: ...
+    opened: _external_session_pb2.Opened
+    closed: _external_session_pb2.Closed
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ..., opened: _Optional[_Union[_external_session_pb2.Opened, _Mapping]] = ..., closed: _Optional[_Union[_external_session_pb2.Closed, _Mapping]] = ...) -> None: ...
 
 class NodeDrained(_message.Message):
     __slots__ = ("node_id", "draining")

@@ -4,6 +4,7 @@ from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import external_session_pb2 as _external_session_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -40,8 +41,8 @@ class Work(_message.Message):
     run: RunWork
     build: BuildWork
     evaluate: EvaluateWork
-    close: CloseWork
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ..., close: _Optional[_Union[CloseWork, _Mapping]] = ...) -> None: ...
+    close: _external_session_pb2.CloseWork
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ..., close: _Optional[_Union[_external_session_pb2.CloseWork, _Mapping]] = ...) -> None: ...
 
 class PrepareWork(_message.Message):
     __slots__ = ("runtime", "timeout_ms", "lease_ms", "evaluate_timeout_ms")
@@ -70,14 +71,6 @@ class RunWork(_message.Message):
     timeout_ms: int
     proxy_url: str
     def __init__(self, runtime_id: _Optional[str] = ..., instruction: _Optional[str] = ..., harness: _Optional[_Union[_task_pb2.HarnessSpec, _Mapping]] = ..., sampling: _Optional[_Union[_task_pb2.Sampling, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., proxy_url: _Optional[str] = ...) -> None: ...
-
-class CloseWork(_message.Message):
-    __slots__ = ("outcome", "failure")
-    OUTCOME_FIELD_NUMBER: _ClassVar[int]
-    FAILURE_FIELD_NUMBER: _ClassVar[int]
-    outcome: _session_pb2.Outcome
-    failure: _failure_pb2.Failure
-    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class BuildWork(_message.Message):
     __slots__ = ("builder", "calls", "timeout_ms")

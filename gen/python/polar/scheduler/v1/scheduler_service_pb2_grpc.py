@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as polar_dot_scheduler_dot_v1_dot_external__session__pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
@@ -103,13 +104,13 @@ class RolloutServiceStub(object):
                 _registered_method=True)
         self.OpenSession = channel.unary_unary(
                 '/polar.scheduler.v1.RolloutService/OpenSession',
-                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.SerializeToString,
-                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.FromString,
+                request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.FromString,
                 _registered_method=True)
         self.CloseSession = channel.unary_unary(
                 '/polar.scheduler.v1.RolloutService/CloseSession',
-                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.SerializeToString,
-                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.FromString,
+                request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
                 _registered_method=True)
 
 
@@ -313,13 +314,13 @@ def add_RolloutServiceServicer_to_server(servicer, server):
             ),
             'OpenSession': grpc.unary_unary_rpc_method_handler(
                     servicer.OpenSession,
-                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.FromString,
-                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.SerializeToString,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.SerializeToString,
             ),
             'CloseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseSession,
-                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.FromString,
-                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.SerializeToString,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -700,8 +701,8 @@ class RolloutService(object):
             request,
             target,
             '/polar.scheduler.v1.RolloutService/OpenSession',
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionRequest.SerializeToString,
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.OpenSessionResponse.FromString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -727,8 +728,8 @@ class RolloutService(object):
             request,
             target,
             '/polar.scheduler.v1.RolloutService/CloseSession',
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionRequest.SerializeToString,
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.CloseSessionResponse.FromString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -8,9 +8,10 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
-import type { Outcome, Session } from "../../common/v1/session_pb.js";
+import type { Session } from "../../common/v1/session_pb.js";
 import type { Built, Evaluated, Ran } from "./work_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
+import type { Closed, Opened } from "./external_session_pb.js";
 import type { Task } from "../../scheduler/v1/scheduler_service_pb.js";
 
 /**
@@ -405,74 +406,6 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export declare const SessionRecordSchema: GenMessage<SessionRecord>;
-
-/**
- * Opened says by which request an attempt was begun whose harness runs elsewhere.
- *
- * @generated from message polar.event.v1.Opened
- */
-export declare type Opened = Message<"polar.event.v1.Opened"> & {
-  /**
-   * Lower-case hex SHA-256 of its request_id.
-   *
-   * @generated from field: string request_sha256 = 1;
-   */
-  requestSha256: string;
-
-  /**
-   * Lower-case hex SHA-256 of its key.
-   *
-   * @generated from field: string key_sha256 = 2;
-   */
-  keySha256: string;
-};
-
-/**
- * Describes the message polar.event.v1.Opened.
- * Use `create(OpenedSchema)` to create a new message.
- */
-export declare const OpenedSchema: GenMessage<Opened>;
-
-/**
- * Closed is how such an attempt ended.
- *
- * @generated from message polar.event.v1.Closed
- */
-export declare type Closed = Message<"polar.event.v1.Closed"> & {
-  /**
-   * COMPLETED or HARNESS_ERROR as its caller said, or TIMEOUT.
-   *
-   * @generated from field: polar.common.v1.Outcome outcome = 1;
-   */
-  outcome: Outcome;
-
-  /**
-   * Why it is not COMPLETED.
-   *
-   * @generated from field: polar.common.v1.Failure failure = 2;
-   */
-  failure?: Failure | undefined;
-
-  /**
-   * What its caller said that it is worth.
-   *
-   * @generated from field: optional double reward = 3;
-   */
-  reward?: number | undefined;
-
-  /**
-   * Unix time in milliseconds.
-   *
-   * @generated from field: uint64 close_ms = 4;
-   */
-  closeMs: bigint;
-};
-
-/**
- * Describes the message polar.event.v1.Closed.
- * Use `create(ClosedSchema)` to create a new message.
- */
-export declare const ClosedSchema: GenMessage<Closed>;
 
 /**
  * NodeDrained says whether a node gets new sessions.

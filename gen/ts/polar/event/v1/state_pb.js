@@ -9,6 +9,7 @@ import { file_polar_common_v1_blob } from "../../common/v1/blob_pb.js";
 import { file_polar_common_v1_failure } from "../../common/v1/failure_pb.js";
 import { file_polar_common_v1_session } from "../../common/v1/session_pb.js";
 import { file_polar_common_v1_task } from "../../common/v1/task_pb.js";
+import { file_polar_event_v1_external_session } from "./external_session_pb.js";
 import { file_polar_event_v1_work } from "./work_pb.js";
 import { file_polar_scheduler_v1_scheduler_service } from "../../scheduler/v1/scheduler_service_pb.js";
 
@@ -16,7 +17,7 @@ import { file_polar_scheduler_v1_scheduler_service } from "../../scheduler/v1/sc
  * Describes the file polar/event/v1/state.proto.
  */
 export const file_polar_event_v1_state = /*@__PURE__*/
-  fileDesc("Chpwb2xhci9ldmVudC92MS9zdGF0ZS5wcm90bxIOcG9sYXIuZXZlbnQudjEiUQoGQ29tbWl0Eg0KBWVwb2NoGAEgASgEEicKB2NoYW5nZXMYAiADKAsyFi5wb2xhci5ldmVudC52MS5DaGFuZ2USDwoHdW5peF9tcxgDIAEoBCKUBQoGQ2hhbmdlEjEKC2Vwb2NoX2JlZ2FuGAEgASgLMhoucG9sYXIuZXZlbnQudjEuRXBvY2hCZWdhbkgAEioKBHRhc2sYAiABKAsyGi5wb2xhci5ldmVudC52MS5UYXNrUmVjb3JkSAASMAoHc2Vzc2lvbhgDIAEoCzIdLnBvbGFyLmV2ZW50LnYxLlNlc3Npb25SZWNvcmRIABI5Cg9ncm91cF9hbm5vdW5jZWQYBCABKAsyHi5wb2xhci5ldmVudC52MS5Hcm91cEFubm91bmNlZEgAEjMKDG5vZGVfZHJhaW5lZBgHIAEoCzIbLnBvbGFyLmV2ZW50LnYxLk5vZGVEcmFpbmVkSAASNwoOdGFza190b21ic3RvbmUYCCABKAsyHS5wb2xhci5ldmVudC52MS5UYXNrVG9tYnN0b25lSAASNQoNY2FsbGJhY2tfZG9uZRgJIAEoCzIcLnBvbGFyLmV2ZW50LnYxLkNhbGxiYWNrRG9uZUgAEjUKDWNhbGxiYWNrX293ZWQYDCABKAsyHC5wb2xhci5ldmVudC52MS5DYWxsYmFja093ZWRIABI1Cg10YXNrX2FyY2hpdmVkGAUgASgLMhwucG9sYXIuZXZlbnQudjEuVGFza0FyY2hpdmVkSAASOwoQcmV2aXNpb25fcmVhY2hlZBgGIAEoCzIfLnBvbGFyLmV2ZW50LnYxLlJldmlzaW9uUmVhY2hlZEgAEi8KCnF1ZXVlX3VzZWQYCiABKAsyGS5wb2xhci5ldmVudC52MS5RdWV1ZVVzZWRIABI1Cg1vcmRlcl9yZWFjaGVkGAsgASgLMhwucG9sYXIuZXZlbnQudjEuT3JkZXJSZWFjaGVkSABCBgoEa2luZCIcCgpFcG9jaEJlZ2FuEg4KBmhvbGRlchgBIAEoCSLJAgoKVGFza1JlY29yZBIPCgd0YXNrX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEwoLc3BlY19zaGEyNTYYAyABKAkSMAoLaW5saW5lX3NwZWMYBCABKAsyGS5wb2xhci5jb21tb24udjEuVGFza1NwZWNIABIsCghzcGVjX3JlZhgFIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5CbG9iUmVmSAASLQoJZmlsZXNfcmVmGAogASgLMhgucG9sYXIuY29tbW9uLnYxLkJsb2JSZWZIABIRCgljcmVhdGVfbXMYBiABKAQSFgoOc2Vzc2lvbl9wcmVmaXgYByABKAkSEwoLbnVtX3NhbXBsZXMYCCABKA0SKgoHb3V0bGluZRgJIAEoCzIZLnBvbGFyLmNvbW1vbi52MS5UYXNrU3BlY0IGCgRzcGVjIucDCg1TZXNzaW9uUmVjb3JkEikKB3Nlc3Npb24YASABKAsyGC5wb2xhci5jb21tb24udjEuU2Vzc2lvbhIPCgdib290X2lkGAIgASgJEhIKCnJ1bnRpbWVfaWQYAyABKAkSIAoDcmFuGAQgASgLMhMucG9sYXIuZXZlbnQudjEuUmFuEiQKBWJ1aWx0GAUgASgLMhUucG9sYXIuZXZlbnQudjEuQnVpbHQSLAoJZXZhbHVhdGVkGAYgASgLMhkucG9sYXIuZXZlbnQudjEuRXZhbHVhdGVkEhAKCHN0YXRlX21zGAcgASgEEhUKDW5vdF9iZWZvcmVfbXMYCCABKAQSMgoQZXZhbHVhdGVfZmFpbHVyZRgJIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5GYWlsdXJlEhQKDGF0dGVtcHRfYmFzZRgKIAEoDRIQCghyZXZpc2lvbhgLIAEoBBIRCglwcm94eV91cmwYDCABKAkSEgoKaW5zdGFsbF9tcxgNIAEoBBIUCgxpbnN0YWxsZWRfbXMYDiABKAQSJgoGb3BlbmVkGA8gASgLMhYucG9sYXIuZXZlbnQudjEuT3BlbmVkEiYKBmNsb3NlZBgQIAEoCzIWLnBvbGFyLmV2ZW50LnYxLkNsb3NlZCI0CgZPcGVuZWQSFgoOcmVxdWVzdF9zaGEyNTYYASABKAkSEgoKa2V5X3NoYTI1NhgCIAEoCSKQAQoGQ2xvc2VkEikKB291dGNvbWUYASABKA4yGC5wb2xhci5jb21tb24udjEuT3V0Y29tZRIpCgdmYWlsdXJlGAIgASgLMhgucG9sYXIuY29tbW9uLnYxLkZhaWx1cmUSEwoGcmV3YXJkGAMgASgBSACIAQESEAoIY2xvc2VfbXMYBCABKARCCQoHX3Jld2FyZCIwCgtOb2RlRHJhaW5lZBIPCgdub2RlX2lkGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjMKDVRhc2tUb21ic3RvbmUSDwoHdGFza19pZBgBIAEoCRIRCglleHBpcmVfbXMYAiABKAQiPwoMQ2FsbGJhY2tPd2VkEg8KB3Rhc2tfaWQYASABKAkSEAoIZ3JvdXBfaWQYAiABKAkSDAoEYm9keRgDIAEoCSJECgxDYWxsYmFja0RvbmUSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCRIRCglkZWxpdmVyZWQYAyABKAgiMwoOR3JvdXBBbm5vdW5jZWQSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCSJxChBTbmFwc2hvdE1hbmlmZXN0EgsKA3NlcRgBIAEoBBInCgVzdGF0ZRgCIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5CbG9iUmVmEicKBXBhcnRzGAMgAygLMhgucG9sYXIuY29tbW9uLnYxLkJsb2JSZWYiMQoMVGFza0FyY2hpdmVkEg8KB3Rhc2tfaWQYASABKAkSEAoIZ3JvdXBfaWQYAiABKAkiIwoPUmV2aXNpb25SZWFjaGVkEhAKCHJldmlzaW9uGAEgASgEIjgKCVF1ZXVlVXNlZBINCgVxdWV1ZRgBIAEoCRIOCgZydW5fbXMYAiABKAQSDAoEcnVucxgDIAEoBCIdCgxPcmRlclJlYWNoZWQSDQoFb3JkZXIYASABKAQiYgoMQXJjaGl2ZWRUYXNrEioKBnJlY29yZBgBIAEoCzIaLnBvbGFyLmV2ZW50LnYxLlRhc2tSZWNvcmQSJgoEdGFzaxgCIAEoCzIYLnBvbGFyLnNjaGVkdWxlci52MS5UYXNrIkMKEEFyY2hpdmVkU2Vzc2lvbnMSLwoIc2Vzc2lvbnMYASADKAsyHS5wb2xhci5ldmVudC52MS5TZXNzaW9uUmVjb3JkIkAKC0xlYXNlUmVjb3JkEg4KBmhvbGRlchgBIAEoCRISCgpwdWJsaWNfdXJsGAIgASgJEg0KBXBsYWNlGAMgASgJYgZwcm90bzM", [file_polar_common_v1_blob, file_polar_common_v1_failure, file_polar_common_v1_session, file_polar_common_v1_task, file_polar_event_v1_work, file_polar_scheduler_v1_scheduler_service]);
+  fileDesc("Chpwb2xhci9ldmVudC92MS9zdGF0ZS5wcm90bxIOcG9sYXIuZXZlbnQudjEiUQoGQ29tbWl0Eg0KBWVwb2NoGAEgASgEEicKB2NoYW5nZXMYAiADKAsyFi5wb2xhci5ldmVudC52MS5DaGFuZ2USDwoHdW5peF9tcxgDIAEoBCKUBQoGQ2hhbmdlEjEKC2Vwb2NoX2JlZ2FuGAEgASgLMhoucG9sYXIuZXZlbnQudjEuRXBvY2hCZWdhbkgAEioKBHRhc2sYAiABKAsyGi5wb2xhci5ldmVudC52MS5UYXNrUmVjb3JkSAASMAoHc2Vzc2lvbhgDIAEoCzIdLnBvbGFyLmV2ZW50LnYxLlNlc3Npb25SZWNvcmRIABI5Cg9ncm91cF9hbm5vdW5jZWQYBCABKAsyHi5wb2xhci5ldmVudC52MS5Hcm91cEFubm91bmNlZEgAEjMKDG5vZGVfZHJhaW5lZBgHIAEoCzIbLnBvbGFyLmV2ZW50LnYxLk5vZGVEcmFpbmVkSAASNwoOdGFza190b21ic3RvbmUYCCABKAsyHS5wb2xhci5ldmVudC52MS5UYXNrVG9tYnN0b25lSAASNQoNY2FsbGJhY2tfZG9uZRgJIAEoCzIcLnBvbGFyLmV2ZW50LnYxLkNhbGxiYWNrRG9uZUgAEjUKDWNhbGxiYWNrX293ZWQYDCABKAsyHC5wb2xhci5ldmVudC52MS5DYWxsYmFja093ZWRIABI1Cg10YXNrX2FyY2hpdmVkGAUgASgLMhwucG9sYXIuZXZlbnQudjEuVGFza0FyY2hpdmVkSAASOwoQcmV2aXNpb25fcmVhY2hlZBgGIAEoCzIfLnBvbGFyLmV2ZW50LnYxLlJldmlzaW9uUmVhY2hlZEgAEi8KCnF1ZXVlX3VzZWQYCiABKAsyGS5wb2xhci5ldmVudC52MS5RdWV1ZVVzZWRIABI1Cg1vcmRlcl9yZWFjaGVkGAsgASgLMhwucG9sYXIuZXZlbnQudjEuT3JkZXJSZWFjaGVkSABCBgoEa2luZCIcCgpFcG9jaEJlZ2FuEg4KBmhvbGRlchgBIAEoCSLJAgoKVGFza1JlY29yZBIPCgd0YXNrX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEwoLc3BlY19zaGEyNTYYAyABKAkSMAoLaW5saW5lX3NwZWMYBCABKAsyGS5wb2xhci5jb21tb24udjEuVGFza1NwZWNIABIsCghzcGVjX3JlZhgFIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5CbG9iUmVmSAASLQoJZmlsZXNfcmVmGAogASgLMhgucG9sYXIuY29tbW9uLnYxLkJsb2JSZWZIABIRCgljcmVhdGVfbXMYBiABKAQSFgoOc2Vzc2lvbl9wcmVmaXgYByABKAkSEwoLbnVtX3NhbXBsZXMYCCABKA0SKgoHb3V0bGluZRgJIAEoCzIZLnBvbGFyLmNvbW1vbi52MS5UYXNrU3BlY0IGCgRzcGVjIucDCg1TZXNzaW9uUmVjb3JkEikKB3Nlc3Npb24YASABKAsyGC5wb2xhci5jb21tb24udjEuU2Vzc2lvbhIPCgdib290X2lkGAIgASgJEhIKCnJ1bnRpbWVfaWQYAyABKAkSIAoDcmFuGAQgASgLMhMucG9sYXIuZXZlbnQudjEuUmFuEiQKBWJ1aWx0GAUgASgLMhUucG9sYXIuZXZlbnQudjEuQnVpbHQSLAoJZXZhbHVhdGVkGAYgASgLMhkucG9sYXIuZXZlbnQudjEuRXZhbHVhdGVkEhAKCHN0YXRlX21zGAcgASgEEhUKDW5vdF9iZWZvcmVfbXMYCCABKAQSMgoQZXZhbHVhdGVfZmFpbHVyZRgJIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5GYWlsdXJlEhQKDGF0dGVtcHRfYmFzZRgKIAEoDRIQCghyZXZpc2lvbhgLIAEoBBIRCglwcm94eV91cmwYDCABKAkSEgoKaW5zdGFsbF9tcxgNIAEoBBIUCgxpbnN0YWxsZWRfbXMYDiABKAQSJgoGb3BlbmVkGA8gASgLMhYucG9sYXIuZXZlbnQudjEuT3BlbmVkEiYKBmNsb3NlZBgQIAEoCzIWLnBvbGFyLmV2ZW50LnYxLkNsb3NlZCIwCgtOb2RlRHJhaW5lZBIPCgdub2RlX2lkGAEgASgJEhAKCGRyYWluaW5nGAIgASgIIjMKDVRhc2tUb21ic3RvbmUSDwoHdGFza19pZBgBIAEoCRIRCglleHBpcmVfbXMYAiABKAQiPwoMQ2FsbGJhY2tPd2VkEg8KB3Rhc2tfaWQYASABKAkSEAoIZ3JvdXBfaWQYAiABKAkSDAoEYm9keRgDIAEoCSJECgxDYWxsYmFja0RvbmUSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCRIRCglkZWxpdmVyZWQYAyABKAgiMwoOR3JvdXBBbm5vdW5jZWQSDwoHdGFza19pZBgBIAEoCRIQCghncm91cF9pZBgCIAEoCSJxChBTbmFwc2hvdE1hbmlmZXN0EgsKA3NlcRgBIAEoBBInCgVzdGF0ZRgCIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5CbG9iUmVmEicKBXBhcnRzGAMgAygLMhgucG9sYXIuY29tbW9uLnYxLkJsb2JSZWYiMQoMVGFza0FyY2hpdmVkEg8KB3Rhc2tfaWQYASABKAkSEAoIZ3JvdXBfaWQYAiABKAkiIwoPUmV2aXNpb25SZWFjaGVkEhAKCHJldmlzaW9uGAEgASgEIjgKCVF1ZXVlVXNlZBINCgVxdWV1ZRgBIAEoCRIOCgZydW5fbXMYAiABKAQSDAoEcnVucxgDIAEoBCIdCgxPcmRlclJlYWNoZWQSDQoFb3JkZXIYASABKAQiYgoMQXJjaGl2ZWRUYXNrEioKBnJlY29yZBgBIAEoCzIaLnBvbGFyLmV2ZW50LnYxLlRhc2tSZWNvcmQSJgoEdGFzaxgCIAEoCzIYLnBvbGFyLnNjaGVkdWxlci52MS5UYXNrIkMKEEFyY2hpdmVkU2Vzc2lvbnMSLwoIc2Vzc2lvbnMYASADKAsyHS5wb2xhci5ldmVudC52MS5TZXNzaW9uUmVjb3JkIkAKC0xlYXNlUmVjb3JkEg4KBmhvbGRlchgBIAEoCRISCgpwdWJsaWNfdXJsGAIgASgJEg0KBXBsYWNlGAMgASgJYgZwcm90bzM", [file_polar_common_v1_blob, file_polar_common_v1_failure, file_polar_common_v1_session, file_polar_common_v1_task, file_polar_event_v1_external_session, file_polar_event_v1_work, file_polar_scheduler_v1_scheduler_service]);
 
 /**
  * Describes the message polar.event.v1.Commit.
@@ -54,107 +55,93 @@ export const SessionRecordSchema = /*@__PURE__*/
   messageDesc(file_polar_event_v1_state, 4);
 
 /**
- * Describes the message polar.event.v1.Opened.
- * Use `create(OpenedSchema)` to create a new message.
- */
-export const OpenedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 5);
-
-/**
- * Describes the message polar.event.v1.Closed.
- * Use `create(ClosedSchema)` to create a new message.
- */
-export const ClosedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 6);
-
-/**
  * Describes the message polar.event.v1.NodeDrained.
  * Use `create(NodeDrainedSchema)` to create a new message.
  */
 export const NodeDrainedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 7);
+  messageDesc(file_polar_event_v1_state, 5);
 
 /**
  * Describes the message polar.event.v1.TaskTombstone.
  * Use `create(TaskTombstoneSchema)` to create a new message.
  */
 export const TaskTombstoneSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 8);
+  messageDesc(file_polar_event_v1_state, 6);
 
 /**
  * Describes the message polar.event.v1.CallbackOwed.
  * Use `create(CallbackOwedSchema)` to create a new message.
  */
 export const CallbackOwedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 9);
+  messageDesc(file_polar_event_v1_state, 7);
 
 /**
  * Describes the message polar.event.v1.CallbackDone.
  * Use `create(CallbackDoneSchema)` to create a new message.
  */
 export const CallbackDoneSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 10);
+  messageDesc(file_polar_event_v1_state, 8);
 
 /**
  * Describes the message polar.event.v1.GroupAnnounced.
  * Use `create(GroupAnnouncedSchema)` to create a new message.
  */
 export const GroupAnnouncedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 11);
+  messageDesc(file_polar_event_v1_state, 9);
 
 /**
  * Describes the message polar.event.v1.SnapshotManifest.
  * Use `create(SnapshotManifestSchema)` to create a new message.
  */
 export const SnapshotManifestSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 12);
+  messageDesc(file_polar_event_v1_state, 10);
 
 /**
  * Describes the message polar.event.v1.TaskArchived.
  * Use `create(TaskArchivedSchema)` to create a new message.
  */
 export const TaskArchivedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 13);
+  messageDesc(file_polar_event_v1_state, 11);
 
 /**
  * Describes the message polar.event.v1.RevisionReached.
  * Use `create(RevisionReachedSchema)` to create a new message.
  */
 export const RevisionReachedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 14);
+  messageDesc(file_polar_event_v1_state, 12);
 
 /**
  * Describes the message polar.event.v1.QueueUsed.
  * Use `create(QueueUsedSchema)` to create a new message.
  */
 export const QueueUsedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 15);
+  messageDesc(file_polar_event_v1_state, 13);
 
 /**
  * Describes the message polar.event.v1.OrderReached.
  * Use `create(OrderReachedSchema)` to create a new message.
  */
 export const OrderReachedSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 16);
+  messageDesc(file_polar_event_v1_state, 14);
 
 /**
  * Describes the message polar.event.v1.ArchivedTask.
  * Use `create(ArchivedTaskSchema)` to create a new message.
  */
 export const ArchivedTaskSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 17);
+  messageDesc(file_polar_event_v1_state, 15);
 
 /**
  * Describes the message polar.event.v1.ArchivedSessions.
  * Use `create(ArchivedSessionsSchema)` to create a new message.
  */
 export const ArchivedSessionsSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 18);
+  messageDesc(file_polar_event_v1_state, 16);
 
 /**
  * Describes the message polar.event.v1.LeaseRecord.
  * Use `create(LeaseRecordSchema)` to create a new message.
  */
 export const LeaseRecordSchema = /*@__PURE__*/
-  messageDesc(file_polar_event_v1_state, 19);
+  messageDesc(file_polar_event_v1_state, 17);
 

@@ -6,10 +6,11 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { CloseWork } from "./external_session_pb.js";
 import type { EvaluatorSpec, HarnessSpec, RuntimeSpec, Sampling, StrategySpec } from "../../common/v1/task_pb.js";
 import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
-import type { Failure } from "../../common/v1/failure_pb.js";
 import type { DeniedConnections } from "../../common/v1/network_pb.js";
+import type { Failure } from "../../common/v1/failure_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
 
 /**
@@ -234,33 +235,6 @@ export declare type RunWork = Message<"polar.event.v1.RunWork"> & {
  * Use `create(RunWorkSchema)` to create a new message.
  */
 export declare const RunWorkSchema: GenMessage<RunWork>;
-
-/**
- * CloseWork asks for the end of an attempt whose harness runs elsewhere: no more model calls, and the count of them.
- *
- * @generated from message polar.event.v1.CloseWork
- */
-export declare type CloseWork = Message<"polar.event.v1.CloseWork"> & {
-  /**
-   * As its run is to be told.
-   *
-   * @generated from field: polar.common.v1.Outcome outcome = 1;
-   */
-  outcome: Outcome;
-
-  /**
-   * Why it is not COMPLETED.
-   *
-   * @generated from field: polar.common.v1.Failure failure = 2;
-   */
-  failure?: Failure | undefined;
-};
-
-/**
- * Describes the message polar.event.v1.CloseWork.
- * Use `create(CloseWorkSchema)` to create a new message.
- */
-export declare const CloseWorkSchema: GenMessage<CloseWork>;
 
 /**
  * BuildWork asks for the trajectory.
