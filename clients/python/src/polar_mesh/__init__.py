@@ -8,6 +8,7 @@
 """
 
 from .batches import Batch, Drift, Failure, Stats, Trace, Trajectory
+from .captures import OpenSession
 from .client import Client
 from .errors import FieldFault, PolarError
 from .experts import RoutedExperts
@@ -29,6 +30,7 @@ __all__ = [
     "Filter",
     "Image",
     "Journal",
+    "OpenSession",
     "Pause",
     "PolarError",
     "PolicyClient",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 
 from . import client as blocking
-from . import limits, policy
+from . import captures, limits, policy
 from .aio_stream import AioReader, TrajectoryStream, check_loop, pause
 from .arguments import message_of
 from .batches import Batch
@@ -200,6 +200,9 @@ class Client(_Connected):
     cancel = _awaited(blocking.Client, blocking.Client.cancel)
     cancel_session = _awaited(blocking.Client, blocking.Client.cancel_session)
     retry = _awaited(blocking.Client, blocking.Client.retry)
+    open_session = _awaited(blocking.Client, blocking.Client.open_session)
+    close_session = _awaited(blocking.Client, blocking.Client.close_session)
+    capture = captures.capture
     list_queues = _awaited(blocking.Client, blocking.Client.list_queues)
     drain = _awaited(blocking.Client, blocking.Client.drain)
     ack = _awaited(blocking.Client, blocking.Client.ack)
