@@ -1,6 +1,9 @@
 // Sessions whose harness runs elsewhere: opened, called, closed, and in the trainer's stream as any other. First a scheduler
 // with a node that answers over NATS, then the whole mesh, every part of which is killed meanwhile.
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
@@ -15,13 +18,15 @@ import type { OpenSessionResponse } from '../../gen/ts/polar/scheduler/v1/extern
 import { RolloutService, WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient, createServiceClient } from '../../services/common/client.ts';
 import { asPolarError } from '../../services/common/errors.ts';
-import { newId, sha256 } from '../../services/common/ids.ts';
+import { newId, sha256, sha256Half } from '../../services/common/ids.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
+import { polar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { groupOf, sessionsOf, startScheduler, type TestScheduler, taskSpec } from '../support/scheduler.ts';
+import { spoken } from '../support/tasks.ts';
 
 type Rollout = Client<typeof RolloutService>;
 type SpecInit = MessageInitShape<typeof TaskSpecSchema>;
@@ -193,7 +198,7 @@ describe('sessions that run elsewhere, through the mesh', function () {
 
   const batchOf = async (taskId: string): Promise<TrajectoryBatch> => {
     const trajectories = createPlainClient(TrajectoryService, mesh.reconstructorUrl);
-    const stream = trajectories.streamTrajectories({ consumer: `c-${taskId}`, taskId });
+    const stream = trajectories.streamTrajectories({ consumer: sha256Half(taskId), taskId });
     for await (const { batch } of stream) if (batch !== undefined) return batch;
     throw new Error('the stream ended');
   };
@@ -234,6 +239,30 @@ describe('sessions that run elsewhere, through the mesh', function () {
       [Outcome.HARNESS_ERROR, -0.5, 1],
     ]);
     expect(await called(first, 'late')).to.equal(401);
+  });
+
+  it('are opened for a command, and for a shell', async () => {
+    const call = spoken('a');
+    const command = `test "$POLAR_INSTRUCTION" = 'do it' && ${call} && echo 0.75 > ${mesh.folder}/reward; exit 3`;
+    const at = ['capture', '-c', mesh.topologyFile];
+    const file = ['--reward-file', join(mesh.folder, 'reward')];
+    const ran = await polar([...at, '--instruction', 'do it', ...file, '--', 'sh', '-c', command]);
+    expect(ran.code, ran.stderr).to.equal(3);
+    const [sessionId = ''] = /s-[\w-]+/.exec(ran.stderr) ?? [];
+    const taskOf = async (id: string) => (await rollout.getSession({ sessionId: id })).session?.taskId ?? '';
+    const [failed] = (await batchOf(await taskOf(sessionId))).trajectories;
+    expect(failed).to.include({ outcome: Outcome.HARNESS_ERROR, reward: 0.75 });
+    expect(failed?.failure?.message).to.contain('exit code 3');
+    const shown = await polar([...at, '--model', 'm']);
+    const script = `${shown.stdout}\n${call} && printf %s "$SESSION_ID"`;
+    const { stdout: id } = await promisify(execFile)('sh', ['-c', script]);
+    const closed = await polar([...at, '--close', id, '--reward', '1']);
+    expect(closed.code, closed.stderr).to.equal(0);
+    const [completed] = (await batchOf(await taskOf(id))).trajectories;
+    expect(completed).to.include({ outcome: Outcome.COMPLETED, reward: 1 });
+    const none = await polar([...at, '--', 'no-such-command']);
+    expect(none.code).to.equal(127);
+    expect(none.stderr).to.match(/is cancelled: spawn no-such-command ENOENT/);
   });
 
   it('outlive the death of everything that has a part in them', async () => {

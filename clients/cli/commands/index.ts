@@ -2,6 +2,7 @@
 import type { Command } from '../arguments.ts';
 import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
+import { capture } from './capture.ts';
 import { dashboard } from './dashboard.ts';
 import { drain } from './drain.ts';
 import { exportSession } from './export.ts';
@@ -21,6 +22,7 @@ import { watch } from './watch.ts';
 export const COMMANDS: readonly Command[] = [
   up,
   submit,
+  capture,
   status,
   watch,
   logs,
