@@ -203,21 +203,27 @@ describe('sessions that run elsewhere, through the mesh', function () {
     throw new Error('the stream ended');
   };
 
-  /** A model call at the address that was handed out; its status, 0 where nobody answers. */
-  const called = async ({ openaiUrl, apiKey }: OpenSessionResponse, ...said: string[]): Promise<number> => {
+  /** A model call at the address that was handed out: its status, 0 where nobody answers, and its id. */
+  const callOf = async (
+    { openaiUrl, apiKey }: OpenSessionResponse,
+    said: readonly string[],
+    stream = false,
+  ): Promise<{ status: number; id: string }> => {
     const messages = said.map((content) => ({ role: 'user', content }));
     try {
       const response = await fetch(`${openaiUrl}/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'm', messages }),
+        body: JSON.stringify({ model: 'm', messages, stream }),
       });
       await response.text();
-      return response.status;
+      return { status: response.status, id: response.headers.get('polar-call-id') ?? '' };
     } catch {
-      return 0;
+      return { status: 0, id: '' };
     }
   };
+  const called = async (opened: OpenSessionResponse, ...said: string[]): Promise<number> =>
+    (await callOf(opened, said)).status;
 
   it('are a group in the stream, each with the reward that its caller gave', async () => {
     await rollout.submitTask({ spec: externalTask('group', { numSamples: 2 }) });
@@ -239,6 +245,29 @@ describe('sessions that run elsewhere, through the mesh', function () {
       [Outcome.HARNESS_ERROR, -0.5, 1],
     ]);
     expect(await called(first, 'late')).to.equal(401);
+  });
+
+  it('have rewards of single traces by the ids that come with the replies, and by no others', async () => {
+    const builder = { strategy: 'per_request' };
+    await rollout.submitTask({ spec: externalTask('traces', { numSamples: 2, builder }) });
+    const [first, second] = [
+      await rollout.openSession({ taskId: 'traces' }),
+      await rollout.openSession({ taskId: 'traces' }),
+    ];
+    const ids = [await callOf(first, ['a']), await callOf(first, ['b'], true)].map(({ id }) => id);
+    const traceRewards = Object.fromEntries(ids.map((id, i) => [id, i / 2]));
+    await callOf(second, ['a']);
+    await rollout.closeSession({ ...its(first), reward: 1, traceRewards });
+    await rollout.closeSession({ ...its(second), reward: 1, traceRewards });
+    const { trajectories } = await batchOf('traces');
+    expect(trajectories.map(({ outcome, reward }) => [outcome, reward])).to.deep.equal([
+      [Outcome.COMPLETED, 1],
+      [Outcome.TASK_ERROR, undefined],
+    ]);
+    expect(trajectories[0]?.traces.map(({ reward }) => reward)).to.deep.equal([0, 0.5]);
+    expect(trajectories[1]?.failure?.message).to.contain(
+      `trace_rewards.${ids[0]}: the session has no such call`,
+    );
   });
 
   it('are opened for a command, and for a shell', async () => {

@@ -1,13 +1,7 @@
 // `close` work of this node: runs that were elsewhere come to their end at its LLM proxy. Each becomes one fact, `ran` or
 // `failed`. Unlike a run it can be done again: what a stopping executor leaves is the next one's.
-import { create } from '@bufbuild/protobuf';
 import type { CloseWork } from '../../../gen/ts/polar/event/v1/external_session_pb.js';
-import {
-  type AttemptRef,
-  CallRangeSchema,
-  RanSchema,
-  WorkSchema,
-} from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { type AttemptRef, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failureOf, PolarError } from '../../common/errors.ts';
 import { deleteCapability } from '../../common/nats/capabilities.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
@@ -18,7 +12,7 @@ import { fromStored } from '../../common/stored.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf } from '../runs/capability.ts';
-import { closeSession } from '../runs/close-session.ts';
+import { endElsewhere } from '../runs/end-elsewhere.ts';
 import type { RunEnd } from '../runs/run-harness.ts';
 import { tellEnd } from '../runs/tell-end.ts';
 
@@ -62,7 +56,7 @@ async function closeAndTell(
   signal: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
-  const end: RunEnd = await endAtProxy(ctx, ref, work, signal).catch((error) => ({
+  const end: RunEnd = await endElsewhere(ctx, ref, work, signal).catch((error) => ({
     failed: failureOf(error),
   }));
   signal.throwIfAborted();
@@ -70,21 +64,4 @@ async function closeAndTell(
   await withRetry('delete capability', signal, () => deleteCapability(ctx.bus, ref));
   await tellEnd(ctx, ref, end, performance.now() - startedAt, signal);
   events.closed(ctx.log, ref, 'failed' in end ? end.failed.reason : '');
-}
-
-/** A last model call that failed for infrastructure is none of its caller's: then the attempt is lost, as that of any harness. */
-async function endAtProxy(
-  { proxy, log }: HarnessExecutorContext,
-  ref: AttemptRef,
-  { outcome, failure }: CloseWork,
-  signal: AbortSignal,
-): Promise<RunEnd> {
-  const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);
-  const { lastFailure, ...range } = await closeSession(proxy, ref, onRetry, signal);
-  if (lastFailure?.infrastructure === true) return { failed: lastFailure };
-  const { calls, firstSeq, lastSeq } = range;
-  const told = { outcome, ...(failure && { failure }) };
-  return {
-    ran: create(RanSchema, { ...told, calls: create(CallRangeSchema, { calls, firstSeq, lastSeq }) }),
-  };
 }

@@ -5,7 +5,7 @@ import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
 import { isExternal } from '../../common/specs/external.ts';
 import { budgetMs, type Clock, clocksOf, sinceMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
-import { outOfTime } from '../domain/external.ts';
+import { outOfTime } from '../domain/external-end.ts';
 import { sessionsOn } from '../domain/nodes.ts';
 import { carriesOver, inLater } from '../domain/rounds.ts';
 import {

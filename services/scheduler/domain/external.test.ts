@@ -11,19 +11,17 @@ import { sha256 } from '../../common/ids.ts';
 import { PROXY_CLOSE_TOTAL_MS } from '../../common/limits.ts';
 import { budgetMs, clocksOf, newStages, sinceMs, stagesOf } from './budgets.ts';
 import {
-  type CloseRequest,
-  closedAs,
-  closeFaults,
   isOpenBy,
   keyFor,
   OPEN_SESSIONS_PER_NODE_MAX,
   opened,
-  outOfTime,
   placeFor,
   requestIdFault,
   sessionFor,
 } from './external.ts';
+import { type CloseRequest, closedAs, closeFaults, outOfTime } from './external-end.ts';
 import { applyFact } from './facts.ts';
+import { groupReady } from './group.ts';
 import { type NodeState, Nodes, sessionsOn } from './nodes.ts';
 import { ranMs } from './ran.ts';
 import {
@@ -55,6 +53,7 @@ const open = opened(queued(), place, REQUEST, 2_000);
 
 const close = (over: Partial<CloseRequest> = {}): CloseRequest => ({
   ...{ sessionId: 's-0', attempt: 1, outcome: Outcome.UNSPECIFIED, reward: undefined, message: '' },
+  traceRewards: {},
   ...over,
 });
 
@@ -170,6 +169,34 @@ describe('the end of a session that runs elsewhere', () => {
     expect(faults({}, true)).to.deep.equal([]);
     const long = { outcome: Outcome.HARNESS_ERROR, message: 'x'.repeat(2_001) };
     expect(faults(long)).to.deep.equal(['message']);
+  });
+
+  it('may reward single calls, which have to be its own', () => {
+    const traceRewards = { 'call-b': 0.5, 'call-a': -1 };
+    const closed = closedAs(open, close({ reward: 1, traceRewards }), 30_000);
+    const [work] = [workOf(closed, spec, 'close').kind.value];
+    expect(work).to.deep.include({ rewardedCalls: ['call-b', 'call-a'] });
+    const end = withFacts(closed, spec, ranAs(Outcome.COMPLETED), built);
+    const group = groupReady({ record: task, spec, sessions: [end], round: 0 }, 0);
+    expect(
+      group.sessions.map((one) => one.traceRewards.map(({ callId, reward }) => [callId, reward])),
+    ).to.deep.equal([Object.entries(traceRewards)]);
+    const again = { 'call-a': -1, 'call-b': 0.5 };
+    expect(closedAs(end, close({ reward: 1, traceRewards: again }), 99_000)).to.equal(end);
+    expect(reasonOf(() => closedAs(end, close({ reward: 1 }), 99_000))).to.equal('SESSION_CLOSED');
+    const failed = failure('TRACE_REWARDS_INVALID', 'call-b is not there');
+    const value = { outcome: Outcome.COMPLETED, rewardsFailure: failed };
+    const wrong = withFacts(closed, spec, { case: 'ran', value }, built);
+    expect(sessionOf(wrong)).to.include({ outcome: Outcome.TASK_ERROR, failure: failed });
+    expect([sessionOf(wrong).reward, wrong.built === undefined]).to.deep.equal([undefined, false]);
+    const faults = (over: Partial<CloseRequest>): string[] =>
+      closeFaults(close(over), false).map(({ field }) => field);
+    expect(faults({ traceRewards }), 'beside nothing').to.deep.equal(['trace_rewards']);
+    expect(faults({ reward: 1, traceRewards: { a: Number.NaN, 'b c': 1 } })).to.deep.equal([
+      ...['trace_rewards.a', 'trace_rewards.b c'],
+    ]);
+    const many = Object.fromEntries(Array.from({ length: 2_049 }, (_, i) => [`c-${i}`, 1]));
+    expect(faults({ reward: 1, traceRewards: many })).to.deep.equal(['trace_rewards']);
   });
 
   it('is work for its node, and gives the session its outcome, reward and time', () => {

@@ -1,27 +1,19 @@
-// Sessions whose harness runs elsewhere: who asks for one is given an attempt that runs at once, and says how it ended. It
-// takes a node's LLM proxy, and no slot of the node.
+// Sessions whose harness runs elsewhere: who asks for one is given an attempt that runs at once. It takes a node's LLM
+// proxy, and no slot of the node. How it ends: external-end.ts.
 import { create } from '@bufbuild/protobuf';
-import {
-  type Closed,
-  ClosedSchema,
-  type Opened,
-  OpenedSchema,
-} from '../../../gen/ts/polar/event/v1/external_session_pb.js';
+import { type Opened, OpenedSchema } from '../../../gen/ts/polar/event/v1/external_session_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/external_session_pb.js';
-import { type FieldFault, failure, PolarError } from '../../common/errors.ts';
+import { PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
 import { REQUEST_ID_CHARS_MAX } from '../../common/limits.ts';
+import { overError } from './external-end.ts';
 import { loadOf, type NodeState } from './nodes.ts';
-import { dispatched, isOpen, moved, Outcome, type Place, SessionState, sessionOf } from './session.ts';
+import { dispatched, isOpen, moved, type Place, SessionState, sessionOf } from './session.ts';
 
 /** Open sessions of one node; above: NO_NODE. */
 export const OPEN_SESSIONS_PER_NODE_MAX = 512;
 /** Shorter ones can be guessed, and so can the key that follows from it. */
 const REQUEST_ID_CHARS_MIN = 32;
-/** Largest reward, above or below 0. */
-const REWARD_MAX = 1_000_000;
-const MESSAGE_CHARS_MAX = 2_000;
 
 /** What is wrong with the request_id of who opens a session. */
 export function requestIdFault(requestId: string): string | undefined {
@@ -61,14 +53,6 @@ export function sessionFor(records: readonly SessionRecord[], requestId: string)
   throw new PolarError('NO_SESSION_WAITS', message);
 }
 
-/** For who asks again for what it has opened. */
-export function overError(record: SessionRecord): PolarError {
-  const { sessionId } = sessionOf(record);
-  return closedError(`what this request_id opened of ${sessionId} is over${whyNot(record)}`);
-}
-
-const closedError = (message: string): PolarError => new PolarError('SESSION_CLOSED', message);
-
 /** QUEUED → RUNNING: the next attempt, which its caller has from now on. */
 export function opened(record: SessionRecord, place: Place, requestId: string, nowMs: number): SessionRecord {
   const begun = moved(dispatched(record, place, nowMs), SessionState.RUNNING, nowMs, {});
@@ -96,72 +80,6 @@ export function placeFor(
   const there = open.length === 0 ? 'no node is there that takes sessions' : 'every node is full';
   const limits = `OPEN_SESSIONS_PER_NODE_MAX (${OPEN_SESSIONS_PER_NODE_MAX}), max_sessions of its engine`;
   throw new PolarError('NO_NODE', open.length === 0 ? there : `${there}: ${limits}`);
-}
-
-export type CloseRequest = Pick<
-  CloseSessionRequest,
-  'sessionId' | 'attempt' | 'outcome' | 'reward' | 'message'
->;
-
-/** What is wrong with it, by field. */
-export function closeFaults({ outcome, reward, message }: CloseRequest, hasEvaluator: boolean): FieldFault[] {
-  const faults: FieldFault[] = [];
-  const fault = (field: string, description: string): number => faults.push({ field, description });
-  if (![Outcome.UNSPECIFIED, Outcome.COMPLETED, Outcome.HARNESS_ERROR].includes(outcome)) {
-    fault('outcome', 'must be COMPLETED or HARNESS_ERROR');
-  }
-  if (reward !== undefined && !(Math.abs(reward) <= REWARD_MAX)) {
-    fault('reward', `must be a number from -${REWARD_MAX} to ${REWARD_MAX}`);
-  }
-  if (reward !== undefined && hasEvaluator) fault('reward', 'is given by the evaluator of its task');
-  if (message.length > MESSAGE_CHARS_MAX) fault('message', `must be at most ${MESSAGE_CHARS_MAX} characters`);
-  if (message !== '' && outcome !== Outcome.HARNESS_ERROR) fault('message', 'is for outcome HARNESS_ERROR');
-  return faults;
-}
-
-/**
- * The record of a session that its caller closes; the same record where it was closed so before. Throws SESSION_CLOSED
- * where that attempt is not its caller's any more.
- */
-export function closedAs(record: SessionRecord, request: CloseRequest, nowMs: number): SessionRecord {
-  const { attempt, sessionId } = sessionOf(record);
-  const closed = closedOf(request, nowMs);
-  const isIts = record.opened !== undefined && request.attempt === attempt;
-  if (isIts && record.closed !== undefined && isSame(record.closed, closed)) return record;
-  if (!isIts || !isOpen(record) || record.closed !== undefined) {
-    throw closedError(`attempt ${request.attempt} of ${sessionId} is not open${whyNot(record)}`);
-  }
-  return { ...record, closed };
-}
-
-function whyNot(record: SessionRecord): string {
-  const { outcome, reward } = record.closed ?? {};
-  if (outcome !== undefined) {
-    const worth = reward === undefined ? 'without a reward' : `with reward ${reward}`;
-    return `: it was closed as ${Outcome[outcome]} ${worth}`;
-  }
-  const { message } = sessionOf(record).failure ?? {};
-  return message === undefined ? '' : `: ${message}`;
-}
-
-function closedOf({ outcome, reward, message }: CloseRequest, nowMs: number): Closed {
-  const failed = outcome === Outcome.HARNESS_ERROR;
-  return create(ClosedSchema, {
-    outcome: failed ? outcome : Outcome.COMPLETED,
-    ...(failed && { failure: failure('HARNESS_EXIT', message || 'its caller closed it as failed') }),
-    ...(reward !== undefined && { reward }),
-    closeMs: BigInt(nowMs),
-  });
-}
-
-const isSame = (a: Closed, b: Closed): boolean =>
-  a.outcome === b.outcome && a.reward === b.reward && a.failure?.message === b.failure?.message;
-
-/** Its time is over, and nobody has closed it. */
-export function outOfTime(record: SessionRecord, nowMs: number): SessionRecord {
-  const why = failure('HARNESS_TIMEOUT', 'nobody had closed it when its run budget was spent');
-  const closed = create(ClosedSchema, { outcome: Outcome.TIMEOUT, failure: why, closeMs: BigInt(nowMs) });
-  return { ...record, closed };
 }
 
 /** When its time is over, as far as that is known; Unix time in milliseconds. */

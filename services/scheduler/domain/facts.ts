@@ -87,10 +87,14 @@ export function applyFact(
 function gradedAtOnce(
   record: SessionRecord,
   { evaluator }: TaskSpec,
-  { outcome }: Ran,
-): Pick<SessionRecord, 'evaluated'> {
-  const { reward } = record.closed ?? {};
-  if (reward !== undefined) return { evaluated: create(EvaluatedSchema, { reward }) };
+  { outcome, rewardsFailure }: Ran,
+): Pick<SessionRecord, 'evaluated' | 'evaluateFailure'> {
+  if (rewardsFailure !== undefined) return { evaluateFailure: bounded(rewardsFailure) };
+  const { reward, traceRewards = {} } = record.closed ?? {};
+  if (reward !== undefined) {
+    const own = Object.entries(traceRewards).map(([callId, one]) => ({ callId, reward: one }));
+    return { evaluated: create(EvaluatedSchema, { reward, traceRewards: own }) };
+  }
   if (evaluator?.strategy !== COMPLETED || isAbandoned(record)) return {};
   return { evaluated: create(EvaluatedSchema, completedVerdict(outcome)) };
 }

@@ -209,7 +209,7 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
     attemptBase: record.attemptBase,
     // By which a replay is known.
     ...(record.opened && { opened: record.opened }),
-    ...(record.closed && { closed: record.closed }),
+    ...(record.closed && { closed: { ...record.closed, traceRewards: {} } }),
     ...(counts && record.built && { built: record.built }),
     ...(counts && record.evaluated && { evaluated: record.evaluated }),
   });

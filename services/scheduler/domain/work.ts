@@ -79,6 +79,7 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
         value: {
           ...(record.closed && { outcome: record.closed.outcome }),
           ...(record.closed?.failure && { failure: record.closed.failure }),
+          rewardedCalls: Object.keys(record.closed?.traceRewards ?? {}),
         },
       };
     case 'build':

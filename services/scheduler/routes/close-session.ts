@@ -6,7 +6,7 @@ import { PolarError } from '../../common/errors.ts';
 import { whole } from '../archive/whole.ts';
 import type { SchedulerContext } from '../context.ts';
 import { unixMs } from '../dispatch/clock.ts';
-import { closedAs, closeFaults } from '../domain/external.ts';
+import { closedAs, closeFaults } from '../domain/external-end.ts';
 import { sessionOf } from '../domain/session.ts';
 
 export function closeSession(

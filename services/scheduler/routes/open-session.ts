@@ -18,11 +18,11 @@ import {
   isOpenBy,
   keyFor,
   opened,
-  overError,
   placeFor,
   requestIdFault,
   sessionFor,
 } from '../domain/external.ts';
+import { overError } from '../domain/external-end.ts';
 import { invalid } from '../domain/lookup.ts';
 import { isOpen, sessionOf } from '../domain/session.ts';
 import type { TaskState } from '../domain/state.ts';

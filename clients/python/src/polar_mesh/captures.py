@@ -47,6 +47,8 @@ class OpenSession:
     expire_time: datetime
     #: None: it has none, or its task's evaluator gives it.
     reward: float | None = None
+    #: Rewards of single traces, beside ``reward``: by a call of each, whose id is the header polar-call-id of its reply.
+    trace_rewards: dict[str, float] = field(default_factory=dict)
     #: Why it failed; None where it did not.
     failure: str | None = None
 
@@ -82,6 +84,7 @@ def end_of(session: OpenSession) -> external.CloseSessionRequest:
         outcome=sessions.OUTCOME_HARNESS_ERROR if failed else sessions.OUTCOME_COMPLETED,
         reward=session.reward,
         message=(session.failure or "")[:MESSAGE_CHARS],
+        trace_rewards=session.trace_rewards,
     )
 
 
@@ -106,7 +109,7 @@ def capture_task(
 def note(session: OpenSession, error: Exception) -> None:
     """It failed by what its caller's code has raised: what that would have been worth is not known."""
     session.failure = f"{type(error).__name__}: {error}"
-    session.reward = None
+    session.reward, session.trace_rewards = None, {}
 
 
 class CaptureCalls:

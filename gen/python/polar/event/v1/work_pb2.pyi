@@ -151,16 +151,18 @@ class Installed(_message.Message):
     def __init__(self) -> None: ...
 
 class Ran(_message.Message):
-    __slots__ = ("outcome", "failure", "exit_code", "calls")
+    __slots__ = ("outcome", "failure", "exit_code", "calls", "rewards_failure")
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
+    REWARDS_FAILURE_FIELD_NUMBER: _ClassVar[int]
     outcome: _session_pb2.Outcome
     failure: _failure_pb2.Failure
     exit_code: int
     calls: CallRange
-    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., exit_code: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ...) -> None: ...
+    rewards_failure: _failure_pb2.Failure
+    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., exit_code: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., rewards_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class Built(_message.Message):
     __slots__ = ("trajectory", "stats", "policy_version_min", "policy_version_max")

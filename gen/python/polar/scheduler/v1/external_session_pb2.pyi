@@ -41,18 +41,27 @@ class OpenSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., api_key: _Optional[str] = ..., openai_url: _Optional[str] = ..., base_url: _Optional[str] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., instruction: _Optional[str] = ...) -> None: ...
 
 class CloseSessionRequest(_message.Message):
-    __slots__ = ("session_id", "attempt", "outcome", "reward", "message")
+    __slots__ = ("session_id", "attempt", "outcome", "reward", "message", "trace_rewards")
+    class TraceRewardsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     attempt: int
     outcome: _session_pb2.Outcome
     reward: float
     message: str
-    def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., reward: _Optional[float] = ..., message: _Optional[str] = ...) -> None: ...
+    trace_rewards: _containers.ScalarMap[str, float]
+    def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., reward: _Optional[float] = ..., message: _Optional[str] = ..., trace_rewards: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class CloseSessionResponse(_message.Message):
     __slots__ = ("session",)

@@ -74,6 +74,20 @@ export declare type Closed = Message<"polar.event.v1.Closed"> & {
    * @generated from field: uint64 close_ms = 4;
    */
   closeMs: bigint;
+
+  /**
+   * Rewards of single traces, by call; until the session has ended.
+   *
+   * @generated from field: map<string, double> trace_rewards = 5;
+   */
+  traceRewards: { [key: string]: number };
+
+  /**
+   * Lower-case hex SHA-256 of them; empty: there are none.
+   *
+   * @generated from field: string trace_rewards_sha256 = 6;
+   */
+  traceRewardsSha256: string;
 };
 
 /**
@@ -101,6 +115,13 @@ export declare type CloseWork = Message<"polar.event.v1.CloseWork"> & {
    * @generated from field: polar.common.v1.Failure failure = 2;
    */
   failure?: Failure | undefined;
+
+  /**
+   * Calls that its caller has rewarded: they have to be its own.
+   *
+   * @generated from field: repeated string rewarded_calls = 3;
+   */
+  rewardedCalls: string[];
 };
 
 /**

@@ -551,6 +551,13 @@ export declare type Ran = Message<"polar.event.v1.Ran"> & {
    * @generated from field: polar.event.v1.CallRange calls = 4;
    */
   calls?: CallRange | undefined;
+
+  /**
+   * Of a run elsewhere: why the rewards that its caller gave cannot be used.
+   *
+   * @generated from field: polar.common.v1.Failure rewards_failure = 5;
+   */
+  rewardsFailure?: Failure | undefined;
 };
 
 /**

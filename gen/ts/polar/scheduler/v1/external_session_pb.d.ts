@@ -144,6 +144,14 @@ export declare type CloseSessionRequest = Message<"polar.scheduler.v1.CloseSessi
    * @generated from field: string message = 5;
    */
   message: string;
+
+  /**
+   * Rewards of single traces, by call, as an evaluator gives them; only beside `reward`, at most 2048. A call's id is the
+   * header polar-call-id of its reply. One of another session's call ends this one as TASK_ERROR, with its trajectory.
+   *
+   * @generated from field: map<string, double> trace_rewards = 6;
+   */
+  traceRewards: { [key: string]: number };
 };
 
 /**
