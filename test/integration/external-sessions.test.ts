@@ -2,6 +2,7 @@
 // with a node that answers over NATS, then the whole mesh, every part of which is killed meanwhile.
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
@@ -20,7 +21,7 @@ import { createPlainClient, createServiceClient } from '../../services/common/cl
 import { asPolarError } from '../../services/common/errors.ts';
 import { newId, sha256, sha256Half } from '../../services/common/ids.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
-import { polar } from '../support/cli.ts';
+import { polar, ROOT } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
@@ -292,6 +293,19 @@ describe('sessions that run elsewhere, through the mesh', function () {
     const none = await polar([...at, '--', 'no-such-command']);
     expect(none.code).to.equal(127);
     expect(none.stderr).to.match(/is cancelled: spawn no-such-command ENOENT/);
+  });
+
+  it("are opened with curl as the task file's page says", async () => {
+    const page = readFileSync(join(ROOT, 'docs/task-file.md'), 'utf8');
+    const block = /<!-- tested: external -->\n```sh\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    expect(block).to.contain('http://127.0.0.1:8080');
+    await rollout.submitTask({ spec: externalTask('my-group') });
+    const script = block.replace('http://127.0.0.1:8080', mesh.schedulerUrl);
+    await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script]);
+    const [trajectory] = (await batchOf('my-group')).trajectories;
+    expect([trajectory?.outcome, trajectory?.reward, trajectory?.stats?.calls]).to.deep.equal([
+      ...[Outcome.COMPLETED, 0.5, 1],
+    ]);
   });
 
   it('outlive the death of everything that has a part in them', async () => {

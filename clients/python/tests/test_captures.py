@@ -17,17 +17,20 @@ from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as pb
 
 
 class External(Rollout):
-    """Its task has two sessions; requests are kept, and an equal one gets the same session."""
+    """A task's sessions; requests are kept, and an equal one gets the same session."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: int = 2, lost: tuple[str, ...] = ("s-1",)) -> None:
         super().__init__()
+        self.sessions = sessions
+        #: They are not open any more when they are closed.
+        self.lost = lost
         self.opened: dict[str, pb.OpenSessionResponse] = {}
         self.closed: list[pb.CloseSessionRequest] = []
         self.cancelled: list[str] = []
 
     def OpenSession(self, request, context):
         index = len(self.opened)
-        if request.request_id not in self.opened and index == 2:
+        if request.request_id not in self.opened and index == self.sessions:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "none waits", "NO_SESSION_WAITS")
         session = sessions.Session(session_id=f"s-{index}", task_id=request.task_id, attempt=1, sample_index=index)
         answer = pb.OpenSessionResponse(session=session, api_key="key", instruction="do")
@@ -41,7 +44,7 @@ class External(Rollout):
 
     def CloseSession(self, request, context):
         self.closed.append(request)
-        if request.session_id == "s-1":
+        if request.session_id in self.lost:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
         return pb.CloseSessionResponse(session=sessions.Session(session_id=request.session_id))
 

@@ -13,7 +13,7 @@ import pytest
 from documents import BATCHES, DOCUMENTS, ROOT, SOURCE, blocks, can_run, everywhere, needs_torch, run
 from export_mesh import Mesh
 from support import Server, Trajectories, batch
-from test_client import Rollout
+from test_captures import External
 from test_policy import Policies
 
 import polar_mesh
@@ -140,7 +140,7 @@ class Whole(Trajectories):
 
     def __init__(self) -> None:
         super().__init__([batch(one) for one in range(1, BATCHES + 1)])
-        self.rollout, self.policies = Rollout(), Policies()
+        self.rollout, self.policies = External(sessions=8, lost=()), Policies()
         self.policies.version_min = 1
 
     def register(self, server) -> None:
@@ -162,6 +162,7 @@ def names(url: str) -> dict[str, object]:
         "batches": batches,
         "groups": [one.trajectories for one in batches],
         "step": step,
+        "run_agent": lambda _instruction, base_url, api_key: "a kind word",
         "load": lambda _checkpoint: None,
         "save": lambda: "checkpoint",
         "optimizer_step": lambda _batch: None,

@@ -155,8 +155,8 @@ class CaptureCalls:
 
             for _ in range(8):
                 with client.capture("t-1", model="m", num_samples=8) as session:
-                    agent = OpenAI(base_url=session.base_url, api_key=session.api_key)
-                    session.reward = score(run(agent, session.instruction))
+                    answer = run(session.instruction, OpenAI(base_url=session.base_url, api_key=session.api_key))
+                    session.reward = score(answer)
 
         An exception closes it as failed, without a reward; an interrupt cancels it.
 

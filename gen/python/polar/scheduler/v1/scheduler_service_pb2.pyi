@@ -2,6 +2,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.scheduler.v1 import callback_state_pb2 as _callback_state_pb2
 from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as _external_session_pb2
 from polar_mesh.gen.polar.scheduler.v1 import node_failures_pb2 as _node_failures_pb2
 from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
@@ -12,13 +13,6 @@ from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class CallbackState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    CALLBACK_STATE_UNSPECIFIED: _ClassVar[CallbackState]
-    CALLBACK_STATE_PENDING: _ClassVar[CallbackState]
-    CALLBACK_STATE_DELIVERED: _ClassVar[CallbackState]
-    CALLBACK_STATE_GIVEN_UP: _ClassVar[CallbackState]
 
 class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -46,10 +40,6 @@ class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RETRY_ONLY_INFRASTRUCTURE: _ClassVar[RetryOnly]
     RETRY_ONLY_FAILED: _ClassVar[RetryOnly]
     RETRY_ONLY_MISSING: _ClassVar[RetryOnly]
-CALLBACK_STATE_UNSPECIFIED: CallbackState
-CALLBACK_STATE_PENDING: CallbackState
-CALLBACK_STATE_DELIVERED: CallbackState
-CALLBACK_STATE_GIVEN_UP: CallbackState
 WAIT_REASON_UNSPECIFIED: WaitReason
 WAIT_REASON_NO_NODE: WaitReason
 WAIT_REASON_NO_NODE_FITS: WaitReason
@@ -105,10 +95,10 @@ class Task(_message.Message):
     sessions_by_outcome: _containers.ScalarMap[str, int]
     mean_reward: float
     task_id: str
-    callback_state: CallbackState
+    callback_state: _callback_state_pb2.CallbackState
     group_id: str
     harness: str
-    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[CallbackState, str]] = ..., group_id: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
+    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[_callback_state_pb2.CallbackState, str]] = ..., group_id: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
 
 class SubmitTaskRequest(_message.Message):
     __slots__ = ("spec", "request_id")

@@ -224,21 +224,17 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def OpenSession(self, request, context):
-        """OpenSession begins an attempt of a session whose harness runs elsewhere (harness `external`): of those of the task that
-        wait, of the first by sample index. It is committed, and its key opens the LLM proxy, before it answers.
-        Errors: NOT_FOUND; INVALID_ARGUMENT if the task has another harness; FAILED_PRECONDITION with reason NO_SESSION_WAITS
-        if none of the task waits, and SESSION_CLOSED if the session of this request_id is not open any more; UNAVAILABLE with
-        reason NO_NODE if no node has room for it.
+        """OpenSession gives a waiting session of harness `external`, the task's first one, to its caller; its key is valid when it
+        answers. Errors: NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this
+        request_id is over); UNAVAILABLE (NO_NODE: none has room for it).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CloseSession(self, request, context):
-        """CloseSession says how such an attempt ended, and what it is worth; answers when that is committed. Its key opens nothing
-        from then on, or shortly after; the session is built and graded as any other. Safe to repeat.
-        Errors: NOT_FOUND; INVALID_ARGUMENT with all faults as field violations; FAILED_PRECONDITION with reason SESSION_CLOSED
-        if the attempt is not open: its time was over, it was lost or cancelled, or closed with another content.
+        """CloseSession says how that ended; answers when it is committed. Safe to repeat. Errors: NOT_FOUND; INVALID_ARGUMENT with
+        all faults; FAILED_PRECONDITION (SESSION_CLOSED: its time was over, it was lost, cancelled, or closed otherwise).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

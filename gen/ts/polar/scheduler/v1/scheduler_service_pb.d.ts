@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { CallbackState } from "./callback_state_pb.js";
 import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
@@ -994,46 +995,6 @@ export declare type DrainNodeResponse = Message<"polar.scheduler.v1.DrainNodeRes
 export declare const DrainNodeResponseSchema: GenMessage<DrainNodeResponse>;
 
 /**
- * CallbackState is where the callback of a task stands.
- *
- * @generated from enum polar.scheduler.v1.CallbackState
- */
-export enum CallbackState {
-  /**
-   * It has none.
-   *
-   * @generated from enum value: CALLBACK_STATE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * It is to come, or is being tried.
-   *
-   * @generated from enum value: CALLBACK_STATE_PENDING = 1;
-   */
-  PENDING = 1,
-
-  /**
-   * The receiver took it.
-   *
-   * @generated from enum value: CALLBACK_STATE_DELIVERED = 2;
-   */
-  DELIVERED = 2,
-
-  /**
-   * The receiver did not take it in any of its tries.
-   *
-   * @generated from enum value: CALLBACK_STATE_GIVEN_UP = 3;
-   */
-  GIVEN_UP = 3,
-}
-
-/**
- * Describes the enum polar.scheduler.v1.CallbackState.
- */
-export declare const CallbackStateSchema: GenEnum<CallbackState>;
-
-/**
  * WaitReason is what a session waits for.
  *
  * @generated from enum polar.scheduler.v1.WaitReason
@@ -1355,11 +1316,9 @@ export declare const RolloutService: GenService<{
     output: typeof DrainNodeResponseSchema;
   },
   /**
-   * OpenSession begins an attempt of a session whose harness runs elsewhere (harness `external`): of those of the task that
-   * wait, of the first by sample index. It is committed, and its key opens the LLM proxy, before it answers.
-   * Errors: NOT_FOUND; INVALID_ARGUMENT if the task has another harness; FAILED_PRECONDITION with reason NO_SESSION_WAITS
-   * if none of the task waits, and SESSION_CLOSED if the session of this request_id is not open any more; UNAVAILABLE with
-   * reason NO_NODE if no node has room for it.
+   * OpenSession gives a waiting session of harness `external`, the task's first one, to its caller; its key is valid when it
+   * answers. Errors: NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this
+   * request_id is over); UNAVAILABLE (NO_NODE: none has room for it).
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.OpenSession
    */
@@ -1369,10 +1328,8 @@ export declare const RolloutService: GenService<{
     output: typeof OpenSessionResponseSchema;
   },
   /**
-   * CloseSession says how such an attempt ended, and what it is worth; answers when that is committed. Its key opens nothing
-   * from then on, or shortly after; the session is built and graded as any other. Safe to repeat.
-   * Errors: NOT_FOUND; INVALID_ARGUMENT with all faults as field violations; FAILED_PRECONDITION with reason SESSION_CLOSED
-   * if the attempt is not open: its time was over, it was lost or cancelled, or closed with another content.
+   * CloseSession says how that ended; answers when it is committed. Safe to repeat. Errors: NOT_FOUND; INVALID_ARGUMENT with
+   * all faults; FAILED_PRECONDITION (SESSION_CLOSED: its time was over, it was lost, cancelled, or closed otherwise).
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.CloseSession
    */
