@@ -91,6 +91,8 @@ describe('sessions that run elsewhere', () => {
     const { queues } = await rollout.listQueues({});
     expect(queues.map(({ waiting, running }) => waiting + running)).to.deep.equal(queues.map(() => 0));
     expect(await refusal(open('waits'))).to.equal('NO_NODE');
+    const status = await polar(['status', '--rollout-url', scheduler.url]);
+    expect(status.stdout).to.match(/^no node sends heartbeats, so that no session can begin/);
     expect(await refusal(open('nothing'))).to.equal('NOT_FOUND');
     expect(await refusal(open('waits', 'short'))).to.equal('INVALID_REQUEST');
     await rollout.submitTask({ spec: taskSpec('started-here') });
@@ -290,6 +292,11 @@ describe('sessions that run elsewhere, through the mesh', function () {
     expect(closed.code, closed.stderr).to.equal(0);
     const [completed] = (await batchOf(await taskOf(id))).trajectories;
     expect(completed).to.include({ outcome: Outcome.COMPLETED, reward: 1 });
+    const logs = (asked: string) => polar(['logs', '-c', mesh.topologyFile, asked]);
+    expect((await logs(id)).stderr).to.contain('its harness runs elsewhere');
+    const taskId = await taskOf(id);
+    expect((await logs(taskId)).stderr).to.contain(`${taskId} is a task: name one of its sessions, ${id}`);
+    expect((await logs('s-none-0')).stderr).to.contain('there is no session s-none-0');
     const none = await polar([...at, '--', 'no-such-command']);
     expect(none.code).to.equal(127);
     expect(none.stderr).to.match(/is cancelled: spawn no-such-command ENOENT/);
