@@ -93,6 +93,11 @@ describe('sessions that run elsewhere', () => {
     expect(await refusal(open('waits'))).to.equal('NO_NODE');
     const status = await polar(['status', '--rollout-url', scheduler.url]);
     expect(status.stdout).to.match(/^no node sends heartbeats, so that no session can begin/);
+    const captured = await polar(['capture', '--rollout-url', scheduler.url, '--', 'true']);
+    expect(captured.stderr).to.contain('NO_NODE');
+    const { tasks } = await rollout.listTasks({ summary: true });
+    const own = tasks.find((task) => task.taskId.startsWith('capture-'));
+    expect(own?.sessionsByOutcome, 'which nobody else would open').to.deep.equal({ cancelled: 1 });
     expect(await refusal(open('nothing'))).to.equal('NOT_FOUND');
     expect(await refusal(open('waits', 'short'))).to.equal('INVALID_REQUEST');
     await rollout.submitTask({ spec: taskSpec('started-here') });
@@ -158,7 +163,7 @@ describe('sessions that run elsewhere', () => {
     expect(await refusal(rollout.closeSession(its(opened)))).to.equal('SESSION_CLOSED');
   });
 
-  it('that are cancelled, or lost with their node, have no key any more; the latter can be opened again', async () => {
+  it('have no key any more where they are lost with their node or cancelled, and what was lost is opened again', async () => {
     const bootId = newId('boot');
     const node = await startFakeNode(nats.url, { bootId });
     await eventually('it is seen', async () => (await rollout.listNodes({})).nodes[0]?.bootId === bootId);

@@ -32,7 +32,11 @@ export const capture: Command = {
     model: { type: 'string', value: 'NAME', help: "the model's name as the agent knows it" },
     instruction: { type: 'string', value: 'TEXT', help: 'what the task asks for' },
     timeout: { type: 'string', value: 'SECONDS', help: 'how long it may be open; default 600' },
-    reward: { type: 'string', value: 'NUMBER', help: 'what it is worth where the command ends with 0' },
+    reward: {
+      type: 'string',
+      value: 'NUMBER',
+      help: 'what it is worth where the command ends with 0; --reward=-1 where that is below 0',
+    },
     'reward-file': {
       type: 'string',
       value: 'FILE',
@@ -41,7 +45,7 @@ export const capture: Command = {
     close: {
       type: 'string',
       value: 'SESSION',
-      help: 'close one that was opened without a command; default: one that is not closed ends with its time, without a reward',
+      help: 'close one that was opened without a command; what nobody closes ends with its time, without a reward',
     },
     failed: { type: 'string', value: 'WHY', help: 'with --close: the agent failed' },
   },
@@ -96,9 +100,16 @@ function numberIn(text: unknown, what: string): number | undefined {
 
 async function open(url: string, args: Arguments): Promise<OpenSessionResponse> {
   const client = rolloutClient(url);
-  const taskId = textFlag(args, 'task') ?? newId('capture');
-  if (textFlag(args, 'task') === undefined) await client.submitTask({ spec: ownTask(taskId, args) });
-  return await client.openSession({ taskId, requestId: randomUUID() });
+  const requestId = randomUUID();
+  const given = textFlag(args, 'task');
+  if (given !== undefined) return await client.openSession({ taskId: given, requestId });
+  const taskId = newId('capture');
+  await client.submitTask({ spec: ownTask(taskId, args) });
+  return await client.openSession({ taskId, requestId }).catch(async (error) => {
+    // Nobody else would open it.
+    await client.cancelTask({ taskId }).catch(() => {});
+    throw error;
+  });
 }
 
 const ownTask = (taskId: string, args: Arguments) =>

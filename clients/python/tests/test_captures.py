@@ -154,6 +154,14 @@ def test_who_comes_too_late_is_told(service, kind):
     assert caught.value.reason == "NO_SESSION_WAITS"
 
 
+@both
+def test_a_task_of_its_own_that_cannot_be_opened_is_cancelled(service, kind):
+    service.sessions = 0
+    with pytest.raises(errors.FailedPrecondition):
+        asyncio.run(kind(service.url).run(lambda session: None))
+    assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
+
+
 def test_a_session_may_fail_without_an_exception(service):
     with polar_mesh.Client(service.url) as client:
         session = client.open_session("t")

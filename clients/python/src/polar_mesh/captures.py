@@ -118,6 +118,7 @@ class CaptureCalls:
     _call: Any
     _rollout: Any
     submit: Any
+    cancel: Any
     cancel_session: Any
 
     def open_session(self, task_id: str, *, timeout_s: float | None = None) -> OpenSession:
@@ -174,7 +175,14 @@ class CaptureCalls:
         own_id, task = capture_task(task_id, model, instruction, num_samples, run_s)
         if task is not None:
             self.submit(task, timeout_s=timeout_s)
-        session: OpenSession = self.open_session(own_id, timeout_s=timeout_s)
+        try:
+            session: OpenSession = self.open_session(own_id, timeout_s=timeout_s)
+        except PolarError:
+            # Nobody else would open it.
+            if task_id is None:
+                with suppress(PolarError):
+                    self.cancel(own_id, timeout_s=timeout_s)
+            raise
         try:
             yield session
         except Exception as error:
@@ -204,7 +212,13 @@ async def capture(
     own_id, task = capture_task(task_id, model, instruction, num_samples, run_s)
     if task is not None:
         await self.submit(task, timeout_s=timeout_s)
-    session = await self.open_session(own_id, timeout_s=timeout_s)
+    try:
+        session = await self.open_session(own_id, timeout_s=timeout_s)
+    except PolarError:
+        if task_id is None:
+            with suppress(PolarError):
+                await self.cancel(own_id, timeout_s=timeout_s)
+        raise
     try:
         yield session
     except Exception as error:
