@@ -13,11 +13,12 @@ import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
 import { keyOf } from '../runs/capability.ts';
 import { endElsewhere } from '../runs/end-elsewhere.ts';
-import type { RunEnd } from '../runs/run-harness.ts';
 import { tellEnd } from '../runs/tell-end.ts';
 
 /** Others wait. */
 const CLOSES_AT_ONCE_MAX = 16;
+/** Nobody can run it again: what can be otherwise a moment later is waited for. Of 20 s each where the LLM proxy is away. */
+const TRIES_MAX = 25;
 
 /** Pull until the signal aborts; resolves when what was begun has ended. */
 export async function consumeCloseWork(ctx: HarnessExecutorContext, signal: AbortSignal): Promise<void> {
@@ -30,6 +31,7 @@ export async function consumeCloseWork(ctx: HarnessExecutorContext, signal: Abor
     stream: STREAMS.work.name,
     consumer: CONSUMERS.work('close', ctx.config.node.id, CLOSES_AT_ONCE_MAX / 2),
     concurrency: CLOSES_AT_ONCE_MAX,
+    deliveriesMax: TRIES_MAX,
     handle: async (delivery) => {
       const { ref, work } = closeOf(delivery);
       await runs.run(keyOf(ref), () => closeAndTell(ctx, ref, work, signal));
@@ -56,10 +58,7 @@ async function closeAndTell(
   signal: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
-  const end: RunEnd = await endElsewhere(ctx, ref, work, signal).catch((error) => ({
-    failed: failureOf(error),
-  }));
-  signal.throwIfAborted();
+  const end = await endElsewhere(ctx, ref, work, signal);
   // Before the end is told: the scheduler ends the credentials only of runs that did not end so.
   await withRetry('delete capability', signal, () => deleteCapability(ctx.bus, ref));
   await tellEnd(ctx, ref, end, performance.now() - startedAt, signal);

@@ -2,12 +2,7 @@
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import {
-  HARNESS_INSTALL_MS,
-  LEASE_MARGIN_MS,
-  LEASE_MAX_MS,
-  PROXY_CLOSE_TOTAL_MS,
-} from '../../common/limits.ts';
+import { HARNESS_INSTALL_MS, LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
 import { changeMs, isOpen, needsEvaluation, SessionState, sessionOf } from './session.ts';
 
 /** `close` ends a run that is elsewhere. */
@@ -15,10 +10,13 @@ export type Stage = 'prepare' | 'run' | 'close' | 'build' | 'evaluate';
 /** Stages, and waiting: for a node in `queue`, for a run slot in `ready`, for the harness in `install`. */
 export type Clock = Stage | 'queue' | 'ready' | 'install';
 
+/** Longer than a proxy or an executor is away as a rule: nothing but the session waits for it, and nobody can run that again. */
+export const CLOSE_MS = 600_000;
+
 /** Budget of a stage; a completed spec has all but `queue`. Those of `install` and `close` are limits of their own. */
 export function budgetMs(spec: TaskSpec, stage: Clock): number {
   if (stage === 'install') return HARNESS_INSTALL_MS;
-  if (stage === 'close') return PROXY_CLOSE_TOTAL_MS;
+  if (stage === 'close') return CLOSE_MS;
   const budget = spec.budgets?.[stage];
   return budget === undefined ? 0 : Math.ceil(durationMs(budget));
 }

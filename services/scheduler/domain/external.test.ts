@@ -8,8 +8,7 @@ import { reasonOf } from '../../../test/support/reason-of.ts';
 import { reread, set, stateWith } from '../../../test/support/scheduler-state.ts';
 import { failure } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
-import { PROXY_CLOSE_TOTAL_MS } from '../../common/limits.ts';
-import { budgetMs, clocksOf, newStages, sinceMs, stagesOf } from './budgets.ts';
+import { budgetMs, CLOSE_MS, clocksOf, newStages, sinceMs, stagesOf } from './budgets.ts';
 import {
   isOpenBy,
   keyFor,
@@ -234,7 +233,7 @@ describe('the end of a session that runs elsewhere', () => {
     ]);
     const late = outOfTime(open, 62_001);
     expect(clocksOf(late, spec)).to.deep.equal(['close']);
-    expect([sinceMs(late, 'close'), budgetMs(spec, 'close')]).to.deep.equal([62_001, PROXY_CLOSE_TOTAL_MS]);
+    expect([sinceMs(late, 'close'), budgetMs(spec, 'close')]).to.deep.equal([62_001, CLOSE_MS]);
     for (const strategy of ['', 'session_completed', 'rubric']) {
       const of = strategy === '' ? spec : specWith({ evaluator: { strategy } });
       const end = withFacts(late, of, ranAs(Outcome.TIMEOUT), built);

@@ -71,15 +71,18 @@ export function placeFor(
   open: readonly NodeState[],
   isFull: (node: NodeState) => boolean,
 ): { readonly node: NodeState; readonly bootId: string } {
-  const able = open
-    .filter(({ heartbeat }) => (heartbeat?.proxyUrl ?? '') !== '')
-    .filter((node) => node.open.size < OPEN_SESSIONS_PER_NODE_MAX && !isFull(node))
+  // One of an older version does not tell.
+  const told = open.filter(({ heartbeat }) => (heartbeat?.proxyUrl ?? '') !== '');
+  const [node] = told
+    .filter((one) => one.open.size < OPEN_SESSIONS_PER_NODE_MAX && !isFull(one))
     .sort((a, b) => a.open.size - b.open.size || loadOf(a) - loadOf(b));
-  const [node] = able;
   if (node?.heartbeat !== undefined) return { node, bootId: node.heartbeat.bootId };
-  const there = open.length === 0 ? 'no node is there that takes sessions' : 'every node is full';
-  const limits = `OPEN_SESSIONS_PER_NODE_MAX (${OPEN_SESSIONS_PER_NODE_MAX}), max_sessions of its engine`;
-  throw new PolarError('NO_NODE', open.length === 0 ? there : `${there}: ${limits}`);
+  const limits = `OPEN_SESSIONS_PER_NODE_MAX (${OPEN_SESSIONS_PER_NODE_MAX}), or max_sessions of its engine`;
+  const why =
+    told.length === 0
+      ? 'no node takes sessions that says where its LLM proxy is'
+      : `every node has ${limits}`;
+  throw new PolarError('NO_NODE', why);
 }
 
 /** When its time is over, as far as that is known; Unix time in milliseconds. */

@@ -1,5 +1,4 @@
 // OpenSession: gives a session to who works on it elsewhere; answers when that is committed and its key is valid.
-
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
