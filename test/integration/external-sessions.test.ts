@@ -42,6 +42,26 @@ function externalTask(taskId: string, more: SpecInit = {}): TaskSpec {
   return create(TaskSpecSchema, Object.assign(base, more));
 }
 
+/** A trainer whose agent is in its own process: a group of two, and what came of it. */
+const TRAINER = `
+import json, sys, urllib.request, polar_mesh
+with polar_mesh.Client(sys.argv[1], sys.argv[2]) as client:
+    for sample in range(2):
+        with client.capture("python", model="m", num_samples=2) as session:
+            body = json.dumps({"model": "m", "messages": [{"role": "user", "content": session.instruction}]})
+            headers = {"authorization": "Bearer " + session.api_key, "content-type": "application/json"}
+            request = urllib.request.Request(session.base_url + "/chat/completions", body.encode(), headers)
+            assert json.load(urllib.request.urlopen(request))["choices"]
+            session.reward = sample / 2
+    batch = client.stream("python", task_id="python").next(timeout_s=30)
+    print(json.dumps([[one.sample_index, one.outcome, one.reward, one.stats.calls] for one in batch.trajectories]))
+    batch.ack()
+    try:
+        client.open_session("python")
+    except polar_mesh.PolarError as error:
+        print(error.reason)
+`;
+
 /** What names an open attempt. */
 const its = ({ session }: OpenSessionResponse) => ({
   sessionId: session?.sessionId ?? '',
@@ -278,6 +298,18 @@ describe('sessions that run elsewhere, through the mesh', function () {
     );
   });
 
+  it('are worked on in the process of a trainer in Python', async () => {
+    const args = ['-c', TRAINER, mesh.schedulerUrl, mesh.reconstructorUrl];
+    const env = { PYTHONPATH: join(ROOT, 'clients/python/src') };
+    const { stdout } = await promisify(execFile)(join(ROOT, '.venv/bin/python'), args, { env });
+    const [group = '', refused] = stdout.trim().split('\n');
+    expect(JSON.parse(group)).to.deep.equal([
+      [0, 'completed', 0, 1],
+      [1, 'completed', 0.5, 1],
+    ]);
+    expect(refused).to.equal('NO_SESSION_WAITS');
+  });
+
   it('are opened for a command, and for a shell', async () => {
     const call = spoken('a');
     const command = `test "$POLAR_INSTRUCTION" = 'do it' && ${call} && echo 0.75 > ${mesh.folder}/reward; exit 3`;
@@ -301,7 +333,6 @@ describe('sessions that run elsewhere, through the mesh', function () {
     expect((await logs(id)).stderr).to.contain('its harness runs elsewhere');
     const taskId = await taskOf(id);
     expect((await logs(taskId)).stderr).to.contain(`${taskId} is a task: name one of its sessions, ${id}`);
-    expect((await logs('s-none-0')).stderr).to.contain('there is no session s-none-0');
     const none = await polar([...at, '--', 'no-such-command']);
     expect(none.code).to.equal(127);
     expect(none.stderr).to.match(/is cancelled: spawn no-such-command ENOENT/);
