@@ -1,15 +1,17 @@
 // Tests run on the agent's changes in a fresh sandbox: 1.0 where their results are exactly the expected ones.
+import type { StoredChanges } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { checkStrict } from '../../common/config/faults.ts';
-import type { ExecOutput } from '../../common/exec.ts';
 import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';
-import { bounded, tailOf } from '../domain/evaluation.ts';
+import type { EvaluatorContext } from '../context.ts';
+import { bounded } from '../domain/evaluation.ts';
 import { EXCLUDED_ALWAYS, type FilteredPatch, filterPatch, isEmptyPatch } from '../domain/patch.ts';
-import { baseTrees, execIn, extractChanges, lacksBase, leftOutOf } from '../sandboxes/repository.ts';
+import { baseTrees, execIn, extractChanges } from '../sandboxes/repository.ts';
 import { liveSandbox, type Sandbox, withFreshSandbox } from '../sandboxes/sandbox.ts';
 import type { Evaluation, Evaluator } from './evaluator.ts';
-import { type Grade, gradePatch, limitMs, type PatchJob, TAIL_CHARS, zero } from './grade-patch.ts';
-import { type Changes, hasFailed, readChanges } from './read-changes.ts';
+import { type Grade, gradePatch, limitMs, type PatchJob, zero } from './grade-patch.ts';
+import { changesOf, checkSame, keepChanges } from './kept-changes.ts';
+import { type Changes, endless, readChanges } from './read-changes.ts';
 import { traceRewards } from './trace-rewards.ts';
 
 export const testOnOutput: Evaluator = {
@@ -23,13 +25,12 @@ export const testOnOutput: Evaluator = {
       evaluation,
       rewards: (sandbox, command) => traceRewards(ctx, evaluation, sandbox, command, signal),
     };
-    const live = await liveSandbox(ctx, evaluation, signal);
     const inFresh: InFresh = (use) => withFreshSandbox(ctx, evaluation, signal, use);
-    const command = config.patch_command;
+    const { stored } = evaluation;
     const grade =
-      command === undefined
-        ? await inFresh((fresh) => gradeRepository(job, live, fresh))
-        : await gradeCommand(job, live, command, inFresh);
+      stored === undefined
+        ? await gradeLive(ctx, job, inFresh, signal)
+        : await gradeStored(job, await stored.changes(signal), inFresh);
     const { told: found, ...rewards } = grade;
     const told = { resolved: false, ...FLAGS, ...found };
     return { ...rewards, evaluation: bounded(told, EVALUATION_BYTES_MAX) };
@@ -43,18 +44,45 @@ const FLAGS = { empty_generation: false, failed_apply_patch: false, test_timeout
 const configOf = ({ work }: Evaluation): TestOnOutputConfig =>
   checkStrict(testOnOutputConfig, work.evaluator?.config ?? {}, 'evaluator.config', 'INVALID_TASK');
 
+/** By the sandbox of the run. */
+async function gradeLive(
+  ctx: EvaluatorContext,
+  job: PatchJob,
+  inFresh: InFresh,
+  signal: AbortSignal,
+): Promise<Grade> {
+  const live = await liveSandbox(ctx, job.evaluation, signal);
+  const keep: Keep = (changes) => keepChanges(ctx, job.evaluation, changes, signal);
+  const command = job.config.patch_command;
+  if (command !== undefined) return await gradeCommand(job, live, command, inFresh, keep);
+  return await inFresh((fresh) => gradeRepository(job, live, fresh, keep));
+}
+
+/** What is read is kept before it is graded: an evaluation that fails then can be made again. */
+type Keep = (changes: StoredChanges) => Promise<void>;
+
+/** By what was read before the sandbox of the run was gone. */
+async function gradeStored(job: PatchJob, changes: StoredChanges, inFresh: InFresh): Promise<Grade> {
+  checkSame(changes, job.config);
+  return await gradeChanges(job, changes, inFresh);
+}
+
 /** The changes since the commit that both sandboxes began with. */
-async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox): Promise<Grade> {
+async function gradeRepository(job: PatchJob, live: Sandbox, fresh: Sandbox, keep: Keep): Promise<Grade> {
   const { repo_dir, apply_timeout } = job.config;
   const trees = await baseTrees(fresh, repo_dir, limitMs(job, apply_timeout));
   const read: Changes['read'] = (sandbox, timeoutMs) => extractChanges(sandbox, repo_dir, trees, timeoutMs);
   const what = 'repo_dir: reading its changes';
   const changes = { what, read, readAgain: read, isWholeAgain: true };
-  const output = await readChanges(job, changes, live, (use) => use(fresh));
-  if ('reward' in output) return output;
-  const patch = readPatch(job, output);
-  const grade = 'reward' in patch ? patch : await gradePatch(job, fresh, patch);
-  return hasFailed(output) ? grade : withLeftOut(grade, leftOutOf(output));
+  const found = changesOf(job, await readChanges(job, changes, live, (use) => use(fresh)));
+  await keep(found);
+  return await gradeChanges(job, found, (use) => use(fresh));
+}
+
+async function gradeChanges(job: PatchJob, changes: StoredChanges, inFresh: InFresh): Promise<Grade> {
+  const patch = readPatch(job, changes);
+  const grade = 'reward' in patch ? patch : await inFresh((fresh) => gradePatch(job, fresh, patch));
+  return withLeftOut(grade, changes.leftOutFiles);
 }
 
 const withLeftOut = (grade: Grade, paths: readonly string[]): Grade =>
@@ -64,7 +92,13 @@ const withLeftOut = (grade: Grade, paths: readonly string[]): Grade =>
 const UNLOCK = 'rm -f .git/index.lock\n';
 
 /** What the task's own command prints; a fresh sandbox is made only where there is something to apply. */
-async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFresh: InFresh): Promise<Grade> {
+async function gradeCommand(
+  job: PatchJob,
+  live: Sandbox,
+  command: string,
+  inFresh: InFresh,
+  keep: Keep,
+): Promise<Grade> {
   const { repo_dir } = job.config;
   const changes: Changes = {
     what: 'patch_command:',
@@ -73,10 +107,9 @@ async function gradeCommand(job: PatchJob, live: Sandbox, command: string, inFre
     // Nobody knows what it does where it has begun before.
     isWholeAgain: false,
   };
-  const output = await readChanges(job, changes, live, inFresh);
-  if ('reward' in output) return output;
-  const patch = readPatch(job, output);
-  return 'reward' in patch ? patch : await inFresh((fresh) => gradePatch(job, fresh, patch));
+  const found = changesOf(job, await readChanges(job, changes, live, inFresh));
+  await keep(found);
+  return await gradeChanges(job, found, inFresh);
 }
 
 const UNREAD = {
@@ -91,15 +124,15 @@ const BASELESS = {
 };
 
 /** The patch, or the grade where there is none to apply. */
-function readPatch({ config }: PatchJob, output: ExecOutput): FilteredPatch | Grade {
-  const { stdout, stderr, result } = output;
-  if (result.exitCode !== 0) {
-    return zero({ patch_exit_code: result.exitCode, patch_error_tail: tailOf(stderr, TAIL_CHARS) });
-  }
-  if (result.droppedOutputBytes > 0n) return zero({ patch_too_large: true, failed_apply_patch: true });
-  const patch = filterPatch(stdout, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
+function readPatch(job: PatchJob, changes: StoredChanges): FilteredPatch | Grade {
+  const { config } = job;
+  const { exitCode, errorTail, tooLarge, lacksBase } = changes;
+  if (changes.endless) return endless(job);
+  if (exitCode !== 0) return zero({ patch_exit_code: exitCode, patch_error_tail: errorTail });
+  if (tooLarge) return zero({ patch_too_large: true, failed_apply_patch: true });
+  const patch = filterPatch(changes.patch, [...EXCLUDED_ALWAYS, ...config.exclude_patterns]);
   if (isEmptyPatch(patch.bytes)) {
-    const why = lacksBase(output) ? BASELESS : {};
+    const why = lacksBase ? BASELESS : {};
     return zero({ empty_generation: true, excluded_files: [...patch.excluded], ...why });
   }
   return patch.isRead || config.exclude_patterns.length === 0 ? patch : zero(UNREAD);

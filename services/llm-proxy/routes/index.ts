@@ -1,11 +1,13 @@
 // The llm-proxy's RPCs, one file each.
 import type { ConnectRouter } from '@connectrpc/connect';
+import { EvaluatorService } from '../../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import type { LlmProxyContext } from '../context.ts';
 import { closeSession } from './close-session.ts';
 import { drainEngine } from './drain-engine.ts';
+import { evaluatorRoutes } from './evaluator.ts';
 import { getPolicy } from './get-policy.ts';
 import { listEngines } from './list-engines.ts';
 import { pause } from './pause.ts';
@@ -20,7 +22,7 @@ export function routes(router: ConnectRouter, ctx: LlmProxyContext): void {
     ...resume(ctx),
     ...getPolicy(ctx),
   });
-  // The node's harness-executor listens on the loopback alone: for callers elsewhere it is asked from here.
+  // The node's other services listen on the loopback alone: for callers elsewhere they are asked from here.
   const { harnesses } = ctx;
   router.service(HarnessService, {
     listHarnesses: (request, { signal }) => harnesses.listHarnesses(request, { signal }),
@@ -28,4 +30,5 @@ export function routes(router: ConnectRouter, ctx: LlmProxyContext): void {
     listSessionArtifacts: (request, { signal }) => harnesses.listSessionArtifacts(request, { signal }),
     getSessionArtifact: (request, { signal }) => harnesses.getSessionArtifact(request, { signal }),
   });
+  router.service(EvaluatorService, evaluatorRoutes(ctx));
 }

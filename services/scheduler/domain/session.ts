@@ -209,6 +209,7 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
     attemptBase: record.attemptBase,
     ...(counts && record.built && { built: record.built }),
     ...(counts && record.evaluated && { evaluated: record.evaluated }),
+    ...(counts && record.graded && { graded: record.graded }),
   });
 }
 

@@ -7,6 +7,7 @@ import { cancelTask } from './cancel-task.ts';
 import { drainNode } from './drain-node.ts';
 import { getSession } from './get-session.ts';
 import { getTask } from './get-task.ts';
+import { getTaskSpec } from './get-task-spec.ts';
 import { listNodes } from './list-nodes.ts';
 import { listQueues } from './list-queues.ts';
 import { listSessions } from './list-sessions.ts';
@@ -31,5 +32,6 @@ export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof Rollou
     ...retrySessions(ctx),
     ...listQueues(ctx),
     ...drainNode(ctx),
+    ...getTaskSpec(ctx),
   };
 }

@@ -172,14 +172,50 @@ class Built(_message.Message):
     def __init__(self, trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ...) -> None: ...
 
 class Evaluated(_message.Message):
-    __slots__ = ("reward", "evaluation", "trace_rewards")
+    __slots__ = ("reward", "evaluation", "trace_rewards", "changes")
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     reward: float
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
+
+class StoredChanges(_message.Message):
+    __slots__ = ("session_id", "attempt", "patch", "repo_dir", "patch_command", "exit_code", "error_tail", "too_large", "endless", "lacks_base", "left_out_files")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    REPO_DIR_FIELD_NUMBER: _ClassVar[int]
+    PATCH_COMMAND_FIELD_NUMBER: _ClassVar[int]
+    EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_TAIL_FIELD_NUMBER: _ClassVar[int]
+    TOO_LARGE_FIELD_NUMBER: _ClassVar[int]
+    ENDLESS_FIELD_NUMBER: _ClassVar[int]
+    LACKS_BASE_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FILES_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    attempt: int
+    patch: bytes
+    repo_dir: str
+    patch_command: str
+    exit_code: int
+    error_tail: str
+    too_large: bool
+    endless: bool
+    lacks_base: bool
+    left_out_files: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., patch: _Optional[bytes] = ..., repo_dir: _Optional[str] = ..., patch_command: _Optional[str] = ..., exit_code: _Optional[int] = ..., error_tail: _Optional[str] = ..., too_large: bool = ..., endless: bool = ..., lacks_base: bool = ..., left_out_files: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Graded(_message.Message):
+    __slots__ = ("outcome", "changes")
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    outcome: _session_pb2.Outcome
+    changes: _blob_pb2.BlobRef
+    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class TraceReward(_message.Message):
     __slots__ = ("call_id", "reward")
@@ -190,12 +226,14 @@ class TraceReward(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., reward: _Optional[float] = ...) -> None: ...
 
 class Failed(_message.Message):
-    __slots__ = ("failure", "stage")
+    __slots__ = ("failure", "stage", "changes")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     failure: _failure_pb2.Failure
     stage: str
-    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving")
@@ -266,7 +304,7 @@ class GroupReady(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
 
 class SessionResult(_message.Message):
-    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards")
+    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards", "graded")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -277,6 +315,7 @@ class SessionResult(_message.Message):
     STATS_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    GRADED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     sample_index: int
     attempt: int
@@ -287,7 +326,8 @@ class SessionResult(_message.Message):
     stats: _session_pb2.SessionStats
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    graded: Graded
+    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., graded: _Optional[_Union[Graded, _Mapping]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling", "model_pools")

@@ -151,6 +151,18 @@ class GetTaskResponse(_message.Message):
     task: Task
     def __init__(self, task: _Optional[_Union[Task, _Mapping]] = ...) -> None: ...
 
+class GetTaskSpecRequest(_message.Message):
+    __slots__ = ("task_id",)
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    task_id: str
+    def __init__(self, task_id: _Optional[str] = ...) -> None: ...
+
+class GetTaskSpecResponse(_message.Message):
+    __slots__ = ("spec",)
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    spec: _task_pb2.TaskSpec
+    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
+
 class ListTasksRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "summary", "since_time", "filter")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]

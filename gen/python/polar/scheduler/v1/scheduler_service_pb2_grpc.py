@@ -101,6 +101,11 @@ class RolloutServiceStub(object):
                 request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
                 response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
                 _registered_method=True)
+        self.GetTaskSpec = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/GetTaskSpec',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.FromString,
+                _registered_method=True)
 
 
 class RolloutServiceServicer(object):
@@ -212,6 +217,14 @@ class RolloutServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetTaskSpec(self, request, context):
+        """GetTaskSpec returns what a task asks for with its file contents, which GetTask leaves out. For the mesh's own services.
+        Errors: NOT_FOUND; DATA_LOSS where the files are gone.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RolloutServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -279,6 +292,11 @@ def add_RolloutServiceServicer_to_server(servicer, server):
                     servicer.DrainNode,
                     request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.FromString,
                     response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.SerializeToString,
+            ),
+            'GetTaskSpec': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTaskSpec,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -634,6 +652,33 @@ class RolloutService(object):
             '/polar.scheduler.v1.RolloutService/DrainNode',
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTaskSpec(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/GetTaskSpec',
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.FromString,
             options,
             channel_credentials,
             insecure,

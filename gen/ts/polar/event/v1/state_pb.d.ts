@@ -9,7 +9,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
-import type { Built, Evaluated, Ran } from "./work_pb.js";
+import type { Built, Evaluated, Graded, Ran } from "./work_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 import type { Task } from "../../scheduler/v1/scheduler_service_pb.js";
 
@@ -384,6 +384,13 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
    * @generated from field: uint64 installed_ms = 14;
    */
   installedMs: bigint;
+
+  /**
+   * What the evaluator has graded, or tried to.
+   *
+   * @generated from field: polar.event.v1.Graded graded = 15;
+   */
+  graded?: Graded | undefined;
 };
 
 /**

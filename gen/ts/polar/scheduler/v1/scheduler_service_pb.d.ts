@@ -249,6 +249,46 @@ export declare type GetTaskResponse = Message<"polar.scheduler.v1.GetTaskRespons
 export declare const GetTaskResponseSchema: GenMessage<GetTaskResponse>;
 
 /**
+ * GetTaskSpecRequest names a task.
+ *
+ * @generated from message polar.scheduler.v1.GetTaskSpecRequest
+ */
+export declare type GetTaskSpecRequest = Message<"polar.scheduler.v1.GetTaskSpecRequest"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.GetTaskSpecRequest.
+ * Use `create(GetTaskSpecRequestSchema)` to create a new message.
+ */
+export declare const GetTaskSpecRequestSchema: GenMessage<GetTaskSpecRequest>;
+
+/**
+ * GetTaskSpecResponse is its spec.
+ *
+ * @generated from message polar.scheduler.v1.GetTaskSpecResponse
+ */
+export declare type GetTaskSpecResponse = Message<"polar.scheduler.v1.GetTaskSpecResponse"> & {
+  /**
+   * With every default filled in.
+   *
+   * @generated from field: polar.common.v1.TaskSpec spec = 1;
+   */
+  spec?: TaskSpec | undefined;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.GetTaskSpecResponse.
+ * Use `create(GetTaskSpecResponseSchema)` to create a new message.
+ */
+export declare const GetTaskSpecResponseSchema: GenMessage<GetTaskSpecResponse>;
+
+/**
  * ListTasksRequest asks for a page.
  *
  * @generated from message polar.scheduler.v1.ListTasksRequest
@@ -1338,6 +1378,17 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof DrainNodeRequestSchema;
     output: typeof DrainNodeResponseSchema;
+  },
+  /**
+   * GetTaskSpec returns what a task asks for with its file contents, which GetTask leaves out. For the mesh's own services.
+   * Errors: NOT_FOUND; DATA_LOSS where the files are gone.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.GetTaskSpec
+   */
+  getTaskSpec: {
+    methodKind: "unary";
+    input: typeof GetTaskSpecRequestSchema;
+    output: typeof GetTaskSpecResponseSchema;
   },
 }>;
 
