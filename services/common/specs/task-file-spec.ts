@@ -143,7 +143,7 @@ function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
 }
 
 /** With the text of a rubric's file in place of its path: the evaluator's machine does not have the file. */
-function evaluatorConfigOf(
+export function evaluatorConfigOf(
   { strategy, config }: NonNullable<TaskFile['evaluator']>,
   uploads: Uploads,
 ): JsonObject {

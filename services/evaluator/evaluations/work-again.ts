@@ -2,13 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import { Outcome, type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
-import {
-  BudgetsSchema,
-  type EvaluatorSpec,
-  HarnessSpecSchema,
-  type TaskSpec,
-  TaskSpecSchema,
-} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { BudgetsSchema, type EvaluatorSpec, type TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
   type AttemptRef,
   AttemptRefSchema,
@@ -18,7 +12,7 @@ import {
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
-import { readTaskSpec } from '../../common/specs/task-spec.ts';
+import { readEvaluator } from '../../common/specs/evaluator-alone.ts';
 
 const RUN_TO_AN_END: readonly Outcome[] = [Outcome.COMPLETED, Outcome.TIMEOUT, Outcome.HARNESS_ERROR];
 
@@ -70,15 +64,8 @@ export function workAgain(
 /** As at submit, with the time that it grants itself, and no less than the task gave its own. */
 function checked(spec: TaskSpec, evaluator: EvaluatorSpec): Pick<TaskSpec, 'evaluator' | 'budgets'> {
   const { prepare, evaluate } = spec.budgets ?? create(BudgetsSchema);
-  // Nothing else of it can have a fault.
-  const asked = create(TaskSpecSchema, {
-    ...{ taskId: 'again', instruction: 'again', evaluator },
-    harness: create(HarnessSpecSchema, { name: 'shell', modelName: 'again', command: { command: 'true' } }),
-    budgets: { ...(prepare && { prepare }) },
-  });
-  const { spec: complete, faults } = readTaskSpec(asked);
+  const { budget, faults } = readEvaluator(evaluator, prepare);
   if (faults.length > 0) throw faulty('INVALID_TASK', 'the evaluator', faults);
-  const own = complete.budgets?.evaluate;
-  const isLonger = evaluate !== undefined && own !== undefined && durationMs(evaluate) > durationMs(own);
-  return isLonger ? { evaluator, budgets: create(BudgetsSchema, { evaluate }) } : complete;
+  const isLonger = evaluate !== undefined && durationMs(evaluate) > durationMs(budget);
+  return { evaluator, budgets: create(BudgetsSchema, { evaluate: isLonger ? evaluate : budget }) };
 }
