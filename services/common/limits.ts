@@ -285,10 +285,6 @@ export const LEASE_MAX_MS = 86_400_000;
 export const EVALUATE_GRACE_MS = 10_000;
 /** Commits of the evaluation sandbox in which the one that the session began with is looked for. */
 export const BASE_COMMITS_MAX = 50;
-/** Sessions that wait at one node to be graded again; above: EVALUATIONS_LIMIT. */
-export const EVALUATIONS_WAITING_MAX = 256;
-/** One of them, its wait for a place included; then its caller is told that there was no answer. */
-export const EVALUATE_AGAIN_MS = 86_400_000;
 /** What an evaluator tells beside the reward, as JSON; longer parts are cut. */
 export const EVALUATION_BYTES_MAX = 64 * 1024;
 /** Time between two heartbeats of a node. */

@@ -49,20 +49,6 @@ describe('evaluator', () => {
   });
 
   describe('test_on_output', () => {
-    it('keeps what it has read, what exclude_patterns name too, whatever comes of it', async () => {
-      const agent = `${SOLVE}; git init -q own`;
-      const verdict = await evaluated({ agent, config: { exclude_patterns: ['a.py'] } });
-      const kept = await evaluations.changes(verdict);
-      expect(kept).to.deep.include({ repoDir: REPO, patchCommand: '', leftOutFiles: ['own/'], exitCode: 0 });
-      expect(Buffer.from(kept.patch).toString()).to.contain('+a = 1').and.to.contain('b/new.txt');
-      const none = await failed({ agent: SOLVE, config: { rewards_command: 'false' } });
-      expect(Buffer.from((await evaluations.changes(none)).patch).toString()).to.contain('+a = 1');
-      const gone = await evaluations.changes(await evaluated({ agent: 'rm -rf .git' }));
-      expect([gone.exitCode > 0, gone.errorTail.includes('git'), gone.patch.length]).to.deep.equal([
-        ...[true, true, 0],
-      ]);
-    });
-
     it('takes all that git can add, and tells what it cannot: repositories inside the one', async () => {
       const inside = `git init -q empty; git init -q own; (cd own; echo 1 > one; git add one; ${COMMIT} one)`;
       const { reward, evaluation } = await evaluated({ agent: `${inside}; ${SOLVE}` });

@@ -294,18 +294,6 @@ describe('runtime-prewarm: work', () => {
     expect(await failureOf('s-hb-making')).to.include({ reason: 'RUNTIME_LOST', infrastructure: true });
   });
 
-  it('tells the scheduler of no sandbox that is for no session: it would be revoked', async () => {
-    const { runtime } = await node.runtimes.acquireRuntime({
-      spec: { backend: BACKEND },
-      owner: { purpose: 'evaluate_again' },
-      ttl: { seconds: 60n },
-    });
-    const last = beat;
-    await eventually('another heartbeat', () => beat !== last);
-    expect(beat!.attempts.filter(({ sessionId }) => sessionId === '')).to.deep.equal([]);
-    await node.runtimes.releaseRuntime({ runtimeId: runtime?.runtimeId ?? '' });
-  });
-
   it('ends a lease that is not renewed, and not one that is', async () => {
     const [kept, ended] = await Promise.all(
       ['s-kept', 's-ended'].map((session) =>

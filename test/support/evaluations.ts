@@ -3,13 +3,8 @@ import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
-import {
-  type Evaluated,
-  EvaluateWorkSchema,
-  type Failed,
-  type StoredChanges,
-  StoredChangesSchema,
-} from '../../gen/ts/polar/event/v1/work_pb.js';
+import { type StoredChanges, StoredChangesSchema } from '../../gen/ts/polar/event/v1/graded_pb.js';
+import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
 import { fromStored } from '../../services/common/stored.ts';
 import { newRef, type RuntimeInit, startNode, type TestNode } from './node.ts';

@@ -2,10 +2,10 @@
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { EvaluatorService } from '../../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
+import { CALL_TIME_MS_MAX } from '../../../services/common/call-time.ts';
 import { createPlainClient } from '../../../services/common/client.ts';
 import { Semaphore } from '../../../services/common/clock.ts';
 import { asPolarError, type Reason } from '../../../services/common/errors.ts';
-import { EVALUATE_AGAIN_MS } from '../../../services/common/limits.ts';
 import { readEvaluatorFile } from '../../../services/common/specs/evaluator-alone.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { addressOfNode } from '../attempt-place.ts';
@@ -131,7 +131,7 @@ async function regradeOne(job: Job, session: Session, signal: AbortSignal): Prom
     const url = addressIn(args, 'node-url') ?? nodeOf(args, session);
     const client = createPlainClient(EvaluatorService, url, credentialsFor(url));
     const request = { sessionId, ...(evaluator && { evaluator }) };
-    const options = { signal, timeoutMs: EVALUATE_AGAIN_MS };
+    const options = { signal, timeoutMs: CALL_TIME_MS_MAX };
     const row = regradedOf(
       session,
       await at(url, client.evaluateSession(request, options), '--node-url'),

@@ -1,13 +1,13 @@
 // What is graded again: a session that has ended, by what the mesh still has of it.
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { EvaluatorSpec, TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { StoredChangesSchema } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import {
   type AttemptRef,
   type EvaluateWork,
   type GroupReady,
   GroupReadySchema,
   type SessionResult,
-  StoredChangesSchema,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';

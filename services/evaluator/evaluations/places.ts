@@ -2,7 +2,9 @@
 // scheduler's clock runs for each. What is graded again has what these leave.
 import { Semaphore } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
-import { EVALUATIONS_WAITING_MAX } from '../../common/limits.ts';
+
+/** Sessions that wait to be graded again; above: EVALUATIONS_LIMIT. */
+const EVALUATIONS_WAITING_MAX = 256;
 
 export class Places {
   readonly #max: number;

@@ -3,12 +3,12 @@ import { create } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import { Outcome, type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { BudgetsSchema, type EvaluatorSpec, type TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import type { Graded } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import {
   type AttemptRef,
   AttemptRefSchema,
   type EvaluateWork,
   EvaluateWorkSchema,
-  type Graded,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';

@@ -1,7 +1,8 @@
 // What the mesh has to know about an evaluator. One file each.
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
-import type { AttemptRef, EvaluateWork, StoredChanges } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { StoredChanges } from '../../../gen/ts/polar/event/v1/graded_pb.js';
+import type { AttemptRef, EvaluateWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { EvaluatorName } from '../../common/specs/catalogue.ts';
 import type { EvaluatorContext } from '../context.ts';
 

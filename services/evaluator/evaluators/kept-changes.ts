@@ -1,6 +1,6 @@
 // What was read of a session's changes is kept, so that they can be graded again when the session's sandbox is gone.
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { type StoredChanges, StoredChangesSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { type StoredChanges, StoredChangesSchema } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import { faulty } from '../../common/config/faults.ts';
 import { asPolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';

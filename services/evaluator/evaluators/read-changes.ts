@@ -48,7 +48,7 @@ export async function readChanges(
   return output;
 }
 
-export const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
+const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
 
 interface Read {
   readonly output: ExecOutput;

@@ -1,5 +1,5 @@
 // Tests run on the agent's changes in a fresh sandbox: 1.0 where their results are exactly the expected ones.
-import type { StoredChanges } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { StoredChanges } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import { checkStrict } from '../../common/config/faults.ts';
 import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
 import { type TestOnOutputConfig, testOnOutputConfig } from '../../common/specs/strategies.ts';

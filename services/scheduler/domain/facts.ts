@@ -1,14 +1,13 @@
 // What a fact does to a session. A fact that does not fit the present attempt and state is stale and does nothing.
 import { create } from '@bufbuild/protobuf';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type Graded, GradedSchema } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import {
   type Evaluated,
   EvaluatedSchema,
   type Fact,
   type Failed,
-  type Graded,
-  GradedSchema,
   type Ran,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failure, REASONS } from '../../common/errors.ts';

@@ -2,6 +2,7 @@ from polar_mesh.gen.polar.common.v1 import blob_pb2 as _blob_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import graded_pb2 as _graded_pb2
 from polar_mesh.gen.polar.event.v1 import work_pb2 as _work_pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as _scheduler_service_pb2
 from google.protobuf.internal import containers as _containers
@@ -110,8 +111,8 @@ class SessionRecord(_message.Message):
     proxy_url: str
     install_ms: int
     installed_ms: int
-    graded: _work_pb2.Graded
-    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ..., graded: _Optional[_Union[_work_pb2.Graded, _Mapping]] = ...) -> None: ...
+    graded: _graded_pb2.Graded
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ..., graded: _Optional[_Union[_graded_pb2.Graded, _Mapping]] = ...) -> None: ...
 
 class NodeDrained(_message.Message):
     __slots__ = ("node_id", "draining")

@@ -4,6 +4,7 @@ from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
 from polar_mesh.gen.polar.scheduler.v1 import node_failures_pb2 as _node_failures_pb2
 from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_spec_pb2 as _task_spec_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -150,18 +151,6 @@ class GetTaskResponse(_message.Message):
     TASK_FIELD_NUMBER: _ClassVar[int]
     task: Task
     def __init__(self, task: _Optional[_Union[Task, _Mapping]] = ...) -> None: ...
-
-class GetTaskSpecRequest(_message.Message):
-    __slots__ = ("task_id",)
-    TASK_ID_FIELD_NUMBER: _ClassVar[int]
-    task_id: str
-    def __init__(self, task_id: _Optional[str] = ...) -> None: ...
-
-class GetTaskSpecResponse(_message.Message):
-    __slots__ = ("spec",)
-    SPEC_FIELD_NUMBER: _ClassVar[int]
-    spec: _task_pb2.TaskSpec
-    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
 
 class ListTasksRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "summary", "since_time", "filter")

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_spec_pb2 as polar_dot_scheduler_dot_v1_dot_task__spec__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
 GRPC_VERSION = grpc.__version__
@@ -103,8 +104,8 @@ class RolloutServiceStub(object):
                 _registered_method=True)
         self.GetTaskSpec = channel.unary_unary(
                 '/polar.scheduler.v1.RolloutService/GetTaskSpec',
-                request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.SerializeToString,
-                response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.FromString,
+                request_serializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.FromString,
                 _registered_method=True)
 
 
@@ -117,8 +118,7 @@ class RolloutServiceServicer(object):
         """SubmitTask commits a task and its sessions before it answers.
         Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
         with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-        FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
-        cancelled ahead.
+        FAILED_PRECONDITION if no node offers the runtime backend, and, with TASK_CANCELLED, if it was cancelled ahead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -172,8 +172,7 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CancelTask(self, request, context):
-        """CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
-        it is asked for ahead of the submit.
+        """CancelTask ends what has not ended of a task; answers when that is committed. Errors: NOT_FOUND, unless `ahead`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -218,8 +217,7 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetTaskSpec(self, request, context):
-        """GetTaskSpec returns what a task asks for with its file contents, which GetTask leaves out. For the mesh's own services.
-        Errors: NOT_FOUND; DATA_LOSS where the files are gone.
+        """GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -295,8 +293,8 @@ def add_RolloutServiceServicer_to_server(servicer, server):
             ),
             'GetTaskSpec': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTaskSpec,
-                    request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.FromString,
-                    response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.SerializeToString,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -677,8 +675,8 @@ class RolloutService(object):
             request,
             target,
             '/polar.scheduler.v1.RolloutService/GetTaskSpec',
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecRequest.SerializeToString,
-            polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.GetTaskSpecResponse.FromString,
+            polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.FromString,
             options,
             channel_credentials,
             insecure,

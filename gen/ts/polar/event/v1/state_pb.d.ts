@@ -9,8 +9,9 @@ import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
-import type { Built, Evaluated, Graded, Ran } from "./work_pb.js";
+import type { Built, Evaluated, Ran } from "./work_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
+import type { Graded } from "./graded_pb.js";
 import type { Task } from "../../scheduler/v1/scheduler_service_pb.js";
 
 /**

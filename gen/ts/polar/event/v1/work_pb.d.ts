@@ -11,6 +11,7 @@ import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
 import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
+import type { Graded } from "./graded_pb.js";
 
 /**
  * Describes the file polar/event/v1/work.proto.
@@ -632,124 +633,6 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
  * Use `create(EvaluatedSchema)` to create a new message.
  */
 export declare const EvaluatedSchema: GenMessage<Evaluated>;
-
-/**
- * StoredChanges is what an evaluator read of a session's changes, kept as a blob so that they can be graded again. The
- * session in it makes its bytes nobody else's: equal bytes are stored once, and these go with their group.
- *
- * @generated from message polar.event.v1.StoredChanges
- */
-export declare type StoredChanges = Message<"polar.event.v1.StoredChanges"> & {
-  /**
-   * The session.
-   *
-   * @generated from field: string session_id = 1;
-   */
-  sessionId: string;
-
-  /**
-   * The attempt.
-   *
-   * @generated from field: uint32 attempt = 2;
-   */
-  attempt: number;
-
-  /**
-   * As they were read, 4 MiB at most: what `exclude_patterns` names is in it.
-   *
-   * @generated from field: bytes patch = 3;
-   */
-  patch: Uint8Array;
-
-  /**
-   * Where they were read.
-   *
-   * @generated from field: string repo_dir = 4;
-   */
-  repoDir: string;
-
-  /**
-   * The task's command that printed them; empty: they are those of the repository.
-   *
-   * @generated from field: string patch_command = 5;
-   */
-  patchCommand: string;
-
-  /**
-   * How reading them ended.
-   *
-   * @generated from field: int32 exit_code = 6;
-   */
-  exitCode: number;
-
-  /**
-   * The end of what it said beside them, where it failed; 8,000 characters at most.
-   *
-   * @generated from field: string error_tail = 7;
-   */
-  errorTail: string;
-
-  /**
-   * They were above the limit, and are not here.
-   *
-   * @generated from field: bool too_large = 8;
-   */
-  tooLarge: boolean;
-
-  /**
-   * Reading them did not end in apply_timeout, by the session's own doing.
-   *
-   * @generated from field: bool endless = 9;
-   */
-  endless: boolean;
-
-  /**
-   * The repository had none of the commits that a fresh sandbox has.
-   *
-   * @generated from field: bool lacks_base = 10;
-   */
-  lacksBase: boolean;
-
-  /**
-   * Paths that git could not add, 100 at most.
-   *
-   * @generated from field: repeated string left_out_files = 11;
-   */
-  leftOutFiles: string[];
-};
-
-/**
- * Describes the message polar.event.v1.StoredChanges.
- * Use `create(StoredChangesSchema)` to create a new message.
- */
-export declare const StoredChangesSchema: GenMessage<StoredChanges>;
-
-/**
- * Graded is what the reward of a session was for; it is kept to be graded again.
- *
- * @generated from message polar.event.v1.Graded
- */
-export declare type Graded = Message<"polar.event.v1.Graded"> & {
-  /**
-   * How the run ended.
-   *
-   * @generated from field: polar.common.v1.Outcome outcome = 1;
-   */
-  outcome: Outcome;
-
-  /**
-   * StoredChanges; unset where none were read.
-   *
-   * @generated from field: polar.common.v1.BlobRef changes = 2;
-   */
-  changes?: BlobRef | undefined;
-};
-
-/**
- * Describes the message polar.event.v1.Graded.
- * Use `create(GradedSchema)` to create a new message.
- */
-export declare const GradedSchema: GenMessage<Graded>;
 
 /**
  * TraceReward is the reward of one trace. It is keyed by a call, which every builder keeps: it counts for the trace in

@@ -11,6 +11,7 @@ import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
+import type { GetTaskSpecRequestSchema, GetTaskSpecResponseSchema } from "./task_spec_pb.js";
 
 /**
  * Describes the file polar/scheduler/v1/scheduler_service.proto.
@@ -247,46 +248,6 @@ export declare type GetTaskResponse = Message<"polar.scheduler.v1.GetTaskRespons
  * Use `create(GetTaskResponseSchema)` to create a new message.
  */
 export declare const GetTaskResponseSchema: GenMessage<GetTaskResponse>;
-
-/**
- * GetTaskSpecRequest names a task.
- *
- * @generated from message polar.scheduler.v1.GetTaskSpecRequest
- */
-export declare type GetTaskSpecRequest = Message<"polar.scheduler.v1.GetTaskSpecRequest"> & {
-  /**
-   * The task.
-   *
-   * @generated from field: string task_id = 1;
-   */
-  taskId: string;
-};
-
-/**
- * Describes the message polar.scheduler.v1.GetTaskSpecRequest.
- * Use `create(GetTaskSpecRequestSchema)` to create a new message.
- */
-export declare const GetTaskSpecRequestSchema: GenMessage<GetTaskSpecRequest>;
-
-/**
- * GetTaskSpecResponse is its spec.
- *
- * @generated from message polar.scheduler.v1.GetTaskSpecResponse
- */
-export declare type GetTaskSpecResponse = Message<"polar.scheduler.v1.GetTaskSpecResponse"> & {
-  /**
-   * With every default filled in.
-   *
-   * @generated from field: polar.common.v1.TaskSpec spec = 1;
-   */
-  spec?: TaskSpec | undefined;
-};
-
-/**
- * Describes the message polar.scheduler.v1.GetTaskSpecResponse.
- * Use `create(GetTaskSpecResponseSchema)` to create a new message.
- */
-export declare const GetTaskSpecResponseSchema: GenMessage<GetTaskSpecResponse>;
 
 /**
  * ListTasksRequest asks for a page.
@@ -1240,8 +1201,7 @@ export declare const RolloutService: GenService<{
    * SubmitTask commits a task and its sessions before it answers.
    * Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
    * with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-   * FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
-   * cancelled ahead.
+   * FAILED_PRECONDITION if no node offers the runtime backend, and, with TASK_CANCELLED, if it was cancelled ahead.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTask
    */
@@ -1316,8 +1276,7 @@ export declare const RolloutService: GenService<{
     output: typeof WatchTaskResponseSchema;
   },
   /**
-   * CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
-   * it is asked for ahead of the submit.
+   * CancelTask ends what has not ended of a task; answers when that is committed. Errors: NOT_FOUND, unless `ahead`.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.CancelTask
    */
@@ -1380,8 +1339,7 @@ export declare const RolloutService: GenService<{
     output: typeof DrainNodeResponseSchema;
   },
   /**
-   * GetTaskSpec returns what a task asks for with its file contents, which GetTask leaves out. For the mesh's own services.
-   * Errors: NOT_FOUND; DATA_LOSS where the files are gone.
+   * GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.GetTaskSpec
    */
