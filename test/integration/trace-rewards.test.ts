@@ -56,6 +56,27 @@ with polar_mesh.Client(sys.argv[1], sys.argv[2]) as client:
     batch.ack()
 `;
 
+/** The session of a task's first sample, graded again: by the task's own evaluator, and by another one. */
+const REGRADER = `
+import asyncio, json, sys, polar_mesh
+from polar_mesh import aio, errors
+with polar_mesh.Client(sys.argv[2]) as client:
+    session = client.list_sessions(sys.argv[3])[0].session_id
+def told(answer):
+    print(json.dumps([answer.old_reward, answer.reward, sorted(one.reward for one in answer.trace_rewards)]))
+with polar_mesh.EvaluatorClient(sys.argv[1]) as evaluator:
+    told(evaluator.evaluate_session(session, timeout_s=60))
+async def other():
+    config = json.loads(sys.argv[4])
+    async with aio.EvaluatorClient(sys.argv[1]) as evaluator:
+        told(await evaluator.evaluate_session(session, {"strategy": "test_on_output", "config": config}))
+        try:
+            await evaluator.evaluate_session(session, {"strategy": "test_on_output", "config": {}})
+        except errors.InvalidArgument as error:
+            print(json.dumps([error.reason, *(one.field for one in error.fields)]))
+asyncio.run(other())
+`;
+
 /** Calls and reward of each trace of a session; the session's is 1. */
 const TRACES = {
   prefix_merging: [
@@ -69,6 +90,13 @@ const TRACES = {
   ],
 };
 
+const PYTHON = join(ROOT, '.venv/bin/python');
+const ENV = { PYTHONPATH: join(ROOT, 'clients/python/src') };
+const CONFIG = {
+  repo_dir: '/polar/session/workspace',
+  test_command: 'test -e answer.txt && echo PASSED answer',
+  expected_output_json: { answer: 'PASSED' },
+};
 const PREPARE =
   'git init -q && git -c user.name=x -c user.email=x@example.org commit -q --allow-empty -m start';
 
@@ -82,12 +110,7 @@ describe('rewards of traces, through the mesh', function () {
 
   const graded = async (taskId: string, builder: string, rewardsCommand: string): Promise<Session[]> => {
     const rollout = createPlainClient(RolloutService, mesh.schedulerUrl);
-    const config = {
-      repo_dir: '/polar/session/workspace',
-      test_command: 'test -e answer.txt && echo PASSED answer',
-      expected_output_json: { answer: 'PASSED' },
-      rewards_command: rewardsCommand,
-    };
+    const config = { ...CONFIG, rewards_command: rewardsCommand };
     const spec = curlTask(taskId, 2, 0, {
       harness: { name: 'shell', modelName: 'm', command: { command: `python3 -c "${AGENT}"` } },
       runtime: { prepare: [{ step: { case: 'exec', value: { command: PREPARE } } }] },
@@ -106,10 +129,8 @@ describe('rewards of traces, through the mesh', function () {
         [Outcome.COMPLETED, 1],
         [Outcome.COMPLETED, 1],
       ]);
-      const python = join(ROOT, '.venv/bin/python');
       const args = ['-c', READER, mesh.schedulerUrl, mesh.reconstructorUrl, builder];
-      const env = { PYTHONPATH: join(ROOT, 'clients/python/src') };
-      const { stdout } = await promisify(execFile)(python, args, { env });
+      const { stdout } = await promisify(execFile)(PYTHON, args, { env: ENV });
       const [seen, counted] = stdout
         .trim()
         .split('\n')
@@ -146,6 +167,23 @@ describe('rewards of traces, through the mesh', function () {
       expect(lines.split('\n').map((line) => JSON.parse(line).reward)).to.deep.equal(own);
     });
   }
+
+  it('are given anew, by the calls that are stored, to who asks for another grading', async () => {
+    const rewards_command = `python3 -c "import json; print(json.dumps({'reward': 0.5, 'trace_rewards': {json.loads(line)['call_id']: 2 for line in open('/polar/session/calls.jsonl')}}))"`;
+    const args = [mesh.proxyUrl, mesh.schedulerUrl, 'prefix_merging'];
+    const config = JSON.stringify({ ...CONFIG, rewards_command });
+    const { stdout } = await promisify(execFile)(PYTHON, ['-c', REGRADER, ...args, config], { env: ENV });
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).to.deep.equal([
+      [1, 1, [0.25, 0.5]],
+      [1, 0.5, [2, 2, 2]],
+      ['INVALID_TASK', 'evaluator.config.test_command', 'evaluator.config.expected_output_json'],
+    ]);
+  });
 
   it('that are wrong end the session with its trajectory and without a reward, and name what is wrong', async () => {
     const [session] = await graded('wrong', 'per_request', `echo '{"trace_rewards": {"nobody": 1}}'`);
