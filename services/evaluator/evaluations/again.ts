@@ -9,6 +9,7 @@ import {
   GroupReadySchema,
   type SessionResult,
 } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { abortable } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
 import { checkOut, withRetry } from '../../common/nats/publish.ts';
@@ -35,7 +36,7 @@ export async function againOf(
 ): Promise<Again> {
   const session = await sessionOf(ctx, sessionId, signal);
   checkEnded(session);
-  const spec = await specOf(ctx, session.taskId, signal);
+  const spec = await abortable(specOf(ctx, session.taskId), signal);
   // Once for all who ask: groups may be large.
   let reading: Promise<SessionResult | undefined> | undefined;
   const result = async (): Promise<SessionResult | undefined> => {
@@ -59,12 +60,14 @@ async function sessionOf({ ask }: EvaluatorContext, sessionId: string, signal: A
   return session;
 }
 
-async function specOf({ ask }: EvaluatorContext, taskId: string, signal: AbortSignal): Promise<TaskSpec> {
-  const options = { signal, timeoutMs: RPC_TIMEOUT_MS };
-  const { spec } = await ask((scheduler) => scheduler.getTaskSpec({ taskId }, options), signal);
-  if (spec === undefined) throw new PolarError('NOT_FOUND', `there is no task ${taskId}`);
-  return spec;
-}
+/** Asked for once by all sessions of a task that are graded together: with its files it may have many megabytes. */
+const specOf = ({ ask, specs, stopping }: EvaluatorContext, taskId: string): Promise<TaskSpec> =>
+  specs.get(taskId, async () => {
+    const options = { signal: stopping, timeoutMs: RPC_TIMEOUT_MS };
+    const { spec } = await ask((scheduler) => scheduler.getTaskSpec({ taskId }, options), stopping);
+    if (spec === undefined) throw new PolarError('NOT_FOUND', `there is no task ${taskId}`);
+    return spec;
+  });
 
 async function changesOf(
   { blobs }: EvaluatorContext,
