@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { polar, ROOT } from '../support/cli.ts';
+import { startJudge, type TestJudge } from '../support/judge.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
@@ -103,10 +105,16 @@ const PREPARE =
 describe('rewards of traces, through the mesh', function () {
   this.timeout(120_000);
   let mesh: Mesh;
+  let judge: TestJudge;
   before(async () => {
-    mesh = await startMesh({ defaultBackend: 'process' });
+    judge = await startJudge();
+    const judges = { fair: { base_url: judge.url, model: 'm' } };
+    mesh = await startMesh({ defaultBackend: 'process', evaluators: { judges } });
   });
-  after(() => mesh?.[Symbol.asyncDispose]());
+  after(async () => {
+    await mesh?.[Symbol.asyncDispose]();
+    await judge[Symbol.asyncDispose]();
+  });
 
   const graded = async (taskId: string, builder: string, rewardsCommand: string): Promise<Session[]> => {
     const rollout = createPlainClient(RolloutService, mesh.schedulerUrl);
@@ -183,6 +191,25 @@ describe('rewards of traces, through the mesh', function () {
       [1, 0.5, [2, 2, 2]],
       ['INVALID_TASK', 'evaluator.config.test_command', 'evaluator.config.expected_output_json'],
     ]);
+  });
+
+  it('are given anew by a judge, who is shown what was said then, beside the outcome of the tests', async () => {
+    judge.answers('{"scores": {"conversation_1": -5, "conversation_2": 5}}');
+    const rollout = createPlainClient(RolloutService, mesh.schedulerUrl);
+    const [session] = (await rollout.listSessions({ taskId: 'prefix_merging' })).sessions;
+    const outcome = { strategy: 'test_on_output', config: CONFIG };
+    const config = { judge: 'fair', rubric: 'Praise care.', outcome };
+    const evaluator = { strategy: 'rubric', config };
+    const request = { sessionId: session?.sessionId ?? '', evaluator };
+    const evaluations = createPlainClient(EvaluatorService, mesh.proxyUrl);
+    const answer = await evaluations.evaluateSession(request, { timeoutMs: 60_000 });
+    expect(answer).to.include({ oldReward: 1, reward: 1 });
+    expect(answer.evaluation).to.include({ resolved: true, judge: 'fair' });
+    // The helper's conversation ended first; the main one has two calls.
+    const rewards = answer.traceRewards.map(({ reward }) => reward.toFixed(1));
+    expect(rewards.toSorted()).to.deep.equal(['0.8', '1.2', '1.2']);
+    const [asked] = judge.asked;
+    expect(asked?.body.messages.at(-1)?.content).to.contain('a helper').and.to.contain('go on');
   });
 
   it('that are wrong end the session with its trajectory and without a reward, and name what is wrong', async () => {
