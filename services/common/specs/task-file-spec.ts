@@ -142,15 +142,22 @@ function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
   }
 }
 
-/** With the text of a rubric's file in place of its path: the evaluator's machine does not have the file. */
+/** What may be a file of the client, by strategy: the evaluator's machine does not have it. */
+const FROM_FILES: ReadonlyMap<string, string> = new Map([
+  ['rubric', 'rubric'],
+  ['swebench_harness', 'instance'],
+]);
+
+/** With the texts of such files in place of their paths. */
 export function evaluatorConfigOf(
   { strategy, config }: NonNullable<TaskFile['evaluator']>,
   uploads: Uploads,
 ): JsonObject {
-  const { rubric_path: path, ...rest } = config as JsonObject;
-  if (strategy !== 'rubric' || typeof path !== 'string' || 'rubric' in rest) return config as JsonObject;
+  const key = FROM_FILES.get(strategy) ?? '';
+  const { [`${key}_path`]: path, ...rest } = config as JsonObject;
+  if (typeof path !== 'string' || key === '' || key in rest) return config as JsonObject;
   // One that cannot be read is told by its path alone.
-  return { ...rest, rubric: uploads.text(path, 'evaluator.config.rubric_path') ?? path };
+  return { ...rest, [key]: uploads.text(path, `evaluator.config.${key}_path`) ?? path };
 }
 
 /** Where a field of the proto stands in the file. */

@@ -42,6 +42,8 @@ function halved(value: JsonObject[string]): NonNullable<JsonObject[string]> {
   if (Array.isArray(value)) return value.slice(0, Math.floor(value.length / 2));
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value);
+    const [only] = entries;
+    if (only !== undefined && entries.length === 1) return { [only[0]]: halved(only[1]) };
     return Object.fromEntries(entries.slice(0, Math.floor(entries.length / 2)));
   }
   return false;

@@ -4,12 +4,17 @@ import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catal
 import type { Evaluator } from './evaluator.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
+import { swebenchHarness } from './swebench-harness.ts';
 import { testOnOutput } from './test-on-output.ts';
 
-const outcomes = { session_completed: sessionCompleted, test_on_output: testOnOutput };
+const outcomes = {
+  session_completed: sessionCompleted,
+  test_on_output: testOnOutput,
+  swebench_harness: swebenchHarness,
+};
 const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = { ...outcomes, rubric: rubricOver(outcomes) };
 
-export const evaluators: readonly Evaluator[] = Object.values(IMPLEMENTED);
+export const evaluators: readonly Evaluator[] = EVALUATORS.map((name) => IMPLEMENTED[name]);
 
 /** Throws UNKNOWN_EVALUATOR. */
 export function evaluatorOf(name: string): Evaluator {

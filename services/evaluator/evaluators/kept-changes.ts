@@ -4,7 +4,7 @@ import { type StoredChanges, StoredChangesSchema } from '../../../gen/ts/polar/e
 import { faulty } from '../../common/config/faults.ts';
 import { asPolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
-import type { TestOnOutputConfig } from '../../common/specs/strategies.ts';
+import type { PatchOptions } from '../../common/specs/grading-options.ts';
 import type { EvaluatorContext } from '../context.ts';
 import { tailOf } from '../domain/evaluation.ts';
 import { changesNotKept } from '../events.ts';
@@ -45,7 +45,7 @@ export async function keepChanges(
 }
 
 /** A patch is about one folder, and was read in one way. Throws INVALID_TASK where the configuration asks for others. */
-export function checkSame(changes: StoredChanges, config: TestOnOutputConfig): void {
+export function checkSame(changes: StoredChanges, config: PatchOptions): void {
   const { repo_dir: repoDir, patch_command: command = '' } = config;
   const faults = [
     ['repo_dir', repoDir, changes.repoDir],

@@ -1,0 +1,89 @@
+// Graders beside `test_on_output`: rows of SWE-bench.
+import { expect } from 'chai';
+import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { type Case, COMMIT, Evaluations, REPO, SOLVE } from '../support/evaluations.ts';
+
+describe('evaluator of its own kind', () => {
+  let evaluations: Evaluations;
+  const evaluated = (given: Case): Promise<Evaluated> => evaluations.evaluated(given);
+  const failed = (given: Case): Promise<Failed> => evaluations.failed(given);
+  before(async () => {
+    evaluations = await Evaluations.open();
+  });
+  after(() => evaluations[Symbol.asyncDispose]());
+  afterEach(() => evaluations.checkClear());
+
+  describe('swebench_harness', () => {
+    const passes = (name: string, when: string): string =>
+      `${when} && echo "PASSED t.py::${name}" || echo "FAILED t.py::${name} - it is not"`;
+    const checks = [passes('test_a', 'grep -q "a = 1" a.py'), passes('test_b', 'sh tests/b.sh')].join('\n');
+    const TEST_PATCH = [
+      ...['diff --git a/keep.txt b/keep.txt', '--- a/keep.txt', '+++ b/keep.txt', '@@ -1 +1,2 @@'],
+      ...[' x', '+y', 'diff --git a/tests/b.sh b/tests/b.sh', 'new file mode 100644', '--- /dev/null'],
+      ...['+++ b/tests/b.sh', '@@ -0,0 +1 @@', '+test "$(cat keep.txt | tr -d "\\n")" = xy', ''],
+    ].join('\n');
+    const row = (more: object, config: object = {}): Pick<Case, 'strategy' | 'config'> => ({
+      strategy: 'swebench_harness',
+      config: {
+        repo_dir: REPO,
+        instance: {
+          ...{ instance_id: 'a__a-1', repo: 'pallets/flask', version: '1', hints_text: 'unused' },
+          ...{ FAIL_TO_PASS: '["t.py::test_a"]', PASS_TO_PASS: ['t.py::test_b'], test_patch: TEST_PATCH },
+          ...more,
+        },
+        ...config,
+      },
+    });
+    const command = (more: object = {}) => row(more, { test_command: checks });
+    /** As the data sets have it: it undoes its tests, so that its own exit code tells nothing. */
+    const script = (run: string, base = 'HEAD'): string =>
+      [
+        ...['#!/bin/bash', 'set -uxo pipefail', `cd ${REPO}`, `git checkout -q ${base} keep.txt`],
+        `git apply -v - <<'EOF_114329324912'\n${TEST_PATCH}EOF_114329324912`,
+        ...[
+          ": '>>>>> Start Test Output'",
+          run,
+          ": '>>>>> End Test Output'",
+          `git checkout -q ${base} keep.txt`,
+        ],
+      ].join('\n');
+
+    it("runs a row's script, and says which tests pass", async () => {
+      const eval_script = script(`{ ${checks}\n}`);
+      const solved = await evaluated({ agent: SOLVE, ...row({ eval_script }) });
+      expect({ reward: solved.reward, ...solved.evaluation }).to.deep.include({
+        ...{ reward: 1, resolved: true, resolution: 'FULL', test_exit_code: 0, applied_by: 'git' },
+        FAIL_TO_PASS: { failure: [], success: ['t.py::test_a'] },
+        PASS_TO_PASS: { failure: [], success: ['t.py::test_b'] },
+      });
+      const not = await evaluated({ agent: 'echo > new.txt', ...row({ eval_script }) });
+      expect({ reward: not.reward, ...not.evaluation }).to.deep.include({
+        ...{ reward: 0, resolved: false, resolution: 'NO', tests_parsed: 2 },
+        FAIL_TO_PASS: { failure: ['t.py::test_a'], success: [] },
+      });
+      const faked = script('echo "PASSED t.py::test_a"; echo "PASSED t.py::test_b"; (exit 4)');
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, ...row({ eval_script: faked }) });
+      expect([reward, evaluation?.['test_exit_code']]).to.deep.equal([0, 4]);
+      expect(evaluation?.['invalid_log']).to.contain('exit code 4');
+    });
+
+    it("puts a row's tests in place of what the agent has made of them", async () => {
+      const own = 'mkdir tests; echo exit 1 > tests/b.sh; echo z > keep.txt';
+      for (const agent of [SOLVE, `${SOLVE}; ${own}`, `${SOLVE}; ${own}; git add -A; ${COMMIT} own`]) {
+        const { reward, evaluation } = await evaluated({ agent, ...command() });
+        expect([reward, evaluation?.['resolution']], agent).to.deep.equal([1, 'FULL']);
+      }
+      const barred = await evaluated({ agent: `${SOLVE}; echo > tests`, ...command() });
+      expect({ reward: barred.reward, ...barred.evaluation }).to.deep.include({
+        ...{ reward: 0, failed_apply_tests: true, resolution: 'NO' },
+      });
+    });
+
+    it("does not blame the agent for a row's tests that do not fit the repository", async () => {
+      const test_patch = TEST_PATCH.replace('\n x\n', '\n w\n');
+      const { failure } = await failed({ agent: SOLVE, ...command({ test_patch }) });
+      expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+      expect(failure?.message).to.match(/test_patch: does not apply to repo_dir before any change/);
+    });
+  });
+});
