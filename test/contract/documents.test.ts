@@ -17,6 +17,7 @@ import {
   LOG_PARSERS,
   TEST_FORMATS,
 } from '../../services/common/specs/catalogue.ts';
+import { mathJudgeConfig, responseMatchConfig } from '../../services/common/specs/reply-evaluators.ts';
 import { pluginConfig, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
 import { swebenchHarnessConfig } from '../../services/common/specs/swebench-harness.ts';
 import { taskFileSchema } from '../../services/common/specs/task-file.ts';
@@ -94,7 +95,8 @@ describe('docs/topology.md', () => {
 
 describe('docs/task-file.md', () => {
   it('has every key, harness, builder, evaluator and format of tests', () => {
-    const schemas = [taskFileSchema, testOnOutputConfig, swebenchHarnessConfig, pluginConfig];
+    const evaluators = [testOnOutputConfig, swebenchHarnessConfig, mathJudgeConfig, responseMatchConfig];
+    const schemas = [taskFileSchema, ...evaluators, pluginConfig];
     const text = read('docs/task-file.md');
     const names = [...schemas.flatMap(keysOf), ...LOG_PARSERS, ...HARNESSES, ...BUILDERS, ...EVALUATORS];
     const formats = TEST_FORMATS.map((format) => `\n| \`${format}\` `);

@@ -89,6 +89,8 @@ const rubric = (config: JsonObject): Change =>
 const ROW = { instance_id: 'a', repo: 'pallets/flask', FAIL_TO_PASS: '["t"]', PASS_TO_PASS: [] };
 const swebench = (row: JsonObject, config: JsonObject = { test_command: 'x' }): Change =>
   evaluator({ strategy: 'swebench_harness', config: { instance: { ...ROW, ...row }, ...config } });
+const math = (config: JsonObject): Change => evaluator({ strategy: 'math_judge', config });
+const match = (config: JsonObject): Change => evaluator({ strategy: 'response_match', config });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -312,6 +314,18 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ],
   ['evaluator.config.instance.log_parser', swebench({ log_parser: 'constructor' }), /not known/],
   ['evaluator.config.instance.eval_type', swebench({ eval_type: 'all' })],
+  ['evaluator.config.answer[0]', math({}), /must be a text or a number/],
+  ['evaluator.config.answer[0]', math({ answer: '$ $' }), /a letter or a digit/],
+  ['evaluator.config.answer', math({ answer: [] })],
+  ['evaluator.config.answer[1]', math({ answer: [1, 'x'.repeat(1001)] }), /at most 1000/],
+  ['evaluator.config.format_bonus', math({ answer: 1, format_bonus: 2 })],
+  ['evaluator.config.contains', match({}), /must hold a text/],
+  [
+    'evaluator.config.patterns[1]',
+    match({ patterns: ['a', '('] }),
+    /is no regular expression: .*Unterminated/,
+  ],
+  ['evaluator.config.reward', match({ contains: ['a'], reward: 1_000_001 })],
   ['sampling.temperature', sampling({ temperature: 2.1 })],
   ['sampling.temperature', sampling({ temperature: Number.NaN })],
   ['sampling.top_p', sampling({ topP: 0 })],

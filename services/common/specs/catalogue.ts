@@ -23,7 +23,14 @@ export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
     'its releases are not on PyPI (sweagent 0.0.1 there is of 2024 and has no command): give it as a plug-in (harness.import_path), or use mini_swe_agent',
 };
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
-export const EVALUATORS = ['session_completed', 'test_on_output', 'rubric', 'swebench_harness'] as const;
+export const EVALUATORS = [
+  'session_completed',
+  'test_on_output',
+  'rubric',
+  'swebench_harness',
+  'math_judge',
+  'response_match',
+] as const;
 
 /** What `test_on_output` reads of test commands, by who prints it. */
 export const TEST_FORMATS = ['pytest', 'go', 'cargo', 'jest', 'tap', 'junit', 'unittest'] as const;

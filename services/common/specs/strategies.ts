@@ -4,6 +4,7 @@ import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
 import { argument } from './faults-of.ts';
 import { orJsonText, patchOptions, seconds } from './grading-options.ts';
+import { mathJudgeConfig, responseMatchConfig } from './reply-evaluators.ts';
 import { swebenchHarnessConfig } from './swebench-harness.ts';
 import { contradictions } from './test-names.ts';
 
@@ -62,6 +63,8 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
     config: testOnOutput.omit({ rewards_command: true, rewards_timeout: true }).check(namesAgree),
   }),
   z.strictObject({ strategy: z.literal('swebench_harness'), config: swebenchHarnessConfig }),
+  z.strictObject({ strategy: z.literal('math_judge'), config: mathJudgeConfig }),
+  z.strictObject({ strategy: z.literal('response_match'), config: responseMatchConfig }),
 ]);
 
 /** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
@@ -98,6 +101,8 @@ export const evaluatorConfigs = {
   test_on_output: testOnOutputConfig,
   rubric: rubricConfig,
   swebench_harness: swebenchHarnessConfig,
+  math_judge: mathJudgeConfig,
+  response_match: responseMatchConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
 interface Graded {

@@ -3,6 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { BlobRef } from '../../../gen/ts/polar/common/v1/blob_pb.js';
 import type { StoredChanges } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import type { AttemptRef, EvaluateWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { PolarError } from '../../common/errors.ts';
 import type { EvaluatorName } from '../../common/specs/catalogue.ts';
 import type { EvaluatorContext } from '../context.ts';
 
@@ -44,6 +45,13 @@ export interface CallReward {
 
 /** Calls that a verdict may reward; above: TRACE_REWARDS_INVALID. */
 export const REWARDED_CALLS_MAX = 2048;
+
+/** Throws TRACE_REWARDS_INVALID. */
+export function checkRewarded(calls: number): void {
+  if (calls <= REWARDED_CALLS_MAX) return;
+  const message = `the session has ${calls} calls to reward, above REWARDED_CALLS_MAX (${REWARDED_CALLS_MAX})`;
+  throw new PolarError('TRACE_REWARDS_INVALID', message);
+}
 
 export interface Evaluator {
   readonly name: EvaluatorName;

@@ -2,6 +2,8 @@
 import { PolarError } from '../../common/errors.ts';
 import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catalogue.ts';
 import type { Evaluator } from './evaluator.ts';
+import { mathJudge } from './math-judge.ts';
+import { responseMatch } from './response-match.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
 import { swebenchHarness } from './swebench-harness.ts';
@@ -11,6 +13,8 @@ const outcomes = {
   session_completed: sessionCompleted,
   test_on_output: testOnOutput,
   swebench_harness: swebenchHarness,
+  math_judge: mathJudge,
+  response_match: responseMatch,
 };
 const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = { ...outcomes, rubric: rubricOver(outcomes) };
 

@@ -1,9 +1,11 @@
-// Graders beside `test_on_output`: rows of SWE-bench.
+// Evaluators beside `test_on_output`: rows of SWE-bench, and what looks at replies alone.
+import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { type Case, COMMIT, Evaluations, REPO, SOLVE } from '../support/evaluations.ts';
 
-describe('evaluator of its own kind', () => {
+describe('evaluators of other kinds', () => {
   let evaluations: Evaluations;
   const evaluated = (given: Case): Promise<Evaluated> => evaluations.evaluated(given);
   const failed = (given: Case): Promise<Failed> => evaluations.failed(given);
@@ -84,6 +86,54 @@ describe('evaluator of its own kind', () => {
       const { failure } = await failed({ agent: SOLVE, ...command({ test_patch }) });
       expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
       expect(failure?.message).to.match(/test_patch: does not apply to repo_dir before any change/);
+    });
+  });
+
+  describe('of replies', () => {
+    const calls = [
+      ['main', 'I begin: \\boxed{3}'],
+      ['sub', 'Found: 17'],
+      ['main', 'So x = 1/2.\nAnswer: $\\frac{1}{2}$'],
+      ['side', 'A title'],
+    ].map(([role = '', content], index) =>
+      create(CompletionSchema, {
+        ...{ callId: `c${index}`, index, role, trainable: true, baseIndex: -1 },
+        ...{ startSeq: BigInt(2 * index), endSeq: BigInt(2 * index + 1), replyDigest: `r${index}` },
+        messageBodies: { [`r${index}`]: JSON.stringify({ role: 'assistant', content }) },
+      }),
+    );
+    const judged = async (strategy: string, config: object): Promise<unknown[]> => {
+      const { reward, evaluation, traceRewards } = await evaluated({ strategy, config, calls });
+      return [reward, evaluation ?? {}, traceRewards.map((one) => [one.callId, one.reward])];
+    };
+
+    it('math_judge compares the last one with the answer', async () => {
+      const told = { answer: '$\\frac{1}{2}$', answer_form: 'answer', call_id: 'c2' };
+      expect(await judged('math_judge', { answer: 0.5, format_bonus: 0.25 })).to.deep.equal([
+        ...[1.25, { resolved: true, ...told }, []],
+      ]);
+      expect(await judged('math_judge', { answer: ['3', '17'] })).to.deep.equal([
+        ...[0, { resolved: false, ...told }, []],
+      ]);
+      const none = await evaluated({ strategy: 'math_judge', config: { answer: 3 }, calls: [] });
+      expect([none.reward, none.evaluation?.['answer_form']]).to.deep.equal([0, 'none']);
+    });
+
+    it('response_match rewards each of them, and the session by the last one', async () => {
+      const [reward, told, traces] = await judged('response_match', {
+        ...{ contains: ['FOUND'], patterns: ['\\d{2}$'], require_all: true, ignore_case: true },
+        ...{ reward: 2, miss_reward: -1 },
+      });
+      expect([reward, told]).to.deep.equal([
+        ...[-1, { resolved: false, replies: 3, matching_replies: 1, call_id: 'c2' }],
+      ]);
+      expect(traces).to.deep.equal([
+        ['c0', -1],
+        ['c1', 2],
+        ['c2', -1],
+      ]);
+      const [any] = await judged('response_match', { contains: ['nothing', 'x = 1/2'] });
+      expect(any).to.equal(1);
     });
   });
 });
