@@ -1,9 +1,14 @@
 // Evaluators beside `test_on_output`: rows of SWE-bench, and what looks at replies alone.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
-import { type Case, COMMIT, Evaluations, REPO, SOLVE } from '../support/evaluations.ts';
+import { readTaskFile } from '../../services/common/specs/task-file.ts';
+import { type Case, COMMIT, Evaluations, exec, REPO, SOLVE } from '../support/evaluations.ts';
+
+const EXAMPLE = join(import.meta.dirname, '../../examples/swebench');
 
 describe('evaluators of other kinds', () => {
   let evaluations: Evaluations;
@@ -71,7 +76,7 @@ describe('evaluators of other kinds', () => {
 
     it("puts a row's tests in place of what the agent has made of them", async () => {
       const own = 'mkdir tests; echo exit 1 > tests/b.sh; echo z > keep.txt';
-      for (const agent of [SOLVE, `${SOLVE}; ${own}`, `${SOLVE}; ${own}; git add -A; ${COMMIT} own`]) {
+      for (const agent of [`${SOLVE}; ${own}`, `${SOLVE}; ${own}; git add -A; ${COMMIT} own`]) {
         const { reward, evaluation } = await evaluated({ agent, ...command() });
         expect([reward, evaluation?.['resolution']], agent).to.deep.equal([1, 'FULL']);
       }
@@ -79,6 +84,19 @@ describe('evaluators of other kinds', () => {
       expect({ reward: barred.reward, ...barred.evaluation }).to.deep.include({
         ...{ reward: 0, failed_apply_tests: true, resolution: 'NO' },
       });
+    });
+
+    it('grades the example: its solution, and nothing', async () => {
+      const { runtime, evaluator } = readTaskFile(join(EXAMPLE, 'task.yaml'));
+      const { patch } = JSON.parse(readFileSync(join(EXAMPLE, 'row.json'), 'utf8')) as { patch: string };
+      // Agents begin there.
+      const prepare = [...(runtime?.prepare ?? []), exec(`mkdir ${REPO}`)];
+      const given = { strategy: 'swebench_harness', config: evaluator?.config ?? {}, runtime: { prepare } };
+      const agent = `cd /polar/session/workspace; git apply <<'EOF'\n${patch}EOF`;
+      const solved = await evaluated({ ...given, agent });
+      expect([solved.reward, solved.evaluation?.['resolution']]).to.deep.equal([1, 'FULL']);
+      const nothing = await evaluated(given);
+      expect([nothing.reward, nothing.evaluation?.['empty_generation']]).to.deep.equal([0, true]);
     });
 
     it("does not blame the agent for a row's tests that do not fit the repository", async () => {
