@@ -19,18 +19,28 @@ const ROW = {
 describe('a row of SWE-bench', () => {
   it('is a part of the task file, or a file beside it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'polar-test-row-'));
-    const configOf = (config: object) => {
-      const evaluator = { strategy: 'swebench_harness', config: { test_command: 'pytest -rA', ...config } };
+    const evaluatorOf = (strategy: string, config: object) => {
       const agent = { harness: 'shell', custom_shell: { command: 'true' } };
+      const evaluator = { strategy, config };
       const text = stringify({ task_id: 'row', instruction: 'Mend it.', agent, evaluator });
-      const { evaluator: found } = parseTaskFile(text, join(folder, 'task.yaml'));
-      return swebenchHarnessConfig.parse(found?.config).instance;
+      return parseTaskFile(text, join(folder, 'task.yaml')).evaluator?.config;
+    };
+    const own = (config: object) => ({ test_command: 'pytest -rA', ...config });
+    const configOf = (config: object) =>
+      swebenchHarnessConfig.parse(evaluatorOf('swebench_harness', own(config))).instance;
+    const outcomeOf = (config: object) => {
+      const outcome = { strategy: 'swebench_harness', config: own(config) };
+      return evaluatorOf('rubric', { judge: 'a', rubric: 'b', outcome })?.['outcome'];
     };
     try {
       writeFileSync(join(folder, 'row.json'), JSON.stringify(ROW));
       const read = { ...ROW, PASS_TO_PASS: [] };
       expect(configOf({ instance: ROW })).to.deep.equal(read);
       expect(configOf({ instance_path: 'row.json' })).to.deep.equal(read);
+      expect(outcomeOf({ instance_path: 'row.json' })).to.have.nested.property('config.instance');
+      expect(() => outcomeOf({ instance_path: 'none.json' })).to.throw(
+        /evaluator.config.outcome.config.instance_path: ENOENT/,
+      );
       expect(() => configOf({ instance_path: 'none.json' })).to.throw(PolarError, 'instance_path: ENOENT');
       expect(() => configOf({ instance: ROW, instance_path: 'row.json' })).to.throw(
         /instance_path: unknown key/,
