@@ -50,7 +50,9 @@ export async function placeNow(
     throw new PolarError('NOT_FOUND', `session ${asked.sessionId} has no attempt ${attempt}`);
   }
   const found = session.attempts.find((one) => one.attempt === attempt);
-  const url = addressIn(args, 'node-url') ?? addressOfNode(args, asked, found?.nodeId ?? '');
+  const url =
+    addressIn(args, 'node-url') ??
+    addressOfNode(args, `no output of ${asked.sessionId}`, found?.nodeId ?? '');
   return { url, attempt, isOver: session.state === SessionState.ENDED || found?.endTime !== undefined };
 }
 
@@ -85,12 +87,15 @@ function isToCome({ state, attempt }: Session, asked: AskedAttempt, follows: boo
   return state === SessionState.QUEUED && (follows || attempt === 0);
 }
 
-/** Where its LLM proxy listens, which asks the harness-executor beside it. */
-function addressOfNode(args: Arguments, { sessionId }: AskedAttempt, nodeId: string): string {
+/**
+ * Where its LLM proxy listens, which asks the services beside it. Throws NOT_FOUND, which says what there is not without it,
+ * where the topology has no such node.
+ */
+export function addressOfNode(args: Arguments, lacking: string, nodeId: string): string {
   const node = meshTopologyOf(args).gateway.nodes.find(({ id }) => id === nodeId);
   if (node !== undefined) return node.public_url;
   const advice = 'name the topology of its mesh with -c, as `polar up` shows it, or the node with --node-url';
   const elsewhere = `it ran on node ${nodeId}, which the topology here has not: ${advice}`;
   const why = nodeId === '' ? 'it has not run' : elsewhere;
-  throw new PolarError('NOT_FOUND', `no output of ${sessionId}: ${why}`);
+  throw new PolarError('NOT_FOUND', `${lacking}: ${why}`);
 }

@@ -139,6 +139,8 @@ export const REASONS = {
   JUDGE_UNAVAILABLE: infra(Boundary.EVALUATOR),
   JUDGE_REFUSED: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
   JUDGE_ANSWER_INVALID: caller(Boundary.EVALUATOR, Code.Aborted),
+  NOTHING_TO_GRADE: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
+  EVALUATIONS_LIMIT: { ...caller(Boundary.EVALUATOR, Code.ResourceExhausted), retryable: true },
 } as const satisfies Record<string, ReasonSpec>;
 
 export type Reason = keyof typeof REASONS;

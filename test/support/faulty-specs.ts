@@ -86,6 +86,11 @@ const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServe
 const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
 const rubric = (config: JsonObject): Change =>
   evaluator({ strategy: 'rubric', config: { judge: 'a', rubric: 'b', ...config } });
+const ROW = { instance_id: 'a', repo: 'pallets/flask', FAIL_TO_PASS: '["t"]', PASS_TO_PASS: [] };
+const swebench = (row: JsonObject, config: JsonObject = { test_command: 'x' }): Change =>
+  evaluator({ strategy: 'swebench_harness', config: { instance: { ...ROW, ...row }, ...config } });
+const math = (config: JsonObject): Change => evaluator({ strategy: 'math_judge', config });
+const match = (config: JsonObject): Change => evaluator({ strategy: 'response_match', config });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -290,6 +295,37 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     }),
     /unknown key/,
   ],
+  ['evaluator.config.instance', evaluator({ strategy: 'swebench_harness', config: {} }), /must be a row/],
+  ['evaluator.config.instance', swebench({}, { test_command: 'x', instance: '{' }), /must be a row/],
+  ['evaluator.config.instance.FAIL_TO_PASS', swebench({ FAIL_TO_PASS: 't' }), /list of tests/],
+  ['evaluator.config.instance.FAIL_TO_PASS', swebench({ FAIL_TO_PASS: [] }), /must name a test/],
+  ['evaluator.config.instance.test_patch', swebench({ test_patch: 'x' }), /unified diff/],
+  ['evaluator.config.instance.eval_script', swebench({ eval_script: 'pytest' }, {}), /Start Test Output/],
+  ['evaluator.config.test_command', swebench({}, {}), /no eval_script/],
+  [
+    'evaluator.config.log_parser',
+    swebench({ repo: 'a/b' }),
+    /none is known for a\/b; there are parse_log_pytest,/,
+  ],
+  [
+    'evaluator.config.log_parser',
+    swebench({}, { test_command: 'x', log_parser: 'parse_log_go' }),
+    /not known/,
+  ],
+  ['evaluator.config.instance.log_parser', swebench({ log_parser: 'constructor' }), /not known/],
+  ['evaluator.config.instance.eval_type', swebench({ eval_type: 'all' })],
+  ['evaluator.config.answer[0]', math({}), /must be a text or a number/],
+  ['evaluator.config.answer[0]', math({ answer: '$ $' }), /a letter or a digit/],
+  ['evaluator.config.answer', math({ answer: [] })],
+  ['evaluator.config.answer[1]', math({ answer: [1, 'x'.repeat(1001)] }), /at most 1000/],
+  ['evaluator.config.format_bonus', math({ answer: 1, format_bonus: 2 })],
+  ['evaluator.config.contains', match({}), /must hold a text/],
+  [
+    'evaluator.config.patterns[1]',
+    match({ patterns: ['a', '('] }),
+    /is no regular expression: .*Unterminated/,
+  ],
+  ['evaluator.config.reward', match({ contains: ['a'], reward: 1_000_001 })],
   ['sampling.temperature', sampling({ temperature: 2.1 })],
   ['sampling.temperature', sampling({ temperature: Number.NaN })],
   ['sampling.top_p', sampling({ topP: 0 })],

@@ -9,6 +9,7 @@ import { exportSession } from './export.ts';
 import { logs } from './logs.ts';
 import { queues } from './queues.ts';
 import { rebuild } from './rebuild.ts';
+import { regrade } from './regrade.ts';
 import { retry } from './retry.ts';
 import { serve } from './serve.ts';
 import { serveGateway, serveRollout } from './serve-group.ts';
@@ -28,6 +29,7 @@ export const COMMANDS: readonly Command[] = [
   logs,
   exportSession,
   rebuild,
+  regrade,
   audit,
   spans,
   cancel,

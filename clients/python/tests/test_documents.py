@@ -14,6 +14,7 @@ from documents import BATCHES, DOCUMENTS, ROOT, SOURCE, blocks, can_run, everywh
 from export_mesh import Mesh
 from support import Server, Trajectories, batch
 from test_captures import External
+from test_evaluator import Evaluations
 from test_policy import Policies
 
 import polar_mesh
@@ -23,6 +24,7 @@ from polar_mesh.gen.polar.common.v1.task_pb2 import TaskSpec
 OBJECTS = {
     "client": polar_mesh.Client,
     "policy": polar_mesh.PolicyClient,
+    "evaluator": polar_mesh.EvaluatorClient,
     "pause": polar_mesh.Pause,
     "journal": polar_mesh.Journal,
     "stream": polar_mesh.TrajectoryStream,
@@ -141,10 +143,11 @@ class Whole(Trajectories):
     def __init__(self) -> None:
         super().__init__([batch(one) for one in range(1, BATCHES + 1)])
         self.rollout, self.policies = External(sessions=8, lost=()), Policies()
+        self.evaluations = Evaluations()
         self.policies.version_min = 1
 
     def register(self, server) -> None:
-        for service in (super(), self.rollout, self.policies):
+        for service in (super(), self.rollout, self.policies, self.evaluations):
             service.register(server)
 
 

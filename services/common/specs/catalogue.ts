@@ -25,13 +25,32 @@ export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
     'its releases are not on PyPI (sweagent 0.0.1 there is of 2024 and has no command): give it as a plug-in (harness.import_path), or use mini_swe_agent',
 };
 export const BUILDERS = ['per_request', 'prefix_merging'] as const;
-export const EVALUATORS = ['session_completed', 'test_on_output', 'rubric'] as const;
+export const EVALUATORS = [
+  'session_completed',
+  'test_on_output',
+  'rubric',
+  'swebench_harness',
+  'math_judge',
+  'response_match',
+] as const;
 
 /** What `test_on_output` reads of test commands, by who prints it. */
 export const TEST_FORMATS = ['pytest', 'go', 'cargo', 'jest', 'tap', 'junit', 'unittest'] as const;
 
+/** What `swebench_harness` reads of logs, by SWE-bench's own names; the last one is of SWE-Gym. */
+export const LOG_PARSERS = [
+  'parse_log_pytest',
+  'parse_log_pytest_options',
+  'parse_log_pytest_v2',
+  'parse_log_django',
+  'parse_log_seaborn',
+  'parse_log_sympy',
+  'parse_log_matplotlib',
+  'parse_log_pytest_pydantic',
+] as const;
+
 /** Evaluators that grade in a sandbox of their own: it is made ahead of them. */
-export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output'];
+export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output', 'swebench_harness'];
 /** Evaluators that ask a judge of the topology. */
 export const ASKS_JUDGE: readonly EvaluatorName[] = ['rubric'];
 
@@ -40,6 +59,7 @@ export type HarnessName = (typeof HARNESSES)[number];
 export type BuilderName = (typeof BUILDERS)[number];
 export type EvaluatorName = (typeof EVALUATORS)[number];
 export type TestFormat = (typeof TEST_FORMATS)[number];
+export type LogParser = (typeof LOG_PARSERS)[number];
 
 export const DEFAULT_WORKDIR = '/polar/session/workspace';
 

@@ -1,6 +1,7 @@
 // From a task file as read to the TaskSpec that is submitted, with what is wrong in it by its path in the file.
 import { create, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { z } from 'zod';
 import {
   type PrepareStepSchema,
   type RuntimeSpecSchema,
@@ -142,16 +143,38 @@ function stepOf(step: PrepareStepFile, at: string, uploads: Uploads): Step {
   }
 }
 
-/** With the text of a rubric's file in place of its path: the evaluator's machine does not have the file. */
-function evaluatorConfigOf(
-  { strategy, config }: NonNullable<TaskFile['evaluator']>,
+/** What may be a file of the client, by strategy: the evaluator's machine does not have it. */
+const FROM_FILES: ReadonlyMap<string, string> = new Map([
+  ['rubric', 'rubric'],
+  ['swebench_harness', 'instance'],
+]);
+
+/** With the texts of such files in place of their paths; of a rubric those of its outcome, too. */
+export function evaluatorConfigOf(
+  { strategy, config }: Strategy,
   uploads: Uploads,
+  at = 'evaluator',
 ): JsonObject {
-  const { rubric_path: path, ...rest } = config as JsonObject;
-  if (strategy !== 'rubric' || typeof path !== 'string' || 'rubric' in rest) return config as JsonObject;
+  const key = FROM_FILES.get(strategy) ?? '';
+  const { [`${key}_path`]: path, ...rest } = withOutcome(config as JsonObject, uploads, at);
+  if (typeof path !== 'string' || key === '' || key in rest) return { ...config, ...rest } as JsonObject;
   // One that cannot be read is told by its path alone.
-  return { ...rest, rubric: uploads.text(path, 'evaluator.config.rubric_path') ?? path };
+  return { ...rest, [key]: uploads.text(path, `${at}.config.${key}_path`) ?? path };
 }
+
+type Strategy = Pick<NonNullable<TaskFile['evaluator']>, 'strategy' | 'config'>;
+
+function withOutcome(config: JsonObject, uploads: Uploads, at: string): JsonObject {
+  const outcome = outcomeShape.safeParse(config['outcome']).data;
+  if (outcome === undefined) return config;
+  return {
+    ...config,
+    outcome: { ...outcome, config: evaluatorConfigOf(outcome, uploads, `${at}.config.outcome`) },
+  };
+}
+
+/** No more than that: all of it is checked where the configuration is. */
+const outcomeShape = z.looseObject({ strategy: z.string(), config: z.record(z.string(), z.json()) });
 
 /** Where a field of the proto stands in the file. */
 function filePath(field: string): string {

@@ -135,6 +135,9 @@ describe('task spec', () => {
     expect(seconds('test_on_output', { test_timeout: 'long' }), 'faulty').to.equal(300);
     const rubric = { rubric: 'good', judge: 'j', outcome: { strategy: 'test_on_output', config: tests } };
     expect(seconds('rubric', rubric)).to.equal(1740 + 3 * 60);
+    const instance = { instance_id: 'a', repo: 'pallets/flask', FAIL_TO_PASS: ['t'], PASS_TO_PASS: [] };
+    expect(seconds('swebench_harness', { instance, test_command: 'x' })).to.equal(300 + 6 * 60 + 1200);
+    expect(seconds('swebench_harness', { instance }), 'faulty').to.equal(300);
   });
 
   it('refuses tests that are given more time than grading', () => {

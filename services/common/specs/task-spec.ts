@@ -16,7 +16,7 @@ import {
 import type { FieldFault } from '../errors.ts';
 import { QUEUE_PATTERN, TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
-import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
+import { BUILDERS, type BuilderName, EVALUATORS, GRADES_IN_SANDBOX, listed } from './catalogue.ts';
 import { checkExternal, isExternal } from './external.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
@@ -207,7 +207,7 @@ function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults
 /** Who sets both means both: tests that are cut by the stage's budget would count as tests that do not end. */
 function checkTestTimeout({ evaluator, budgets }: TaskSpec, faults: Faults): void {
   const testTimeout = evaluator?.config?.['test_timeout'];
-  if (evaluator?.strategy !== 'test_on_output' || typeof testTimeout !== 'number') return;
+  if (!isOne(GRADES_IN_SANDBOX, evaluator?.strategy ?? '') || typeof testTimeout !== 'number') return;
   const seconds = budgets?.evaluate === undefined ? 0 : durationMs(budgets.evaluate) / 1000;
   if (seconds < 0.001 || testTimeout > BUDGET_MS_MAX / 1000) return;
   faults.require(

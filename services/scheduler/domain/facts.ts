@@ -1,6 +1,7 @@
 // What a fact does to a session. A fact that does not fit the present attempt and state is stale and does nothing.
 import { create } from '@bufbuild/protobuf';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type Graded, GradedSchema } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import {
   type Evaluated,
@@ -123,8 +124,12 @@ function evaluated(
     return attemptLost(record, why, spec.maxAttempts, nowMs);
   }
   const session = { ...sessionOf(record), times: timesWith(record, { evaluateMs: durationMs }) };
-  return joined({ ...record, session, evaluated: verdict }, spec, nowMs);
+  return joined({ ...record, session, evaluated: verdict, graded: gradedOf(record, verdict) }, spec, nowMs);
 }
+
+/** What can be graded again. */
+const gradedOf = ({ ran }: SessionRecord, { changes }: Pick<Evaluated, 'changes'>): Graded =>
+  create(GradedSchema, { outcome: ran?.outcome ?? Outcome.UNSPECIFIED, ...(changes && { changes }) });
 
 /** ENDED once the trajectory and the verdict are there. */
 function joined(record: SessionRecord, spec: TaskSpec, nowMs: number): SessionRecord {
@@ -144,9 +149,10 @@ const STAGES: Readonly<Record<string, SessionState>> = {
 function failed(
   record: SessionRecord,
   spec: TaskSpec,
-  { stage, failure: given }: Failed,
+  fact: Failed,
   nowMs: number,
 ): SessionRecord | undefined {
+  const { stage, failure: given } = fact;
   if (sessionOf(record).state !== STAGES[stage]) return undefined;
   if (stage === 'build' && record.built !== undefined) return undefined;
   if (stage === 'evaluate' && !needsEvaluation(record, spec)) return undefined;
@@ -156,6 +162,9 @@ function failed(
   if (known?.infrastructure ?? why.infrastructure) {
     return attemptLost(record, why, spec.maxAttempts, nowMs);
   }
-  if (stage === 'evaluate') return joined({ ...record, evaluateFailure: bounded(why) }, spec, nowMs);
+  if (stage === 'evaluate') {
+    const graded = gradedOf(record, fact);
+    return joined({ ...record, evaluateFailure: bounded(why), graded }, spec, nowMs);
+  }
   return ended(record, Outcome.TASK_ERROR, nowMs, why);
 }

@@ -212,6 +212,7 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
     ...(record.closed && { closed: { ...record.closed, traceRewards: {} } }),
     ...(counts && record.built && { built: record.built }),
     ...(counts && record.evaluated && { evaluated: record.evaluated }),
+    ...(counts && record.graded && { graded: record.graded }),
   });
 }
 

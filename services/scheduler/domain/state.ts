@@ -310,7 +310,7 @@ export class State {
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
       if (record === undefined || inLater(record, round)) continue;
-      const { ran: _, built: __, evaluated: ___, ...kept } = record;
+      const { ran: _, built: __, evaluated: ___, graded: ____, ...kept } = record;
       task.sessions[i] = kept;
     }
   }

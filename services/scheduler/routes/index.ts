@@ -8,6 +8,7 @@ import { closeSession } from './close-session.ts';
 import { drainNode } from './drain-node.ts';
 import { getSession } from './get-session.ts';
 import { getTask } from './get-task.ts';
+import { getTaskSpec } from './get-task-spec.ts';
 import { listNodes } from './list-nodes.ts';
 import { listQueues } from './list-queues.ts';
 import { listSessions } from './list-sessions.ts';
@@ -35,5 +36,6 @@ export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof Rollou
     ...drainNode(ctx),
     ...openSession(ctx),
     ...closeSession(ctx),
+    ...getTaskSpec(ctx),
   };
 }

@@ -11,6 +11,7 @@ from .batches import Batch, Drift, Failure, Stats, Trace, Trajectory
 from .captures import OpenSession
 from .client import Client
 from .errors import FieldFault, PolarError
+from .evaluator import EvaluatorClient
 from .experts import RoutedExperts
 from .filters import Filter
 from .images import Image, image_bytes
@@ -25,6 +26,7 @@ __all__ = [
     "CallSpan",
     "Client",
     "Drift",
+    "EvaluatorClient",
     "Failure",
     "FieldFault",
     "Filter",

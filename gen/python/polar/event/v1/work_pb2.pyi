@@ -5,6 +5,7 @@ from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
 from polar_mesh.gen.polar.event.v1 import external_session_pb2 as _external_session_pb2
+from polar_mesh.gen.polar.event.v1 import graded_pb2 as _graded_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -177,14 +178,16 @@ class Built(_message.Message):
     def __init__(self, trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ...) -> None: ...
 
 class Evaluated(_message.Message):
-    __slots__ = ("reward", "evaluation", "trace_rewards")
+    __slots__ = ("reward", "evaluation", "trace_rewards", "changes")
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     reward: float
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class TraceReward(_message.Message):
     __slots__ = ("call_id", "reward")
@@ -195,12 +198,14 @@ class TraceReward(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., reward: _Optional[float] = ...) -> None: ...
 
 class Failed(_message.Message):
-    __slots__ = ("failure", "stage")
+    __slots__ = ("failure", "stage", "changes")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     failure: _failure_pb2.Failure
     stage: str
-    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving", "proxy_url")
@@ -273,7 +278,7 @@ class GroupReady(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
 
 class SessionResult(_message.Message):
-    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards")
+    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards", "graded")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -284,6 +289,7 @@ class SessionResult(_message.Message):
     STATS_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    GRADED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     sample_index: int
     attempt: int
@@ -294,7 +300,8 @@ class SessionResult(_message.Message):
     stats: _session_pb2.SessionStats
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    graded: _graded_pb2.Graded
+    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., graded: _Optional[_Union[_graded_pb2.Graded, _Mapping]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling", "model_pools")
@@ -396,13 +403,3 @@ class UnackedBatch(_message.Message):
     dropped_reason: str
     dropped_sessions: _containers.ScalarMap[str, int]
     def __init__(self, batch_id: _Optional[int] = ..., ordinal: _Optional[int] = ..., deliveries: _Optional[int] = ..., member: _Optional[int] = ..., tokens: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., nacks: _Optional[int] = ..., nack_reason: _Optional[str] = ..., dropped_reason: _Optional[str] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ...) -> None: ...
-
-class EnginePressure(_message.Message):
-    __slots__ = ("node_id", "calls_waiting", "cache_use")
-    NODE_ID_FIELD_NUMBER: _ClassVar[int]
-    CALLS_WAITING_FIELD_NUMBER: _ClassVar[int]
-    CACHE_USE_FIELD_NUMBER: _ClassVar[int]
-    node_id: str
-    calls_waiting: int
-    cache_use: float
-    def __init__(self, node_id: _Optional[str] = ..., calls_waiting: _Optional[int] = ..., cache_use: _Optional[float] = ...) -> None: ...

@@ -6,6 +6,7 @@ from polar_mesh.gen.polar.scheduler.v1 import callback_state_pb2 as _callback_st
 from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as _external_session_pb2
 from polar_mesh.gen.polar.scheduler.v1 import node_failures_pb2 as _node_failures_pb2
 from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_spec_pb2 as _task_spec_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor

@@ -12,6 +12,7 @@ import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
 import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
+import type { Graded } from "./graded_pb.js";
 
 /**
  * Describes the file polar/event/v1/work.proto.
@@ -634,6 +635,13 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
    * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 3;
    */
   traceRewards: TraceReward[];
+
+  /**
+   * What it read of the session's changes, as StoredChanges; unset where it reads none.
+   *
+   * @generated from field: polar.common.v1.BlobRef changes = 4;
+   */
+  changes?: BlobRef | undefined;
 };
 
 /**
@@ -689,6 +697,13 @@ export declare type Failed = Message<"polar.event.v1.Failed"> & {
    * @generated from field: string stage = 2;
    */
   stage: string;
+
+  /**
+   * Of an evaluation that failed behind reading the session's changes, as in Evaluated.
+   *
+   * @generated from field: polar.common.v1.BlobRef changes = 3;
+   */
+  changes?: BlobRef | undefined;
 };
 
 /**
@@ -1012,6 +1027,13 @@ export declare type SessionResult = Message<"polar.event.v1.SessionResult"> & {
    * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 10;
    */
   traceRewards: TraceReward[];
+
+  /**
+   * What was graded; unset where nothing was, or by the outcome alone.
+   *
+   * @generated from field: polar.event.v1.Graded graded = 11;
+   */
+  graded?: Graded | undefined;
 };
 
 /**
@@ -1296,38 +1318,4 @@ export declare type UnackedBatch = Message<"polar.event.v1.UnackedBatch"> & {
  * Use `create(UnackedBatchSchema)` to create a new message.
  */
 export declare const UnackedBatchSchema: GenMessage<UnackedBatch>;
-
-/**
- * EnginePressure is what an LLM proxy says of the policy's engines, on polar.v1.pressure.<node>, not stored.
- *
- * @generated from message polar.event.v1.EnginePressure
- */
-export declare type EnginePressure = Message<"polar.event.v1.EnginePressure"> & {
-  /**
-   * The node.
-   *
-   * @generated from field: string node_id = 1;
-   */
-  nodeId: string;
-
-  /**
-   * Calls that wait in the engines, and those that wait in the proxy for a place at one.
-   *
-   * @generated from field: uint32 calls_waiting = 2;
-   */
-  callsWaiting: number;
-
-  /**
-   * Part of its cache of keys and values that the fullest engine uses, 0 to 1; 0 where none tells it.
-   *
-   * @generated from field: double cache_use = 3;
-   */
-  cacheUse: number;
-};
-
-/**
- * Describes the message polar.event.v1.EnginePressure.
- * Use `create(EnginePressureSchema)` to create a new message.
- */
-export declare const EnginePressureSchema: GenMessage<EnginePressure>;
 

@@ -13,6 +13,7 @@ import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
 import type { CloseSessionRequestSchema, CloseSessionResponseSchema, OpenSessionRequestSchema, OpenSessionResponseSchema } from "./external_session_pb.js";
+import type { GetTaskSpecRequestSchema, GetTaskSpecResponseSchema } from "./task_spec_pb.js";
 
 /**
  * Describes the file polar/scheduler/v1/scheduler_service.proto.
@@ -1176,8 +1177,7 @@ export declare const RolloutService: GenService<{
    * SubmitTask commits a task and its sessions before it answers.
    * Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
    * with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-   * FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
-   * cancelled ahead.
+   * FAILED_PRECONDITION if no node offers the runtime backend, and, with TASK_CANCELLED, if it was cancelled ahead.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTask
    */
@@ -1252,8 +1252,7 @@ export declare const RolloutService: GenService<{
     output: typeof WatchTaskResponseSchema;
   },
   /**
-   * CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
-   * it is asked for ahead of the submit.
+   * CancelTask ends what has not ended of a task; answers when that is committed. Errors: NOT_FOUND, unless `ahead`.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.CancelTask
    */
@@ -1316,9 +1315,8 @@ export declare const RolloutService: GenService<{
     output: typeof DrainNodeResponseSchema;
   },
   /**
-   * OpenSession gives a waiting session of harness `external`, the task's first one, to its caller; its key is valid when it
-   * answers. Errors: NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this
-   * request_id is over); UNAVAILABLE (NO_NODE: none has room for it).
+   * OpenSession gives the first waiting session of a task of harness `external` to its caller, with a key that is valid. Errors:
+   * NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this request_id); UNAVAILABLE (NO_NODE).
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.OpenSession
    */
@@ -1337,6 +1335,16 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof CloseSessionRequestSchema;
     output: typeof CloseSessionResponseSchema;
+  },
+  /**
+   * GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.GetTaskSpec
+   */
+  getTaskSpec: {
+    methodKind: "unary";
+    input: typeof GetTaskSpecRequestSchema;
+    output: typeof GetTaskSpecResponseSchema;
   },
 }>;
 
