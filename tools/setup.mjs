@@ -2,6 +2,7 @@
 //   node tools/setup.mjs start    what `npm start` needs
 //   node tools/setup.mjs test     what `npm test` needs, too
 //   node tools/setup.mjs deploy   what `npm run test:deploy` needs
+//   node tools/setup.mjs slurm    what `npm run test:slurm` needs
 //   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch and TRL, 1.6 GB
 // Each step looks first and does nothing when it is done; all together then take well under a second.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -188,7 +189,21 @@ const TRAINERS_SYSTEM = [
   { binary: 'readelf', name: 'binutils', effect: 'torch cannot be had without CUDA libraries' },
 ];
 
-const PROFILES = { start: SYSTEM, test: TEST_SYSTEM, deploy: DEPLOY_SYSTEM, trainers: TRAINERS_SYSTEM };
+const SLURM_SYSTEM = [
+  ...SYSTEM,
+  { binary: 'munged', name: 'munge', effect: 'there is no Slurm to run the mesh in' },
+  { binary: 'slurmctld', name: 'slurmctld', effect: 'there is no Slurm to run the mesh in' },
+  { binary: 'slurmd', name: 'slurmd', effect: 'there is no Slurm to run the mesh in' },
+  { binary: 'sbatch', name: 'slurm-client', effect: 'there is no Slurm to run the mesh in' },
+];
+
+const PROFILES = {
+  start: SYSTEM,
+  test: TEST_SYSTEM,
+  deploy: DEPLOY_SYSTEM,
+  slurm: SLURM_SYSTEM,
+  trainers: TRAINERS_SYSTEM,
+};
 
 async function natsServer() {
   if (process.env.POLAR_NATS_URL || findNatsServer() !== undefined) return;
@@ -227,7 +242,7 @@ async function main(profile) {
       .then(() => more[profile]?.()),
     system,
     natsServer(),
-    ...(['start', 'trainers'].includes(profile) ? [] : [pythonPackages()]),
+    ...(['start', 'slurm', 'trainers'].includes(profile) ? [] : [pythonPackages()]),
   ];
   const failures = (await Promise.allSettled(steps)).filter(({ status }) => status === 'rejected');
   if (failures.length > 0) throw new Error(failures.map(({ reason }) => reason.message).join('\nsetup: '));

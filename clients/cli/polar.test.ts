@@ -44,6 +44,15 @@ describe('polar', () => {
     ['a bound for what is not asked for', ['audit', 's', '--tolerance', '1'], /--tolerance is for --rescore/],
     ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
     ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
+    ['a reward that is no number', ['capture', '--reward', 'much', 'true'], /--reward must be a number/],
+    ['a reward without an end', ['capture', '--reward', '1'], /for a COMMAND, or for --close/],
+    ['a command to close with', ['capture', '--close', 's', 'true'], /--close runs no command/],
+    [
+      'a model for a task that has one',
+      ['capture', '--task', 't', '--model', 'm'],
+      /--model is not for --task/,
+    ],
+    ['why a command failed', ['capture', '--failed', 'x', 'true'], /--failed is for --close/],
     ['a task that is not there', ['up', '--task', 'not-there.yaml'], /INVALID_TASK: not-there\.yaml/],
     ['a topology that is not there', ['status', '-c', 'not-there.yaml'], /INVALID_CONFIG: not-there\.yaml/],
   ];

@@ -54,6 +54,8 @@ export const REASONS = {
   CANCELLED: caller(Boundary.TASK, Code.Canceled),
   TASK_CANCELLED: caller(Boundary.TASK, Code.FailedPrecondition),
   ATTEMPTS_LIMIT: caller(Boundary.TASK, Code.ResourceExhausted),
+  NO_SESSION_WAITS: caller(Boundary.TASK, Code.FailedPrecondition),
+  NO_NODE: { ...caller(Boundary.MESH, Code.Unavailable), retryable: true },
   EARLY_STOPPED: caller(Boundary.TASK, Code.Canceled),
   QUEUE_TIMEOUT: { ...infra(Boundary.MESH, Code.DeadlineExceeded) },
   CALLBACK_FAILED: { ...caller(Boundary.TASK, Code.Unavailable), retryable: true },
@@ -139,6 +141,8 @@ export const REASONS = {
   JUDGE_UNAVAILABLE: infra(Boundary.EVALUATOR),
   JUDGE_REFUSED: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
   JUDGE_ANSWER_INVALID: caller(Boundary.EVALUATOR, Code.Aborted),
+  NOTHING_TO_GRADE: caller(Boundary.EVALUATOR, Code.FailedPrecondition),
+  EVALUATIONS_LIMIT: { ...caller(Boundary.EVALUATOR, Code.ResourceExhausted), retryable: true },
 } as const satisfies Record<string, ReasonSpec>;
 
 export type Reason = keyof typeof REASONS;

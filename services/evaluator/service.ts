@@ -1,4 +1,4 @@
-// The evaluator: pulls `evaluate` work of its node, publishes `evaluated` facts.
+// The evaluator: pulls `evaluate` work of its node, publishes `evaluated` facts; and grades again who is asked for.
 import { EvaluatorService as EvaluatorRpc } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
@@ -33,7 +33,7 @@ export class EvaluatorService implements RunningService {
       host: '127.0.0.1',
       port: config.node.evaluator_port,
       services: [EvaluatorRpc.typeName],
-      routes,
+      routes: (router) => routes(router, context),
     });
     const service = new EvaluatorService(context, server, signal);
     opened.move();

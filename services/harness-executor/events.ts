@@ -25,6 +25,10 @@ export function runFailed(log: Logger, ref: AttemptRef, reason: string, message:
   metrics.runsFailed.inc({ reason });
 }
 
+/** `reason`: why it counts for nothing; empty where it counts. */
+export const closed = (log: Logger, ref: AttemptRef, reason: string): void =>
+  log.info({ ...attemptFields(ref), reason }, 'session closed that ran elsewhere');
+
 export const endNotTold = (log: Logger, ref: AttemptRef, error: unknown): void =>
   log.warn({ ...attemptFields(ref), err: error }, 'the end of a run cannot be told yet');
 

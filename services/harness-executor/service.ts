@@ -1,10 +1,11 @@
-// The harness executor: pulls `run` work of its node, publishes `ran` facts.
+// The harness executor: pulls `run` and `close` work of its node, publishes `ran` facts.
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { openGuards } from '../common/access/open.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { HarnessExecutorConfig } from './config.ts';
+import { consumeCloseWork } from './consumers/close.ts';
 import { consumeRunWork } from './consumers/run.ts';
 import { createContext, type HarnessExecutorContext } from './context.ts';
 import { routes } from './routes/index.ts';
@@ -13,12 +14,12 @@ export class HarnessExecutorService implements RunningService {
   readonly failed: Promise<never>;
   readonly #context: HarnessExecutorContext;
   readonly #server: RunningServer;
-  readonly #consuming: Promise<void>;
+  readonly #consuming: Promise<unknown>;
 
   private constructor(context: HarnessExecutorContext, server: RunningServer, signal: AbortSignal) {
     this.#context = context;
     this.#server = server;
-    this.#consuming = consumeRunWork(context, signal);
+    this.#consuming = Promise.all([consumeRunWork(context, signal), consumeCloseWork(context, signal)]);
     this.failed = this.#consuming.then(() => new Promise<never>(() => {}));
     this.failed.catch(() => {});
   }

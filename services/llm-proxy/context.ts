@@ -1,5 +1,6 @@
 // Composition root: what routes and the HTTP side get.
 import type { Client } from '@connectrpc/connect';
+import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import type { Capability } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { createPlainClient } from '../common/client.ts';
@@ -35,6 +36,8 @@ export interface LlmProxyContext extends AsyncDisposable {
   readonly tokenMode: TokenMode;
   /** The node's harness-executor. */
   readonly harnesses: Client<typeof HarnessService>;
+  /** The node's evaluator, asked with what its caller shows. */
+  readonly evaluator: Client<typeof EvaluatorService>;
 }
 
 export async function createContext(
@@ -66,6 +69,7 @@ export async function createContext(
     void tellPressure({ bus, log, nodeId: config.node.id, pool: engines.pool(''), signal: watched });
   }
   const harnessUrl = localUrl(config.topology, config.node.harness_executor_port);
+  const evaluatorUrl = localUrl(config.topology, config.node.evaluator_port);
   const credentials = { token: config.token, tls: config.tls };
   const all = opened.move();
   return {
@@ -80,6 +84,7 @@ export async function createContext(
     policies,
     tokenMode,
     harnesses: createPlainClient(HarnessService, harnessUrl, credentials),
+    evaluator: createPlainClient(EvaluatorService, evaluatorUrl, { tls: config.tls }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

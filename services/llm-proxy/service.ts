@@ -1,5 +1,6 @@
 // The llm-proxy: stands between harnesses and the engine, and records every call before its reply ends.
 import { dirname } from 'node:path';
+import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { HarnessService } from '../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
@@ -36,7 +37,9 @@ export class LlmProxyService implements RunningService {
       ...guards,
       host: config.node.host,
       port: config.node.port,
-      services: [ProxyService.typeName, PolicyService.typeName, HarnessService.typeName],
+      services: [ProxyService, PolicyService, HarnessService, EvaluatorService].map(
+        ({ typeName }) => typeName,
+      ),
       routes: (router) => routes(router, context),
       http: harnessHandler(context),
       httpSocket: openSocketPath(config.proxySocket),

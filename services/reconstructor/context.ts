@@ -1,4 +1,5 @@
 // Composition root: what routes and consumers get.
+import { createScheduler } from '../common/ask-scheduler.ts';
 import type { Topology } from '../common/config/topology.ts';
 import type { Logger } from '../common/logger.ts';
 import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
@@ -9,7 +10,6 @@ import { Cursors } from './cursors/cursors.ts';
 import { showStreams } from './metrics.ts';
 import { createStore, type Store } from './retention/store.ts';
 import { Exports } from './sessions/exports.ts';
-import { createScheduler } from './sessions/scheduler.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import { type Batches, createBatches } from './streams/batches.ts';
 import { openPolicyVersion, type PolicyVersion } from './streams/policy-version.ts';

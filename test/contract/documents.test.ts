@@ -10,9 +10,17 @@ import { z } from 'zod';
 import { COMMANDS } from '../../clients/cli/commands/index.ts';
 import { readTopology, topologySchema } from '../../services/common/config/topology.ts';
 import { REASONS } from '../../services/common/errors.ts';
-import { BUILDERS, EVALUATORS, HARNESSES, TEST_FORMATS } from '../../services/common/specs/catalogue.ts';
+import {
+  BUILDERS,
+  EVALUATORS,
+  HARNESSES,
+  LOG_PARSERS,
+  TEST_FORMATS,
+} from '../../services/common/specs/catalogue.ts';
 import { harborConfig, resultFileConfig } from '../../services/common/specs/live-grading.ts';
+import { mathJudgeConfig, responseMatchConfig } from '../../services/common/specs/reply-evaluators.ts';
 import { pluginConfig, testOnOutputConfig } from '../../services/common/specs/strategies.ts';
+import { swebenchHarnessConfig } from '../../services/common/specs/swebench-harness.ts';
 import { taskFileSchema } from '../../services/common/specs/task-file.ts';
 import { ensureNatsServer } from '../../tools/nats-server.mjs';
 import { Authority } from '../support/certificates.ts';
@@ -88,9 +96,13 @@ describe('docs/topology.md', () => {
 
 describe('docs/task-file.md', () => {
   it('has every key, harness, builder, evaluator and format of tests', () => {
-    const schemas = [taskFileSchema, testOnOutputConfig, pluginConfig, harborConfig, resultFileConfig];
+    const evaluators = [
+      ...[testOnOutputConfig, swebenchHarnessConfig, mathJudgeConfig, responseMatchConfig],
+      ...[harborConfig, resultFileConfig],
+    ];
+    const schemas = [taskFileSchema, ...evaluators, pluginConfig];
     const text = read('docs/task-file.md');
-    const names = [...schemas.flatMap(keysOf), ...HARNESSES, ...BUILDERS, ...EVALUATORS];
+    const names = [...schemas.flatMap(keysOf), ...LOG_PARSERS, ...HARNESSES, ...BUILDERS, ...EVALUATORS];
     const formats = TEST_FORMATS.map((format) => `\n| \`${format}\` `);
     for (const format of formats) expect(text).to.contain(format);
     for (const name of names) expect(text).to.match(new RegExp(`\\b${name}\\b`));

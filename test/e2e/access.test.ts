@@ -65,6 +65,23 @@ describe('a mesh with access tokens', function () {
     expect(refused.stderr).to.contain('the token of reader has no scope submit');
   });
 
+  it('grades again for who may submit, whose token the node passes on', async () => {
+    const refused = await call(['regrade', TASK.task_id, '-c', mesh.topologyFile], as('reader'));
+    expect([refused.code, refused.stdout]).to.deep.equal([1, '']);
+    expect(refused.stderr).to.contain('the token of reader has no scope submit, which EvaluateSession needs');
+    const { code, stdout, stderr } = await call(
+      ['regrade', TASK.task_id, '-c', mesh.topologyFile],
+      as('submitter'),
+    );
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.match(/ 1\.00 +1\.00/);
+    await eventually('it is told of both services', () =>
+      (['llm-proxy', 'evaluator'] as const).every((name) =>
+        mesh.log(name).includes('"caller":"submitter","method":"EvaluateSession"'),
+      ),
+    );
+  });
+
   it('makes no token where its name is taken or its file cannot be written, and says which', async () => {
     const tokensFile = join(folder, 'tokens.txt');
     const wrong = [

@@ -121,6 +121,15 @@ describe('evaluator rubric', function () {
     expect(own(await evaluated({ rubric_coefficient: 2 }))).to.deep.equal({ c2: 3, c0: 1, c3: 1 });
   });
 
+  it('goes by what the last reply says, too', async () => {
+    judge.answers(scores(5, 0));
+    const outcome = { strategy: 'response_match', config: { contains: ['reply 3'], reward: 7 } };
+    const verdict = await evaluated({ outcome });
+    expect([verdict.reward, own(verdict)]).to.deep.equal([7, { c2: 7.2, c0: 7, c3: 7 }]);
+    const right = { strategy: 'math_judge', config: { answer: 3 } };
+    expect((await evaluated({ outcome: right })).reward).to.equal(1);
+  });
+
   it('goes by the outcome of tests, too', async () => {
     judge.answers(scores(5, 0));
     const tests = { repo_dir: REPO, test_command: 'true', expected_output_json: { a: 'PASSED' } };

@@ -42,4 +42,18 @@ describe('evaluator, of a repository that has uncommitted changes after `prepare
     expect([reward, evaluation?.['failed_apply_patch']]).to.deep.equal([0, true]);
     expect(evaluation?.['patch_files']).to.deep.equal(['a.py', 'egg/info', 'new.txt']);
   });
+
+  it('keeps what it has read, what exclude_patterns name too, whatever comes of it', async () => {
+    const agent = `${SOLVE}; git init -q own`;
+    const verdict = await evaluations.evaluated({ agent, config: { exclude_patterns: ['a.py'] } });
+    const kept = await evaluations.changes(verdict);
+    expect(kept).to.deep.include({ repoDir: REPO, patchCommand: '', leftOutFiles: ['own/'], exitCode: 0 });
+    expect(Buffer.from(kept.patch).toString()).to.contain('+a = 1').and.to.contain('b/new.txt');
+    const none = await evaluations.failed({ agent: SOLVE, config: { rewards_command: 'false' } });
+    expect(Buffer.from((await evaluations.changes(none)).patch).toString()).to.contain('+a = 1');
+    const gone = await evaluations.changes(await evaluations.evaluated({ agent: 'rm -rf .git' }));
+    expect([gone.exitCode > 0, gone.errorTail.includes('git'), gone.patch.length]).to.deep.equal([
+      ...[true, true, 0],
+    ]);
+  });
 });

@@ -127,6 +127,22 @@ describe('reconstructor: retention', () => {
     expect([await left(1), await left(2)]).to.deep.equal([0, 1]);
   });
 
+  it('removes the changes that were graded, which only their group names', async () => {
+    const changes = await mesh.blobs.put(Buffer.from('changes of changed-0'));
+    const graded = { outcome: Outcome.COMPLETED, changes };
+    const { sessions } = create(GroupReadySchema, {
+      sessions: [{ sessionId: 'changed-0', attempt: 1, outcome: Outcome.COMPLETED, graded }],
+    });
+    const id = await mesh.announce({ taskId: 'changed', sessions });
+    const trainer = new Trainer(reconstructor.client, 'changed', 16, 'changed');
+    await trainer.batch();
+    await reconstructor.client.ackTrajectories({ consumer: 'changed', batchIds: [BigInt(id)] });
+    expect(await count(STREAMS.blobs.name, `polar.v1.blob.${changes.sha256}.*`)).to.equal(1);
+    expect(await sweepAt(READY_MS)).to.equal(1);
+    expect(await count(STREAMS.blobs.name, `polar.v1.blob.${changes.sha256}.*`)).to.equal(0);
+    trainer.close();
+  });
+
   it('keeps the records of an earlier attempt whose group is not acknowledged', async () => {
     for (const attempt of [1, 2]) await mesh.record('retried-0', attempt, [record(10)]);
     const results = (attempt: number) =>

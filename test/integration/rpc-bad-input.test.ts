@@ -34,8 +34,8 @@ const ANSWER_MS = 5_000;
 const WAIT_MS = 60_000;
 /** Whose fault it is not: of a caller's input, none of these may come. */
 const OURS = [Code.Internal, Code.Unknown, Code.DataLoss, Code.Unavailable, Code.DeadlineExceeded];
-/** Checked at submit, where it has a test of its own. */
-const SPECS = new Set(['polar.common.v1.TaskSpec']);
+/** Checked as at submit, where they have tests of their own. */
+const SPECS = new Set(['polar.common.v1.TaskSpec', 'polar.common.v1.EvaluatorSpec']);
 
 const TRANSPORTS: Readonly<Record<string, (baseUrl: string) => Transport>> = {
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),

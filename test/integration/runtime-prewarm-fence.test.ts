@@ -101,13 +101,17 @@ describe('runtime-prewarm: a node that comes back late', () => {
     const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
     await betweenHeartbeats();
     await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-late' });
+    // It is nobody's attempt: the scheduler would revoke it.
+    const other = await acquireFrom(runtimes, { spec: { backend: 'process' }, session: '' });
     await betweenHeartbeats();
     expect(heard.at(-1)?.attempts.map(({ sessionId }) => sessionId)).to.deep.equal(['s-late']);
     const last = heard.at(-1);
     const first = await heardAfterStandingStill();
     expect(first?.bootId).to.not.equal(last?.bootId);
     expect(first?.attempts).to.deep.equal([]);
-    expect((await runtimes.listRuntimes({})).runtimes).to.deep.equal([]);
+    const left = (await runtimes.listRuntimes({})).runtimes.map(({ runtimeId }) => runtimeId);
+    expect(left).to.deep.equal([other]);
+    await runtimes.releaseRuntime({ runtimeId: other });
   });
 
   it('does so, too, where it has work of a scheduler none of whose answers came in time', async () => {

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { RetryOnly } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { failure } from '../../services/common/errors.ts';
 import { BLOB_CHUNK_BYTES } from '../../services/common/limits.ts';
 import { type BlobStore, createBlobStore } from '../../services/common/nats/blobs.ts';
 import { type Bus, openBus } from '../../services/common/nats/bus.ts';
@@ -44,20 +45,32 @@ describe('scheduler: blobs that nothing names', () => {
     return taskSpec(taskId, { maxAttempts: 1, runtime: { prepare: [{ step }] } });
   };
 
-  it('are trajectories of attempts that were replaced; the one that counts stays', async () => {
-    const built: string[] = [];
+  it('are trajectories and changes of attempts that were replaced; those that count stay', async () => {
+    const [built, changed]: [string[], string[]] = [[], []];
+    const changesOf = async (attempt = 0) => {
+      const changes = await blobs.put(Buffer.from(`changes of ${attempt}`));
+      changed[attempt] = changes.sha256;
+      return changes;
+    };
     await using _node = await startFakeNode(nats.url, {
       on: {
         build: async ({ ref }) => {
           // More than one chunk.
+          if (ref?.attempt === 2) {
+            await until('it is graded', () => changed[2] !== undefined);
+            // The state alone names them now.
+            await swept();
+          }
           const trajectory = await blobs.put(Buffer.alloc(BLOB_CHUNK_BYTES + 1, ref?.attempt));
           built[ref?.attempt ?? 0] = trajectory.sha256;
           return { case: 'built', value: { trajectory } };
         },
         evaluate: async ({ ref }) => {
-          if (ref?.attempt !== 1) return { case: 'evaluated', value: { reward: 1 } };
+          const changes = await changesOf(ref?.attempt);
+          if (ref?.attempt !== 1) return { case: 'evaluated', value: { reward: 1, changes } };
           await until('it is built', () => built[1] !== undefined);
-          return failed('evaluate', 'SANDBOX_FAILED');
+          const value = { stage: 'evaluate', failure: failure('SANDBOX_FAILED', 'on purpose'), changes };
+          return { case: 'failed', value };
         },
       },
     });
@@ -66,9 +79,11 @@ describe('scheduler: blobs that nothing names', () => {
     const [session] = (await groupOf(bus, 'again')).sessions;
     expect(session).to.deep.include({ attempt: 2 });
     expect(session?.trajectory?.sha256).to.equal(built[2]);
+    expect(session?.graded?.changes?.sha256).to.equal(changed[2]);
     await isGone('the first', built[1] ?? '');
+    await isGone('its changes', changed[1] ?? '');
     await swept();
-    expect(await parts(built[2] ?? '')).to.equal(3);
+    expect([await parts(built[2] ?? ''), await parts(changed[2] ?? '')]).to.deep.equal([3, 1]);
   });
 
   it('are files of tasks that have left the archive; others with the same files keep them', async () => {

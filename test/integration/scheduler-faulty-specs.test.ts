@@ -2,7 +2,8 @@
 import { expect } from 'chai';
 import { asPolarError } from '../../services/common/errors.ts';
 import { completeTaskSpec } from '../../services/common/specs/task-spec.ts';
-import { type Change, good, WRONG } from '../support/faulty-specs.ts';
+import type { Change } from '../support/faulty-evaluators.ts';
+import { good, WRONG } from '../support/faulty-specs.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startScheduler, type TestScheduler } from '../support/scheduler.ts';
 

@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { Outcome, type Session } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { EvaluatorService } from '../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
 import { polar, ROOT } from '../support/cli.ts';
+import { startJudge, type TestJudge } from '../support/judge.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
@@ -56,6 +58,27 @@ with polar_mesh.Client(sys.argv[1], sys.argv[2]) as client:
     batch.ack()
 `;
 
+/** The session of a task's first sample, graded again: by the task's own evaluator, and by another one. */
+const REGRADER = `
+import asyncio, json, sys, polar_mesh
+from polar_mesh import aio, errors
+with polar_mesh.Client(sys.argv[2]) as client:
+    session = client.list_sessions(sys.argv[3])[0].session_id
+def told(answer):
+    print(json.dumps([answer.old_reward, answer.reward, sorted(one.reward for one in answer.trace_rewards)]))
+with polar_mesh.EvaluatorClient(sys.argv[1]) as evaluator:
+    told(evaluator.evaluate_session(session, timeout_s=60))
+async def other():
+    config = json.loads(sys.argv[4])
+    async with aio.EvaluatorClient(sys.argv[1]) as evaluator:
+        told(await evaluator.evaluate_session(session, {"strategy": "test_on_output", "config": config}))
+        try:
+            await evaluator.evaluate_session(session, {"strategy": "test_on_output", "config": {}})
+        except errors.InvalidArgument as error:
+            print(json.dumps([error.reason, *(one.field for one in error.fields)]))
+asyncio.run(other())
+`;
+
 /** Calls and reward of each trace of a session; the session's is 1. */
 const TRACES = {
   prefix_merging: [
@@ -69,25 +92,33 @@ const TRACES = {
   ],
 };
 
+const PYTHON = join(ROOT, '.venv/bin/python');
+const ENV = { PYTHONPATH: join(ROOT, 'clients/python/src') };
+const CONFIG = {
+  repo_dir: '/polar/session/workspace',
+  test_command: 'test -e answer.txt && echo PASSED answer',
+  expected_output_json: { answer: 'PASSED' },
+};
 const PREPARE =
   'git init -q && git -c user.name=x -c user.email=x@example.org commit -q --allow-empty -m start';
 
 describe('rewards of traces, through the mesh', function () {
   this.timeout(120_000);
   let mesh: Mesh;
+  let judge: TestJudge;
   before(async () => {
-    mesh = await startMesh({ defaultBackend: 'process' });
+    judge = await startJudge();
+    const judges = { fair: { base_url: judge.url, model: 'm' } };
+    mesh = await startMesh({ defaultBackend: 'process', evaluators: { judges } });
   });
-  after(() => mesh?.[Symbol.asyncDispose]());
+  after(async () => {
+    await mesh?.[Symbol.asyncDispose]();
+    await judge[Symbol.asyncDispose]();
+  });
 
   const graded = async (taskId: string, builder: string, rewardsCommand: string): Promise<Session[]> => {
     const rollout = createPlainClient(RolloutService, mesh.schedulerUrl);
-    const config = {
-      repo_dir: '/polar/session/workspace',
-      test_command: 'test -e answer.txt && echo PASSED answer',
-      expected_output_json: { answer: 'PASSED' },
-      rewards_command: rewardsCommand,
-    };
+    const config = { ...CONFIG, rewards_command: rewardsCommand };
     const spec = curlTask(taskId, 2, 0, {
       harness: { name: 'shell', modelName: 'm', command: { command: `python3 -c "${AGENT}"` } },
       runtime: { prepare: [{ step: { case: 'exec', value: { command: PREPARE } } }] },
@@ -106,10 +137,8 @@ describe('rewards of traces, through the mesh', function () {
         [Outcome.COMPLETED, 1],
         [Outcome.COMPLETED, 1],
       ]);
-      const python = join(ROOT, '.venv/bin/python');
       const args = ['-c', READER, mesh.schedulerUrl, mesh.reconstructorUrl, builder];
-      const env = { PYTHONPATH: join(ROOT, 'clients/python/src') };
-      const { stdout } = await promisify(execFile)(python, args, { env });
+      const { stdout } = await promisify(execFile)(PYTHON, args, { env: ENV });
       const [seen, counted] = stdout
         .trim()
         .split('\n')
@@ -146,6 +175,42 @@ describe('rewards of traces, through the mesh', function () {
       expect(lines.split('\n').map((line) => JSON.parse(line).reward)).to.deep.equal(own);
     });
   }
+
+  it('are given anew, by the calls that are stored, to who asks for another grading', async () => {
+    const rewards_command = `python3 -c "import json; print(json.dumps({'reward': 0.5, 'trace_rewards': {json.loads(line)['call_id']: 2 for line in open('/polar/session/calls.jsonl')}}))"`;
+    const args = [mesh.proxyUrl, mesh.schedulerUrl, 'prefix_merging'];
+    const config = JSON.stringify({ ...CONFIG, rewards_command });
+    const { stdout } = await promisify(execFile)(PYTHON, ['-c', REGRADER, ...args, config], { env: ENV });
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).to.deep.equal([
+      [1, 1, [0.25, 0.5]],
+      [1, 0.5, [2, 2, 2]],
+      ['INVALID_TASK', 'evaluator.config.test_command', 'evaluator.config.expected_output_json'],
+    ]);
+  });
+
+  it('are given anew by a judge, who is shown what was said then, beside the outcome of the tests', async () => {
+    judge.answers('{"scores": {"conversation_1": -5, "conversation_2": 5}}');
+    const rollout = createPlainClient(RolloutService, mesh.schedulerUrl);
+    const [session] = (await rollout.listSessions({ taskId: 'prefix_merging' })).sessions;
+    const outcome = { strategy: 'test_on_output', config: CONFIG };
+    const config = { judge: 'fair', rubric: 'Praise care.', outcome };
+    const evaluator = { strategy: 'rubric', config };
+    const request = { sessionId: session?.sessionId ?? '', evaluator };
+    const evaluations = createPlainClient(EvaluatorService, mesh.proxyUrl);
+    const answer = await evaluations.evaluateSession(request, { timeoutMs: 60_000 });
+    expect(answer).to.include({ oldReward: 1, reward: 1 });
+    expect(answer.evaluation).to.include({ resolved: true, judge: 'fair' });
+    // The helper's conversation ended first; the main one has two calls.
+    const rewards = answer.traceRewards.map(({ reward }) => reward.toFixed(1));
+    expect(rewards.toSorted()).to.deep.equal(['0.8', '1.2', '1.2']);
+    const [asked] = judge.asked;
+    expect(asked?.body.messages.at(-1)?.content).to.contain('a helper').and.to.contain('go on');
+  });
 
   it('that are wrong end the session with its trajectory and without a reward, and name what is wrong', async () => {
     const [session] = await graded('wrong', 'per_request', `echo '{"trace_rewards": {"nobody": 1}}'`);

@@ -3,8 +3,10 @@ import { create, type JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
+import { type StoredChanges, StoredChangesSchema } from '../../gen/ts/polar/event/v1/graded_pb.js';
 import { type Evaluated, EvaluateWorkSchema, type Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
+import { fromStored } from '../../services/common/stored.ts';
 import { newRef, type RuntimeInit, startNode, type TestNode } from './node.ts';
 import { Mesh } from './reconstructor.ts';
 
@@ -100,6 +102,12 @@ export class Evaluations implements AsyncDisposable {
     });
     await node.work(ref, { case: 'evaluate', value });
     return (await node.fact(ref)).kind;
+  }
+
+  /** What was read of the session's changes, as it is kept. */
+  async changes({ changes }: Evaluated | Failed): Promise<StoredChanges> {
+    if (changes === undefined) throw new Error('no changes are kept');
+    return fromStored(StoredChangesSchema, await this.#mesh.blobs.get(changes));
   }
 
   /** Evaluations leave no sandbox. */

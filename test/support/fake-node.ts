@@ -74,6 +74,13 @@ export const ran: Behaviour = () => ({
   case: 'ran',
   value: { outcome: Outcome.COMPLETED, calls: { calls: 2, firstSeq: 1n, lastSeq: 2n } },
 });
+/** As the session's caller said. */
+const closed: Behaviour = ({ kind: { value } }) => {
+  if (value?.$typeName !== 'polar.event.v1.CloseWork') return undefined;
+  const { outcome, failure } = value;
+  const calls = { calls: 2, firstSeq: 1n, lastSeq: 2n };
+  return { case: 'ran', value: { outcome, calls, ...(failure && { failure }) } };
+};
 const evaluated: Behaviour = () => ({
   case: 'evaluated',
   value: { reward: 0.5, evaluation: { passed: 3 } },
@@ -106,11 +113,11 @@ class RunningNode implements FakeNode {
     this.#blobs = createBlobStore(bus);
     this.#options = options;
     const build: Behaviour = (work) => this.#built(work);
-    this.on = { prepare: ready, run: ran, build, evaluate: evaluated, ...options.on };
+    this.on = { prepare: ready, run: ran, close: closed, build, evaluate: evaluated, ...options.on };
     bus.nc.subscribe(subjects.control(this.id), {
       callback: (_error, message) => this.#revoke(fromBinary(RevokeSchema, message.data).attempts),
     });
-    const kinds: WorkKind[] = ['prepare', 'run', 'evaluate'];
+    const kinds: WorkKind[] = ['prepare', 'run', 'close', 'evaluate'];
     if (options.builds !== false) kinds.push('build');
     this.#running = [this.#beat(), ...kinds.map((kind) => this.#consume(kind))];
   }
@@ -197,6 +204,7 @@ class RunningNode implements FakeNode {
       ],
       attempts: [...this.sandboxes.values()],
       leaving,
+      proxyUrl: 'http://127.0.0.1:9',
     });
     return toBinary(HeartbeatSchema, heartbeat);
   }

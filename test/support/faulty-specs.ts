@@ -6,7 +6,6 @@ import { NetworkPolicySchema } from '../../gen/ts/polar/common/v1/network_pb.js'
 import {
   type Budgets,
   EarlyStopSchema,
-  type EvaluatorSpec,
   type ExecStep,
   ExecStepSchema,
   type HarnessSpec,
@@ -20,16 +19,14 @@ import {
   type StrategySpec,
   type TaskSpec,
   TaskSpecSchema,
-  type UploadFile,
-  UploadFileSchema,
 } from '../../gen/ts/polar/common/v1/task_pb.js';
 import {
   TASK_OUTLINE_BYTES_MAX,
   TASK_SPEC_BYTES_MAX,
   UPLOAD_FILES_MAX,
 } from '../../services/common/limits.ts';
-import { DEFAULT_WORKDIR } from '../../services/common/specs/catalogue.ts';
 import { TASK_VALUES_MAX } from '../../services/common/specs/spec-values.ts';
+import { type Change, harbor, nested, skill, WRONG_EVALUATORS } from './faulty-evaluators.ts';
 
 export const upload = (target: string, content = new Uint8Array([1]), mode = 0) =>
   create(PrepareStepSchema, { step: { case: 'uploadFile', value: { target, content, mode } } });
@@ -63,9 +60,6 @@ export const good = (): TaskSpec =>
     dispatchPriority: 3,
   });
 
-const RESULTS = { a: 'PASSED' };
-
-export type Change = (spec: TaskSpec) => void;
 /** Puts fields on a part of the spec. */
 const set =
   <T extends object>(part: (spec: TaskSpec) => T | undefined, over: Partial<T>): Change =>
@@ -80,20 +74,8 @@ const harness = (over: Partial<HarnessSpec>): Change => set((spec) => spec.harne
 export const codex = (over: Partial<HarnessSpec>): Change =>
   harness({ name: 'codex', settings: {}, ...over });
 const claude = (settings: JsonObject): Change => harness({ name: 'claude_code', settings });
-export const skill = (target: string): UploadFile =>
-  create(UploadFileSchema, { target, content: Buffer.from('x') });
 const server = (over: Exclude<MessageInitShape<typeof McpServerSchema>, McpServer> = {}): McpServer =>
   create(McpServerSchema, { name: 'probe', transport: 'stdio', command: 'serve', ...over });
-const evaluator = (over: Partial<EvaluatorSpec>): Change => set((spec) => spec.evaluator, over);
-const rubric = (config: JsonObject, files: readonly string[] = []): Change =>
-  evaluator({
-    strategy: 'rubric',
-    config: { judge: 'a', rubric: 'b', ...config },
-    files: files.map(skill),
-  });
-export const harbor = (config: JsonObject = {}, files: readonly string[] = ['test.sh']): Change =>
-  evaluator({ strategy: 'harbor', config, files: files.map(skill) });
-const resultFile = (config: JsonObject): Change => evaluator({ strategy: 'verifier_result_file', config });
 const builder = (over: Partial<StrategySpec>): Change => set((spec) => spec.builder, over);
 const sampling = (over: MessageInitShape<typeof SamplingSchema>): Change =>
   top({ sampling: create(SamplingSchema, over) });
@@ -111,7 +93,6 @@ export const without =
 const network = (...hosts: string[]) =>
   create(NetworkPolicySchema, { egress: hosts.map((host) => ({ host, port: 443 })) });
 /** One level more than a spec may have. */
-const nested = (): JsonObject => JSON.parse(`${'{"a":'.repeat(30)}{}${'}'.repeat(30)}`);
 const none = (): PrepareStep => create(PrepareStepSchema);
 
 /** Each field wrong in turn: the fault's field, the change that makes it, what its description says. */
@@ -160,11 +141,6 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['runtime.prepare[1].exec.command', step(exec(), exec({ command: '' }))],
   ['runtime.prepare[0].exec.command', step(exec({ command: 'x'.repeat(131_072) })), /131072 bytes, at most/],
   ['runtime.prepare[0].exec.env.A', step(exec({ env: { A: 'ä'.repeat(65_535) } })), /131072 bytes, at most/],
-  [
-    'evaluator.config.test_command',
-    evaluator({ config: { test_command: 'x'.repeat(131_072), expected_output_json: RESULTS } }),
-    /at most 131071 bytes/,
-  ],
   ['runtime.prepare[0].exec.cwd', step(exec({ cwd: 'a' }))],
   ['runtime.prepare[0].exec.env.1', step(exec({ env: { 1: '' } }))],
   ['runtime.prepare[0].exec.max_attempts', step(exec({ maxAttempts: 11 }))],
@@ -246,94 +222,6 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
     builder({ strategy: 'a/b.mjs', config: { side_call: 'mask' } }),
     /unknown key/,
   ],
-  ['evaluator.strategy', evaluator({ strategy: 'x' }), /session_completed, test_on_output, rubric/],
-  ['evaluator.strategy', evaluator({ strategy: '' })],
-  ['evaluator.strategy', evaluator({ strategy: '../x.mjs' }), /plugins_dir/],
-  ['evaluator.config.option', evaluator({ strategy: 'a/b.mjs', config: { option: 1 } }), /unknown key/],
-  ['evaluator.config.timeout', evaluator({ strategy: 'a/b.mjs', config: { timeout: 0 } })],
-  ['evaluator.config.test_command', evaluator({ config: { expected_output_json: RESULTS } })],
-  [
-    'evaluator.config.repo_dir',
-    evaluator({ config: { test_command: 'x', expected_output_json: RESULTS, repo_dir: 'relative' } }),
-  ],
-  [
-    'evaluator.config.expected_output_json',
-    evaluator({ config: { test_command: 'x', expected_output_json: {} } }),
-    /must name a test/,
-  ],
-  [
-    'evaluator.config.expected_output_json',
-    evaluator({ config: { test_command: 'x', expected_output_json: 'PASSED' } }),
-    /must be an object of test names/,
-  ],
-  [
-    'evaluator.config.expected_output_json.test_a',
-    evaluator({ config: { test_command: 'x', expected_output_json: '{"test_a": "passed"}' } }),
-    /"PASSED"/,
-  ],
-  [
-    'evaluator.config.test_format',
-    evaluator({ config: { test_command: 'x', expected_output_json: RESULTS, test_format: 'mocha' } }),
-    /"pytest"\|"go"/,
-  ],
-  [
-    'evaluator.config.expected_output_json.y.py::a',
-    evaluator({
-      config: { test_command: 'x', expected_output_json: { 'x.py::a': 'PASSED', 'y.py::a': 'FAILED' } },
-    }),
-    /one test with x\.py::a/,
-  ],
-  ['evaluator.env.-', evaluator({ env: { '-': '' } })],
-  ['evaluator.config.rubric', rubric({ rubric: ' ' })],
-  ['evaluator.config.judge', rubric({ judge: '' })],
-  ['evaluator.config.judge_base_url', rubric({ judge_base_url: 'http://10.0.0.1' }), /unknown key/],
-  ['evaluator.config.rubric_coefficient', rubric({ rubric_coefficient: -1 })],
-  ['evaluator.config.judge_max_retries', rubric({ judge_max_retries: 11 })],
-  ['evaluator.config.max_section_chars', rubric({ max_section_chars: 200_001 })],
-  ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: 'rubric' } })],
-  ['evaluator.config.outcome.strategy', rubric({ outcome: { strategy: '../x.mjs' } })],
-  [
-    'evaluator.config.outcome.config.option',
-    rubric({ outcome: { strategy: 'a/b.mjs', config: { option: 1 } } }),
-    /unknown key/,
-  ],
-  ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor alone/],
-  ['evaluator.config.result_file', resultFile({})],
-  ['evaluator.config.result_file', resultFile({ result_file: 'r.json' }), /absolute path/],
-  ['evaluator.config.result_file', resultFile({ result_file: DEFAULT_WORKDIR, command: 'x' }), /the workdir/],
-  ['evaluator.config.reward_key', resultFile({ result_file: '/r.json', reward_key: '' })],
-  ['evaluator.config.command', resultFile({ result_file: '/r.json', command: '' })],
-  ['evaluator.files', harbor({}, []), /tests_dir/],
-  ['evaluator.files', harbor({}, ['run.sh']), /no test\.sh/],
-  ['evaluator.files[1].target', harbor({}, ['test.sh', '../x']), /\.\./],
-  ['evaluator.config.tests_dir', harbor({ tests_dir: '/srv/tests' }), /unknown key/],
-  ['evaluator.config.tests_target', harbor({ tests_target: '/' }), /absolute path/],
-  ['evaluator.config.tests_target', harbor({ tests_target: '/a/../b' }), /absolute path/],
-  ['evaluator.config.tests_target', harbor({ tests_target: '/polar/session' }), /holds the workdir/],
-  ['evaluator.config.verifier_dir', harbor({ tests_target: '/logs' }), /must not lie in tests_target/],
-  [
-    'evaluator.config.outcome.config.verifier_dir',
-    rubric({ outcome: { strategy: 'harbor', config: { verifier_dir: DEFAULT_WORKDIR } } }, ['test.sh']),
-    /holds the workdir/,
-  ],
-  [
-    'evaluator.config.verifier_dir',
-    (spec) => {
-      harbor({ tests_target: '/polar/session/tests' })(spec);
-      runtime({ backend: 'process' })(spec);
-    },
-    /does not isolate/,
-  ],
-  [
-    'evaluator.config.outcome.config.rewards_command',
-    rubric({
-      outcome: {
-        strategy: 'test_on_output',
-        config: { test_command: 'x', expected_output_json: RESULTS, rewards_command: 'x' },
-      },
-    }),
-    /unknown key/,
-  ],
   ['sampling.temperature', sampling({ temperature: 2.1 })],
   ['sampling.temperature', sampling({ temperature: Number.NaN })],
   ['sampling.top_p', sampling({ topP: 0 })],
@@ -345,11 +233,6 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['metadata', top({ metadata: nested() }), /more than FREE_FORM_LEVELS_MAX \(30\) levels/],
   ['harness.settings', harness({ name: 'opencode', settings: { opencode_config: nested() } }), /levels/],
   ['builder.config', builder({ strategy: 'a/b.mjs', config: { options: nested() } }), /levels/],
-  [
-    'evaluator.config',
-    evaluator({ config: { test_command: 'x', expected_output_json: nested() } }),
-    /levels/,
-  ],
   // Protobuf carries it, and JSON, in which tasks are shown, does not.
   ['metadata.a.b[1]', top({ metadata: { a: { b: [1, Number.NaN] } } }), /finite/],
   ['queue', top({ queue: '-a' })],
@@ -372,4 +255,13 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ],
   ['(task)', step(upload('/a', new Uint8Array(TASK_SPEC_BYTES_MAX))), /TASK_SPEC_BYTES_MAX/],
   ['(task)', top({ instruction: 'x'.repeat(TASK_OUTLINE_BYTES_MAX) }), /TASK_OUTLINE_BYTES_MAX/],
+  [
+    'evaluator.config.verifier_dir',
+    (spec) => {
+      harbor({ tests_target: '/polar/session/tests' })(spec);
+      runtime({ backend: 'process' })(spec);
+    },
+    /does not isolate/,
+  ],
+  ...WRONG_EVALUATORS,
 ];

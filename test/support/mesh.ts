@@ -29,6 +29,8 @@ export interface MeshOptions {
   readonly inference?: object;
   /** More keys of the node in the topology. */
   readonly node?: object;
+  /** Of the topology. */
+  readonly evaluators?: object;
   /** In place of a folder of the mesh's own. */
   readonly dataDir?: string;
   /** More flags of Node.js for the services. */
@@ -130,6 +132,7 @@ function topologyOf(
     data_dir: options.dataDir ?? join(folder, 'data'),
     nats: { url: natsUrl },
     ...(options.access && { access: { tokens_file: options.access.tokensFile } }),
+    ...(options.evaluators && { evaluators: options.evaluators }),
     rollout: { host: '127.0.0.1', port: ports.scheduler },
     reconstructor: { host: '127.0.0.1', port: ports.reconstructor },
     gateway: {

@@ -53,4 +53,4 @@ async function emptied(url: string, nodeId: string): Promise<number> {
 }
 
 const sessionsOn = (node: Node | undefined): number =>
-  node === undefined ? 0 : node.preparing + node.ready + node.running + node.finishing;
+  node === undefined ? 0 : node.preparing + node.ready + node.running + node.finishing + node.open;

@@ -46,16 +46,30 @@ async function showMesh(url: string, json: boolean): Promise<void> {
     const [a, b] = [jsonOf(ListNodesResponseSchema, nodes), jsonOf(ListTasksResponseSchema, tasks)];
     return sayJson({ ...(a as object), ...(b as object) });
   }
-  const nodeRows = nodes.nodes.map((node) => [
-    ...[node.nodeId, nodeState(node), node.backends.join(' ')],
-    ...[node.preparing, node.ready, node.running, node.finishing].map(String),
-    `${node.prepareSlots}/${node.runSlots}/${node.evaluateSlots}`,
-  ]);
-  say(table(['node', 'state', 'runtimes', 'preparing', 'ready', 'running', 'finishing', 'slots'], nodeRows));
+  say(nodes.nodes.length === 0 ? NO_NODE : nodeTable(nodes.nodes));
   say('');
-  say(table(['task', 'submitted', 'sessions', 'ended', 'mean reward'], tasks.tasks.map(taskRow)));
+  say(tasks.tasks.length === 0 ? 'no task was submitted yet: polar submit FILE' : taskTable(tasks.tasks));
   if (tasks.nextPageToken !== '') say('older ones are not shown: polar status TASK, or the dashboard');
 }
+
+const NO_NODE =
+  'no node sends heartbeats, so that no session can begin: polar serve_gateway starts one, polar up a whole mesh';
+
+/** How many run elsewhere is told where any do. */
+function nodeTable(nodes: readonly Node[]): string {
+  const tellsOpen = nodes.some(({ open }) => open > 0);
+  const rows = nodes.map((node) => [
+    ...[node.nodeId, nodeState(node), node.backends.join(' ')],
+    ...[node.preparing, node.ready, node.running, node.finishing].map(String),
+    ...(tellsOpen ? [String(node.open)] : []),
+    `${node.prepareSlots}/${node.runSlots}/${node.evaluateSlots}`,
+  ]);
+  const head = ['node', 'state', 'runtimes', 'preparing', 'ready', 'running', 'finishing'];
+  return table([...head, ...(tellsOpen ? ['open'] : []), 'slots'], rows);
+}
+
+const taskTable = (tasks: readonly Task[]): string =>
+  table(['task', 'submitted', 'sessions', 'ended', 'mean reward'], tasks.map(taskRow));
 
 function taskRow(task: Task): string[] {
   const counts = Object.values(task.sessionsByState).reduce((sum, count) => sum + count, 0);

@@ -6,7 +6,7 @@ import { type Child, startChild } from './child.ts';
 import type { Embedded } from './topology.ts';
 
 /** Played behind those that the user gives. */
-const SCRIPTS = [join(ROOT, 'examples/calculator/script.yaml')];
+const SCRIPTS = ['calculator', 'swebench'].map((name) => join(ROOT, `examples/${name}/script.yaml`));
 
 export interface EngineOptions extends Embedded {
   readonly scripts: readonly string[];

@@ -80,6 +80,7 @@ export interface Node {
   readonly ready?: number;
   readonly running?: number;
   readonly finishing?: number;
+  readonly open?: number;
   readonly heartbeatTime?: string;
 }
 

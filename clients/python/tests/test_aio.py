@@ -42,7 +42,8 @@ def with_client(url, use, **options):
 
 
 @pytest.mark.parametrize(
-    ("sync", "other"), [(polar_mesh.Client, aio.Client), (polar_mesh.PolicyClient, aio.PolicyClient)]
+    ("sync", "other"),
+    [(getattr(polar_mesh, name), getattr(aio, name)) for name in ("Client", "PolicyClient", "EvaluatorClient")],
 )
 def test_it_has_all_methods_with_the_same_arguments(sync, other):
     for name, method in inspect.getmembers(sync, inspect.isfunction):

@@ -8,9 +8,10 @@ import math
 
 import pytest
 
-from polar_mesh import Client, Filter, PolicyClient, aio
+from polar_mesh import Client, EvaluatorClient, Filter, PolicyClient, aio
 
 CLIENTS, POLICY_CLIENTS = (Client, aio.Client), (PolicyClient, aio.PolicyClient)
+EVALUATOR_CLIENTS = (EvaluatorClient, aio.EvaluatorClient)
 REFUSED = [
     (CLIENTS, "max_unacked", lambda client: client.stream("trainer", max_unacked=-1)),
     (CLIENTS, "max_unacked_tokens", lambda client: client.stream("trainer", max_unacked_tokens=-1)),
@@ -37,6 +38,7 @@ REFUSED = [
     (CLIENTS, "consumer", lambda client: client.delete_consumer(3)),
     (POLICY_CLIENTS, "policy_version", lambda client: client.publish_version(-1)),
     (POLICY_CLIENTS, "policy_version", lambda client: client.resume(policy_version=-1)),
+    (EVALUATOR_CLIENTS, "session_id", lambda client: client.evaluate_session(3)),
 ]
 
 

@@ -15,7 +15,8 @@ import pytest
 from documents import BATCHES, DOCUMENTS, ROOT, SOURCE, blocks, can_run, everywhere, needs_torch, run
 from export_mesh import Mesh
 from support import Server, Trajectories, batch
-from test_client import Rollout
+from test_captures import External
+from test_evaluator import Evaluations
 from test_policy import Policies
 
 import polar_mesh
@@ -25,6 +26,7 @@ from polar_mesh.gen.polar.common.v1.task_pb2 import TaskSpec
 OBJECTS = {
     "client": polar_mesh.Client,
     "policy": polar_mesh.PolicyClient,
+    "evaluator": polar_mesh.EvaluatorClient,
     "pause": polar_mesh.Pause,
     "journal": polar_mesh.Journal,
     "stream": polar_mesh.TrajectoryStream,
@@ -142,11 +144,12 @@ class Whole(Trajectories):
 
     def __init__(self) -> None:
         super().__init__([batch(one) for one in range(1, BATCHES + 1)])
-        self.rollout, self.policies = Rollout(), Policies()
+        self.rollout, self.policies = External(sessions=8, lost=()), Policies()
+        self.evaluations = Evaluations()
         self.policies.version_min = 1
 
     def register(self, server) -> None:
-        for service in (super(), self.rollout, self.policies):
+        for service in (super(), self.rollout, self.policies, self.evaluations):
             service.register(server)
 
 
@@ -164,6 +167,7 @@ def names(url: str) -> dict[str, object]:
         "batches": batches,
         "groups": [one.trajectories for one in batches],
         "step": step,
+        "run_agent": lambda _instruction, base_url, api_key: "a kind word",
         "load": lambda _checkpoint: None,
         "save": lambda: "checkpoint",
         "optimizer_step": lambda _batch: None,

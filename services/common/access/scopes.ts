@@ -11,6 +11,8 @@ export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope
     CancelTask: 'submit',
     CancelSession: 'submit',
     RetrySessions: 'submit',
+    OpenSession: 'submit',
+    CloseSession: 'submit',
     GetTask: 'read',
     ListTasks: 'read',
     GetSession: 'read',
@@ -19,6 +21,7 @@ export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope
     ListNodes: 'read',
     ListQueues: 'read',
     DrainNode: 'operate',
+    GetTaskSpec: 'node',
   },
   'polar.reconstructor.v1.TrajectoryService': {
     StreamTrajectories: 'consume',
@@ -47,7 +50,8 @@ export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope
     ListSessionArtifacts: 'read',
     GetSessionArtifact: 'read',
   },
-  'polar.evaluator.v1.EvaluatorService': { ListEvaluators: 'read' },
+  // It runs commands, as a task does.
+  'polar.evaluator.v1.EvaluatorService': { ListEvaluators: 'read', EvaluateSession: 'submit' },
   'polar.runtime_prewarm.v1.RuntimeService': {
     AcquireRuntime: 'node',
     RenewLease: 'node',

@@ -1,7 +1,7 @@
 // Every subject of the mesh. The streams that hold them are in streams.ts.
 import { subjectToken } from '../ids.ts';
 
-export type WorkKind = 'prepare' | 'run' | 'build' | 'evaluate';
+export type WorkKind = 'prepare' | 'run' | 'close' | 'build' | 'evaluate';
 export type FactKind = 'ready' | 'installing' | 'installed' | 'ran' | 'built' | 'evaluated' | 'failed';
 
 const ROOT = 'polar.v1';

@@ -15,6 +15,8 @@ export const HARNESSES = [
   'openclaw',
   'hermes',
 ] as const;
+/** The harness of sessions that are worked on elsewhere: no node starts one, and they have no sandbox. */
+export const EXTERNAL = 'external';
 /** Harnesses that are known, and why no node has them. */
 export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
   openhands_sdk:
@@ -29,13 +31,34 @@ export const EVALUATORS = [
   'rubric',
   'harbor',
   'verifier_result_file',
+  'swebench_harness',
+  'math_judge',
+  'response_match',
 ] as const;
 
 /** What `test_on_output` reads of test commands, by who prints it. */
 export const TEST_FORMATS = ['pytest', 'go', 'cargo', 'jest', 'tap', 'junit', 'unittest'] as const;
 
+/** What `swebench_harness` reads of logs, by SWE-bench's own names; the last one is of SWE-Gym. */
+export const LOG_PARSERS = [
+  'parse_log_pytest',
+  'parse_log_pytest_options',
+  'parse_log_pytest_v2',
+  'parse_log_django',
+  'parse_log_seaborn',
+  'parse_log_sympy',
+  'parse_log_matplotlib',
+  'parse_log_pytest_pydantic',
+] as const;
+
 /** Evaluators that grade in a sandbox of their own: it is made ahead of them. */
-export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output'];
+export const GRADES_IN_SANDBOX: readonly EvaluatorName[] = ['test_on_output', 'swebench_harness'];
+/** Evaluators that look at how the run ended and at what was said alone, so that there need be no sandbox. */
+export const NEEDS_NO_SANDBOX: readonly EvaluatorName[] = [
+  'session_completed',
+  'math_judge',
+  'response_match',
+];
 /** Evaluators that ask a judge of the topology. */
 export const ASKS_JUDGE: readonly EvaluatorName[] = ['rubric'];
 
@@ -44,6 +67,7 @@ export type HarnessName = (typeof HARNESSES)[number];
 export type BuilderName = (typeof BUILDERS)[number];
 export type EvaluatorName = (typeof EVALUATORS)[number];
 export type TestFormat = (typeof TEST_FORMATS)[number];
+export type LogParser = (typeof LOG_PARSERS)[number];
 
 export const DEFAULT_WORKDIR = '/polar/session/workspace';
 

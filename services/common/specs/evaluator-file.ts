@@ -21,6 +21,12 @@ export function evaluatorOf(
 export const testsDirField = ({ strategy }: EvaluatorFile): string =>
   `${strategy === 'rubric' ? `${CONFIG}.outcome.config` : CONFIG}.tests_dir`;
 
+/** What may be a file of the client's, by strategy: its text is sent. */
+const TEXTS: ReadonlyMap<JsonValue | undefined, string> = new Map([
+  ['rubric', 'rubric'],
+  ['swebench_harness', 'instance'],
+]);
+
 function sentConfig(
   strategy: JsonValue | undefined,
   config: JsonObject,
@@ -34,18 +40,18 @@ function sentConfig(
     files.push(...(uploads.folder(folder, `${at}.tests_dir`) ?? []));
     return rest;
   }
-  return strategy === 'rubric' ? sentRubric(config, at, uploads, files) : config;
-}
-
-function sentRubric(config: JsonObject, at: string, uploads: Uploads, files: Upload[]): JsonObject {
-  const { rubric_path: path, ...rest } = config;
-  const sent = typeof path === 'string' && !('rubric' in rest) ? rest : config;
-  // One that cannot be read is told by its path alone.
-  if (sent === rest) rest['rubric'] = uploads.text(path as string, `${at}.rubric_path`) ?? (path as string);
+  const sent = withText(TEXTS.get(strategy) ?? '', config, at, uploads);
   const { outcome } = sent;
-  if (!isObject(outcome) || !isObject(outcome['config'])) return sent;
+  if (strategy !== 'rubric' || !isObject(outcome) || !isObject(outcome['config'])) return sent;
   const below = sentConfig(outcome['strategy'], outcome['config'], `${at}.outcome.config`, uploads, files);
   return { ...sent, outcome: { ...outcome, config: below } };
+}
+
+function withText(key: string, config: JsonObject, at: string, uploads: Uploads): JsonObject {
+  const { [`${key}_path`]: path, ...rest } = config;
+  if (typeof path !== 'string' || key === '' || key in rest) return config;
+  // One that cannot be read is told by its path alone.
+  return { ...rest, [key]: uploads.text(path, `${at}.${key}_path`) ?? path };
 }
 
 const isObject = (value: JsonValue | undefined): value is JsonObject =>

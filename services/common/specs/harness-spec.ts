@@ -1,6 +1,7 @@
 // The harness of a TaskSpec: every fault at once. Paths are those of the proto.
 import type { HarnessSpec, McpServer } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import {
+  EXTERNAL,
   HARNESSES,
   type HarnessName,
   listed,
@@ -23,7 +24,7 @@ const SERVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export function checkHarness(harness: HarnessSpec | undefined, faults: Faults): void {
   const plugin = harness?.importPath ?? '';
   if (harness === undefined || (harness.name === '' && plugin === '')) {
-    faults.require(false, 'harness.name', `must be set; there are ${listed(HARNESSES)}`);
+    faults.require(false, 'harness.name', `must be set; there are ${listed([...HARNESSES, EXTERNAL])}`);
     return;
   }
   faults.environment(harness.env, 'harness.env');
@@ -41,6 +42,7 @@ export function checkHarness(harness: HarnessSpec | undefined, faults: Faults): 
     checkServer(server, `harness.mcp_servers[${i}]`, faults);
   }
   checkFiles(harness.skills, 'harness.skills', faults);
+  if (plugin === '' && harness.name === EXTERNAL) return;
   if (plugin === '') checkNamed(harness, faults);
   else checkPlugin(harness, faults);
 }
@@ -49,7 +51,7 @@ function checkNamed(harness: HarnessSpec, faults: Faults): void {
   const { name } = harness;
   if (!isHarness(name)) {
     const why = NOT_INSTALLABLE[name];
-    const unknown = `unknown harness ${name}; there are ${listed(HARNESSES)}`;
+    const unknown = `unknown harness ${name}; there are ${listed([...HARNESSES, EXTERNAL])}`;
     faults.require(false, 'harness.name', why === undefined ? unknown : `${name}: ${why}`);
     return;
   }

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { type BuilderName, type EvaluatorName, TEST_FORMATS } from './catalogue.ts';
 import { argument } from './faults-of.ts';
+import { orJsonText, patchOptions, seconds } from './grading-options.ts';
 import { harborConfig, harborSeconds, resultFileConfig, resultFileSeconds } from './live-grading.ts';
+import { mathJudgeConfig, responseMatchConfig } from './reply-evaluators.ts';
+import { swebenchHarnessConfig } from './swebench-harness.ts';
 import { contradictions } from './test-names.ts';
-
-const seconds = z.number().positive().max(86_400);
 
 /** The path of a module below a folder of plug-ins. */
 export const PLUGIN_PATH = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[\w./-]+\.(?:js|mjs|ts)$/;
@@ -26,19 +27,10 @@ const testOnOutput = z.strictObject({
   /** What it prints. */
   test_format: z.enum(TEST_FORMATS).default('pytest'),
   /** Test name to result; an object, or its JSON text. */
-  expected_output_json: z.preprocess(
-    (given) => (typeof given === 'string' ? jsonOf(given) : given),
-    expectedResults,
-  ),
+  expected_output_json: orJsonText(expectedResults),
   /** Results of tests that are not in it. */
   unlisted_tests: z.enum(['count', 'ignore']).default('count'),
-  repo_dir: z.string().startsWith('/').default('/testbed'),
-  /** Default: all changes of repo_dir, new files too, since its commit at the end of `prepare`. */
-  patch_command: argument.optional(),
-  apply_timeout: seconds.default(60),
-  test_timeout: seconds.default(1200),
-  /** Globs of files that do not count. */
-  exclude_patterns: z.array(z.string()).default([]),
+  ...patchOptions,
   /** Prints the session's reward, rewards of single traces or both, after the tests. */
   rewards_command: argument.optional(),
   rewards_timeout: seconds.default(60),
@@ -83,6 +75,9 @@ const outcomeEvaluator = z.discriminatedUnion('strategy', [
   }),
   z.strictObject({ strategy: z.literal('harbor'), config: harborConfig.prefault({}) }),
   z.strictObject({ strategy: z.literal('verifier_result_file'), config: resultFileConfig }),
+  z.strictObject({ strategy: z.literal('swebench_harness'), config: swebenchHarnessConfig }),
+  z.strictObject({ strategy: z.literal('math_judge'), config: mathJudgeConfig }),
+  z.strictObject({ strategy: z.literal('response_match'), config: responseMatchConfig }),
 ]);
 
 /** A judge model scores each conversation by a rubric. Names and defaults of the reference system's harbor_rubric. */
@@ -143,6 +138,9 @@ const evaluatorConfigs = {
   rubric: rubricConfig,
   harbor: harborConfig,
   verifier_result_file: resultFileConfig,
+  swebench_harness: swebenchHarnessConfig,
+  math_judge: mathJudgeConfig,
+  response_match: responseMatchConfig,
 } satisfies Record<EvaluatorName, z.ZodType>;
 
 interface Graded {
@@ -152,6 +150,8 @@ interface Graded {
 
 /** Commands of one grading that `apply_timeout` is for: the base, the changes, these without the agent, the patch. */
 const APPLY_COMMANDS = 4;
+/** And those that put the tests of a row there: before the patch, to see that it can be done, and behind it. */
+const TEST_PATCH_COMMANDS = 2;
 
 /** Seconds that an evaluator's commands and its judge may take by what their configuration grants; 0 where it is faulty. */
 export function grantedSeconds({ strategy, config }: Graded): number {
@@ -169,6 +169,12 @@ export function grantedSeconds({ strategy, config }: Graded): number {
   if (strategy === 'verifier_result_file') {
     const { data } = resultFileConfig.safeParse(config ?? {});
     return data === undefined ? 0 : resultFileSeconds(data);
+  }
+  if (strategy === 'swebench_harness') {
+    const { data } = swebenchHarnessConfig.safeParse(config);
+    if (data === undefined) return 0;
+    const ofTests = data.test_command === undefined ? 0 : TEST_PATCH_COMMANDS;
+    return (APPLY_COMMANDS + ofTests) * data.apply_timeout + data.test_timeout;
   }
   const schema = strategy === 'rubric' ? rubricSchemaOf(config as EvaluatorSpec['config']) : undefined;
   const rubric = schema?.safeParse(config).data;
@@ -215,11 +221,3 @@ export const builderConfigs = {
 
 /** A builder of the operator's plug-ins; `options` are its own. */
 export const pluginConfig = z.strictObject({ ...policies, options: z.json().default({}) });
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -45,6 +45,11 @@ const agent = z.strictObject({
 
 const strategy = z.strictObject({ strategy: z.string().min(1), config });
 
+export const evaluatorSchema = strategy.extend({
+  env: envSchema.default({}),
+  refresh_runtime: z.boolean().default(false),
+});
+
 export const taskFileSchema = z.strictObject({
   task_id: z
     .string()
@@ -56,9 +61,7 @@ export const taskFileSchema = z.strictObject({
   runtime: runtimeSchema.nullish(),
   agent,
   builder: strategy.default({ strategy: 'per_request', config: {} }),
-  evaluator: strategy
-    .extend({ env: envSchema.default({}), refresh_runtime: z.boolean().default(false) })
-    .nullish(),
+  evaluator: evaluatorSchema.nullish(),
   /** Told by POST when the group is there. */
   callback_url: z.string().nullish(),
   metadata: z

@@ -1,15 +1,20 @@
 import { clone, create, type JsonObject } from '@bufbuild/protobuf';
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
-import { BudgetsSchema, TaskSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import {
+  BudgetsSchema,
+  EvaluatorSpecSchema,
+  HarnessSpecSchema,
+  type TaskSpec,
+  TaskSpecSchema,
+} from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { harbor, skill } from '../../../test/support/faulty-evaluators.ts';
 import {
   codex,
   command,
   dir,
   exec,
   good,
-  harbor,
-  skill,
   upload,
   WRONG,
   without,
@@ -35,6 +40,43 @@ describe('task spec', () => {
       expect(faults[0]?.description).to.match(description);
     });
   }
+
+  it('takes no more of one whose harness runs elsewhere than can be done there', () => {
+    const external = good();
+    without('runtime')(external);
+    const { modelName = '', modelPools = [] } = external.harness ?? {};
+    external.harness = create(HarnessSpecSchema, { name: 'external', modelName, modelPools });
+    external.evaluator = create(EvaluatorSpecSchema, { strategy: 'session_completed' });
+    const { spec, faults } = readTaskSpec(external);
+    expect([spec.runtime, faults]).to.deep.equal([undefined, []]);
+    const fieldsOf = (change: (spec: TaskSpec) => void): string[] => {
+      const wrong = clone(TaskSpecSchema, external);
+      change(wrong);
+      const found = readTaskSpec(wrong).faults;
+      for (const { description } of found) expect(description).to.contain('is not for harness external');
+      return found.map(({ field }) => field);
+    };
+    expect(fieldsOf((wrong) => Object.assign(wrong, { runtime: good().runtime }))).to.deep.equal(['runtime']);
+    const of = { strategy: 'test_on_output', config: good().evaluator?.config ?? {} };
+    const sandboxed = create(EvaluatorSpecSchema, of);
+    expect(fieldsOf((wrong) => Object.assign(wrong, { evaluator: sandboxed }))).to.deep.equal([
+      'evaluator.strategy',
+    ]);
+    const rubric = { strategy: 'rubric', config: { rubric: 'r', judge: 'j', outcome: of } };
+    const judged = create(EvaluatorSpecSchema, rubric);
+    expect(fieldsOf((wrong) => Object.assign(wrong, { evaluator: judged }))).to.deep.equal([
+      'evaluator.config.outcome.strategy',
+    ]);
+    const started = create(HarnessSpecSchema, {
+      ...{ name: 'external', command: { command: 'x' }, settings: { a: 1 }, env: { A: 'b' } },
+      ...{ mcpServers: [{ name: 'm', transport: 'stdio', command: 'x' }], artifacts: ['a'] },
+      skills: [skill('s/SKILL.md')],
+    });
+    const all = ['settings', 'env', 'command', 'mcp_servers', 'skills', 'artifacts'];
+    expect(
+      fieldsOf((wrong) => Object.assign(wrong, { harness: started, maxRunningSessions: 2 })),
+    ).to.deep.equal(['max_running_sessions', ...all.map((name) => `harness.${name}`)]);
+  });
 
   it('tells all faults at once', () => {
     const spec = completeTaskSpec(good());
@@ -101,6 +143,9 @@ describe('task spec', () => {
     expect(seconds('rubric', { ...rubric, outcome })).to.equal(600 + 3 * 60);
     expect(seconds('harbor', {})).to.equal(300 + 3 * (30 + 120));
     expect(seconds('rubric', { ...rubric, outcome: { strategy: 'harbor' } })).to.equal(750 + 3 * 60);
+    const instance = { instance_id: 'a', repo: 'pallets/flask', FAIL_TO_PASS: ['t'], PASS_TO_PASS: [] };
+    expect(seconds('swebench_harness', { instance, test_command: 'x' })).to.equal(300 + 6 * 60 + 1200);
+    expect(seconds('swebench_harness', { instance }), 'faulty').to.equal(300);
   });
 
   it('refuses tests that are given more time than grading', () => {

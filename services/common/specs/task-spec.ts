@@ -17,6 +17,7 @@ import type { FieldFault } from '../errors.ts';
 import { QUEUE_PATTERN, TASK_ID_PATTERN } from '../ids.ts';
 import { SAMPLES_PER_TASK_MAX, TASK_OUTLINE_BYTES_MAX, TASK_SPEC_BYTES_MAX } from '../limits.ts';
 import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
+import { checkExternal, isExternal } from './external.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
 import { checkLiveGrading } from './live-grading-faults.ts';
@@ -65,8 +66,8 @@ export function completeTaskSpec(given: TaskSpec): TaskSpec {
   }
   spec.budgets.evaluate = evaluate ?? durationFromMs(evaluateMs(spec));
   if (spec.queue === '') spec.queue = DEFAULT_QUEUE;
-  spec.runtime ??= create(RuntimeSpecSchema);
-  completeRuntime(spec.runtime);
+  if (!isExternal(spec)) spec.runtime ??= create(RuntimeSpecSchema);
+  if (spec.runtime !== undefined) completeRuntime(spec.runtime);
   if (spec.harness?.command !== undefined) completeExec(spec.harness.command);
   spec.harness?.skills.forEach(completeFile);
   spec.evaluator?.files.forEach(completeFile);
@@ -131,6 +132,7 @@ function checkTaskSpec(spec: TaskSpec): FieldFault[] {
   checkBudgets(spec, faults);
   if (spec.runtime !== undefined) checkRuntime(spec.runtime, 'runtime', faults);
   checkHarness(spec.harness, faults);
+  if (isExternal(spec)) checkExternal(spec, faults);
   checkBuilder(spec.builder, faults);
   if (spec.evaluator !== undefined) checkEvaluator(spec.evaluator, faults);
   if (spec.evaluator && spec.runtime) checkLiveGrading(spec.evaluator, spec.runtime, faults);
@@ -214,6 +216,7 @@ function checkEvaluator({ strategy, config, env }: EvaluatorSpec, faults: Faults
 /** What each evaluator calls the limit of its tests. */
 const TIMEOUT_KEYS: ReadonlyMap<string, string> = new Map([
   ['test_on_output', 'test_timeout'],
+  ['swebench_harness', 'test_timeout'],
   ['harbor', 'verifier_timeout'],
   ['verifier_result_file', 'command_timeout'],
 ]);

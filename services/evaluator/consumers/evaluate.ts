@@ -1,16 +1,14 @@
 // `evaluate` work of this node: each becomes one fact, `evaluated` or `failed`.
 import { type AttemptRef, type EvaluateWork, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import { Deadline, Semaphore } from '../../common/clock.ts';
-import { asPolarError, failureOf, PolarError, type Reason } from '../../common/errors.ts';
-import { EVALUATE_GRACE_MS } from '../../common/limits.ts';
+import { failureOf, PolarError, type Reason } from '../../common/errors.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
 import { attemptOf, publishFact } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import { fromStored } from '../../common/stored.ts';
 import type { EvaluatorContext } from '../context.ts';
 import { Tries } from '../domain/tries.ts';
-import type { Evaluation, Verdict } from '../evaluators/evaluator.ts';
-import { evaluatorOf } from '../evaluators/index.ts';
+import { verdictOf } from '../evaluations/verdict.ts';
+import type { Verdict } from '../evaluators/evaluator.ts';
 import * as events from '../events.ts';
 
 /** What can be otherwise a moment later, here; every other failure ends the attempt's evaluation. */
@@ -18,9 +16,8 @@ const TRIED_AGAIN: readonly Reason[] = ['SANDBOX_FAILED', 'RECORDS_MISSING', 'JU
 
 /** Pull until the signal aborts; resolves when the evaluations have ended. */
 export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSignal): Promise<void> {
-  const { bus, blobs, log, done } = ctx;
+  const { bus, blobs, log, done, places } = ctx;
   const { id, max_postrun_workers: workers } = ctx.config.node;
-  const slots = new Semaphore(workers);
   const consumer = CONSUMERS.work('evaluate', id, workers);
   await consume({
     bus,
@@ -33,7 +30,7 @@ export async function consumeEvaluateWork(ctx: EvaluatorContext, signal: AbortSi
     concurrency: consumer.max_ack_pending ?? workers,
     handle: async (delivery) => {
       const { ref, work } = evaluateWorkOf(delivery);
-      await done.run(keyOf(ref), () => slots.run(() => evaluate(ctx, ref, work, signal)));
+      await done.run(keyOf(ref), () => places.live(() => evaluate(ctx, ref, work, signal)));
     },
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
@@ -72,27 +69,10 @@ async function evaluate(
     return await publishFailed(ctx, ref, failure, durationMs, signal);
   }
   events.evaluated(ctx.log, ref, { reward: verdict.reward, duration_ms: durationMs });
-  const kind = { case: 'evaluated', value: verdict } as const;
+  const { changes } = tries;
+  const kind = { case: 'evaluated', value: { ...verdict, ...(changes && { changes }) } } as const;
   await publishFact(ctx.bus, ctx.blobs, { ref, kind, durationMs, signal });
   ctx.tries.delete(keyOf(ref));
-}
-
-async function verdictOf(
-  ctx: EvaluatorContext,
-  { ref, work, kept }: Omit<Evaluation, 'remainingMs'>,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<Verdict | PolarError> {
-  const until = performance.now() + timeoutMs;
-  using deadline = new Deadline(timeoutMs + EVALUATE_GRACE_MS, signal);
-  const limited = deadline.signal;
-  try {
-    const evaluation = { ref, work, kept, remainingMs: () => until - performance.now() };
-    return await evaluatorOf(work.evaluator?.strategy ?? '').evaluate(ctx, evaluation, limited);
-  } catch (error) {
-    if (!limited.aborted) return asPolarError(error);
-    return new PolarError('EVALUATION_TIMEOUT', 'the evaluate budget was spent', { cause: error });
-  }
 }
 
 async function publishFailed(
@@ -104,7 +84,9 @@ async function publishFailed(
 ): Promise<void> {
   const failure = failureOf(error);
   events.evaluationFailed(log, ref, failure.reason, failure.message);
-  const kind = { case: 'failed', value: { failure, stage: 'evaluate' } } as const;
+  const { changes } = tries.get(keyOf(ref), () => new Tries<Verdict>());
+  const value = { failure, stage: 'evaluate', ...(changes && { changes }) };
+  const kind = { case: 'failed', value } as const;
   await publishFact(bus, blobs, { ref, kind, durationMs, signal });
   tries.delete(keyOf(ref));
 }

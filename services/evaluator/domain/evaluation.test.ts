@@ -26,6 +26,21 @@ describe('what an evaluator tells', () => {
     }
   });
 
+  it('fits where a name alone is too long, and ends there', () => {
+    const name = 'x'.repeat(9_000);
+    for (const inner of ['PASSED', [], [[]], {}, { a: {} }]) {
+      expect(bounded({ results: { [name]: inner } }, 100)).to.deep.equal({ results: {}, cut: ['results'] });
+    }
+  });
+
+  it('keeps of lists by their kind what stands first', () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `test_${index}`);
+    const { PASS_TO_PASS: kept } = bounded({ PASS_TO_PASS: { failure: names, success: names } }, 10_000);
+    const { failure } = kept as { failure: string[] };
+    expect(failure.length).to.be.greaterThan(300);
+    expect(kept).to.deep.equal({ failure: names.slice(0, failure.length) });
+  });
+
   it('can be sent, wherever a text was cut', () => {
     for (const length of [1_999, 2_000, 2_001, 2_002]) {
       const evaluation = bounded({ tail: tailOf(Buffer.from('🦊'.repeat(2_000)), length) }, 3_000);

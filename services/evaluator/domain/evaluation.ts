@@ -42,6 +42,12 @@ function halved(value: JsonObject[string]): NonNullable<JsonObject[string]> {
   if (Array.isArray(value)) return value.slice(0, Math.floor(value.length / 2));
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value);
+    const [name, inner] = entries.length === 1 ? (entries[0] ?? []) : [];
+    // What holds one list alone keeps the beginning of that; a name that is long by itself goes.
+    if (name !== undefined && typeof inner === 'object') {
+      const half = halved(inner);
+      if (sizeBytes(half) < sizeBytes(inner)) return { [name]: half };
+    }
     return Object.fromEntries(entries.slice(0, Math.floor(entries.length / 2)));
   }
   return false;

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { EXCLUDED_ALWAYS, filterPatch, isEmptyPatch } from './patch.ts';
+import { EXCLUDED_ALWAYS, filesOf, filterPatch, isEmptyPatch } from './patch.ts';
 
 describe('patches', () => {
   let folder: string;
@@ -26,6 +26,15 @@ describe('patches', () => {
     git('commit', '-qm', 'one');
   });
   afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('names all of its files, where they are moved too, or none', () => {
+    write('a.py', '2\n');
+    write('ünï.py', '1\n');
+    renameSync(join(folder, 'b c.py'), join(folder, 'moved.py'));
+    expect(filesOf(patch('-M'))).to.have.members(['a.py', 'b c.py', 'moved.py', 'ünï.py']);
+    expect(filesOf(Buffer.from('--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-1\n+2\n'))).to.equal(undefined);
+    expect(filesOf(Buffer.from('no patch\n'))).to.equal(undefined);
+  });
 
   it('keeps every byte of what it does not leave out', () => {
     write('a.py', Buffer.from([0xff, 0xfe, 0x0a, 0x80, 0x0d, 0x0a]));

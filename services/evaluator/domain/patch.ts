@@ -37,6 +37,13 @@ export function filterPatch(bytes: Uint8Array, patterns: readonly string[]): Fil
   return { bytes: Buffer.from(whole, 'latin1'), files, excluded, isRead };
 }
 
+/** Paths of all files that a patch names; undefined where a part of it cannot be read. */
+export function filesOf(bytes: Uint8Array): string[] | undefined {
+  const named = sectionsOf(Buffer.from(bytes).toString('latin1')).map(namesOf);
+  const paths = named.flatMap((one) => one ?? []);
+  return named.length === 0 || named.includes(undefined) ? undefined : [...new Set(paths)];
+}
+
 /** True where there is nothing to apply. */
 export const isEmptyPatch = (bytes: Uint8Array): boolean =>
   Buffer.from(bytes).toString('latin1').trim() === '';

@@ -9,11 +9,15 @@ import type { Evaluation } from './evaluator.ts';
 /** By index. Throws RECORDS_MISSING. */
 export async function recordsOf(
   { records }: EvaluatorContext,
-  { ref, work }: Evaluation,
+  { ref, work, stored }: Evaluation,
   signal: AbortSignal,
 ): Promise<Completion[]> {
   const range = work.calls ?? { calls: 0, firstSeq: 0n, lastSeq: 0n };
-  const found = await records.inRange(ref.sessionId, ref.attempt, range, signal, readCompletion);
+  const { sessionId, attempt } = ref;
+  const found =
+    stored === undefined
+      ? await records.inRange(sessionId, attempt, range, signal, readCompletion)
+      : await records.all(sessionId, attempt, signal);
   const whole = wholeRecords(found, range.calls);
   if (whole !== undefined) return whole;
   throw new PolarError(

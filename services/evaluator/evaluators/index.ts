@@ -4,9 +4,12 @@ import { EVALUATORS, type EvaluatorName, listed } from '../../common/specs/catal
 import { PLUGIN_PATH } from '../../common/specs/strategies.ts';
 import type { Evaluator } from './evaluator.ts';
 import { harbor } from './harbor.ts';
+import { mathJudge } from './math-judge.ts';
 import { pluginEvaluator } from './plugin.ts';
+import { responseMatch } from './response-match.ts';
 import { rubricOver } from './rubric.ts';
 import { sessionCompleted } from './session-completed.ts';
+import { swebenchHarness } from './swebench-harness.ts';
 import { testOnOutput } from './test-on-output.ts';
 import { verifierResultFile } from './verifier-result-file.ts';
 
@@ -16,6 +19,9 @@ const IMPLEMENTED: Readonly<Record<EvaluatorName, Evaluator>> = {
   rubric: rubricOver(evaluatorOf),
   harbor,
   verifier_result_file: verifierResultFile,
+  swebench_harness: swebenchHarness,
+  math_judge: mathJudge,
+  response_match: responseMatch,
 };
 
 export const evaluators: readonly Evaluator[] = EVALUATORS.map((name) => IMPLEMENTED[name]);

@@ -51,7 +51,7 @@ describe('changes that take all of apply_timeout', () => {
       remainingMs: () => leftMs,
       kept: { outcome: undefined },
     };
-    const job = { config, evaluation, rewards: async () => ({ reward: undefined, traceRewards: [] }) };
+    const job = { config, evaluation, test: never };
     return await readChanges(job, changes, live, (use) => use(other)).then(
       (read) => ('reward' in read ? read.told['patch_timeout'] : Buffer.from(read.stdout).toString()),
       ({ reason }) => reason,

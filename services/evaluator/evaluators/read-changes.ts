@@ -48,7 +48,7 @@ export async function readChanges(
   return output;
 }
 
-export const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
+const hasFailed = ({ result }: ExecOutput): boolean => result.exitCode !== 0;
 
 interface Read {
   readonly output: ExecOutput;
@@ -84,7 +84,7 @@ function checkWorks({ what }: Changes, fresh: ExecOutput): void {
   throw new PolarError('INVALID_TASK', `evaluator.config.${what} ${how}`);
 }
 
-const endless = ({ config }: PatchJob): Grade =>
+export const endless = ({ config }: PatchJob): Grade =>
   zero({
     patch_timeout: true,
     patch_error_tail: `the changes were not read within apply_timeout (${config.apply_timeout} s), twice, and a sandbox without them is read at once`,

@@ -12,7 +12,7 @@ import { conversationsOf } from '../domain/judged.ts';
 import type { Judge } from '../judges/judge.ts';
 import { type Scored, scoresOf } from '../judges/scores.ts';
 import { recordsOf } from './call-records.ts';
-import { type Evaluation, type Evaluator, REWARDED_CALLS_MAX } from './evaluator.ts';
+import { checkRewarded, type Evaluation, type Evaluator } from './evaluator.ts';
 
 /** The evaluator, with those that may find the outcome, by name. */
 export function rubricOver(outcomeBy: (name: string) => Pick<Evaluator, 'evaluate'>): Evaluator {
@@ -28,7 +28,7 @@ export function rubricOver(outcomeBy: (name: string) => Pick<Evaluator, 'evaluat
       kept.outcome ??= await outcomeBy(strategy).evaluate(ctx, withOutcome(evaluation, config), signal);
       const verdict = kept.outcome;
       const conversations = conversationsOf(await recordsOf(ctx, evaluation, signal));
-      checkCount(conversations.reduce((sum, { callIds }) => sum + callIds.length, 0));
+      checkRewarded(conversations.reduce((sum, { callIds }) => sum + callIds.length, 0));
       const { work, remainingMs } = evaluation;
       const { instruction } = work;
       const session = { instruction, outcome: verdict.reward, conversations, remainingMs };
@@ -83,10 +83,4 @@ function judgeOf({ config }: EvaluatorContext, name: string): Judge {
     'INVALID_TASK',
     `evaluator.config.judge: evaluators.judges of the topology has no ${name}; there are ${there}`,
   );
-}
-
-function checkCount(calls: number): void {
-  if (calls <= REWARDED_CALLS_MAX) return;
-  const message = `the session has ${calls} calls to reward, above REWARDED_CALLS_MAX (${REWARDED_CALLS_MAX})`;
-  throw new PolarError('TRACE_REWARDS_INVALID', message);
 }

@@ -7,7 +7,7 @@ import type { Sandbox } from './sandbox.ts';
 
 const PATCH_FILE = '/polar/session/evaluation.patch';
 /** Ownership differs between users of a sandbox; what else a repository's or a user's settings say must not matter. */
-const GIT =
+export const GIT =
   'git -c safe.directory="*" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.quotepath=true -c core.autocrlf=false';
 const DIFF =
   '--binary --full-index --no-renames --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/';
@@ -115,6 +115,12 @@ export function inTime(output: ExecOutput, what: string): ExecOutput {
   throw new PolarError('EVALUATION_TIMEOUT', `${what} within apply_timeout`);
 }
 
+/** Python compiles a file anew where its second or its size is another, and `prepare` may have run just now. */
+export const WITHOUT_CACHES = [
+  `caches='s|^+++ [^/]*/\\(.*/\\)\\{0,1\\}[^/]*\\.py[[:space:]]*$|./\\1__pycache__|p'`,
+  `sed -n "$caches" "$patch" | LC_ALL=C sort -u | tr '\\n' '\\0' | xargs -0 rm -rf -- 2>/dev/null`,
+];
+
 const APPLIED_BY_GIT = 0;
 const APPLIED_BY_PATCH = 10;
 const NO_FOLDER = 11;
@@ -138,9 +144,7 @@ const APPLY = [
   `[ $how -eq ${APPLIED_BY_GIT} ] || patch --batch --forward --fuzz=5 --no-backup-if-mismatch -p1 -i "$patch" || exit 1`,
   '[ "$(left_out "$@")" = "$before" ] || { echo "it changes files that exclude_patterns names" >&2; exit 1; }',
   '[ "$(own)" = "$own_before" ] || { echo "it changes files of .git" >&2; exit 1; }',
-  // Python compiles a file anew where its second or its size is another, and `prepare` may have run just now.
-  `caches='s|^+++ [^/]*/\\(.*/\\)\\{0,1\\}[^/]*\\.py[[:space:]]*$|./\\1__pycache__|p'`,
-  `sed -n "$caches" "$patch" | LC_ALL=C sort -u | tr '\\n' '\\0' | xargs -0 rm -rf -- 2>/dev/null`,
+  ...WITHOUT_CACHES,
   'exit $how',
 ].join('\n');
 

@@ -47,12 +47,13 @@ export const execInWorkdir = (
 ): Promise<ExecOutput> =>
   sandbox.exec(['/bin/sh', '-c', IN_WORKDIR, 'sh', sandbox.workdir, command], timeoutMs);
 
-/** The sandbox of the run, its lease renewed for the evaluation. Throws RUNTIME_LOST. */
+/** The sandbox of the run, its lease renewed for the evaluation. Throws RUNTIME_LOST, NOTHING_TO_GRADE. */
 export async function liveSandbox(
   { runtimes }: EvaluatorContext,
-  { work, remainingMs }: Evaluation,
+  { ref, work, remainingMs, stored }: Evaluation,
   signal: AbortSignal,
 ): Promise<OpenSandbox> {
+  if (stored !== undefined) throw gone(ref);
   const { runtimeId } = work;
   const ttl = durationFromMs(Math.min(leftMs(remainingMs) + LEASE_MARGIN_MS, LEASE_MAX_MS));
   const renewed = runtimes.renewLease({ runtimeId, ttl }, within(RPC_TIMEOUT_MS, signal));
@@ -64,17 +65,18 @@ export async function liveSandbox(
 /** Make a fresh sandbox, use it, remove it. Throws what making one throws. */
 export async function withFreshSandbox<T>(
   ctx: EvaluatorContext,
-  { ref, work, remainingMs }: Evaluation,
+  evaluation: Evaluation,
   signal: AbortSignal,
   use: (sandbox: OpenSandbox) => Promise<T>,
 ): Promise<T> {
   const { runtimes } = ctx;
+  const { work, remainingMs } = evaluation;
   const budgetMs = leftMs(remainingMs);
   const { runtime } = await sandboxCall(
     runtimes.acquireRuntime(
       {
         ...(work.runtime && { spec: work.runtime }),
-        owner: ownerOf(ref),
+        owner: ownerOf(evaluation),
         ttl: durationFromMs(Math.min(budgetMs + STAGE_GRACE_MS, LEASE_MAX_MS)),
         forEvaluation: true,
         prepareTimeout: durationFromMs(budgetMs),
@@ -145,7 +147,15 @@ export function leftMs(remainingMs: () => number): number {
   throw new PolarError('EVALUATION_TIMEOUT', 'the evaluate budget was spent');
 }
 
-const ownerOf = ({ sessionId, attempt }: AttemptRef): object => ({ sessionId, attempt, purpose: 'evaluate' });
+/** Sandboxes of a session go when it has ended; one that is graded again has ended long ago. */
+const ownerOf = ({ ref: { sessionId, attempt }, stored }: Evaluation): object =>
+  stored === undefined ? { sessionId, attempt, purpose: 'evaluate' } : { purpose: 'evaluate_again' };
+
+const gone = ({ sessionId }: AttemptRef): PolarError =>
+  new PolarError(
+    'NOTHING_TO_GRADE',
+    `the sandbox of session ${sessionId} is gone, and its evaluator looks at that: it cannot be graded again`,
+  );
 
 const within = (ms: number, signal: AbortSignal): { signal: AbortSignal } => ({
   signal: withTimeout(ms, signal),

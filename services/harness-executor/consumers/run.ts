@@ -6,7 +6,7 @@ import { failureOf, PolarError } from '../../common/errors.ts';
 import { STOP_GRACE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import { consume, type Delivery } from '../../common/nats/consume.ts';
-import { attemptOf, type FactOptions, publishFact } from '../../common/nats/facts.ts';
+import { attemptOf } from '../../common/nats/facts.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import { fromStored } from '../../common/stored.ts';
 import type { HarnessExecutorContext } from '../context.ts';
@@ -14,6 +14,7 @@ import * as events from '../events.ts';
 import { keyOf, revokeCapability } from '../runs/capability.ts';
 import type { Run } from '../runs/run.ts';
 import { type RunEnd, runHarness } from '../runs/run-harness.ts';
+import { tellEnd } from '../runs/tell-end.ts';
 import { untilStored } from '../runs/until-stored.ts';
 
 /** Pull until the signal aborts; resolves when the runs have ended. */
@@ -38,8 +39,12 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
     onDead: async ({ bytes }, error) => {
       const ref = attemptOf(bytes);
       if (ref === undefined) return;
+      const failed = failureOf(error);
       // Not of a run that is told, or will be.
-      await runs.run(keyOf(ref), () => tellEnd(ctx, ref, { failed: failureOf(error) }, 0, signal));
+      await runs.run(keyOf(ref), () => {
+        events.runFailed(log, ref, failed.reason, failed.message);
+        return tellEnd(ctx, ref, { failed }, 0, signal);
+      });
     },
   });
 }
@@ -64,28 +69,10 @@ async function runAndTell(ctx: HarnessExecutorContext, run: Run, signal: AbortSi
     (error) => events.capabilityNotRevokedYet(ctx.log, run.ref, error),
     saying,
   ).catch((error) => events.capabilityNotRevoked(ctx.log, run.ref, error));
-  await tellEnd(ctx, run.ref, end, performance.now() - startedAt - (end.installMs ?? 0), saying);
+  const durationMs = performance.now() - startedAt - (end.installMs ?? 0);
+  logEnd(ctx.log, run.ref, end, Math.round(durationMs));
+  await tellEnd(ctx, run.ref, end, durationMs, saying);
   await revoked;
-}
-
-/** A run cannot be done again: where its end is not told, its next delivery finds it lost. */
-async function tellEnd(
-  { bus, blobs, log }: HarnessExecutorContext,
-  ref: AttemptRef,
-  end: RunEnd,
-  durationMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  logEnd(log, ref, end, Math.round(durationMs));
-  const kind: FactOptions['kind'] =
-    'ran' in end
-      ? { case: 'ran', value: end.ran }
-      : { case: 'failed', value: { failure: end.failed, stage: 'run' } };
-  await untilStored(
-    () => publishFact(bus, blobs, { ref, kind, durationMs, denied: end.denied, signal }),
-    (error) => events.endNotTold(log, ref, error),
-    signal,
-  );
 }
 
 function logEnd(log: Logger, ref: AttemptRef, end: RunEnd, duration_ms: number): void {

@@ -1,45 +1,15 @@
-// What every harness finds in its environment, and who may overrule it.
-import { COMMAND_LINE_BYTES_MAX } from '../../common/limits.ts';
+// What every harness in a sandbox finds in its environment, and who may overrule it.
+import { type SessionSite, sessionEnv } from '../../common/endpoint.ts';
 
 export const SESSION_DIR = '/polar/session';
 export const INSTRUCTION_FILE = `${SESSION_DIR}/instruction.md`;
 
-export interface Endpoint {
-  /** Of the LLM proxy, as seen from inside the sandbox. */
-  readonly proxyUrl: string;
-  /** The session's credential. */
-  readonly capability: string;
-}
-
-export interface SessionSite extends Endpoint {
-  readonly sessionId: string;
-  readonly taskId: string;
-  readonly instruction: string;
-}
-
-/** Base URL of the session without a dialect's version, for clients that add it themselves. */
-export const sessionUrl = ({ proxyUrl, capability }: Endpoint): string => `${proxyUrl}/s/${capability}`;
-
-/** The same with `/v1`, as OpenAI's clients want it. */
-export const openaiUrl = (at: Endpoint): string => `${sessionUrl(at)}/v1`;
-
-/** Variables for every harness. POLAR_INSTRUCTION is left out where it is too long for one; the file always holds it. */
-export function injectedEnv(site: SessionSite): Record<string, string> {
-  const short = Buffer.byteLength(site.instruction) <= COMMAND_LINE_BYTES_MAX;
-  return {
-    OPENAI_BASE_URL: openaiUrl(site),
-    OPENAI_API_KEY: site.capability,
-    ANTHROPIC_BASE_URL: sessionUrl(site),
-    ANTHROPIC_API_KEY: site.capability,
-    GOOGLE_GEMINI_BASE_URL: sessionUrl(site),
-    GEMINI_API_KEY: site.capability,
-    SESSION_ID: site.sessionId,
-    TASK_ID: site.taskId,
-    SESSION_DIR,
-    ARTIFACTS_DIR: `${SESSION_DIR}/artifacts`,
-    LOGS_DIR: `${SESSION_DIR}/logs`,
-    AGENT_LOG_DIR: `${SESSION_DIR}/logs/agent`,
-    POLAR_INSTRUCTION_FILE: INSTRUCTION_FILE,
-    ...(short && { POLAR_INSTRUCTION: site.instruction }),
-  };
-}
+/** Variables for every harness. The file always holds the instruction. */
+export const injectedEnv = (site: SessionSite): Record<string, string> => ({
+  ...sessionEnv(site),
+  SESSION_DIR,
+  ARTIFACTS_DIR: `${SESSION_DIR}/artifacts`,
+  LOGS_DIR: `${SESSION_DIR}/logs`,
+  AGENT_LOG_DIR: `${SESSION_DIR}/logs/agent`,
+  POLAR_INSTRUCTION_FILE: INSTRUCTION_FILE,
+});

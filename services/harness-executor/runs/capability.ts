@@ -1,5 +1,5 @@
 // The session's credential at the proxy, and the mark that an attempt's run has begun.
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import {
   type AttemptRef,
   type Capability,
@@ -10,8 +10,8 @@ import { PolarError } from '../../common/errors.ts';
 import { newSecret, sha256 } from '../../common/ids.ts';
 import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { cameSecond, deleteKey, endingAfter, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
-import { subjectOfKey } from '../../common/nats/streams.ts';
+import { deleteCapability, storeCapability } from '../../common/nats/capabilities.ts';
+import { withRetry } from '../../common/nats/publish.ts';
 import type { Run } from './run.ts';
 
 export const keyOf = ({ sessionId, attempt }: AttemptRef): string => `${sessionId}.${attempt}`;
@@ -26,23 +26,11 @@ export async function grantCapability(
   work: RunWork,
   signal: AbortSignal,
 ): Promise<string> {
-  const bucket = await bus.kv('capabilities');
-  const subject = subjectOfKey('capabilities', keyOf(ref));
   const secret = newSecret();
-  const digest = sha256(secret);
-  const value = toBinary(CapabilitySchema, capabilityOf(ref, work, digest));
-  await withRetry('write capability', signal, async () => {
-    try {
-      await bus.acks.store(subject, value, { [HEADER_BEHIND]: '0', ...endingAfter(validMs(work)) });
-    } catch (error) {
-      if (!cameSecond(error)) throw error;
-      // An earlier try may have been stored and its answer lost.
-      const found = await bucket.get(keyOf(ref));
-      const own = found?.operation === 'PUT' && fromBinary(CapabilitySchema, found.value).digest === digest;
-      if (!own)
-        throw new PolarError('EXECUTOR_LOST', 'an earlier harness executor began this run and is gone');
-    }
-  });
+  const capability = capabilityOf(ref, work, sha256(secret));
+  const isFirst = await storeCapability(bus, ref, capability, validMs(work), signal);
+  if (!isFirst)
+    throw new PolarError('EXECUTOR_LOST', 'an earlier harness executor began this run and is gone');
   return secret;
 }
 
@@ -64,5 +52,5 @@ function capabilityOf(ref: AttemptRef, work: RunWork, digest: string): Capabilit
 /** The credential opens nothing any more. */
 export async function revokeCapability(bus: Bus, { ref, work }: Run, signal: AbortSignal): Promise<void> {
   const knownMs = validMs(work);
-  await withRetry('delete capability', signal, () => deleteKey(bus, 'capabilities', keyOf(ref), knownMs));
+  await withRetry('delete capability', signal, () => deleteCapability(bus, ref, knownMs));
 }

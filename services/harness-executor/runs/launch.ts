@@ -1,10 +1,11 @@
 // What is put into the sandbox and started there.
 import type { AttemptRef, RunWork } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import type { Runtime } from '../../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { openaiUrl, sessionUrl } from '../../common/endpoint.ts';
 import { PolarError } from '../../common/errors.ts';
 import type { ExecInput } from '../../common/exec.ts';
 import { type Adapter, HARNESS_MOUNT, type HarnessContext, NODE_MOUNT } from '../adapters/adapter.ts';
-import { INSTRUCTION_FILE, injectedEnv, openaiUrl, sessionUrl } from '../domain/environment.ts';
+import { INSTRUCTION_FILE, injectedEnv } from '../domain/environment.ts';
 
 export interface LaunchInput {
   readonly ref: AttemptRef;

@@ -8,11 +8,14 @@ import type { JsonObject } from '../domain/json.ts';
 import { isGone, sendError, sendText } from '../http/answer.ts';
 import { Listener } from './listener.ts';
 
+const CALL_ID_HEADER = 'polar-call-id';
+
 /** All that was taken so far as chunks of the same meaning, made anew. */
 type Past = () => Iterable<JsonObject>;
 
 export class Delivery {
   readonly #dialect: Dialect;
+  readonly #callId: string;
   /** Unset: the reply goes out whole. */
   readonly #stream: (() => StreamWriter) | undefined;
   readonly #onLeft: () => void;
@@ -24,9 +27,10 @@ export class Delivery {
   #holds = false;
   #over = false;
 
-  /** `onLeft` hears when nobody waits for the reply any more. */
-  constructor(dialect: Dialect, stream: (() => StreamWriter) | undefined, onLeft: () => void) {
+  /** `onLeft` hears when nobody waits for the reply any more; `callId` is what the reply can be rewarded by. */
+  constructor(dialect: Dialect, stream: (() => StreamWriter) | undefined, onLeft: () => void, callId = '') {
     this.#dialect = dialect;
+    this.#callId = callId;
     this.#stream = stream;
     this.#onLeft = onLeft;
   }
@@ -43,6 +47,7 @@ export class Delivery {
 
   /** Answer this request too. */
   join(response: ServerResponse): void {
+    if (this.#callId !== '' && !isGone(response)) response.setHeader(CALL_ID_HEADER, this.#callId);
     const listener = this.#stream && new Listener(response, this.#stream());
     this.#requests.set(response, listener);
     if (listener !== undefined) this.#listeners = [...this.#listeners, listener];

@@ -74,7 +74,7 @@ async function begin(
   ctx.attempts.bodies.keep(attempt, read, values);
   const writer = asked.writer(shown, call.id);
   const left = (): void => call.abort(new PolarError('CANCELLED', 'the harness left'));
-  const delivery = new Delivery(dialect, asked.stream ? () => writer.stream() : undefined, left);
+  const delivery = new Delivery(dialect, asked.stream ? () => writer.stream() : undefined, left, call.id);
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {

@@ -1,6 +1,6 @@
 // Tells the scheduler how the policy's engines bear what they have, where the node's sessions are to follow it.
 import { create, toBinary } from '@bufbuild/protobuf';
-import { EnginePressureSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { EnginePressureSchema } from '../../../gen/ts/polar/event/v1/engine_pressure_pb.js';
 import { sleep } from '../../common/clock.ts';
 import { ENGINE_PRESSURE_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';

@@ -83,8 +83,10 @@ async function cursorsOf({ cursors }: SweepParts, signal: AbortSignal): Promise<
   return all.filter((cursor) => cursor !== undefined);
 }
 
-/** Those that only the group names: its trajectories, and its own where it is too large for a message. */
+/** Those that only the group names: trajectories, changes, and its own where it is too large for a message. */
 const blobsOf = ({ claim }: StoredGroup, { sessions }: GroupReady): string[] => [
-  ...sessions.flatMap(({ trajectory }) => trajectory?.sha256 ?? []),
+  ...sessions.flatMap(({ trajectory, graded }) =>
+    [trajectory, graded?.changes].flatMap((blob) => blob?.sha256 ?? []),
+  ),
   ...(claim === undefined ? [] : [claim]),
 ];

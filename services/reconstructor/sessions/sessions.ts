@@ -2,10 +2,10 @@
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { StrategySpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { GroupReady, SessionResult } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { AskScheduler } from '../../common/ask-scheduler.ts';
 import { PolarError } from '../../common/errors.ts';
 import { RPC_TIMEOUT_MS } from '../../common/limits.ts';
 import type { TrajectoryLog } from '../streams/trajectory-log.ts';
-import type { AskScheduler } from './scheduler.ts';
 
 export interface Sessions {
   /** Throws NOT_FOUND. */

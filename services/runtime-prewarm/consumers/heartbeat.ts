@@ -114,6 +114,7 @@ function heartbeatOf({ config, bootId, dataId, backends, runtimes }: RuntimePrew
     readySlots: node.max_ready,
     offers: usable.map(offerOf),
     dataId,
+    proxyUrl: node.public_url,
     attempts: runtimes.owners().map((one) => refOf(one, node.id, bootId)),
   });
 }

@@ -90,9 +90,11 @@ export class RuntimeTable {
     return [...this.#leased.values()];
   }
 
-  /** One for each attempt that has, or is getting, a sandbox. */
+  /** One for each attempt that has, or is getting, a sandbox. What is for no session is its lease's matter alone. */
   owners(): AcquireOptions[] {
-    const all = [...this.list(), ...this.#preparing].map(({ options }) => options);
+    const all = [...this.list(), ...this.#preparing]
+      .map(({ options }) => options)
+      .filter(({ owner }) => owner.sessionId !== '');
     return [...new Map(all.map((one) => [keyOf(one.owner), one])).values()];
   }
 

@@ -2,11 +2,8 @@
 import { create } from '@bufbuild/protobuf';
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { ArchivedTask, Change } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import {
-  CallbackState,
-  type Task,
-  TaskSchema,
-} from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { CallbackState } from '../../../gen/ts/polar/scheduler/v1/callback_state_pb.js';
+import { type Task, TaskSchema } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { harnessOf, sessionOf } from '../domain/session.ts';
 import { announcedGroup, callbackOfGroup, sessionChange, taskChange } from '../domain/state.ts';

@@ -1,6 +1,6 @@
 // What LLM proxies tell of their engines: the sessions that may run against one follow it.
 import { fromBinary } from '@bufbuild/protobuf';
-import { EnginePressureSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import { EnginePressureSchema } from '../../../gen/ts/polar/event/v1/engine_pressure_pb.js';
 import { subjects } from '../../common/nats/subjects.ts';
 import type { SchedulerContext } from '../context.ts';
 import * as events from '../events.ts';

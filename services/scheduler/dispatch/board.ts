@@ -3,6 +3,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Failure } from '../../../gen/ts/polar/common/v1/failure_pb.js';
 import { ChangeSchema, type SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
+import { isExternal } from '../../common/specs/external.ts';
 import type { Nodes } from '../domain/nodes.ts';
 import { lostOn } from '../domain/placement.ts';
 import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
@@ -74,6 +75,8 @@ export class Board {
 
   #move(task: TaskState, before: SessionRecord, after: SessionRecord): void {
     this.nodes.move(before, after, performance.now());
+    // Who opens one says when it begins: it stands in no queue.
+    if (isExternal(task.spec)) return;
     const { sessionId, state } = sessionOf(after);
     const item = itemOf(task, after);
     if (isUnderWay(after)) this.queue.started(sessionId, item);

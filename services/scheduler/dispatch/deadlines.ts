@@ -2,8 +2,10 @@
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { failure } from '../../common/errors.ts';
 import { BUILDS_AT_ONCE_MAX, QUEUE_CHECK_MS } from '../../common/limits.ts';
+import { isExternal } from '../../common/specs/external.ts';
 import { budgetMs, type Clock, clocksOf, sinceMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
+import { outOfTime } from '../domain/external-end.ts';
 import { sessionsOn } from '../domain/nodes.ts';
 import { carriesOver, inLater } from '../domain/rounds.ts';
 import {
@@ -11,6 +13,7 @@ import {
   ended,
   groupIdOf,
   isEnded,
+  isOpen,
   needsEvaluation,
   Outcome,
   SessionState,
@@ -84,18 +87,24 @@ export class Deadlines {
     const { record, task } = found;
     const late = clocksOf(record, task.spec).find((clock) => {
       const spentMs = time.passedMs(this.#begunMs(record, clock), nowMs) - this.#heldIn(record, clock);
-      return spentMs > budgetMs(task.spec, clock) + this.#allowedMs(clock);
+      return spentMs > budgetMs(task.spec, clock) + this.#allowedMs(record, clock);
     });
     if (late === undefined) return;
-    const ms = budgetMs(task.spec, late) + this.#allowedMs(late);
+    // What runs elsewhere is timed here: it is ended as any other run whose time is over.
+    if (late === 'run' && isOpen(record)) this.#board.decide(found, outOfTime(record, nowMs));
+    else this.#lose(found, late);
+  }
+
+  #lose(found: Found, late: Clock): void {
+    const ms = budgetMs(found.task.spec, late) + this.#allowedMs(found.record, late);
     const what =
       late === 'ready' ? `no run slot within ${ms} ms` : `no word of the ${late} stage within ${ms} ms`;
     this.#board.lose(found, failure('STAGE_TIMEOUT', what));
   }
 
-  /** Stages are timed where they run; waiting is timed here alone. */
-  #allowedMs(clock: Clock): number {
-    return clock === 'ready' ? 0 : this.#graceMs;
+  /** Stages are timed where they run; waiting is timed here alone, and what runs elsewhere. */
+  #allowedMs(record: SessionRecord, clock: Clock): number {
+    return clock === 'ready' || (clock === 'run' && isOpen(record)) ? 0 : this.#graceMs;
   }
 
   #heldIn(record: SessionRecord, clock: Clock): number {
@@ -145,7 +154,8 @@ export class Deadlines {
       const { record } = found;
       if (sessionOf(record).state !== SessionState.QUEUED) continue;
       if (time.passedMs(Number(record.stateMs), nowMs) <= budget) continue;
-      const why = failure('QUEUE_TIMEOUT', `no node took it within ${budget} ms`);
+      const nobody = isExternal(task.spec) ? 'nobody opened it' : 'no node took it';
+      const why = failure('QUEUE_TIMEOUT', `${nobody} within ${budget} ms`);
       this.#board.decide(found, ended(record, Outcome.INFRASTRUCTURE_ERROR, nowMs, why));
     }
   }

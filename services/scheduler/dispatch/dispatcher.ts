@@ -9,7 +9,7 @@ import type { Logger } from '../../common/logger.ts';
 import type { Engines } from '../domain/engines.ts';
 import { canPrepare, canRun, loadOf, type NodeState, sessionsOn } from '../domain/nodes.ts';
 import { mayTake } from '../domain/placement.ts';
-import { dispatched, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
+import { dispatched, isOpen, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
 import { type Board, type Found, itemOf } from './board.ts';
 import { unixMs } from './clock.ts';
@@ -82,16 +82,21 @@ export class Dispatcher {
 
   /** Returns how many. */
   #takeAll(node: NodeState, why: Failure): number {
-    const lost = this.#withSandboxOn(node);
+    const open = this.#sessionsOn(node).filter(({ record }) => isOpen(record));
+    const lost = [...this.#withSandboxOn(node), ...open];
     for (const found of lost) this.#board.lose(found, why);
     return lost.length;
   }
 
   #withSandboxOn(node: NodeState): Found[] {
+    return this.#sessionsOn(node).filter(({ record, task }) => needsSandbox(record, task.spec));
+  }
+
+  #sessionsOn(node: NodeState): Found[] {
     return sessionsOn(node)
       .map((id) => this.#board.find(id))
       .filter((found) => found !== undefined)
-      .filter(({ record, task }) => sessionOf(record).nodeId === node.id && needsSandbox(record, task.spec));
+      .filter(({ record }) => sessionOf(record).nodeId === node.id);
   }
 
   /** Once for all that happens in this turn of the event loop. */

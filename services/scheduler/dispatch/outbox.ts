@@ -4,21 +4,19 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { RevokeSchema, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { failureOf } from '../../common/errors.ts';
-import { EXEC_TIMEOUT_MAX_MS, LEASE_MAX_MS } from '../../common/limits.ts';
+import { LEASE_MAX_MS } from '../../common/limits.ts';
 import type { BlobStore } from '../../common/nats/blobs.ts';
 import type { Bus } from '../../common/nats/bus.ts';
-import { deleteKey, publish } from '../../common/nats/publish.ts';
+import { deleteCapability, storeCapability } from '../../common/nats/capabilities.ts';
+import { publish } from '../../common/nats/publish.ts';
 import { subjects } from '../../common/nats/subjects.ts';
-import { newStages, type Stage, stagesOf } from '../domain/budgets.ts';
-import { needsSandbox, refOf, SessionState, sessionOf } from '../domain/session.ts';
+import { budgetMs, newStages, type Stage, stagesOf } from '../domain/budgets.ts';
+import { isOpen, needsSandbox, refOf, SessionState, sessionOf } from '../domain/session.ts';
 import type { SessionChange, TaskState } from '../domain/state.ts';
-import { needsUploads, workOf } from '../domain/work.ts';
-import type { Board } from './board.ts';
+import { capabilityOf, needsUploads, workOf } from '../domain/work.ts';
+import type { Board, Found } from './board.ts';
 import type { Effects } from './effects.ts';
 import type { Specs } from './specs.ts';
-
-/** Longer than any credential is valid: a run's longest budget, and LEASE_MAX_MS. */
-const REVOKED_KNOWN_MS = EXEC_TIMEOUT_MAX_MS + LEASE_MAX_MS;
 
 export interface OutboxOptions {
   readonly bus: Bus;
@@ -43,9 +41,33 @@ export class Outbox {
     if (isCutShort(before, after)) this.#endCapability(before);
   }
 
+  /**
+   * Makes the key valid that opens the LLM proxy to who has a session elsewhere; durable when it returns. Once it has been
+   * taken back it stays so.
+   */
+  async grant({ task, record }: Found): Promise<void> {
+    const { bus, signal } = this.#options;
+    const { keySha256 } = record.opened ?? {};
+    if (keySha256 === undefined) return;
+    const validMs = budgetMs(task.spec, 'run') + LEASE_MAX_MS;
+    const capability = capabilityOf(record, task.spec, keySha256, Date.now() + validMs);
+    await storeCapability(bus, refOf(record), capability, validMs, signal);
+  }
+
   /** Sends the work again that a session's state implies, under the same ids. */
   resend(task: TaskState, record: SessionRecord): void {
+    if (isOpen(record) && record.closed === undefined) this.#regrant(task, record);
     for (const stage of stagesOf(record, task.spec)) this.#sendWork(task, record, stage);
+  }
+
+  /** Who opened it may not have been answered, and asks again: then it is there. */
+  #regrant(task: TaskState, record: SessionRecord): void {
+    const { board, effects } = this.#options;
+    const { sessionId } = sessionOf(record);
+    effects.start({
+      wanted: () => board.find(sessionId)?.record === record,
+      run: () => this.grant({ task, record }),
+    });
   }
 
   #sendWork(task: TaskState, record: SessionRecord, stage: Stage): void {
@@ -92,8 +114,7 @@ export class Outbox {
       wanted: () => !tried,
       run: async () => {
         tried = true;
-        await bus.kv('capabilities');
-        await deleteKey(bus, 'capabilities', `${sessionId}.${attempt}`, REVOKED_KNOWN_MS);
+        await deleteCapability(bus, { sessionId, attempt });
       },
     });
   }

@@ -5,7 +5,7 @@ import type { Bus } from '../../common/nats/bus.ts';
 import { CONSUMERS, STREAMS } from '../../common/nats/streams.ts';
 import type { Archiver } from '../archive/archiver.ts';
 import { isAnnounced } from '../domain/rounds.ts';
-import { isEnded } from '../domain/session.ts';
+import { changeMs, isEnded } from '../domain/session.ts';
 import { allEnded, isTorn } from '../domain/state.ts';
 import type { Announcer } from './announcer.ts';
 import type { Board, Found } from './board.ts';
@@ -52,7 +52,7 @@ export async function resendWork(options: RecoveryOptions): Promise<void> {
   const unsure = unsureOf(board);
   const older: Found[] = [];
   for (const found of unsure) {
-    if (unixMs() - Number(found.record.stateMs) > WORK_RESEND_MS) older.push(found);
+    if (unixMs() - changeMs(found.record) > WORK_RESEND_MS) older.push(found);
     else outbox.resend(found.task, found.record);
   }
   if (older.length === 0) return;
@@ -71,7 +71,7 @@ function unsureOf({ state }: Board): Found[] {
     .flatMap((task) =>
       task.sessions
         .filter((record) => record !== undefined)
-        .filter((record) => !isEnded(record) && Number(record.stateMs) >= sinceMs)
+        .filter((record) => !isEnded(record) && changeMs(record) >= sinceMs)
         .map((record) => ({ task, record })),
     );
 }

@@ -3,15 +3,20 @@ import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { HARNESS_INSTALL_MS, LEASE_MARGIN_MS, LEASE_MAX_MS } from '../../common/limits.ts';
-import { needsEvaluation, SessionState, sessionOf } from './session.ts';
+import { changeMs, isOpen, needsEvaluation, SessionState, sessionOf } from './session.ts';
 
-export type Stage = 'prepare' | 'run' | 'build' | 'evaluate';
+/** `close` ends a run that is elsewhere. */
+export type Stage = 'prepare' | 'run' | 'close' | 'build' | 'evaluate';
 /** Stages, and waiting: for a node in `queue`, for a run slot in `ready`, for the harness in `install`. */
 export type Clock = Stage | 'queue' | 'ready' | 'install';
 
-/** Budget of a stage; a completed spec has all but `queue`. That of `install` is its own limit. */
+/** Longer than a proxy or an executor is away as a rule: nothing but the session waits for it, and nobody can run that again. */
+export const CLOSE_MS = 600_000;
+
+/** Budget of a stage; a completed spec has all but `queue`. Those of `install` and `close` are limits of their own. */
 export function budgetMs(spec: TaskSpec, stage: Clock): number {
   if (stage === 'install') return HARNESS_INSTALL_MS;
+  if (stage === 'close') return CLOSE_MS;
   const budget = spec.budgets?.[stage];
   return budget === undefined ? 0 : Math.ceil(durationMs(budget));
 }
@@ -27,12 +32,13 @@ export const leaseMs = (spec: TaskSpec): number =>
       LEASE_MARGIN_MS,
   );
 
-/** The stages that an attempt is in; waiting in QUEUED or READY is none. */
+/** The stages that an attempt is in; waiting in QUEUED or READY is none, nor is what goes on elsewhere. */
 export function stagesOf(record: SessionRecord, spec: TaskSpec): Stage[] {
   switch (sessionOf(record).state) {
     case SessionState.PREPARING:
       return ['prepare'];
     case SessionState.RUNNING:
+      if (isOpen(record)) return record.closed === undefined ? [] : ['close'];
       return ['run'];
     case SessionState.FINISHING: {
       const stages: Stage[] = record.built === undefined ? ['build'] : [];
@@ -53,12 +59,15 @@ export function clocksOf(record: SessionRecord, spec: TaskSpec): Clock[] {
   if (isInstalling(record)) return ['install'];
   if (state === SessionState.READY && spec.budgets?.ready !== undefined) return ['ready'];
   if (state === SessionState.QUEUED && spec.budgets?.queue !== undefined) return ['queue'];
+  if (isOpen(record) && record.closed === undefined) return ['run'];
   return stagesOf(record, spec);
 }
 
 /** Since when a clock runs that began with a change of the session; Unix time in milliseconds. */
-export function sinceMs({ stateMs, installMs, installedMs }: SessionRecord, clock: Clock): number {
+export function sinceMs(record: SessionRecord, clock: Clock): number {
+  const { stateMs, installMs, installedMs } = record;
   if (clock === 'install') return Number(installMs);
+  if (clock === 'close') return changeMs(record);
   return Number(clock === 'run' && installedMs > 0n ? installedMs : stateMs);
 }
 

@@ -3,8 +3,9 @@ import { ENGINE_LIMIT_STEP_MS, ENGINE_PRESSURE_OLD_MS } from '../../common/limit
 import { Engines, nextLimit } from './engines.ts';
 import type { NodeState } from './nodes.ts';
 
-const running = (count: number): NodeState =>
-  ({ running: new Set(Array.from({ length: count }, (_, i) => String(i))) }) as unknown as NodeState;
+const setOf = (count: number): Set<string> => new Set(Array.from({ length: count }, (_, i) => String(i)));
+const running = (count: number, open = 0): NodeState =>
+  ({ running: setOf(count), open: setOf(open) }) as unknown as NodeState;
 
 describe('caps of engines', () => {
   const engines = new Engines([
@@ -25,6 +26,8 @@ describe('caps of engines', () => {
     expect(full('a')?.name).to.equal('http://x, http://y');
     expect(full('b')?.maxSessions).to.equal(4);
     expect(full('c')).to.equal(undefined);
+    nodes.set('b', running(2, 1));
+    expect(full('a')?.name, 'what runs elsewhere calls it, too').to.equal('http://x, http://y');
   });
 
   it('count nodes that are not there as empty', () => {

@@ -120,6 +120,8 @@ function engineOf(name: string, rules: readonly EngineRule[]): Engine | undefine
 }
 
 const running = ({ nodeIds }: Engine, nodeOf: NodeOf): number =>
-  nodeIds.reduce((sum, id) => sum + (nodeOf(id)?.running.size ?? 0), 0);
+  nodeIds
+    .map((id) => nodeOf(id))
+    .reduce((sum, node) => sum + (node?.running.size ?? 0) + (node?.open.size ?? 0), 0);
 
 const nameOf = ({ servers }: EngineRule): string => [...servers].sort().join(', ');

@@ -110,6 +110,31 @@ describe('facts', () => {
     expect(announced(withFacts(finishing, graded, wrong('build')))).to.deep.equal([[undefined, []]]);
   });
 
+  it('bring what was graded to the announcement, also where the evaluation has failed by itself', () => {
+    const changes = { sha256: 'c', sizeBytes: 1n };
+    const graded: Kind = { case: 'evaluated', value: { reward: 1, changes } };
+    const ungradable: Kind = {
+      case: 'failed',
+      value: { stage: 'evaluate', failure: failure('TRACE_REWARDS_INVALID', 'none'), changes },
+    };
+    const announced = (end: SessionRecord) => {
+      const [session] = groupReady({ record: task, spec, sessions: [end], round: 0 }, 0).sessions;
+      return [session?.outcome, session?.graded?.outcome, session?.graded?.changes?.sha256];
+    };
+    for (const order of [
+      [built, graded],
+      [graded, built],
+    ]) {
+      const end = withFacts(finishing, ...order);
+      expect(announced(end)).to.deep.equal([Outcome.COMPLETED, Outcome.COMPLETED, 'c']);
+    }
+    const failed = withFacts(finishing, ungradable, built);
+    expect(announced(failed)).to.deep.equal([Outcome.TASK_ERROR, Outcome.COMPLETED, 'c']);
+    const gone = announced(cancelled(withFacts(finishing, graded), 6_000));
+    expect(gone).to.deep.equal([Outcome.CANCELLED, undefined, undefined]);
+    expect(withFacts(finishing, lost('evaluate')).graded).to.equal(undefined);
+  });
+
   it('hold the clock of a run until its harness is installed, whatever comes again', () => {
     const installing: Kind = { case: 'installing', value: {} };
     const installed: Kind = { case: 'installed', value: {} };

@@ -1,6 +1,7 @@
 // What a fact does to a session. A fact that does not fit the present attempt and state is stale and does nothing.
 import { create } from '@bufbuild/protobuf';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { type Graded, GradedSchema } from '../../../gen/ts/polar/event/v1/graded_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import {
   type Evaluated,
@@ -15,6 +16,7 @@ import {
   attemptLost,
   bounded,
   ended,
+  isAbandoned,
   moved,
   needsEvaluation,
   Outcome,
@@ -53,9 +55,9 @@ export function applyFact(
     case 'ran':
       if (state !== SessionState.RUNNING) return undefined;
       return {
-        ...moved(record, SessionState.FINISHING, nowMs, { runMs: durationMs }),
+        ...moved(record, SessionState.FINISHING, nowMs, { runMs: openMs(record) ?? durationMs }),
         ran: kind.value,
-        ...gradedAtOnce(spec, kind.value),
+        ...gradedAtOnce(record, spec, kind.value),
       };
     case 'built':
       if (state !== SessionState.FINISHING || record.built !== undefined) return undefined;
@@ -83,10 +85,24 @@ export function applyFact(
 }
 
 /** What needs no look at the session is graded with its run: its sandbox can go, and no work is sent. */
-function gradedAtOnce({ evaluator }: TaskSpec, { outcome }: Ran): Pick<SessionRecord, 'evaluated'> {
-  if (evaluator?.strategy !== COMPLETED) return {};
+function gradedAtOnce(
+  record: SessionRecord,
+  { evaluator }: TaskSpec,
+  { outcome, rewardsFailure }: Ran,
+): Pick<SessionRecord, 'evaluated' | 'evaluateFailure'> {
+  if (rewardsFailure !== undefined) return { evaluateFailure: bounded(rewardsFailure) };
+  const { reward, traceRewards = {} } = record.closed ?? {};
+  if (reward !== undefined) {
+    const own = Object.entries(traceRewards).map(([callId, one]) => ({ callId, reward: one }));
+    return { evaluated: create(EvaluatedSchema, { reward, traceRewards: own }) };
+  }
+  if (evaluator?.strategy !== COMPLETED || isAbandoned(record)) return {};
   return { evaluated: create(EvaluatedSchema, completedVerdict(outcome)) };
 }
+
+/** What an attempt took that was elsewhere: its node saw only its end. */
+const openMs = ({ closed, stateMs }: SessionRecord): bigint | undefined =>
+  closed && (closed.closeMs > stateMs ? closed.closeMs - stateMs : 0n);
 
 function isOfPresentAttempt(record: SessionRecord, { ref }: Fact): boolean {
   const { attempt, nodeId } = sessionOf(record);
@@ -108,8 +124,12 @@ function evaluated(
     return attemptLost(record, why, spec.maxAttempts, nowMs);
   }
   const session = { ...sessionOf(record), times: timesWith(record, { evaluateMs: durationMs }) };
-  return joined({ ...record, session, evaluated: verdict }, spec, nowMs);
+  return joined({ ...record, session, evaluated: verdict, graded: gradedOf(record, verdict) }, spec, nowMs);
 }
+
+/** What can be graded again. */
+const gradedOf = ({ ran }: SessionRecord, { changes }: Pick<Evaluated, 'changes'>): Graded =>
+  create(GradedSchema, { outcome: ran?.outcome ?? Outcome.UNSPECIFIED, ...(changes && { changes }) });
 
 /** ENDED once the trajectory and the verdict are there. */
 function joined(record: SessionRecord, spec: TaskSpec, nowMs: number): SessionRecord {
@@ -129,9 +149,10 @@ const STAGES: Readonly<Record<string, SessionState>> = {
 function failed(
   record: SessionRecord,
   spec: TaskSpec,
-  { stage, failure: given }: Failed,
+  fact: Failed,
   nowMs: number,
 ): SessionRecord | undefined {
+  const { stage, failure: given } = fact;
   if (sessionOf(record).state !== STAGES[stage]) return undefined;
   if (stage === 'build' && record.built !== undefined) return undefined;
   if (stage === 'evaluate' && !needsEvaluation(record, spec)) return undefined;
@@ -141,6 +162,9 @@ function failed(
   if (known?.infrastructure ?? why.infrastructure) {
     return attemptLost(record, why, spec.maxAttempts, nowMs);
   }
-  if (stage === 'evaluate') return joined({ ...record, evaluateFailure: bounded(why) }, spec, nowMs);
+  if (stage === 'evaluate') {
+    const graded = gradedOf(record, fact);
+    return joined({ ...record, evaluateFailure: bounded(why), graded }, spec, nowMs);
+  }
   return ended(record, Outcome.TASK_ERROR, nowMs, why);
 }

@@ -32,7 +32,7 @@ export function groupReady(task: Announced, readyMs: number, round = task.round)
 
 function resultOf(record: SessionRecord): SessionResult {
   const { sessionId, sampleIndex, attempt, outcome, failure, reward, stats } = sessionOf(record);
-  const { built, evaluated } = record;
+  const { built, evaluated, graded } = record;
   return create(SessionResultSchema, {
     sessionId,
     sampleIndex,
@@ -43,5 +43,6 @@ function resultOf(record: SessionRecord): SessionResult {
     ...(built?.trajectory && { trajectory: built.trajectory }),
     ...(stats && { stats }),
     ...(evaluated?.evaluation && { evaluation: evaluated.evaluation }),
+    ...(graded && { graded }),
   });
 }

@@ -8,7 +8,7 @@ import { HEARTBEAT_MS, NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.
 import { type Failures, failuresAfter, mayTry, NO_FAILURES, resumed } from './failing.ts';
 import { hasImage } from './images.ts';
 import { endingWithin, type Pace, paceAfter } from './pace.ts';
-import { SessionState, sessionOf } from './session.ts';
+import { isOpen, SessionState, sessionOf } from './session.ts';
 import { partsOfNeed } from './task.ts';
 
 /** What comes in so short a time came in one piece: heartbeats that had waited in a connection which was broken. */
@@ -35,6 +35,8 @@ export interface NodeState {
   readonly ready: Set<string>;
   readonly running: Set<string>;
   readonly finishing: Set<string>;
+  /** Sessions in RUNNING whose harness runs elsewhere: they take no slot. */
+  readonly open: Set<string>;
   pace: Pace;
   failures: Failures;
 }
@@ -95,11 +97,12 @@ export class Nodes {
   move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
     const left = this.#nodes.get(sessionOf(before).nodeId);
     if (left !== undefined && hasLost(left, before, after)) left.doubted = true;
-    if (left !== undefined) this.#count(left, before, after);
+    // What ends elsewhere says nothing of the node.
+    if (left !== undefined && !isOpen(before)) this.#count(left, before, after);
     this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
     this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
     const node = this.#nodes.get(sessionOf(after).nodeId);
-    if (node !== undefined) node.pace = paceAfter(node.pace, before, after);
+    if (node !== undefined && !isOpen(before)) node.pace = paceAfter(node.pace, before, after);
   }
 
   /** A node that is lost has lost all that it had at once, and an older boot is over. */
@@ -118,7 +121,7 @@ export class Nodes {
       case SessionState.READY:
         return this.#node(nodeId, nowMs).ready;
       case SessionState.RUNNING:
-        return this.#node(nodeId, nowMs).running;
+        return this.#node(nodeId, nowMs)[isOpen(record) ? 'open' : 'running'];
       case SessionState.FINISHING:
         return this.#node(nodeId, nowMs).finishing;
       default:
@@ -141,6 +144,7 @@ export class Nodes {
         ready: new Set(),
         running: new Set(),
         finishing: new Set(),
+        open: new Set(),
         pace: {},
         failures: NO_FAILURES,
       };
@@ -188,6 +192,7 @@ export const sessionsOn = (node: NodeState): string[] => [
   ...node.ready,
   ...node.running,
   ...node.finishing,
+  ...node.open,
 ];
 
 /**

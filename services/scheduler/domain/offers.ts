@@ -1,6 +1,7 @@
 // Whether some node could run a task at all.
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
+import { isExternal } from '../../common/specs/external.ts';
 import { type NodeState, offerFor, offers, offersBackend } from './nodes.ts';
 import { needOf, partsOfNeed } from './task.ts';
 
@@ -13,7 +14,7 @@ const NODES_NAMED_MAX = 5;
  * node may still come.
  */
 export function checkOffered(healthy: readonly NodeState[], spec: TaskSpec): void {
-  if (healthy.length === 0) return;
+  if (healthy.length === 0 || isExternal(spec)) return;
   const need = needOf(spec);
   const { backend, image } = partsOfNeed(need);
   if (!healthy.some((node) => offersBackend(node, need))) {

@@ -3,15 +3,16 @@ import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import { HARNESS_INSTALL_MS, STAGE_GRACE_MS } from '../../common/limits.ts';
 import { budgetMs } from './budgets.ts';
-import { SessionState, sessionOf } from './session.ts';
+import { isOpen, SessionState, sessionOf } from './session.ts';
 
 /** What the executor tells and the records' times may differ by: it installs, and its word comes late. Beyond, the clock was set. */
 const APART_MS_MAX = 3_600_000;
 
-/** Milliseconds of a run that ends with this change; undefined where none does. */
+/** Milliseconds of a run that ends with this change; undefined where none does: what runs elsewhere takes no run slot. */
 export function ranMs(before: SessionRecord, after: SessionRecord, spec: TaskSpec): number | undefined {
   const { state, times } = sessionOf(after);
   if (sessionOf(before).state !== SessionState.RUNNING || state === SessionState.RUNNING) return undefined;
+  if (isOpen(before)) return undefined;
   const ms = Number(after.stateMs - before.stateMs);
   const told = state === SessionState.FINISHING ? times?.runMs : undefined;
   if (told !== undefined && Math.abs(ms - Number(told)) > APART_MS_MAX) return Number(told);

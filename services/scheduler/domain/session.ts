@@ -207,8 +207,12 @@ export function ended(record: SessionRecord, outcome: Outcome, nowMs: number, wh
     bootId: record.bootId,
     stateMs: BigInt(nowMs),
     attemptBase: record.attemptBase,
+    // By which a replay is known.
+    ...(record.opened && { opened: record.opened }),
+    ...(record.closed && { closed: { ...record.closed, traceRewards: {} } }),
     ...(counts && record.built && { built: record.built }),
     ...(counts && record.evaluated && { evaluated: record.evaluated }),
+    ...(counts && record.graded && { graded: record.graded }),
   });
 }
 
@@ -224,6 +228,7 @@ export function stoppedEarly(record: SessionRecord, usable: number, nowMs: numbe
 
 /** Whether the attempt's sandbox is still used: not after the run once nothing is left to grade. */
 export function needsSandbox(record: SessionRecord, spec: TaskSpec): boolean {
+  if (record.opened !== undefined) return false;
   switch (sessionOf(record).state) {
     case SessionState.PREPARING:
     case SessionState.READY:
@@ -238,7 +243,21 @@ export function needsSandbox(record: SessionRecord, spec: TaskSpec): boolean {
 
 /** Whether a session that has run waits for its verdict. */
 export const needsEvaluation = (record: SessionRecord, spec: TaskSpec): boolean =>
-  spec.evaluator !== undefined && record.evaluated === undefined && record.evaluateFailure === undefined;
+  spec.evaluator !== undefined &&
+  record.evaluated === undefined &&
+  record.evaluateFailure === undefined &&
+  !isAbandoned(record);
+
+/** Whether the attempt runs elsewhere: a caller has it, or has just closed it. */
+export const isOpen = (record: SessionRecord): boolean =>
+  record.opened !== undefined && sessionOf(record).state === SessionState.RUNNING;
+
+/** Whether nobody said how such an attempt ended: it may have been lost with its machine, and is not graded. */
+export const isAbandoned = ({ closed }: SessionRecord): boolean => closed?.outcome === Outcome.TIMEOUT;
+
+/** Unix time in milliseconds of the last change of a session that causes work. */
+export const changeMs = ({ stateMs, closed }: SessionRecord): number =>
+  Number(closed === undefined ? stateMs : closed.closeMs > stateMs ? closed.closeMs : stateMs);
 
 export const isEnded = (record: SessionRecord): boolean => sessionOf(record).state === SessionState.ENDED;
 

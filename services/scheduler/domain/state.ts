@@ -17,6 +17,7 @@ import { queueOf } from './queue.ts';
 import { ranMs } from './ran.ts';
 import { announcedBefore, inLater, isAnnounced } from './rounds.ts';
 import {
+  changeMs,
   groupIdOf,
   isEnded,
   type Outcome,
@@ -248,7 +249,7 @@ export class State {
         task.rewards++;
       }
     }
-    this.#activityMs = Math.max(this.#activityMs, Number(after.stateMs));
+    this.#activityMs = Math.max(this.#activityMs, changeMs(after));
     return { task, before, after };
   }
 
@@ -309,7 +310,7 @@ export class State {
     // What only the announcement needed is in it.
     for (const [i, record] of task.sessions.entries()) {
       if (record === undefined || inLater(record, round)) continue;
-      const { ran: _, built: __, evaluated: ___, ...kept } = record;
+      const { ran: _, built: __, evaluated: ___, graded: ____, ...kept } = record;
       task.sessions[i] = kept;
     }
   }

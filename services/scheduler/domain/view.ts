@@ -1,12 +1,12 @@
 // State as the API shows it.
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { CallbackState } from '../../../gen/ts/polar/scheduler/v1/callback_state_pb.js';
 import {
   type NodeFailures,
   NodeFailuresSchema,
 } from '../../../gen/ts/polar/scheduler/v1/node_failures_pb.js';
 import {
-  CallbackState,
   type Node,
   NodeSchema,
   type Queue,
@@ -79,6 +79,7 @@ export function nodeView(node: NodeState, draining: boolean): Node {
     ready: node.ready.size,
     running: node.running.size,
     finishing: node.finishing.size,
+    open: node.open.size,
     ...(isFailing(node.failures) && { failures: failuresView(node.failures) }),
   });
 }

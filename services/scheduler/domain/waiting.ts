@@ -8,6 +8,7 @@ import {
   WaitingSchema,
   WaitReason,
 } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { isExternal } from '../../common/specs/external.ts';
 import { isInstalling } from './budgets.ts';
 import type { Engine, Engines } from './engines.ts';
 import { isFailing } from './failing.ts';
@@ -68,6 +69,7 @@ function waitingIn(
   const { state, nodeId, sessionId } = sessionOf(record);
   switch (state) {
     case SessionState.QUEUED: {
+      if (isExternal(spec)) return told(WaitReason.OPEN, 'its harness runs elsewhere: it waits to be opened');
       const item = around.queue.get(sessionId);
       return item === undefined ? undefined : waitingInQueue(item, spec, around, ahead);
     }

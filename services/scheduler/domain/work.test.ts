@@ -37,9 +37,19 @@ describe('work that a task’s evaluator asks for', () => {
       true,
       true,
     ]);
+    expect(prepared('swebench_harness')).to.deep.equal([true, true]);
     expect(prepared('session_completed')).to.deep.equal([false, false]);
     expect(prepared('rubric', rubric())).to.deep.equal([false, false]);
     expect(prepared('rubric', rubric({ strategy: 'session_completed' }))).to.deep.equal([false, false]);
+  });
+
+  it('alone has its configuration: no sandbox is made of what tells the answer', () => {
+    const config = { instance: { test_patch: 'secret' } };
+    const told = (stage: Stage): boolean => {
+      const { value } = kindOf(stage, 'swebench_harness', config);
+      return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? `${one}` : one)).includes('secret');
+    };
+    expect((['prepare', 'run', 'build', 'evaluate'] as const).filter(told)).to.deep.equal(['evaluate']);
   });
 
   it('has the instruction where a judge is asked or a plug-in grades, and the metadata for that', () => {

@@ -7,7 +7,12 @@ import {
   type TaskSpec,
 } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
-import { type Work, WorkSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import {
+  type Capability,
+  CapabilitySchema,
+  type Work,
+  WorkSchema,
+} from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { ASKS_JUDGE, GRADES_IN_SANDBOX } from '../../common/specs/catalogue.ts';
 import { outcomeStrategyOf, PLUGIN_PATH } from '../../common/specs/strategies.ts';
 import { budgetMs, leaseMs, type Stage } from './budgets.ts';
@@ -16,6 +21,24 @@ import { refOf, sessionOf } from './session.ts';
 /** The work of one stage. `spec` holds the file contents. */
 export function workOf(record: SessionRecord, spec: TaskSpec, stage: Stage): Work {
   return create(WorkSchema, { ref: refOf(record), kind: kindOf(record, spec, stage) });
+}
+
+/** What opens the LLM proxy to who works on a session elsewhere; `digest` is that of its key. */
+export function capabilityOf(
+  record: SessionRecord,
+  spec: TaskSpec,
+  digest: string,
+  expireMs: number,
+): Capability {
+  const { sampling, harness } = spec;
+  return create(CapabilitySchema, {
+    ref: refOf(record),
+    digest,
+    expireMs: BigInt(expireMs),
+    modelName: harness?.modelName ?? '',
+    modelPools: harness?.modelPools ?? [],
+    ...(sampling && { sampling: samplingOf(sampling, sessionOf(record).sampleIndex) }),
+  });
 }
 
 /** Whether the work of a stage carries uploads, so that an outline of the spec is not enough. */
@@ -48,6 +71,15 @@ function kindOf(record: SessionRecord, spec: TaskSpec, stage: Stage): NonNullabl
           ...(spec.sampling && {
             sampling: samplingOf(spec.sampling, sessionOf(record).sampleIndex),
           }),
+        },
+      };
+    case 'close':
+      return {
+        case: 'close',
+        value: {
+          ...(record.closed && { outcome: record.closed.outcome }),
+          ...(record.closed?.failure && { failure: record.closed.failure }),
+          rewardedCalls: Object.keys(record.closed?.traceRewards ?? {}),
         },
       };
     case 'build':

@@ -4,13 +4,16 @@ import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/schedule
 import type { SchedulerContext } from '../context.ts';
 import { cancelSession } from './cancel-session.ts';
 import { cancelTask } from './cancel-task.ts';
+import { closeSession } from './close-session.ts';
 import { drainNode } from './drain-node.ts';
 import { getSession } from './get-session.ts';
 import { getTask } from './get-task.ts';
+import { getTaskSpec } from './get-task-spec.ts';
 import { listNodes } from './list-nodes.ts';
 import { listQueues } from './list-queues.ts';
 import { listSessions } from './list-sessions.ts';
 import { listTasks } from './list-tasks.ts';
+import { openSession } from './open-session.ts';
 import { retrySessions } from './retry-sessions.ts';
 import { submitTask } from './submit-task.ts';
 import { submitTasks } from './submit-tasks.ts';
@@ -31,5 +34,8 @@ export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof Rollou
     ...retrySessions(ctx),
     ...listQueues(ctx),
     ...drainNode(ctx),
+    ...openSession(ctx),
+    ...closeSession(ctx),
+    ...getTaskSpec(ctx),
   };
 }

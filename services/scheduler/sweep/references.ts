@@ -91,7 +91,10 @@ export class References {
       if (record.spec.case === 'filesRef' || record.spec.case === 'specRef') {
         digests.delete(record.spec.value.sha256);
       }
-      for (const session of sessions) digests.delete(session?.built?.trajectory?.sha256 ?? '');
+      for (const session of sessions) {
+        digests.delete(session?.built?.trajectory?.sha256 ?? '');
+        digests.delete(session?.graded?.changes?.sha256 ?? '');
+      }
     }
   }
 

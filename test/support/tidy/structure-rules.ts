@@ -136,7 +136,7 @@ export const noDeadFiles: Rule = (tree) => {
 };
 
 const ENTRY =
-  /^(services\/[^/]+\/main\.ts|clients\/cli\/main\.ts|bin\/[^/]+|deploy\/[^/]+|examples\/[^/]+\/(main\.ts|[^/]+\.py))$/;
+  /^(services\/[^/]+\/main\.ts|clients\/cli\/main\.ts|bin\/[^/]+|deploy\/.+|examples\/[^/]+\/(main\.ts|[^/]+\.py))$/;
 
 function isEntry(tree: Tree, file: string): boolean {
   return ENTRY.test(file) || EXTRA_FILES.has(file) || tree.read('package.json').includes(file);

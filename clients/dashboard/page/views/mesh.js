@@ -80,7 +80,8 @@ function nodeTable(nodes, { actions, asked }) {
     return [
       ...[node.nodeId, nodeState(node), moment(node.heartbeatTime), (node.backends ?? []).join(' ')],
       ...[slots(node.preparing, node.prepareSlots), node.ready ?? 0],
-      ...[slots(node.running, node.runSlots), slots(node.finishing, node.evaluateSlots)],
+      slots(node.running, node.runSlots) + (node.open ? `, ${node.open} elsewhere` : ''),
+      slots(node.finishing, node.evaluateSlots),
       ...(actions ? [actionButton(action ?? '', node.nodeId, text ?? '', asked)] : []),
     ];
   });

@@ -59,7 +59,7 @@ describe('dashboard views', () => {
   it('of a mesh tell lost, draining and failing nodes, slots, totals', () => {
     const nodes = [
       { nodeId: 'a' },
-      { nodeId: 'b', healthy: true, draining: true, running: 2, runSlots: 4 },
+      { nodeId: 'b', healthy: true, draining: true, running: 2, runSlots: 4, open: 3 },
       { nodeId: 'c', healthy: true, failures: { count: 4, reason: 'SANDBOX_FAILED' } },
     ];
     const mesh = {
@@ -75,7 +75,7 @@ describe('dashboard views', () => {
       .to.contain('>lost<')
       .and.to.contain('>draining<')
       .and.to.contain('title="4 in a row, SANDBOX_FAILED">failing<')
-      .and.to.contain('2 / 4')
+      .and.to.contain('2 / 4, 3 elsewhere')
       .and.to.contain('2 of 3');
     expect(page).to.contain('1 infrastructure error').and.to.contain('>2.50<').and.to.contain('role="alert"');
     expect(page).to.contain('<strong>turn</strong>: others first');

@@ -8,8 +8,10 @@
 """
 
 from .batches import Batch, Drift, Failure, Stats, Trace, Trajectory
+from .captures import OpenSession
 from .client import Client
 from .errors import FieldFault, PolarError
+from .evaluator import EvaluatorClient
 from .experts import RoutedExperts
 from .filters import Filter
 from .images import Image, image_bytes
@@ -24,11 +26,13 @@ __all__ = [
     "CallSpan",
     "Client",
     "Drift",
+    "EvaluatorClient",
     "Failure",
     "FieldFault",
     "Filter",
     "Image",
     "Journal",
+    "OpenSession",
     "Pause",
     "PolarError",
     "PolicyClient",

@@ -1,4 +1,4 @@
-"""The client for asyncio: what ``polar_mesh.Client`` and ``polar_mesh.PolicyClient`` do, as coroutines.
+"""The client for asyncio: what ``polar_mesh.Client``, ``PolicyClient`` and ``EvaluatorClient`` do, as coroutines.
 
     async with polar_mesh.aio.Client("http://127.0.0.1:8080", "http://127.0.0.1:8070") as client:
         await client.submit({"task_id": "t-1", "instruction": "...", "num_samples": 8, "harness": {"name": "pi"}})
@@ -12,7 +12,6 @@ Requests and answers are made and read by the methods of those classes; see ther
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import math
@@ -25,13 +24,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 
 from . import client as blocking
-from . import limits, policy
-from .aio_stream import AioReader, TrajectoryStream, check_loop, pause
+from . import captures, limits, policy
+from .aio_connected import Connected
+from .aio_evaluator import EvaluatorClient
+from .aio_stream import AioReader, TrajectoryStream, pause
 from .arguments import message_of
 from .batches import Batch
 from .certificates import File, Security, security
 from .channel import open_aio_channel
-from .errors import Cancelled, PolarError
+from .errors import PolarError
 from .filters import Filter
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.llm_proxy.v1.policy_service_pb2_grpc import PolicyServiceStub
@@ -43,13 +44,13 @@ from .in_thread import InThread
 from .leader import AioLeader
 from .ledger import Delivery
 from .reader import Ended
-from .retry import Backoff, Tries
+from .retry import Backoff
 from .trajectory_calls import Streams, stream_request
 from .wire import grpc_stream_method
 from .words import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import Coroutine
     from typing import Concatenate, ParamSpec
 
     P = ParamSpec("P")
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-__all__ = ["Client", "PolicyClient", "TrajectoryStream"]
+__all__ = ["Client", "EvaluatorClient", "PolicyClient", "TrajectoryStream"]
 
 
 class _Needed(BaseException):
@@ -70,7 +71,7 @@ class _Needed(BaseException):
 class _Run:
     """Stands for a client while one of its methods runs: calls are answered in order, and the next one ends the run."""
 
-    def __init__(self, kind: type, client: _Connected) -> None:
+    def __init__(self, kind: type, client: Connected) -> None:
         self._kind = kind
         self._client = client
         self.answers: list[Any] = []
@@ -108,57 +109,7 @@ def _awaited(
     return run  # type: ignore[return-value]
 
 
-class _Connected:
-    """What both clients have: a time for calls, retries, an end."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        self._loop = asyncio.get_running_loop()
-        self._closed = asyncio.Event()
-        self._channels: list[grpc.aio.Channel] = []
-
-    async def aclose(self) -> None:
-        """End all connections; calls in flight raise Cancelled."""
-        self._closed.set()
-        for channel in self._channels:
-            await channel.close()
-
-    async def __aenter__(self: R) -> R:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def _call(
-        self,
-        method: Callable[..., Awaitable[R]],
-        request: object,
-        timeout_s: float | None,
-        gone: R | None = None,
-    ) -> R:
-        tries = Tries(self._timeout_s if timeout_s is None else timeout_s)
-        while True:
-            self._check_open()
-            try:
-                return await method(request, timeout=tries.left_s)
-            except (grpc.RpcError, PolarError) as raised:
-                error = tries.failed(raised)
-                if gone is not None and tries.is_gone(error):
-                    return gone
-            except asyncio.CancelledError:
-                # Closing the channel cancels its calls, and not the task that awaits them.
-                self._check_open()
-                raise
-            if await pause(self._closed, tries.backoff.delay(error)):
-                raise error
-
-    def _check_open(self) -> None:
-        check_loop(self._loop)
-        if self._closed.is_set():
-            raise Cancelled("the client is closed", code="CANCELLED")
-
-
-class Client(_Connected):
+class Client(Connected):
     """``polar_mesh.Client`` for asyncio, with the same arguments; made and used in one event loop.
 
     Use it in ``async with``, or close it with ``aclose``.
@@ -200,6 +151,9 @@ class Client(_Connected):
     cancel = _awaited(blocking.Client, blocking.Client.cancel)
     cancel_session = _awaited(blocking.Client, blocking.Client.cancel_session)
     retry = _awaited(blocking.Client, blocking.Client.retry)
+    open_session = _awaited(blocking.Client, blocking.Client.open_session)
+    close_session = _awaited(blocking.Client, blocking.Client.close_session)
+    capture = captures.capture
     list_queues = _awaited(blocking.Client, blocking.Client.list_queues)
     drain = _awaited(blocking.Client, blocking.Client.drain)
     ack = _awaited(blocking.Client, blocking.Client.ack)
@@ -329,7 +283,7 @@ class _Consumer:
         await self._client._nack(self._name, given, delay_s, reason, timeout_s)
 
 
-class PolicyClient(_Connected):
+class PolicyClient(Connected):
     """``polar_mesh.PolicyClient`` for asyncio, with the same arguments; made and used in one event loop."""
 
     def __init__(

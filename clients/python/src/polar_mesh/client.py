@@ -13,6 +13,7 @@ import grpc
 
 from . import limits
 from .arguments import message_of
+from .captures import CaptureCalls
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
@@ -33,7 +34,7 @@ from .words import value_of
 T = TypeVar("T")
 
 
-class Client(TrajectoryCalls):
+class Client(TrajectoryCalls, CaptureCalls):
     """A trainer's way to the mesh. Thread-safe; one a process is enough. Use it in ``with``, or close it.
 
     Every method takes ``timeout_s``, the seconds for the call with all its retries, and raises a

@@ -5,6 +5,8 @@ CALL_S = 30.0
 #: One try of a call, whatever more its caller gives: gRPC takes no time without an end, and servers' timers keep 24 days. Then
 #: DeadlineExceeded.
 TRY_MAX_S = 1_000_000.0
+#: Grading one session again, the wait for a place at its node included, where the caller gives no time; then DeadlineExceeded.
+EVALUATE_S = 86_400.0
 #: Making the connection of a stream over HTTP; then it is tried again.
 CONNECT_S = 10.0
 #: Trying to reach the server again after a stream broke; then Unavailable.

@@ -22,21 +22,30 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
+from polar_mesh.gen.polar.common.v1 import task_pb2 as polar_dot_common_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/evaluator/v1/evaluator_service.proto\x12\x12polar.evaluator.v1\"\x17\n\x15ListEvaluatorsRequest\"W\n\x16ListEvaluatorsResponse\x12=\n\nevaluators\x18\x01 \x03(\x0b\x32\x1d.polar.evaluator.v1.EvaluatorR\nevaluators\"9\n\tEvaluator\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07summary\x18\x02 \x01(\tR\x07summary2{\n\x10\x45valuatorService\x12g\n\x0eListEvaluators\x12).polar.evaluator.v1.ListEvaluatorsRequest\x1a*.polar.evaluator.v1.ListEvaluatorsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/evaluator/v1/evaluator_service.proto\x12\x12polar.evaluator.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\"\x17\n\x15ListEvaluatorsRequest\"W\n\x16ListEvaluatorsResponse\x12=\n\nevaluators\x18\x01 \x03(\x0b\x32\x1d.polar.evaluator.v1.EvaluatorR\nevaluators\"9\n\tEvaluator\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07summary\x18\x02 \x01(\tR\x07summary\"u\n\x16\x45valuateSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12<\n\tevaluator\x18\x02 \x01(\x0b\x32\x1e.polar.common.v1.EvaluatorSpecR\tevaluator\"\xcf\x02\n\x17\x45valuateSessionResponse\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x32\n\x07outcome\x18\x03 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\"\n\nold_reward\x18\x04 \x01(\x01H\x00R\toldReward\x88\x01\x01\x12\x16\n\x06reward\x18\x05 \x01(\x01R\x06reward\x12\x37\n\nevaluation\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\nevaluation\x12\x43\n\rtrace_rewards\x18\x07 \x03(\x0b\x32\x1e.polar.evaluator.v1.CallRewardR\x0ctraceRewardsB\r\n\x0b_old_reward\"=\n\nCallReward\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x16\n\x06reward\x18\x02 \x01(\x01R\x06reward2\xe7\x01\n\x10\x45valuatorService\x12g\n\x0eListEvaluators\x12).polar.evaluator.v1.ListEvaluatorsRequest\x1a*.polar.evaluator.v1.ListEvaluatorsResponse\x12j\n\x0f\x45valuateSession\x12*.polar.evaluator.v1.EvaluateSessionRequest\x1a+.polar.evaluator.v1.EvaluateSessionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'polar.evaluator.v1.evaluator_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTEVALUATORSREQUEST']._serialized_start=66
-  _globals['_LISTEVALUATORSREQUEST']._serialized_end=89
-  _globals['_LISTEVALUATORSRESPONSE']._serialized_start=91
-  _globals['_LISTEVALUATORSRESPONSE']._serialized_end=178
-  _globals['_EVALUATOR']._serialized_start=180
-  _globals['_EVALUATOR']._serialized_end=237
-  _globals['_EVALUATORSERVICE']._serialized_start=239
-  _globals['_EVALUATORSERVICE']._serialized_end=362
+  _globals['_LISTEVALUATORSREQUEST']._serialized_start=155
+  _globals['_LISTEVALUATORSREQUEST']._serialized_end=178
+  _globals['_LISTEVALUATORSRESPONSE']._serialized_start=180
+  _globals['_LISTEVALUATORSRESPONSE']._serialized_end=267
+  _globals['_EVALUATOR']._serialized_start=269
+  _globals['_EVALUATOR']._serialized_end=326
+  _globals['_EVALUATESESSIONREQUEST']._serialized_start=328
+  _globals['_EVALUATESESSIONREQUEST']._serialized_end=445
+  _globals['_EVALUATESESSIONRESPONSE']._serialized_start=448
+  _globals['_EVALUATESESSIONRESPONSE']._serialized_end=783
+  _globals['_CALLREWARD']._serialized_start=785
+  _globals['_CALLREWARD']._serialized_end=846
+  _globals['_EVALUATORSERVICE']._serialized_start=849
+  _globals['_EVALUATORSERVICE']._serialized_end=1080
 # @@protoc_insertion_point(module_scope)

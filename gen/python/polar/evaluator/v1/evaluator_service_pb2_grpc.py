@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class EvaluatorServiceStub(object):
-    """EvaluatorService tells which evaluators there are.
+    """EvaluatorService tells which evaluators there are, and grades again what has ended.
     """
 
     def __init__(self, channel):
@@ -40,14 +40,31 @@ class EvaluatorServiceStub(object):
                 request_serializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsRequest.SerializeToString,
                 response_deserializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsResponse.FromString,
                 _registered_method=True)
+        self.EvaluateSession = channel.unary_unary(
+                '/polar.evaluator.v1.EvaluatorService/EvaluateSession',
+                request_serializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionResponse.FromString,
+                _registered_method=True)
 
 
 class EvaluatorServiceServicer(object):
-    """EvaluatorService tells which evaluators there are.
+    """EvaluatorService tells which evaluators there are, and grades again what has ended.
     """
 
     def ListEvaluators(self, request, context):
         """ListEvaluators returns the evaluators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EvaluateSession(self, request, context):
+        """EvaluateSession grades a session again that has ended: by what is stored of it, and in a fresh sandbox of this node where
+        the evaluator needs one. Nothing of the session changes, nor what trainers have got. It waits while the node's places
+        for evaluations are taken, which sessions that end have first; who leaves stops it.
+        Errors: NOT_FOUND; INVALID_ARGUMENT for the evaluator, by field; FAILED_PRECONDITION with reason NOT_ENDED, or
+        NOTHING_TO_GRADE where what the evaluator needs is not stored; RESOURCE_EXHAUSTED with reason EVALUATIONS_LIMIT where too
+        many wait; and those of an evaluation: a reward is given or there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +78,11 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
                     request_deserializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsRequest.FromString,
                     response_serializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsResponse.SerializeToString,
             ),
+            'EvaluateSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateSession,
+                    request_deserializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionRequest.FromString,
+                    response_serializer=polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'polar.evaluator.v1.EvaluatorService', rpc_method_handlers)
@@ -70,7 +92,7 @@ def add_EvaluatorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EvaluatorService(object):
-    """EvaluatorService tells which evaluators there are.
+    """EvaluatorService tells which evaluators there are, and grades again what has ended.
     """
 
     @staticmethod
@@ -90,6 +112,33 @@ class EvaluatorService(object):
             '/polar.evaluator.v1.EvaluatorService/ListEvaluators',
             polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsRequest.SerializeToString,
             polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.ListEvaluatorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EvaluateSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.evaluator.v1.EvaluatorService/EvaluateSession',
+            polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionRequest.SerializeToString,
+            polar_dot_evaluator_dot_v1_dot_evaluator__service__pb2.EvaluateSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

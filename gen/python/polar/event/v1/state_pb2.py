@@ -26,51 +26,53 @@ from polar_mesh.gen.polar.common.v1 import blob_pb2 as polar_dot_common_dot_v1_d
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as polar_dot_common_dot_v1_dot_failure__pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as polar_dot_common_dot_v1_dot_task__pb2
+from polar_mesh.gen.polar.event.v1 import external_session_pb2 as polar_dot_event_dot_v1_dot_external__session__pb2
+from polar_mesh.gen.polar.event.v1 import graded_pb2 as polar_dot_event_dot_v1_dot_graded__pb2
 from polar_mesh.gen.polar.event.v1 import work_pb2 as polar_dot_event_dot_v1_dot_work__pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/event/v1/state.proto\x12\x0epolar.event.v1\x1a\x1apolar/common/v1/blob.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\x1a\x19polar/event/v1/work.proto\x1a*polar/scheduler/v1/scheduler_service.proto\"i\n\x06\x43ommit\x12\x14\n\x05\x65poch\x18\x01 \x01(\x04R\x05\x65poch\x12\x30\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x16.polar.event.v1.ChangeR\x07\x63hanges\x12\x17\n\x07unix_ms\x18\x03 \x01(\x04R\x06unixMs\"\xaf\x06\n\x06\x43hange\x12=\n\x0b\x65poch_began\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.EpochBeganH\x00R\nepochBegan\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\x1a.polar.event.v1.TaskRecordH\x00R\x04task\x12\x39\n\x07session\x18\x03 \x01(\x0b\x32\x1d.polar.event.v1.SessionRecordH\x00R\x07session\x12I\n\x0fgroup_announced\x18\x04 \x01(\x0b\x32\x1e.polar.event.v1.GroupAnnouncedH\x00R\x0egroupAnnounced\x12@\n\x0cnode_drained\x18\x07 \x01(\x0b\x32\x1b.polar.event.v1.NodeDrainedH\x00R\x0bnodeDrained\x12\x46\n\x0etask_tombstone\x18\x08 \x01(\x0b\x32\x1d.polar.event.v1.TaskTombstoneH\x00R\rtaskTombstone\x12\x43\n\rcallback_done\x18\t \x01(\x0b\x32\x1c.polar.event.v1.CallbackDoneH\x00R\x0c\x63\x61llbackDone\x12\x43\n\rcallback_owed\x18\x0c \x01(\x0b\x32\x1c.polar.event.v1.CallbackOwedH\x00R\x0c\x63\x61llbackOwed\x12\x43\n\rtask_archived\x18\x05 \x01(\x0b\x32\x1c.polar.event.v1.TaskArchivedH\x00R\x0ctaskArchived\x12L\n\x10revision_reached\x18\x06 \x01(\x0b\x32\x1f.polar.event.v1.RevisionReachedH\x00R\x0frevisionReached\x12:\n\nqueue_used\x18\n \x01(\x0b\x32\x19.polar.event.v1.QueueUsedH\x00R\tqueueUsed\x12\x43\n\rorder_reached\x18\x0b \x01(\x0b\x32\x1c.polar.event.v1.OrderReachedH\x00R\x0corderReachedB\x06\n\x04kind\"$\n\nEpochBegan\x12\x16\n\x06holder\x18\x01 \x01(\tR\x06holder\"\xb5\x03\n\nTaskRecord\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\x12\x1f\n\x0bspec_sha256\x18\x03 \x01(\tR\nspecSha256\x12<\n\x0binline_spec\x18\x04 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecH\x00R\ninlineSpec\x12\x35\n\x08spec_ref\x18\x05 \x01(\x0b\x32\x18.polar.common.v1.BlobRefH\x00R\x07specRef\x12\x37\n\tfiles_ref\x18\n \x01(\x0b\x32\x18.polar.common.v1.BlobRefH\x00R\x08\x66ilesRef\x12\x1b\n\tcreate_ms\x18\x06 \x01(\x04R\x08\x63reateMs\x12%\n\x0esession_prefix\x18\x07 \x01(\tR\rsessionPrefix\x12\x1f\n\x0bnum_samples\x18\x08 \x01(\rR\nnumSamples\x12\x33\n\x07outline\x18\t \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x07outlineB\x06\n\x04spec\"\xaa\x04\n\rSessionRecord\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1d\n\nruntime_id\x18\x03 \x01(\tR\truntimeId\x12%\n\x03ran\x18\x04 \x01(\x0b\x32\x13.polar.event.v1.RanR\x03ran\x12+\n\x05\x62uilt\x18\x05 \x01(\x0b\x32\x15.polar.event.v1.BuiltR\x05\x62uilt\x12\x37\n\tevaluated\x18\x06 \x01(\x0b\x32\x19.polar.event.v1.EvaluatedR\tevaluated\x12\x19\n\x08state_ms\x18\x07 \x01(\x04R\x07stateMs\x12\"\n\rnot_before_ms\x18\x08 \x01(\x04R\x0bnotBeforeMs\x12\x43\n\x10\x65valuate_failure\x18\t \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0f\x65valuateFailure\x12!\n\x0c\x61ttempt_base\x18\n \x01(\rR\x0b\x61ttemptBase\x12\x1a\n\x08revision\x18\x0b \x01(\x04R\x08revision\x12\x1b\n\tproxy_url\x18\x0c \x01(\tR\x08proxyUrl\x12\x1d\n\ninstall_ms\x18\r \x01(\x04R\tinstallMs\x12!\n\x0cinstalled_ms\x18\x0e \x01(\x04R\x0binstalledMs\"B\n\x0bNodeDrained\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x1a\n\x08\x64raining\x18\x02 \x01(\x08R\x08\x64raining\"E\n\rTaskTombstone\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1b\n\texpire_ms\x18\x02 \x01(\x04R\x08\x65xpireMs\"V\n\x0c\x43\x61llbackOwed\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x12\n\x04\x62ody\x18\x03 \x01(\tR\x04\x62ody\"`\n\x0c\x43\x61llbackDone\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x1c\n\tdelivered\x18\x03 \x01(\x08R\tdelivered\"D\n\x0eGroupAnnounced\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\"\x84\x01\n\x10SnapshotManifest\x12\x10\n\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n\x05state\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\x05state\x12.\n\x05parts\x18\x03 \x03(\x0b\x32\x18.polar.common.v1.BlobRefR\x05parts\"B\n\x0cTaskArchived\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\"-\n\x0fRevisionReached\x12\x1a\n\x08revision\x18\x01 \x01(\x04R\x08revision\"L\n\tQueueUsed\x12\x14\n\x05queue\x18\x01 \x01(\tR\x05queue\x12\x15\n\x06run_ms\x18\x02 \x01(\x04R\x05runMs\x12\x12\n\x04runs\x18\x03 \x01(\x04R\x04runs\"$\n\x0cOrderReached\x12\x14\n\x05order\x18\x01 \x01(\x04R\x05order\"p\n\x0c\x41rchivedTask\x12\x32\n\x06record\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.TaskRecordR\x06record\x12,\n\x04task\x18\x02 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"M\n\x10\x41rchivedSessions\x12\x39\n\x08sessions\x18\x01 \x03(\x0b\x32\x1d.polar.event.v1.SessionRecordR\x08sessions\"Z\n\x0bLeaseRecord\x12\x16\n\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n\npublic_url\x18\x02 \x01(\tR\tpublicUrl\x12\x14\n\x05place\x18\x03 \x01(\tR\x05placeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apolar/event/v1/state.proto\x12\x0epolar.event.v1\x1a\x1apolar/common/v1/blob.proto\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/session.proto\x1a\x1apolar/common/v1/task.proto\x1a%polar/event/v1/external_session.proto\x1a\x1bpolar/event/v1/graded.proto\x1a\x19polar/event/v1/work.proto\x1a*polar/scheduler/v1/scheduler_service.proto\"i\n\x06\x43ommit\x12\x14\n\x05\x65poch\x18\x01 \x01(\x04R\x05\x65poch\x12\x30\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x16.polar.event.v1.ChangeR\x07\x63hanges\x12\x17\n\x07unix_ms\x18\x03 \x01(\x04R\x06unixMs\"\xaf\x06\n\x06\x43hange\x12=\n\x0b\x65poch_began\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.EpochBeganH\x00R\nepochBegan\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\x1a.polar.event.v1.TaskRecordH\x00R\x04task\x12\x39\n\x07session\x18\x03 \x01(\x0b\x32\x1d.polar.event.v1.SessionRecordH\x00R\x07session\x12I\n\x0fgroup_announced\x18\x04 \x01(\x0b\x32\x1e.polar.event.v1.GroupAnnouncedH\x00R\x0egroupAnnounced\x12@\n\x0cnode_drained\x18\x07 \x01(\x0b\x32\x1b.polar.event.v1.NodeDrainedH\x00R\x0bnodeDrained\x12\x46\n\x0etask_tombstone\x18\x08 \x01(\x0b\x32\x1d.polar.event.v1.TaskTombstoneH\x00R\rtaskTombstone\x12\x43\n\rcallback_done\x18\t \x01(\x0b\x32\x1c.polar.event.v1.CallbackDoneH\x00R\x0c\x63\x61llbackDone\x12\x43\n\rcallback_owed\x18\x0c \x01(\x0b\x32\x1c.polar.event.v1.CallbackOwedH\x00R\x0c\x63\x61llbackOwed\x12\x43\n\rtask_archived\x18\x05 \x01(\x0b\x32\x1c.polar.event.v1.TaskArchivedH\x00R\x0ctaskArchived\x12L\n\x10revision_reached\x18\x06 \x01(\x0b\x32\x1f.polar.event.v1.RevisionReachedH\x00R\x0frevisionReached\x12:\n\nqueue_used\x18\n \x01(\x0b\x32\x19.polar.event.v1.QueueUsedH\x00R\tqueueUsed\x12\x43\n\rorder_reached\x18\x0b \x01(\x0b\x32\x1c.polar.event.v1.OrderReachedH\x00R\x0corderReachedB\x06\n\x04kind\"$\n\nEpochBegan\x12\x16\n\x06holder\x18\x01 \x01(\tR\x06holder\"\xb5\x03\n\nTaskRecord\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\x12\x1f\n\x0bspec_sha256\x18\x03 \x01(\tR\nspecSha256\x12<\n\x0binline_spec\x18\x04 \x01(\x0b\x32\x19.polar.common.v1.TaskSpecH\x00R\ninlineSpec\x12\x35\n\x08spec_ref\x18\x05 \x01(\x0b\x32\x18.polar.common.v1.BlobRefH\x00R\x07specRef\x12\x37\n\tfiles_ref\x18\n \x01(\x0b\x32\x18.polar.common.v1.BlobRefH\x00R\x08\x66ilesRef\x12\x1b\n\tcreate_ms\x18\x06 \x01(\x04R\x08\x63reateMs\x12%\n\x0esession_prefix\x18\x07 \x01(\tR\rsessionPrefix\x12\x1f\n\x0bnum_samples\x18\x08 \x01(\rR\nnumSamples\x12\x33\n\x07outline\x18\t \x01(\x0b\x32\x19.polar.common.v1.TaskSpecR\x07outlineB\x06\n\x04spec\"\xba\x05\n\rSessionRecord\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12\x17\n\x07\x62oot_id\x18\x02 \x01(\tR\x06\x62ootId\x12\x1d\n\nruntime_id\x18\x03 \x01(\tR\truntimeId\x12%\n\x03ran\x18\x04 \x01(\x0b\x32\x13.polar.event.v1.RanR\x03ran\x12+\n\x05\x62uilt\x18\x05 \x01(\x0b\x32\x15.polar.event.v1.BuiltR\x05\x62uilt\x12\x37\n\tevaluated\x18\x06 \x01(\x0b\x32\x19.polar.event.v1.EvaluatedR\tevaluated\x12\x19\n\x08state_ms\x18\x07 \x01(\x04R\x07stateMs\x12\"\n\rnot_before_ms\x18\x08 \x01(\x04R\x0bnotBeforeMs\x12\x43\n\x10\x65valuate_failure\x18\t \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0f\x65valuateFailure\x12!\n\x0c\x61ttempt_base\x18\n \x01(\rR\x0b\x61ttemptBase\x12\x1a\n\x08revision\x18\x0b \x01(\x04R\x08revision\x12\x1b\n\tproxy_url\x18\x0c \x01(\tR\x08proxyUrl\x12\x1d\n\ninstall_ms\x18\r \x01(\x04R\tinstallMs\x12!\n\x0cinstalled_ms\x18\x0e \x01(\x04R\x0binstalledMs\x12.\n\x06graded\x18\x0f \x01(\x0b\x32\x16.polar.event.v1.GradedR\x06graded\x12.\n\x06opened\x18\x10 \x01(\x0b\x32\x16.polar.event.v1.OpenedR\x06opened\x12.\n\x06\x63losed\x18\x11 \x01(\x0b\x32\x16.polar.event.v1.ClosedR\x06\x63losed\"B\n\x0bNodeDrained\x12\x17\n\x07node_id\x18\x01 \x01(\tR\x06nodeId\x12\x1a\n\x08\x64raining\x18\x02 \x01(\x08R\x08\x64raining\"E\n\rTaskTombstone\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1b\n\texpire_ms\x18\x02 \x01(\x04R\x08\x65xpireMs\"V\n\x0c\x43\x61llbackOwed\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x12\n\x04\x62ody\x18\x03 \x01(\tR\x04\x62ody\"`\n\x0c\x43\x61llbackDone\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\x12\x1c\n\tdelivered\x18\x03 \x01(\x08R\tdelivered\"D\n\x0eGroupAnnounced\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\"\x84\x01\n\x10SnapshotManifest\x12\x10\n\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n\x05state\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.BlobRefR\x05state\x12.\n\x05parts\x18\x03 \x03(\x0b\x32\x18.polar.common.v1.BlobRefR\x05parts\"B\n\x0cTaskArchived\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x19\n\x08group_id\x18\x02 \x01(\tR\x07groupId\"-\n\x0fRevisionReached\x12\x1a\n\x08revision\x18\x01 \x01(\x04R\x08revision\"L\n\tQueueUsed\x12\x14\n\x05queue\x18\x01 \x01(\tR\x05queue\x12\x15\n\x06run_ms\x18\x02 \x01(\x04R\x05runMs\x12\x12\n\x04runs\x18\x03 \x01(\x04R\x04runs\"$\n\x0cOrderReached\x12\x14\n\x05order\x18\x01 \x01(\x04R\x05order\"p\n\x0c\x41rchivedTask\x12\x32\n\x06record\x18\x01 \x01(\x0b\x32\x1a.polar.event.v1.TaskRecordR\x06record\x12,\n\x04task\x18\x02 \x01(\x0b\x32\x18.polar.scheduler.v1.TaskR\x04task\"M\n\x10\x41rchivedSessions\x12\x39\n\x08sessions\x18\x01 \x03(\x0b\x32\x1d.polar.event.v1.SessionRecordR\x08sessions\"Z\n\x0bLeaseRecord\x12\x16\n\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n\npublic_url\x18\x02 \x01(\tR\tpublicUrl\x12\x14\n\x05place\x18\x03 \x01(\tR\x05placeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'polar.event.v1.state_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_COMMIT']._serialized_start=235
-  _globals['_COMMIT']._serialized_end=340
-  _globals['_CHANGE']._serialized_start=343
-  _globals['_CHANGE']._serialized_end=1158
-  _globals['_EPOCHBEGAN']._serialized_start=1160
-  _globals['_EPOCHBEGAN']._serialized_end=1196
-  _globals['_TASKRECORD']._serialized_start=1199
-  _globals['_TASKRECORD']._serialized_end=1636
-  _globals['_SESSIONRECORD']._serialized_start=1639
-  _globals['_SESSIONRECORD']._serialized_end=2193
-  _globals['_NODEDRAINED']._serialized_start=2195
-  _globals['_NODEDRAINED']._serialized_end=2261
-  _globals['_TASKTOMBSTONE']._serialized_start=2263
-  _globals['_TASKTOMBSTONE']._serialized_end=2332
-  _globals['_CALLBACKOWED']._serialized_start=2334
-  _globals['_CALLBACKOWED']._serialized_end=2420
-  _globals['_CALLBACKDONE']._serialized_start=2422
-  _globals['_CALLBACKDONE']._serialized_end=2518
-  _globals['_GROUPANNOUNCED']._serialized_start=2520
-  _globals['_GROUPANNOUNCED']._serialized_end=2588
-  _globals['_SNAPSHOTMANIFEST']._serialized_start=2591
-  _globals['_SNAPSHOTMANIFEST']._serialized_end=2723
-  _globals['_TASKARCHIVED']._serialized_start=2725
-  _globals['_TASKARCHIVED']._serialized_end=2791
-  _globals['_REVISIONREACHED']._serialized_start=2793
-  _globals['_REVISIONREACHED']._serialized_end=2838
-  _globals['_QUEUEUSED']._serialized_start=2840
-  _globals['_QUEUEUSED']._serialized_end=2916
-  _globals['_ORDERREACHED']._serialized_start=2918
-  _globals['_ORDERREACHED']._serialized_end=2954
-  _globals['_ARCHIVEDTASK']._serialized_start=2956
-  _globals['_ARCHIVEDTASK']._serialized_end=3068
-  _globals['_ARCHIVEDSESSIONS']._serialized_start=3070
-  _globals['_ARCHIVEDSESSIONS']._serialized_end=3147
-  _globals['_LEASERECORD']._serialized_start=3149
-  _globals['_LEASERECORD']._serialized_end=3239
+  _globals['_COMMIT']._serialized_start=303
+  _globals['_COMMIT']._serialized_end=408
+  _globals['_CHANGE']._serialized_start=411
+  _globals['_CHANGE']._serialized_end=1226
+  _globals['_EPOCHBEGAN']._serialized_start=1228
+  _globals['_EPOCHBEGAN']._serialized_end=1264
+  _globals['_TASKRECORD']._serialized_start=1267
+  _globals['_TASKRECORD']._serialized_end=1704
+  _globals['_SESSIONRECORD']._serialized_start=1707
+  _globals['_SESSIONRECORD']._serialized_end=2405
+  _globals['_NODEDRAINED']._serialized_start=2407
+  _globals['_NODEDRAINED']._serialized_end=2473
+  _globals['_TASKTOMBSTONE']._serialized_start=2475
+  _globals['_TASKTOMBSTONE']._serialized_end=2544
+  _globals['_CALLBACKOWED']._serialized_start=2546
+  _globals['_CALLBACKOWED']._serialized_end=2632
+  _globals['_CALLBACKDONE']._serialized_start=2634
+  _globals['_CALLBACKDONE']._serialized_end=2730
+  _globals['_GROUPANNOUNCED']._serialized_start=2732
+  _globals['_GROUPANNOUNCED']._serialized_end=2800
+  _globals['_SNAPSHOTMANIFEST']._serialized_start=2803
+  _globals['_SNAPSHOTMANIFEST']._serialized_end=2935
+  _globals['_TASKARCHIVED']._serialized_start=2937
+  _globals['_TASKARCHIVED']._serialized_end=3003
+  _globals['_REVISIONREACHED']._serialized_start=3005
+  _globals['_REVISIONREACHED']._serialized_end=3050
+  _globals['_QUEUEUSED']._serialized_start=3052
+  _globals['_QUEUEUSED']._serialized_end=3128
+  _globals['_ORDERREACHED']._serialized_start=3130
+  _globals['_ORDERREACHED']._serialized_end=3166
+  _globals['_ARCHIVEDTASK']._serialized_start=3168
+  _globals['_ARCHIVEDTASK']._serialized_end=3280
+  _globals['_ARCHIVEDSESSIONS']._serialized_start=3282
+  _globals['_ARCHIVEDSESSIONS']._serialized_end=3359
+  _globals['_LEASERECORD']._serialized_start=3361
+  _globals['_LEASERECORD']._serialized_end=3451
 # @@protoc_insertion_point(module_scope)

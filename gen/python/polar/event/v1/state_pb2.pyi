@@ -2,6 +2,8 @@ from polar_mesh.gen.polar.common.v1 import blob_pb2 as _blob_pb2
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import external_session_pb2 as _external_session_pb2
+from polar_mesh.gen.polar.event.v1 import graded_pb2 as _graded_pb2
 from polar_mesh.gen.polar.event.v1 import work_pb2 as _work_pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as _scheduler_service_pb2
 from google.protobuf.internal import containers as _containers
@@ -80,7 +82,7 @@ class TaskRecord(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., spec_sha256: _Optional[str] = ..., inline_spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., spec_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., files_ref: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., create_ms: _Optional[int] = ..., session_prefix: _Optional[str] = ..., num_samples: _Optional[int] = ..., outline: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ...) -> None: ...
 
 class SessionRecord(_message.Message):
-    __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure", "attempt_base", "revision", "proxy_url", "install_ms", "installed_ms")
+    __slots__ = ("session", "boot_id", "runtime_id", "ran", "built", "evaluated", "state_ms", "not_before_ms", "evaluate_failure", "attempt_base", "revision", "proxy_url", "install_ms", "installed_ms", "graded", "opened", "closed")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ID_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +97,9 @@ class SessionRecord(_message.Message):
     PROXY_URL_FIELD_NUMBER: _ClassVar[int]
     INSTALL_MS_FIELD_NUMBER: _ClassVar[int]
     INSTALLED_MS_FIELD_NUMBER: _ClassVar[int]
+    GRADED_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_FIELD_NUMBER: _ClassVar[int]
     session: _session_pb2.Session
     boot_id: str
     runtime_id: str
@@ -109,7 +114,10 @@ class SessionRecord(_message.Message):
     proxy_url: str
     install_ms: int
     installed_ms: int
-    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ...) -> None: ...
+    graded: _graded_pb2.Graded
+    opened: _external_session_pb2.Opened
+    closed: _external_session_pb2.Closed
+    def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., boot_id: _Optional[str] = ..., runtime_id: _Optional[str] = ..., ran: _Optional[_Union[_work_pb2.Ran, _Mapping]] = ..., built: _Optional[_Union[_work_pb2.Built, _Mapping]] = ..., evaluated: _Optional[_Union[_work_pb2.Evaluated, _Mapping]] = ..., state_ms: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., evaluate_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., attempt_base: _Optional[int] = ..., revision: _Optional[int] = ..., proxy_url: _Optional[str] = ..., install_ms: _Optional[int] = ..., installed_ms: _Optional[int] = ..., graded: _Optional[_Union[_graded_pb2.Graded, _Mapping]] = ..., opened: _Optional[_Union[_external_session_pb2.Opened, _Mapping]] = ..., closed: _Optional[_Union[_external_session_pb2.Closed, _Mapping]] = ...) -> None: ...
 
 class NodeDrained(_message.Message):
     __slots__ = ("node_id", "draining")

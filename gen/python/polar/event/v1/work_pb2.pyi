@@ -4,6 +4,8 @@ from polar_mesh.gen.polar.common.v1 import failure_pb2 as _failure_pb2
 from polar_mesh.gen.polar.common.v1 import network_pb2 as _network_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.event.v1 import external_session_pb2 as _external_session_pb2
+from polar_mesh.gen.polar.event.v1 import graded_pb2 as _graded_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -28,18 +30,20 @@ class AttemptRef(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ..., node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., task_id: _Optional[str] = ..., sample_index: _Optional[int] = ...) -> None: ...
 
 class Work(_message.Message):
-    __slots__ = ("ref", "prepare", "run", "build", "evaluate")
+    __slots__ = ("ref", "prepare", "run", "build", "evaluate", "close")
     REF_FIELD_NUMBER: _ClassVar[int]
     PREPARE_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     BUILD_FIELD_NUMBER: _ClassVar[int]
     EVALUATE_FIELD_NUMBER: _ClassVar[int]
+    CLOSE_FIELD_NUMBER: _ClassVar[int]
     ref: AttemptRef
     prepare: PrepareWork
     run: RunWork
     build: BuildWork
     evaluate: EvaluateWork
-    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ...) -> None: ...
+    close: _external_session_pb2.CloseWork
+    def __init__(self, ref: _Optional[_Union[AttemptRef, _Mapping]] = ..., prepare: _Optional[_Union[PrepareWork, _Mapping]] = ..., run: _Optional[_Union[RunWork, _Mapping]] = ..., build: _Optional[_Union[BuildWork, _Mapping]] = ..., evaluate: _Optional[_Union[EvaluateWork, _Mapping]] = ..., close: _Optional[_Union[_external_session_pb2.CloseWork, _Mapping]] = ...) -> None: ...
 
 class PrepareWork(_message.Message):
     __slots__ = ("runtime", "timeout_ms", "lease_ms", "evaluate_timeout_ms")
@@ -150,16 +154,18 @@ class Installed(_message.Message):
     def __init__(self) -> None: ...
 
 class Ran(_message.Message):
-    __slots__ = ("outcome", "failure", "exit_code", "calls")
+    __slots__ = ("outcome", "failure", "exit_code", "calls", "rewards_failure")
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
+    REWARDS_FAILURE_FIELD_NUMBER: _ClassVar[int]
     outcome: _session_pb2.Outcome
     failure: _failure_pb2.Failure
     exit_code: int
     calls: CallRange
-    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., exit_code: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ...) -> None: ...
+    rewards_failure: _failure_pb2.Failure
+    def __init__(self, outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., exit_code: _Optional[int] = ..., calls: _Optional[_Union[CallRange, _Mapping]] = ..., rewards_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class Built(_message.Message):
     __slots__ = ("trajectory", "stats", "policy_version_min", "policy_version_max")
@@ -174,14 +180,16 @@ class Built(_message.Message):
     def __init__(self, trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ...) -> None: ...
 
 class Evaluated(_message.Message):
-    __slots__ = ("reward", "evaluation", "trace_rewards")
+    __slots__ = ("reward", "evaluation", "trace_rewards", "changes")
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     reward: float
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, reward: _Optional[float] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class TraceReward(_message.Message):
     __slots__ = ("call_id", "reward")
@@ -192,15 +200,17 @@ class TraceReward(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., reward: _Optional[float] = ...) -> None: ...
 
 class Failed(_message.Message):
-    __slots__ = ("failure", "stage")
+    __slots__ = ("failure", "stage", "changes")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     failure: _failure_pb2.Failure
     stage: str
-    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ...) -> None: ...
+    changes: _blob_pb2.BlobRef
+    def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving", "proxy_url")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -213,6 +223,7 @@ class Heartbeat(_message.Message):
     OFFERS_FIELD_NUMBER: _ClassVar[int]
     DATA_ID_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
+    PROXY_URL_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -225,7 +236,8 @@ class Heartbeat(_message.Message):
     offers: _containers.RepeatedCompositeFieldContainer[Offer]
     data_id: str
     leaving: bool
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ...) -> None: ...
+    proxy_url: str
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ..., proxy_url: _Optional[str] = ...) -> None: ...
 
 class Offer(_message.Message):
     __slots__ = ("backend", "images", "others")
@@ -268,7 +280,7 @@ class GroupReady(_message.Message):
     def __init__(self, task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., sessions: _Optional[_Iterable[_Union[SessionResult, _Mapping]]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., ready_ms: _Optional[int] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
 
 class SessionResult(_message.Message):
-    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards")
+    __slots__ = ("session_id", "sample_index", "attempt", "outcome", "failure", "reward", "trajectory", "stats", "evaluation", "trace_rewards", "graded")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +291,7 @@ class SessionResult(_message.Message):
     STATS_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
     TRACE_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    GRADED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     sample_index: int
     attempt: int
@@ -289,7 +302,8 @@ class SessionResult(_message.Message):
     stats: _session_pb2.SessionStats
     evaluation: _struct_pb2.Struct
     trace_rewards: _containers.RepeatedCompositeFieldContainer[TraceReward]
-    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ...) -> None: ...
+    graded: _graded_pb2.Graded
+    def __init__(self, session_id: _Optional[str] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., outcome: _Optional[_Union[_session_pb2.Outcome, str]] = ..., failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., reward: _Optional[float] = ..., trajectory: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ..., stats: _Optional[_Union[_session_pb2.SessionStats, _Mapping]] = ..., evaluation: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., trace_rewards: _Optional[_Iterable[_Union[TraceReward, _Mapping]]] = ..., graded: _Optional[_Union[_graded_pb2.Graded, _Mapping]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("ref", "digest", "expire_ms", "model_name", "sampling", "model_pools")
@@ -391,13 +405,3 @@ class UnackedBatch(_message.Message):
     dropped_reason: str
     dropped_sessions: _containers.ScalarMap[str, int]
     def __init__(self, batch_id: _Optional[int] = ..., ordinal: _Optional[int] = ..., deliveries: _Optional[int] = ..., member: _Optional[int] = ..., tokens: _Optional[int] = ..., not_before_ms: _Optional[int] = ..., nacks: _Optional[int] = ..., nack_reason: _Optional[str] = ..., dropped_reason: _Optional[str] = ..., dropped_sessions: _Optional[_Mapping[str, int]] = ...) -> None: ...
-
-class EnginePressure(_message.Message):
-    __slots__ = ("node_id", "calls_waiting", "cache_use")
-    NODE_ID_FIELD_NUMBER: _ClassVar[int]
-    CALLS_WAITING_FIELD_NUMBER: _ClassVar[int]
-    CACHE_USE_FIELD_NUMBER: _ClassVar[int]
-    node_id: str
-    calls_waiting: int
-    cache_use: float
-    def __init__(self, node_id: _Optional[str] = ..., calls_waiting: _Optional[int] = ..., cache_use: _Optional[float] = ...) -> None: ...

@@ -2,8 +2,11 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from polar_mesh.gen.polar.common.v1 import task_pb2 as _task_pb2
+from polar_mesh.gen.polar.scheduler.v1 import callback_state_pb2 as _callback_state_pb2
+from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as _external_session_pb2
 from polar_mesh.gen.polar.scheduler.v1 import node_failures_pb2 as _node_failures_pb2
 from polar_mesh.gen.polar.scheduler.v1 import task_filter_pb2 as _task_filter_pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_spec_pb2 as _task_spec_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -11,13 +14,6 @@ from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class CallbackState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    CALLBACK_STATE_UNSPECIFIED: _ClassVar[CallbackState]
-    CALLBACK_STATE_PENDING: _ClassVar[CallbackState]
-    CALLBACK_STATE_DELIVERED: _ClassVar[CallbackState]
-    CALLBACK_STATE_GIVEN_UP: _ClassVar[CallbackState]
 
 class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -37,6 +33,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_ENGINE_PRESSURE: _ClassVar[WaitReason]
     WAIT_REASON_NODES_FAILING: _ClassVar[WaitReason]
     WAIT_REASON_HARNESS_INSTALL: _ClassVar[WaitReason]
+    WAIT_REASON_OPEN: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -44,10 +41,6 @@ class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RETRY_ONLY_INFRASTRUCTURE: _ClassVar[RetryOnly]
     RETRY_ONLY_FAILED: _ClassVar[RetryOnly]
     RETRY_ONLY_MISSING: _ClassVar[RetryOnly]
-CALLBACK_STATE_UNSPECIFIED: CallbackState
-CALLBACK_STATE_PENDING: CallbackState
-CALLBACK_STATE_DELIVERED: CallbackState
-CALLBACK_STATE_GIVEN_UP: CallbackState
 WAIT_REASON_UNSPECIFIED: WaitReason
 WAIT_REASON_NO_NODE: WaitReason
 WAIT_REASON_NO_NODE_FITS: WaitReason
@@ -64,6 +57,7 @@ WAIT_REASON_POLICY_PAUSED: WaitReason
 WAIT_REASON_ENGINE_PRESSURE: WaitReason
 WAIT_REASON_NODES_FAILING: WaitReason
 WAIT_REASON_HARNESS_INSTALL: WaitReason
+WAIT_REASON_OPEN: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly
@@ -102,10 +96,10 @@ class Task(_message.Message):
     sessions_by_outcome: _containers.ScalarMap[str, int]
     mean_reward: float
     task_id: str
-    callback_state: CallbackState
+    callback_state: _callback_state_pb2.CallbackState
     group_id: str
     harness: str
-    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[CallbackState, str]] = ..., group_id: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
+    def __init__(self, spec: _Optional[_Union[_task_pb2.TaskSpec, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., sessions_by_state: _Optional[_Mapping[str, int]] = ..., sessions_by_outcome: _Optional[_Mapping[str, int]] = ..., mean_reward: _Optional[float] = ..., task_id: _Optional[str] = ..., callback_state: _Optional[_Union[_callback_state_pb2.CallbackState, str]] = ..., group_id: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...
 
 class SubmitTaskRequest(_message.Message):
     __slots__ = ("spec", "request_id")
@@ -275,7 +269,7 @@ class ListNodesResponse(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining", "failures")
+    __slots__ = ("node_id", "boot_id", "healthy", "backends", "prepare_slots", "run_slots", "evaluate_slots", "preparing", "ready", "running", "finishing", "heartbeat_time", "draining", "failures", "open")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     HEALTHY_FIELD_NUMBER: _ClassVar[int]
@@ -290,6 +284,7 @@ class Node(_message.Message):
     HEARTBEAT_TIME_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     healthy: bool
@@ -304,7 +299,8 @@ class Node(_message.Message):
     heartbeat_time: _timestamp_pb2.Timestamp
     draining: bool
     failures: _node_failures_pb2.NodeFailures
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ..., failures: _Optional[_Union[_node_failures_pb2.NodeFailures, _Mapping]] = ...) -> None: ...
+    open: int
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., healthy: bool = ..., backends: _Optional[_Iterable[str]] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., preparing: _Optional[int] = ..., ready: _Optional[int] = ..., running: _Optional[int] = ..., finishing: _Optional[int] = ..., heartbeat_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., draining: bool = ..., failures: _Optional[_Union[_node_failures_pb2.NodeFailures, _Mapping]] = ..., open: _Optional[int] = ...) -> None: ...
 
 class CancelSessionRequest(_message.Message):
     __slots__ = ("session_id",)

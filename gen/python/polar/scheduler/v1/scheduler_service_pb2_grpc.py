@@ -3,7 +3,9 @@
 import grpc
 import warnings
 
+from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as polar_dot_scheduler_dot_v1_dot_external__session__pb2
 from polar_mesh.gen.polar.scheduler.v1 import scheduler_service_pb2 as polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2
+from polar_mesh.gen.polar.scheduler.v1 import task_spec_pb2 as polar_dot_scheduler_dot_v1_dot_task__spec__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
 GRPC_VERSION = grpc.__version__
@@ -101,6 +103,21 @@ class RolloutServiceStub(object):
                 request_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
                 response_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
                 _registered_method=True)
+        self.OpenSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/OpenSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.FromString,
+                _registered_method=True)
+        self.CloseSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/CloseSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
+                _registered_method=True)
+        self.GetTaskSpec = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/GetTaskSpec',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.FromString,
+                _registered_method=True)
 
 
 class RolloutServiceServicer(object):
@@ -112,8 +129,7 @@ class RolloutServiceServicer(object):
         """SubmitTask commits a task and its sessions before it answers.
         Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
         with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-        FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
-        cancelled ahead.
+        FAILED_PRECONDITION if no node offers the runtime backend, and, with TASK_CANCELLED, if it was cancelled ahead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,8 +183,7 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CancelTask(self, request, context):
-        """CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
-        it is asked for ahead of the submit.
+        """CancelTask ends what has not ended of a task; answers when that is committed. Errors: NOT_FOUND, unless `ahead`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -207,6 +222,29 @@ class RolloutServiceServicer(object):
     def DrainNode(self, request, context):
         """DrainNode keeps new sessions away from a node, or lets them come again; what is there goes on. Committed before it
         answers, and kept until it is taken back. Errors: NOT_FOUND if the node is not known.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OpenSession(self, request, context):
+        """OpenSession gives the first waiting session of a task of harness `external` to its caller, with a key that is valid. Errors:
+        NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this request_id); UNAVAILABLE (NO_NODE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CloseSession(self, request, context):
+        """CloseSession says how that ended; answers when it is committed. Safe to repeat. Errors: NOT_FOUND; INVALID_ARGUMENT with
+        all faults; FAILED_PRECONDITION (SESSION_CLOSED: its time was over, it was lost, cancelled, or closed otherwise).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTaskSpec(self, request, context):
+        """GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -279,6 +317,21 @@ def add_RolloutServiceServicer_to_server(servicer, server):
                     servicer.DrainNode,
                     request_deserializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.FromString,
                     response_serializer=polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.SerializeToString,
+            ),
+            'OpenSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.SerializeToString,
+            ),
+            'CloseSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.SerializeToString,
+            ),
+            'GetTaskSpec': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTaskSpec,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -634,6 +687,87 @@ class RolloutService(object):
             '/polar.scheduler.v1.RolloutService/DrainNode',
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeRequest.SerializeToString,
             polar_dot_scheduler_dot_v1_dot_scheduler__service__pb2.DrainNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/OpenSession',
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.OpenSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/CloseSession',
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTaskSpec(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/GetTaskSpec',
+            polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -51,7 +51,7 @@ export declare type TaskSpec = Message<"polar.common.v1.TaskSpec"> & {
   budgets?: Budgets | undefined;
 
   /**
-   * The sandbox. Unset: the node's default runtime.
+   * The sandbox. Unset: the node's default runtime; with harness `external`, none.
    *
    * @generated from field: polar.common.v1.RuntimeSpec runtime = 5;
    */
@@ -566,7 +566,8 @@ export declare const UploadDirSchema: GenMessage<UploadDir>;
  */
 export declare type HarnessSpec = Message<"polar.common.v1.HarnessSpec"> & {
   /**
-   * Adapter name (docs/harnesses.md). Empty where `import_path` is set.
+   * Adapter name (docs/harnesses.md), or `external`: nothing is started, the sessions are opened by OpenSession and worked
+   * on elsewhere. Empty where `import_path` is set.
    *
    * @generated from field: string name = 1;
    */

@@ -5,7 +5,9 @@
 /* eslint-disable */
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { EvaluatorSpec } from "../../common/v1/task_pb.js";
+import type { Outcome } from "../../common/v1/session_pb.js";
 
 /**
  * Describes the file polar/evaluator/v1/evaluator_service.proto.
@@ -74,7 +76,123 @@ export declare type Evaluator = Message<"polar.evaluator.v1.Evaluator"> & {
 export declare const EvaluatorSchema: GenMessage<Evaluator>;
 
 /**
- * EvaluatorService tells which evaluators there are.
+ * EvaluateSessionRequest names a session, and how it is to be graded.
+ *
+ * @generated from message polar.evaluator.v1.EvaluateSessionRequest
+ */
+export declare type EvaluateSessionRequest = Message<"polar.evaluator.v1.EvaluateSessionRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * In place of the task's own; unset: that one, within its evaluate budget.
+   *
+   * @generated from field: polar.common.v1.EvaluatorSpec evaluator = 2;
+   */
+  evaluator?: EvaluatorSpec | undefined;
+};
+
+/**
+ * Describes the message polar.evaluator.v1.EvaluateSessionRequest.
+ * Use `create(EvaluateSessionRequestSchema)` to create a new message.
+ */
+export declare const EvaluateSessionRequestSchema: GenMessage<EvaluateSessionRequest>;
+
+/**
+ * EvaluateSessionResponse is what the evaluator says now.
+ *
+ * @generated from message polar.evaluator.v1.EvaluateSessionResponse
+ */
+export declare type EvaluateSessionResponse = Message<"polar.evaluator.v1.EvaluateSessionResponse"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The attempt that counts.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: polar.common.v1.Outcome outcome = 3;
+   */
+  outcome: Outcome;
+
+  /**
+   * What it was rewarded with when it ended; absent where it was not.
+   *
+   * @generated from field: optional double old_reward = 4;
+   */
+  oldReward?: number | undefined;
+
+  /**
+   * What it would be rewarded with by this evaluator.
+   *
+   * @generated from field: double reward = 5;
+   */
+  reward: number;
+
+  /**
+   * What the evaluator told beside it, up to 64 KiB as JSON.
+   *
+   * @generated from field: google.protobuf.Struct evaluation = 6;
+   */
+  evaluation?: JsonObject | undefined;
+
+  /**
+   * Rewards of single traces, each by a call of it, as in `rewards_command`; the others have `reward`.
+   *
+   * @generated from field: repeated polar.evaluator.v1.CallReward trace_rewards = 7;
+   */
+  traceRewards: CallReward[];
+};
+
+/**
+ * Describes the message polar.evaluator.v1.EvaluateSessionResponse.
+ * Use `create(EvaluateSessionResponseSchema)` to create a new message.
+ */
+export declare const EvaluateSessionResponseSchema: GenMessage<EvaluateSessionResponse>;
+
+/**
+ * CallReward is the reward of the trace in which a call is the last one that has a reward.
+ *
+ * @generated from message polar.evaluator.v1.CallReward
+ */
+export declare type CallReward = Message<"polar.evaluator.v1.CallReward"> & {
+  /**
+   * A recorded call of the attempt.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Finite.
+   *
+   * @generated from field: double reward = 2;
+   */
+  reward: number;
+};
+
+/**
+ * Describes the message polar.evaluator.v1.CallReward.
+ * Use `create(CallRewardSchema)` to create a new message.
+ */
+export declare const CallRewardSchema: GenMessage<CallReward>;
+
+/**
+ * EvaluatorService tells which evaluators there are, and grades again what has ended.
  *
  * @generated from service polar.evaluator.v1.EvaluatorService
  */
@@ -88,6 +206,21 @@ export declare const EvaluatorService: GenService<{
     methodKind: "unary";
     input: typeof ListEvaluatorsRequestSchema;
     output: typeof ListEvaluatorsResponseSchema;
+  },
+  /**
+   * EvaluateSession grades a session again that has ended: by what is stored of it, and in a fresh sandbox of this node where
+   * the evaluator needs one. Nothing of the session changes, nor what trainers have got. It waits while the node's places
+   * for evaluations are taken, which sessions that end have first; who leaves stops it.
+   * Errors: NOT_FOUND; INVALID_ARGUMENT for the evaluator, by field; FAILED_PRECONDITION with reason NOT_ENDED, or
+   * NOTHING_TO_GRADE where what the evaluator needs is not stored; RESOURCE_EXHAUSTED with reason EVALUATIONS_LIMIT where too
+   * many wait; and those of an evaluation: a reward is given or there is none.
+   *
+   * @generated from rpc polar.evaluator.v1.EvaluatorService.EvaluateSession
+   */
+  evaluateSession: {
+    methodKind: "unary";
+    input: typeof EvaluateSessionRequestSchema;
+    output: typeof EvaluateSessionResponseSchema;
   },
 }>;
 

@@ -5,12 +5,15 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import { file_polar_common_v1_session } from "../../common/v1/session_pb.js";
+import { file_polar_common_v1_task } from "../../common/v1/task_pb.js";
 
 /**
  * Describes the file polar/evaluator/v1/evaluator_service.proto.
  */
 export const file_polar_evaluator_v1_evaluator_service = /*@__PURE__*/
-  fileDesc("Cipwb2xhci9ldmFsdWF0b3IvdjEvZXZhbHVhdG9yX3NlcnZpY2UucHJvdG8SEnBvbGFyLmV2YWx1YXRvci52MSIXChVMaXN0RXZhbHVhdG9yc1JlcXVlc3QiSwoWTGlzdEV2YWx1YXRvcnNSZXNwb25zZRIxCgpldmFsdWF0b3JzGAEgAygLMh0ucG9sYXIuZXZhbHVhdG9yLnYxLkV2YWx1YXRvciIqCglFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJMnsKEEV2YWx1YXRvclNlcnZpY2USZwoOTGlzdEV2YWx1YXRvcnMSKS5wb2xhci5ldmFsdWF0b3IudjEuTGlzdEV2YWx1YXRvcnNSZXF1ZXN0GioucG9sYXIuZXZhbHVhdG9yLnYxLkxpc3RFdmFsdWF0b3JzUmVzcG9uc2ViBnByb3RvMw");
+  fileDesc("Cipwb2xhci9ldmFsdWF0b3IvdjEvZXZhbHVhdG9yX3NlcnZpY2UucHJvdG8SEnBvbGFyLmV2YWx1YXRvci52MSIXChVMaXN0RXZhbHVhdG9yc1JlcXVlc3QiSwoWTGlzdEV2YWx1YXRvcnNSZXNwb25zZRIxCgpldmFsdWF0b3JzGAEgAygLMh0ucG9sYXIuZXZhbHVhdG9yLnYxLkV2YWx1YXRvciIqCglFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJIl8KFkV2YWx1YXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIxCglldmFsdWF0b3IYAiABKAsyHi5wb2xhci5jb21tb24udjEuRXZhbHVhdG9yU3BlYyKFAgoXRXZhbHVhdGVTZXNzaW9uUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEikKB291dGNvbWUYAyABKA4yGC5wb2xhci5jb21tb24udjEuT3V0Y29tZRIXCgpvbGRfcmV3YXJkGAQgASgBSACIAQESDgoGcmV3YXJkGAUgASgBEisKCmV2YWx1YXRpb24YBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EjUKDXRyYWNlX3Jld2FyZHMYByADKAsyHi5wb2xhci5ldmFsdWF0b3IudjEuQ2FsbFJld2FyZEINCgtfb2xkX3Jld2FyZCItCgpDYWxsUmV3YXJkEg8KB2NhbGxfaWQYASABKAkSDgoGcmV3YXJkGAIgASgBMucBChBFdmFsdWF0b3JTZXJ2aWNlEmcKDkxpc3RFdmFsdWF0b3JzEikucG9sYXIuZXZhbHVhdG9yLnYxLkxpc3RFdmFsdWF0b3JzUmVxdWVzdBoqLnBvbGFyLmV2YWx1YXRvci52MS5MaXN0RXZhbHVhdG9yc1Jlc3BvbnNlEmoKD0V2YWx1YXRlU2Vzc2lvbhIqLnBvbGFyLmV2YWx1YXRvci52MS5FdmFsdWF0ZVNlc3Npb25SZXF1ZXN0GisucG9sYXIuZXZhbHVhdG9yLnYxLkV2YWx1YXRlU2Vzc2lvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_polar_common_v1_session, file_polar_common_v1_task]);
 
 /**
  * Describes the message polar.evaluator.v1.ListEvaluatorsRequest.
@@ -34,7 +37,28 @@ export const EvaluatorSchema = /*@__PURE__*/
   messageDesc(file_polar_evaluator_v1_evaluator_service, 2);
 
 /**
- * EvaluatorService tells which evaluators there are.
+ * Describes the message polar.evaluator.v1.EvaluateSessionRequest.
+ * Use `create(EvaluateSessionRequestSchema)` to create a new message.
+ */
+export const EvaluateSessionRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_evaluator_v1_evaluator_service, 3);
+
+/**
+ * Describes the message polar.evaluator.v1.EvaluateSessionResponse.
+ * Use `create(EvaluateSessionResponseSchema)` to create a new message.
+ */
+export const EvaluateSessionResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_evaluator_v1_evaluator_service, 4);
+
+/**
+ * Describes the message polar.evaluator.v1.CallReward.
+ * Use `create(CallRewardSchema)` to create a new message.
+ */
+export const CallRewardSchema = /*@__PURE__*/
+  messageDesc(file_polar_evaluator_v1_evaluator_service, 5);
+
+/**
+ * EvaluatorService tells which evaluators there are, and grades again what has ended.
  *
  * @generated from service polar.evaluator.v1.EvaluatorService
  */

@@ -11,6 +11,8 @@ import type { BlobRef } from "../../common/v1/blob_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { Built, Evaluated, Ran } from "./work_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
+import type { Graded } from "./graded_pb.js";
+import type { Closed, Opened } from "./external_session_pb.js";
 import type { Task } from "../../scheduler/v1/scheduler_service_pb.js";
 
 /**
@@ -384,6 +386,27 @@ export declare type SessionRecord = Message<"polar.event.v1.SessionRecord"> & {
    * @generated from field: uint64 installed_ms = 14;
    */
   installedMs: bigint;
+
+  /**
+   * What the evaluator has graded, or tried to.
+   *
+   * @generated from field: polar.event.v1.Graded graded = 15;
+   */
+  graded?: Graded | undefined;
+
+  /**
+   * Who was given the present attempt, where its harness runs elsewhere.
+   *
+   * @generated from field: polar.event.v1.Opened opened = 16;
+   */
+  opened?: Opened | undefined;
+
+  /**
+   * How that ended.
+   *
+   * @generated from field: polar.event.v1.Closed closed = 17;
+   */
+  closed?: Closed | undefined;
 };
 
 /**

@@ -6,11 +6,13 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { CloseWork } from "./external_session_pb.js";
 import type { EvaluatorSpec, HarnessSpec, RuntimeSpec, Sampling, StrategySpec } from "../../common/v1/task_pb.js";
 import type { Outcome, SessionStats } from "../../common/v1/session_pb.js";
 import type { DeniedConnections } from "../../common/v1/network_pb.js";
 import type { Failure } from "../../common/v1/failure_pb.js";
 import type { BlobRef } from "../../common/v1/blob_pb.js";
+import type { Graded } from "./graded_pb.js";
 
 /**
  * Describes the file polar/event/v1/work.proto.
@@ -122,6 +124,14 @@ export declare type Work = Message<"polar.event.v1.Work"> & {
      */
     value: EvaluateWork;
     case: "evaluate";
+  } | {
+    /**
+     * For harness-executor.
+     *
+     * @generated from field: polar.event.v1.CloseWork close = 6;
+     */
+    value: CloseWork;
+    case: "close";
   } | { case: undefined; value?: undefined };
 };
 
@@ -549,6 +559,13 @@ export declare type Ran = Message<"polar.event.v1.Ran"> & {
    * @generated from field: polar.event.v1.CallRange calls = 4;
    */
   calls?: CallRange | undefined;
+
+  /**
+   * Of a run elsewhere: why the rewards that its caller gave cannot be used.
+   *
+   * @generated from field: polar.common.v1.Failure rewards_failure = 5;
+   */
+  rewardsFailure?: Failure | undefined;
 };
 
 /**
@@ -625,6 +642,13 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
    * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 3;
    */
   traceRewards: TraceReward[];
+
+  /**
+   * What it read of the session's changes, as StoredChanges; unset where it reads none.
+   *
+   * @generated from field: polar.common.v1.BlobRef changes = 4;
+   */
+  changes?: BlobRef | undefined;
 };
 
 /**
@@ -680,6 +704,13 @@ export declare type Failed = Message<"polar.event.v1.Failed"> & {
    * @generated from field: string stage = 2;
    */
   stage: string;
+
+  /**
+   * Of an evaluation that failed behind reading the session's changes, as in Evaluated.
+   *
+   * @generated from field: polar.common.v1.BlobRef changes = 3;
+   */
+  changes?: BlobRef | undefined;
 };
 
 /**
@@ -777,6 +808,13 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
    * @generated from field: bool leaving = 13;
    */
   leaving: boolean;
+
+  /**
+   * Where its LLM proxy is called from outside of sandboxes. Empty: an older version, which does not tell.
+   *
+   * @generated from field: string proxy_url = 14;
+   */
+  proxyUrl: string;
 };
 
 /**
@@ -996,6 +1034,13 @@ export declare type SessionResult = Message<"polar.event.v1.SessionResult"> & {
    * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 10;
    */
   traceRewards: TraceReward[];
+
+  /**
+   * What was graded; unset where nothing was, or by the outcome alone.
+   *
+   * @generated from field: polar.event.v1.Graded graded = 11;
+   */
+  graded?: Graded | undefined;
 };
 
 /**
@@ -1280,38 +1325,4 @@ export declare type UnackedBatch = Message<"polar.event.v1.UnackedBatch"> & {
  * Use `create(UnackedBatchSchema)` to create a new message.
  */
 export declare const UnackedBatchSchema: GenMessage<UnackedBatch>;
-
-/**
- * EnginePressure is what an LLM proxy says of the policy's engines, on polar.v1.pressure.<node>, not stored.
- *
- * @generated from message polar.event.v1.EnginePressure
- */
-export declare type EnginePressure = Message<"polar.event.v1.EnginePressure"> & {
-  /**
-   * The node.
-   *
-   * @generated from field: string node_id = 1;
-   */
-  nodeId: string;
-
-  /**
-   * Calls that wait in the engines, and those that wait in the proxy for a place at one.
-   *
-   * @generated from field: uint32 calls_waiting = 2;
-   */
-  callsWaiting: number;
-
-  /**
-   * Part of its cache of keys and values that the fullest engine uses, 0 to 1; 0 where none tells it.
-   *
-   * @generated from field: double cache_use = 3;
-   */
-  cacheUse: number;
-};
-
-/**
- * Describes the message polar.event.v1.EnginePressure.
- * Use `create(EnginePressureSchema)` to create a new message.
- */
-export declare const EnginePressureSchema: GenMessage<EnginePressure>;
 

@@ -23,7 +23,7 @@ export declare const file_polar_runtime_prewarm_v1_runtime_prewarm_service: GenF
  */
 export declare type LeaseOwner = Message<"polar.runtime_prewarm.v1.LeaseOwner"> & {
   /**
-   * The session.
+   * The session; empty where the sandbox is for none that runs, and lives by its lease alone.
    *
    * @generated from field: string session_id = 1;
    */
@@ -37,7 +37,7 @@ export declare type LeaseOwner = Message<"polar.runtime_prewarm.v1.LeaseOwner"> 
   attempt: number;
 
   /**
-   * run or evaluate.
+   * run, evaluate or evaluate_again.
    *
    * @generated from field: string purpose = 3;
    */

@@ -8,9 +8,12 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { TaskSpec } from "../../common/v1/task_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { CallbackState } from "./callback_state_pb.js";
 import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
+import type { CloseSessionRequestSchema, CloseSessionResponseSchema, OpenSessionRequestSchema, OpenSessionResponseSchema } from "./external_session_pb.js";
+import type { GetTaskSpecRequestSchema, GetTaskSpecResponseSchema } from "./task_spec_pb.js";
 
 /**
  * Describes the file polar/scheduler/v1/scheduler_service.proto.
@@ -746,6 +749,13 @@ export declare type Node = Message<"polar.scheduler.v1.Node"> & {
    * @generated from field: polar.scheduler.v1.NodeFailures failures = 14;
    */
   failures?: NodeFailures | undefined;
+
+  /**
+   * Sessions in RUNNING whose harness runs elsewhere; they take no slot, and are not in `running`.
+   *
+   * @generated from field: uint32 open = 15;
+   */
+  open: number;
 };
 
 /**
@@ -986,46 +996,6 @@ export declare type DrainNodeResponse = Message<"polar.scheduler.v1.DrainNodeRes
 export declare const DrainNodeResponseSchema: GenMessage<DrainNodeResponse>;
 
 /**
- * CallbackState is where the callback of a task stands.
- *
- * @generated from enum polar.scheduler.v1.CallbackState
- */
-export enum CallbackState {
-  /**
-   * It has none.
-   *
-   * @generated from enum value: CALLBACK_STATE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * It is to come, or is being tried.
-   *
-   * @generated from enum value: CALLBACK_STATE_PENDING = 1;
-   */
-  PENDING = 1,
-
-  /**
-   * The receiver took it.
-   *
-   * @generated from enum value: CALLBACK_STATE_DELIVERED = 2;
-   */
-  DELIVERED = 2,
-
-  /**
-   * The receiver did not take it in any of its tries.
-   *
-   * @generated from enum value: CALLBACK_STATE_GIVEN_UP = 3;
-   */
-  GIVEN_UP = 3,
-}
-
-/**
- * Describes the enum polar.scheduler.v1.CallbackState.
- */
-export declare const CallbackStateSchema: GenEnum<CallbackState>;
-
-/**
  * WaitReason is what a session waits for.
  *
  * @generated from enum polar.scheduler.v1.WaitReason
@@ -1142,6 +1112,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_HARNESS_INSTALL = 15;
    */
   HARNESS_INSTALL = 15,
+
+  /**
+   * Its harness runs elsewhere: it waits for OpenSession.
+   *
+   * @generated from enum value: WAIT_REASON_OPEN = 16;
+   */
+  OPEN = 16,
 }
 
 /**
@@ -1200,8 +1177,7 @@ export declare const RolloutService: GenService<{
    * SubmitTask commits a task and its sessions before it answers.
    * Errors: INVALID_ARGUMENT with all faults as field violations; ALREADY_EXISTS if the task_id or request_id is known
    * with another content (an equal replay returns the first answer); RESOURCE_EXHAUSTED at the live-session limit;
-   * FAILED_PRECONDITION if no node offers the runtime backend, and with reason TASK_CANCELLED if the task_id was
-   * cancelled ahead.
+   * FAILED_PRECONDITION if no node offers the runtime backend, and, with TASK_CANCELLED, if it was cancelled ahead.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.SubmitTask
    */
@@ -1276,8 +1252,7 @@ export declare const RolloutService: GenService<{
     output: typeof WatchTaskResponseSchema;
   },
   /**
-   * CancelTask ends all sessions of a task that have not ended; answers when that is committed. Errors: NOT_FOUND, unless
-   * it is asked for ahead of the submit.
+   * CancelTask ends what has not ended of a task; answers when that is committed. Errors: NOT_FOUND, unless `ahead`.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.CancelTask
    */
@@ -1338,6 +1313,38 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof DrainNodeRequestSchema;
     output: typeof DrainNodeResponseSchema;
+  },
+  /**
+   * OpenSession gives the first waiting session of a task of harness `external` to its caller, with a key that is valid. Errors:
+   * NOT_FOUND; INVALID_ARGUMENT; FAILED_PRECONDITION (NO_SESSION_WAITS; SESSION_CLOSED: that of this request_id); UNAVAILABLE (NO_NODE).
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.OpenSession
+   */
+  openSession: {
+    methodKind: "unary";
+    input: typeof OpenSessionRequestSchema;
+    output: typeof OpenSessionResponseSchema;
+  },
+  /**
+   * CloseSession says how that ended; answers when it is committed. Safe to repeat. Errors: NOT_FOUND; INVALID_ARGUMENT with
+   * all faults; FAILED_PRECONDITION (SESSION_CLOSED: its time was over, it was lost, cancelled, or closed otherwise).
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.CloseSession
+   */
+  closeSession: {
+    methodKind: "unary";
+    input: typeof CloseSessionRequestSchema;
+    output: typeof CloseSessionResponseSchema;
+  },
+  /**
+   * GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.GetTaskSpec
+   */
+  getTaskSpec: {
+    methodKind: "unary";
+    input: typeof GetTaskSpecRequestSchema;
+    output: typeof GetTaskSpecResponseSchema;
   },
 }>;
 

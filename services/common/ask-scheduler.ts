@@ -1,12 +1,12 @@
 // Calls of the scheduler that leads, wherever that is now: the lease names it.
 import type { Client } from '@connectrpc/connect';
-import { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
-import { type Credentials, createPlainClient } from '../../common/client.ts';
-import { sleep } from '../../common/clock.ts';
-import { asPolarError } from '../../common/errors.ts';
-import { LEASE_POLL_MS, TAKE_OVER_WAIT_MS } from '../../common/limits.ts';
-import type { Bus } from '../../common/nats/bus.ts';
-import { LEASE_KEY, leaderIn } from '../../common/nats/leader.ts';
+import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
+import { type Credentials, createPlainClient } from './client.ts';
+import { sleep } from './clock.ts';
+import { asPolarError } from './errors.ts';
+import { LEASE_POLL_MS, TAKE_OVER_WAIT_MS } from './limits.ts';
+import type { Bus } from './nats/bus.ts';
+import { LEASE_KEY, leaderIn } from './nats/leader.ts';
 
 /** The call is made again while another scheduler takes over. */
 export type AskScheduler = <T>(

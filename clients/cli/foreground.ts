@@ -1,0 +1,44 @@
+// A command that a person started through this one: it has the terminal, and its end is this one's.
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import process from 'node:process';
+import { inherited } from './config.ts';
+import { endOf } from './mesh/child.ts';
+
+export interface Ended {
+  /** As in a shell: 127 where it is not there, 128 and the number of a signal. */
+  readonly code: number;
+  /** How it ended, for people. */
+  readonly why: string;
+  /** It was stopped, or never begun: how it would have ended is not known. */
+  readonly isStopped: boolean;
+}
+
+const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Runs to its end. What stops this process stops the command, and this process goes on to say so. */
+export async function runHere(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const child = spawn(command, args, { stdio: 'inherit', env: { ...inherited, ...env } });
+  let stop: NodeJS.Signals | undefined;
+  const onStop = (signal: NodeJS.Signals): void => {
+    stop = signal;
+    // A terminal's own goes to both.
+    if (signal !== 'SIGINT') child.kill(signal);
+  };
+  for (const signal of STOPS) process.on(signal, onStop);
+  try {
+    return await new Promise<Ended>((resolve) => {
+      child.once('error', ({ message }) => resolve({ code: 127, why: message, isStopped: true }));
+      child.once('exit', (exitCode, signal) => {
+        const code = exitCode ?? 128 + constants.signals[signal ?? 'SIGKILL'];
+        resolve({ code, why: stop ?? `it ended with ${endOf(code)}`, isStopped: stop !== undefined });
+      });
+    });
+  } finally {
+    for (const signal of STOPS) process.off(signal, onStop);
+  }
+}

@@ -1,0 +1,171 @@
+"""Sessions that run in the caller's process: what is asked of the mesh, and when; by both clients."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+
+import grpc
+import pytest
+from support import Server, abort
+from test_client import Rollout
+
+import polar_mesh
+from polar_mesh import aio, errors
+from polar_mesh.gen.polar.common.v1 import session_pb2 as sessions
+from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as pb
+
+
+class External(Rollout):
+    """A task's sessions; requests are kept, and an equal one gets the same session."""
+
+    def __init__(self, sessions: int = 2, lost: tuple[str, ...] = ("s-1",)) -> None:
+        super().__init__()
+        self.sessions = sessions
+        #: They are not open any more when they are closed.
+        self.lost = lost
+        self.opened: dict[str, pb.OpenSessionResponse] = {}
+        self.closed: list[pb.CloseSessionRequest] = []
+        self.cancelled: list[str] = []
+
+    def OpenSession(self, request, context):
+        index = len(self.opened)
+        if request.request_id not in self.opened and index == self.sessions:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "none waits", "NO_SESSION_WAITS")
+        session = sessions.Session(session_id=f"s-{index}", task_id=request.task_id, attempt=1, sample_index=index)
+        answer = pb.OpenSessionResponse(session=session, api_key="key", instruction="do")
+        answer.openai_url, answer.base_url = "http://h/s/key/v1", "http://h/s/key"
+        answer.env["OPENAI_BASE_URL"] = answer.openai_url
+        answer.expire_time.FromSeconds(60)
+        answer = self.opened.setdefault(request.request_id, answer)
+        if self.failures:
+            context.abort(self.failures.pop(0), "broken")
+        return answer
+
+    def CloseSession(self, request, context):
+        self.closed.append(request)
+        if request.session_id in self.lost:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
+        return pb.CloseSessionResponse(session=sessions.Session(session_id=request.session_id))
+
+    def CancelSession(self, request, context):
+        self.cancelled.append(request.session_id)
+        return super().CancelSession(request, context)
+
+
+@pytest.fixture
+def service(stack):
+    external = External()
+    server = Server(external.register)
+    stack.callback(server.stop)
+    external.url = server.url
+    return external
+
+
+class Sync:
+    """The blocking client in the place of the other one."""
+
+    def __init__(self, url: str) -> None:
+        self.client = polar_mesh.Client(url)
+
+    async def run(self, body, *args, **options):
+        with self.client, self.client.capture(*args, **options) as session:
+            return body(session)
+
+
+class Async:
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def run(self, body, *args, **options):
+        async with aio.Client(self.url) as client, client.capture(*args, **options) as session:
+            return body(session)
+
+
+both = pytest.mark.parametrize("kind", [Sync, Async])
+
+
+@both
+def test_a_capture_submits_opens_and_closes_with_the_reward(service, kind):
+    # The answer is lost once: the same session comes again.
+    service.failures.append(grpc.StatusCode.UNAVAILABLE)
+
+    def work(session):
+        session.reward = 0.5
+        return session
+
+    session = asyncio.run(kind(service.url).run(work, model="m", instruction="say", run_s=90, num_samples=2))
+    [spec] = [request.spec for request in service.submits.values()]
+    assert (spec.harness.name, spec.harness.model_name, spec.num_samples) == ("external", "m", 2)
+    assert (spec.instruction, spec.budgets.run.seconds) == ("say", 90)
+    [request_id] = service.opened
+    assert len(request_id) >= 32
+    assert (session.task_id, session.session_id, session.sample_index) == (spec.task_id, "s-0", 0)
+    assert (session.base_url, session.root_url) == ("http://h/s/key/v1", "http://h/s/key")
+    assert session.env == {"OPENAI_BASE_URL": "http://h/s/key/v1"}
+    assert session.expire_time == datetime.fromtimestamp(60, timezone.utc)
+    assert "key" not in repr(session).replace("/key", "")
+    [end] = service.closed
+    assert (end.session_id, end.attempt, end.outcome, end.reward) == ("s-0", 1, sessions.OUTCOME_COMPLETED, 0.5)
+
+
+@both
+def test_a_task_that_is_there_is_opened_only(service, kind):
+    asyncio.run(kind(service.url).run(lambda session: None, "t"))
+    assert (service.submits, [request.HasField("reward") for request in service.closed]) == ({}, [False])
+
+
+@both
+def test_what_is_raised_closes_it_as_failed_without_a_reward(service, kind):
+    def broken(session):
+        session.reward = 1.0
+        raise KeyError("x" * 3000)
+
+    with pytest.raises(KeyError):
+        asyncio.run(kind(service.url).run(broken, "t"))
+    [end] = service.closed
+    assert (end.outcome, end.HasField("reward")) == (sessions.OUTCOME_HARNESS_ERROR, False)
+    assert end.message.startswith("KeyError: ")
+    assert len(end.message) == 2000
+
+    # What cannot be closed any more does not hide what was raised.
+    with pytest.raises(KeyError):
+        asyncio.run(kind(service.url).run(broken, "t"))
+
+
+@both
+def test_an_interrupt_cancels_it(service, kind):
+    def interrupted(session):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(kind(service.url).run(interrupted, "t"))
+    assert (service.cancelled, service.closed) == (["s-0"], [])
+
+
+@both
+def test_who_comes_too_late_is_told(service, kind):
+    asyncio.run(kind(service.url).run(lambda session: None, "t"))
+    with pytest.raises(errors.FailedPrecondition) as caught:
+        asyncio.run(kind(service.url).run(lambda session: None, "t"))
+    assert caught.value.reason == "SESSION_CLOSED"
+    with pytest.raises(errors.FailedPrecondition) as caught:
+        asyncio.run(kind(service.url).run(lambda session: None, "t"))
+    assert caught.value.reason == "NO_SESSION_WAITS"
+
+
+@both
+def test_a_task_of_its_own_that_cannot_be_opened_is_cancelled(service, kind):
+    service.sessions = 0
+    with pytest.raises(errors.FailedPrecondition):
+        asyncio.run(kind(service.url).run(lambda session: None))
+    assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
+
+
+def test_a_session_may_fail_without_an_exception(service):
+    with polar_mesh.Client(service.url) as client:
+        session = client.open_session("t")
+        session.failure, session.reward = "it gave up", -1.0
+        assert client.close_session(session).session_id == "s-0"
+    [end] = service.closed
+    assert (end.outcome, end.message, end.reward) == (sessions.OUTCOME_HARNESS_ERROR, "it gave up", -1.0)

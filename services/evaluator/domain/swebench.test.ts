@@ -1,0 +1,130 @@
+// Logs, and what SWE-bench's own package says of them: test/vectors/swebench.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { LOG_PARSERS, type LogParser } from '../../common/specs/catalogue.ts';
+import { exitCodeIn, logOf, scriptOf, statusesIn } from './swebench-log.ts';
+import { LOG_READERS } from './swebench-parsers.ts';
+import { reportOf, unresolved } from './swebench-report.ts';
+
+interface Case {
+  readonly what: string;
+  readonly file?: string;
+  readonly text?: string;
+  readonly log_parser: LogParser;
+  readonly eval_type: string;
+  readonly FAIL_TO_PASS: string[];
+  readonly PASS_TO_PASS: string[];
+  readonly expected: {
+    readonly applied: boolean;
+    readonly resolution: string;
+    readonly statuses?: Record<string, string>;
+    readonly tests_status?: Record<string, { success: string[]; failure: string[] }>;
+  };
+}
+
+const FOLDER = join(import.meta.dirname, '../../../test/vectors/swebench');
+const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
+const CASES: readonly Case[] = JSON.parse(read('results.json'));
+
+describe('logs of SWE-bench', () => {
+  it('are recorded for each of its parsers', () => {
+    const files = CASES.flatMap(({ file }) => file ?? []);
+    expect(readdirSync(FOLDER)).to.have.members([...new Set(files), 'results.json']);
+    const parsers = LOG_PARSERS.filter((one) => one !== 'parse_log_pytest_pydantic');
+    expect(CASES.map((one) => one.log_parser)).to.include.members([...parsers]);
+  });
+
+  for (const { what, file, text, log_parser, eval_type, expected, ...lists } of CASES) {
+    it(`are graded as it grades them: ${what}`, () => {
+      const row = {
+        failToPass: lists.FAIL_TO_PASS,
+        passToPass: lists.PASS_TO_PASS,
+        failOnly: eval_type === 'fail_only',
+      };
+      const told = statusesIn(file === undefined ? (text ?? '') : read(file), LOG_READERS[log_parser]);
+      expect('statuses' in told).to.equal(expected.applied);
+      const report = 'statuses' in told ? reportOf(row, told.statuses) : unresolved(row);
+      expect(`RESOLVED_${report.resolution}`).to.equal(expected.resolution);
+      if (!('statuses' in told)) return;
+      expect(Object.fromEntries(told.statuses)).to.deep.equal(expected.statuses);
+      expect({ FAIL_TO_PASS: report.failToPass, PASS_TO_PASS: report.passToPass }).to.deep.equal(
+        expected.tests_status,
+      );
+    });
+  }
+
+  it("are read for SWE-Gym's pydantic: without notes and colours, in the old form too", () => {
+    const log = [
+      'FAILED [ 50%] t.py::a - x [y]',
+      '\x1b[31mFAILED\x1b[0m t.py::b[z] - x',
+      't.py::c PASSED',
+      'PASSED',
+      'PASSED t.py::d FAILED [x] y',
+    ].join('\n');
+    expect([...LOG_READERS.parse_log_pytest_pydantic(log)]).to.deep.equal([
+      ['t.py::a', 'FAILED'],
+      ['t.py::b[z]', 'FAILED'],
+      ['t.py::c', 'PASSED'],
+      ['t.py::d', 'PASSED'],
+    ]);
+  });
+
+  it('say what a test passes with: no other word does', () => {
+    const { statuses } = statusesIn(logOf('PASSEDX a\nERROR: b', 0), LOG_READERS.parse_log_pytest) as {
+      statuses: ReadonlyMap<string, string>;
+    };
+    const row = { failToPass: ['a'], passToPass: ['b'], failOnly: false };
+    expect(reportOf(row, statuses)).to.deep.include({ resolution: 'NO' });
+  });
+
+  it('are read in time that grows as they do', () => {
+    const row = (names: string[]) => ({ failToPass: names, passToPass: names, failOnly: false });
+    const many = (text: string): string => text.repeat(20_000);
+    const odd = [
+      many('x ... Testing against Django installed in '),
+      many(' silenced).\nok'),
+      many('a ... Internal Server Error: / '),
+      many('\n... Internal Server Error: /'),
+      many(' a.py:b'),
+      many('FAILED ['),
+      many('PASSED a[[1111 '),
+      many('1'),
+      many(' '),
+      `${many('PASSED a[')}\n`,
+    ];
+    for (const text of odd) {
+      const startedAt = performance.now();
+      for (const reader of Object.values(LOG_READERS)) statusesIn(logOf(text, 0), reader);
+      expect(performance.now() - startedAt, text.slice(0, 40)).to.be.lessThan(3_000);
+    }
+    const names = Array.from({ length: 50_000 }, (_, index) => `PASSED a[${index} x`);
+    const told = statusesIn(logOf(names.join('\n'), 0), LOG_READERS.parse_log_pytest);
+    const cut = Array.from({ length: 5_000 }, (_, index) => `a[${index + 90_000}`);
+    if ('statuses' in told) expect(reportOf(row(cut), told.statuses).resolution).to.equal('NO');
+  });
+});
+
+describe("a row's script", () => {
+  const RUN = ["echo '>>>>> Start Test Output'", '(exit 3)', "echo '>>>>> End Test Output'", 'true'].join(
+    '\n',
+  );
+
+  it('tells the exit code of its tests, whatever it does behind them', () => {
+    const script = scriptOf(`#!/bin/bash\nset -uxo pipefail\n${RUN}\n`);
+    const { stdout, status } = spawnSync('bash', ['-s'], { input: script, encoding: 'utf8' });
+    expect([exitCodeIn(stdout), status]).to.deep.equal([3, 0]);
+    expect(script.match(/set -uxo pipefail/g)).to.have.length(1);
+  });
+
+  it('stays as it is where it tells that by itself', () => {
+    const own = `${RUN}\necho ">>>>> Test Exit Code: 7"`;
+    expect(scriptOf(own).match(/Test Exit Code/g)).to.have.length(1);
+  });
+
+  it('is believed in the end: what tests print before counts no more', () => {
+    expect(exitCodeIn(logOf('>>>>> Test Exit Code: 0', 1))).to.equal(1);
+    expect(exitCodeIn('>>>>> Test Exit Code: x')).to.equal(undefined);
+  });
+});

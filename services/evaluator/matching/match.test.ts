@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import { matchesOf } from './match.ts';
+import type { MatchWork } from './match-thread.ts';
+
+describe('patterns', () => {
+  const matches = (more: Partial<MatchWork>, timeoutMs = 60_000, signal = AbortSignal.timeout(60_000)) => {
+    const work = { patterns: ['a+b', '^c$'], flags: 'u', texts: ['xaab', 'c', ''], ...more };
+    return matchesOf(work, { timeoutMs, signal }, 2_000);
+  };
+  const reason = (found: Promise<unknown>): Promise<unknown> =>
+    found.then(
+      () => undefined,
+      ({ reason: why, message }) => [why, message],
+    );
+  /** 2 to the power of 40 ways. */
+  const endless = { patterns: ['x', '(a+)+$'], texts: [`${'a'.repeat(40)}!`] };
+
+  it('are found in each text', async () => {
+    expect(await matches({})).to.deep.equal([
+      [true, false],
+      [false, true],
+      [false, false],
+    ]);
+    expect(await matches({ patterns: ['C'], flags: 'ui', texts: ['c'] })).to.deep.equal([[true]]);
+  });
+
+  it("that do not end are the task's fault, and are named", async () => {
+    const [why, message] = (await reason(matches(endless))) as [string, string];
+    expect([why, message]).to.deep.equal([
+      'INVALID_TASK',
+      'evaluator.config.patterns[1]: takes longer than 2000 ms: it tries too many ways to match',
+    ]);
+  });
+
+  it('that have less time than they may take are nobody’s', async () => {
+    expect(await reason(matches(endless, 100))).to.include('EVALUATION_TIMEOUT');
+  });
+
+  it('end with the evaluation', async () => {
+    const stop = new AbortController();
+    const found = matches(endless, 60_000, stop.signal).then(
+      () => 'found',
+      (error: Error) => error.message,
+    );
+    stop.abort(new Error('stopped'));
+    expect(await found).to.equal('stopped');
+  });
+
+  it("that cannot be tried are the task's fault", async () => {
+    expect(await reason(matches({ patterns: ['('] }))).to.include('INVALID_TASK');
+  });
+});
