@@ -73,7 +73,7 @@ describe('evaluator, against what an agent does to it,', function () {
   it('gives 0 for changes that are not read in apply_timeout, where all else is quick', async () => {
     const slow = 'git config filter.slow.clean "sleep 20" && echo "a.py filter=slow" > .git/info/attributes';
     const agent = `${slow}; echo b > a.py`;
-    const { reward, evaluation } = await evaluations.evaluated({ agent, config: { apply_timeout: 3 } });
+    const { reward, evaluation } = await evaluations.evaluated({ agent, config: { apply_timeout: 6 } });
     expect([reward, evaluation?.['patch_timeout']]).to.deep.equal([0, true]);
   });
 

@@ -221,6 +221,8 @@ describe('sessions that run elsewhere, through the mesh', function () {
   before(async () => {
     mesh = await startMesh({ defaultBackend: 'process' });
     rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
+    // Services are ready before the scheduler has heard of their node.
+    await eventually('the node is heard', async () => (await rollout.listNodes({})).nodes.length > 0);
   });
   after(() => mesh?.[Symbol.asyncDispose]());
 
