@@ -150,6 +150,21 @@ describe('polar status of a session that was graded', function () {
       expect(await rollout.getSession({ sessionId })).to.deep.equal(before);
     });
 
+    it("goes by the rules of others: a row of SWE-bench's on the same changes; not a verifier's, whose sandbox is gone", async () => {
+      const instance = { instance_id: 'a', repo: 'pallets/flask', FAIL_TO_PASS: ['other'], PASS_TO_PASS: [] };
+      const { repo_dir } = CONFIG;
+      const row = {
+        strategy: 'swebench_harness',
+        config: { repo_dir, instance, test_command: 'echo PASSED other' },
+      };
+      const resolved = await regrade(sessionId, '--evaluator', written('row.yaml', row), '--json');
+      expect(JSON.parse(resolved.stdout)).to.deep.include({ old_reward: 0, reward: 1 });
+      expect(JSON.parse(resolved.stdout).evaluation).to.include({ resolution: 'FULL' });
+      const verifier = { strategy: 'verifier_result_file', config: { result_file: '/tmp/reward.json' } };
+      const gone = await regrade(sessionId, '--evaluator', written('verifier.yaml', verifier), '--json');
+      expect(JSON.parse(gone.stdout)).to.include({ old_reward: 0, reason: 'NOTHING_TO_GRADE' });
+    });
+
     it('gives none where the evaluator is none, or asks for what is over', async () => {
       const wrong = await regrade(
         sessionId,
