@@ -13,6 +13,7 @@ import { startSlurm, type TestSlurm } from '../support/slurm.ts';
 const NODES = ['n1', 'n2'];
 const READY_MS = 90_000;
 const SESSIONS = 6;
+const LOG_LINES = 40;
 /** Long enough to be in the middle of when the job is stopped. */
 const SLOW_AGENT = `sleep 6; curl -sS --fail -o /dev/null "$OPENAI_BASE_URL/chat/completions" \
 -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' \
@@ -49,6 +50,16 @@ describe('the mesh of deploy/slurm', function () {
   after(async () => {
     await slurm?.[Symbol.asyncDispose]();
     for (const child of engine.values()) child.kill();
+  });
+
+  /** Its folder goes with the cluster. */
+  afterEach(async function () {
+    if (this.currentTest?.state !== 'failed') return;
+    for (const name of ['job.log', 'slurmctld.log']) {
+      const lines = readFileSync(join(slurm.folder, name), 'utf8').trim().split('\n');
+      console.error(`${name}:\n${lines.slice(-LOG_LINES).join('\n')}`);
+    }
+    console.error(await slurm.run('squeue'), await slurm.run('sinfo', '-N', '-l'));
   });
 
   async function submitMesh(url: string): Promise<string> {
@@ -125,8 +136,8 @@ describe('the mesh of deploy/slurm', function () {
         (await slurm.run('squeue', '-h', '-o', '%t')).includes('PD');
       await eventually('the job waits', isWaiting, READY_MS);
       expect(usersOf(state)).to.deep.equal([]);
-      // Slurm lets it wait for two minutes.
-      await slurm.run('scontrol', 'update', `JobId=${job}`, 'StartTime=now');
+      // Slurm lets it wait for two minutes; what begins within a second is taken for the one that was killed.
+      await slurm.run('scontrol', 'update', `JobId=${job}`, 'StartTime=now+5');
       await bothNodes();
       const isOver = async (): Promise<boolean> => {
         const sessions = await told(taskId);
