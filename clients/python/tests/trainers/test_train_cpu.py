@@ -262,10 +262,14 @@ def test_a_run_ends_with_its_time_where_nothing_is_left_to_learn(folder, monkeyp
 
 
 def test_the_first_step_of_the_whole_in_a_real_mesh(folder):
-    rows = []
-    with site(folder) as where:
-        train(where, folder, Options(seed=3, minutes=0), rows.append)
-        published = (where.folder / "weights/model.safetensors").exists()
+    for _ in range(3):
+        rows = []
+        with site(folder) as where:
+            train(where, folder, Options(seed=3, minutes=0), rows.append)
+            published = (where.folder / "weights/model.safetensors").exists()
+        # One step in some hundred has only groups whose sessions all fared alike, and trains nothing.
+        if "logprob_gap" in rows[-1]:
+            break
     assert published
     assert not where.folder.exists()
     # The steps before the first one that trains are the base model's.
