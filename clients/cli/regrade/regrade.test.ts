@@ -42,6 +42,14 @@ describe('sessions that were graded again', () => {
     expect(summaryOf([none])).to.contain('mean reward – before, – now');
   });
 
+  it('say what is wrong with an evaluator, and not only that something is', () => {
+    const faulty = { session_id: 's-0', old_reward: 1, reason: 'INVALID_TASK' };
+    const message = 'the evaluator has 1 fault(s):\n  evaluator: task a has none: one is to be given';
+    expect(regradedTable([{ ...faulty, message }])).to.match(
+      / INVALID_TASK: the evaluator has 1 fault\(s\): evaluator: task a has none: one is to be given$/,
+    );
+  });
+
   it('know their evaluator, in whatever order it was written', () => {
     const evaluator = (config: JsonObject) => create(EvaluatorSpecSchema, { strategy: 'a', config, env: {} });
     const digest = digestOf(evaluator({ a: { x: [1, 2], y: 1 }, b: 2 }));

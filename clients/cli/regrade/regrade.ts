@@ -77,11 +77,14 @@ export function regradedTable(rows: readonly (Regraded | NotRegraded)[]): string
         ]
       : [
           ...[row.session_id, rewardText(row.old_reward), '–', ''],
-          `${row.reason}: ${row.message.split('\n')[0] ?? ''}`,
+          `${row.reason}: ${inOneLine(row.message)}`,
         ],
   );
   return table(['session', 'old', 'new', 'resolved', 'why not'], cells);
 }
+
+/** Its first line; where that announces faults, with the first of them, which stands in the next one. */
+const inOneLine = (message: string): string => message.replace(/:\s*\n\s*/g, ': ').split('\n')[0] ?? '';
 
 const resolvedOf = ({ resolved }: JsonObject): string =>
   typeof resolved === 'boolean' ? (resolved ? 'yes' : 'no') : '';
@@ -89,6 +92,7 @@ const resolvedOf = ({ resolved }: JsonObject): string =>
 const WHY: Readonly<Record<string, string>> = {
   empty_generation: 'no changes',
   failed_apply_patch: 'the changes do not apply',
+  failed_apply_tests: 'the changes stand in the way of the tests',
   patch_timeout: 'the changes could not be read in time',
   test_timeout: 'the tests did not end',
 };
