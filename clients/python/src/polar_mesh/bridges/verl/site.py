@@ -20,7 +20,8 @@ from .rows import Played
 
 #: For a session whose caller has left; what that does not reach ends by its budgets.
 CANCEL_S = 5.0
-#: Before the stream of acknowledgements is opened again behind an error that it does not get over by itself.
+#: Before the stream of acknowledgements is opened again behind an error that it does not get over by itself, and before
+#: the engine's port is tried again that another worker of the machine has: until that one ends.
 AGAIN_S = 30.0
 _MS = 1000
 
@@ -47,7 +48,7 @@ class Site:
         self._task_ids = new_task_ids(settings.consumer)
         self._door = EngineDoor(server_manager, chat)
         self._opened: asyncio.Task[None] | None = None
-        self._acknowledging: asyncio.Task[None] | None = None
+        self._busy: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         """Once, whoever is first; the others wait for it."""
@@ -56,15 +57,24 @@ class Site:
         await asyncio.shield(self._opened)
 
     async def _open(self) -> None:
-        if self._settings.engine_port is not None:
-            await self._door.open(self._settings.engine_host, self._settings.engine_port)
-        self._acknowledging = asyncio.ensure_future(self._acknowledge())
+        if self._settings.engine_port is not None and not await self._listen(self._settings.engine_port):
+            self._busy.append(asyncio.ensure_future(self._inherit(self._settings.engine_port)))
+        self._busy.append(asyncio.ensure_future(self._acknowledge()))
+
+    async def _listen(self, port: int) -> bool:
+        return await self._door.open(self._settings.engine_host, port)
+
+    async def _inherit(self, port: int) -> None:
+        """The door of a worker that has ended."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            if await self._listen(port):
+                return
 
     async def close(self) -> None:
-        if self._acknowledging is not None:
-            self._acknowledging.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._acknowledging
+        for task in self._busy:
+            task.cancel()
+        await asyncio.gather(*self._busy, return_exceptions=True)
         await self._door.close()
         await self._client.aclose()
 
