@@ -3,7 +3,7 @@
 //   node tools/setup.mjs test     what `npm test` needs, too
 //   node tools/setup.mjs deploy   what `npm run test:deploy` needs
 //   node tools/setup.mjs slurm    what `npm run test:slurm` needs
-//   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch and TRL, 1.6 GB
+//   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch, TRL and verl, 2.1 GB
 // Each step looks first and does nothing when it is done; all together then take well under a second.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -135,7 +135,7 @@ async function trainers() {
     'test/engines/setup/torch-without-cuda.py',
   ];
   const stamp = join(cacheDir, 'trainers', '.setup-stamp');
-  await once(stamp, files, () => run('torch and TRL (1.6 GB)', node, [install]));
+  await once(stamp, files, () => run('torch, TRL and verl (2.1 GB)', node, [install]));
 }
 
 /** Debian packages, where this may install them; POLAR_SETUP_SYSTEM=0 leaves the system alone. */

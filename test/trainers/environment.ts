@@ -1,4 +1,4 @@
-// The Python environment of trainers: torch, transformers and TRL, without a GPU's libraries.
+// The Python environment of trainers: torch, transformers, TRL and verl, without a GPU's libraries.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type PythonPackages, pythonWith } from '../engines/setup/python.ts';
@@ -17,13 +17,19 @@ const GPU = [
   'triton',
 ];
 
+/** What verl asks for and its agent loops have no use of. */
+const UNUSED = ['wandb', 'tensorboard', 'pybind11', 'pylatexenc'];
+
+/** verl asks for an older one than TRL does; what is used of it is in both. */
+const TRANSFORMERS = 'transformers==5.19.0';
+
 const packages = (): PythonPackages => ({
   // Beside the engines, as it is no engine.
   name: '../trainers',
   packages: readFileSync(REQUIREMENTS, 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#')),
-  overrides: GPU.map((name) => `${name}; sys_platform == 'never'`),
+  overrides: [TRANSFORMERS, ...[...GPU, ...UNUSED].map((name) => `${name}; sys_platform == 'never'`)],
   afterwards: join(ROOT, 'test/engines/setup/torch-without-cuda.py'),
 });
 

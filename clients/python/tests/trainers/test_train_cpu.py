@@ -11,6 +11,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from statistics import linear_regression
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from polar_mesh import Trace
+from polar_mesh import Client, PolarError, Trace
 from support import trajectory
 
 EXAMPLE = pathlib.Path(__file__).parents[4] / "examples" / "train_cpu"
@@ -261,12 +262,28 @@ def test_a_run_ends_with_its_time_where_nothing_is_left_to_learn(folder, monkeyp
     assert [row["seconds"] for row in rows[-2:]] == [20 * 60, 24 * 60]
 
 
+def played(where):
+    """How sessions ended, by outcome, calls and reward, and the last words of those that ended early."""
+    with Client(where.rollout_url, where.trajectory_url) as client:
+        ended, early = Counter(), []
+        for task in client.list_tasks():
+            for session in client.list_sessions(task.task_id):
+                with contextlib.suppress(PolarError):
+                    one = client.get_trajectory(session.session_id)
+                    ended[one.outcome, one.stats.calls, one.reward] += 1
+                    if one.stats.calls < doors.TO_OPEN and len(early) < 5:
+                        early.append([one.failure, *client.export_session(one.session_id, "messages")[-1:]])
+    return f"{ended}\n{early}"
+
+
 def test_the_first_step_of_the_whole_in_a_real_mesh(folder):
     for _ in range(3):
         rows = []
         with site(folder) as where:
             train(where, folder, Options(seed=3, minutes=0), rows.append)
             published = (where.folder / "weights/model.safetensors").exists()
+            start = curves.summary(rows).start
+            assert 0.05 < start < 0.4, played(where)
         # One step in some hundred has only groups whose sessions all fared alike, and trains nothing.
         if "logprob_gap" in rows[-1]:
             break
@@ -279,7 +296,6 @@ def test_the_first_step_of_the_whole_in_a_real_mesh(folder):
         # An answer without a call ends a game early.
         assert 2 * row["sessions"] <= row["calls"] <= doors.CALLS_MAX * row["sessions"]
         assert row["lag"] == 0
-    assert 0.05 < curves.summary(rows).start < 0.4
     # The engine's logprobs are those of the trainer's weights.
     assert rows[-1]["logprob_gap"] < TOLERANCE
 

@@ -15,7 +15,7 @@ from ...client import Client
 from ...stream import TrajectoryStream
 from .parameters import engine_parameters
 from .reward_functions import refuse_unscored
-from .task_ids import new_task_ids
+from ..task_ids import new_task_ids
 from .untrained import Untrained
 from .weights import WeightTransfer
 from .worker import cancel

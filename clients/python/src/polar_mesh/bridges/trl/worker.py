@@ -17,7 +17,7 @@ from ...batches import Batch
 from ...client import Client
 from ...errors import DeadlineExceeded, PolarError, Unavailable
 from ...policy import PolicyClient
-from .task_ids import is_of, new_task_ids
+from ..task_ids import is_of, new_task_ids
 from .untrained import Untrained
 
 #: Waiting for a batch, or for room in the queue, before looking whether the worker is to stop.
