@@ -44,6 +44,8 @@ class External(Rollout):
 
     def CloseSession(self, request, context):
         self.closed.append(request)
+        if request.reward != request.reward:
+            abort(context, grpc.StatusCode.INVALID_ARGUMENT, "reward must be a finite number", "INVALID_REQUEST")
         if request.session_id in self.lost:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
         return pb.CloseSessionResponse(session=sessions.Session(session_id=request.session_id))
@@ -133,6 +135,40 @@ def test_what_is_raised_closes_it_as_failed_without_a_reward(service, kind):
         asyncio.run(kind(service.url).run(broken, "t"))
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@both
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ValueError("\N{GRINNING FACE}" * 3000), "ValueError: " + "\N{GRINNING FACE}" * 994),
+        (ValueError("file \udcff"), "ValueError: file ?"),
+        (Unspeakable(), "Unspeakable"),
+    ],
+)
+def test_what_is_raised_is_told_as_far_as_the_mesh_takes_it(service, kind, raised, told):
+    def broken(session):
+        raise raised
+
+    with pytest.raises(type(raised)):
+        asyncio.run(kind(service.url).run(broken, "t"))
+    assert [end.message for end in service.closed] == [told]
+
+
+@both
+@pytest.mark.parametrize(("reward", "error"), [(float("nan"), errors.InvalidArgument), ("good", TypeError)])
+def test_what_is_no_reward_cancels_it(service, kind, reward, error):
+    def work(session):
+        session.reward = reward
+
+    with pytest.raises(error):
+        asyncio.run(kind(service.url).run(work, "t"))
+    assert service.cancelled == ["s-0"]
+
+
 @both
 def test_an_interrupt_cancels_it(service, kind):
     def interrupted(session):
@@ -158,6 +194,20 @@ def test_who_comes_too_late_is_told(service, kind):
 def test_a_task_of_its_own_that_cannot_be_opened_is_cancelled(service, kind):
     service.sessions = 0
     with pytest.raises(errors.FailedPrecondition):
+        asyncio.run(kind(service.url).run(lambda session: None))
+    assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
+    # Where nobody could cancel it, it ends soon, and is not opened again.
+    [spec] = [request.spec for request in service.submits.values()]
+    assert (spec.budgets.queue.seconds, spec.max_attempts) == (300, 1)
+
+
+@both
+def test_a_task_of_its_own_is_cancelled_when_its_opening_is_interrupted(service, kind, monkeypatch):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(polar_mesh.Client if kind is Sync else aio.Client, "open_session", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         asyncio.run(kind(service.url).run(lambda session: None))
     assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
 

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from .arguments import message_of
-from .errors import PolarError
+from .errors import InvalidArgument, PolarError
 from .gen.polar.common.v1 import session_pb2 as sessions
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.scheduler.v1 import external_session_pb2 as external
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from .aio import Client as AioClient
     from .gen.polar.common.v1.task_pb2 import TaskSpec
 
-#: Characters of why a session failed.
+#: Characters of why a session failed, as the mesh counts them: by UTF-16.
 MESSAGE_CHARS = 2000
+#: Nobody but its caller opens a task for one session alone: so long it may take to do so, or to be stopped before.
+OPEN_S = 300.0
+#: What was set of a session is no end of one.
+NO_END = (InvalidArgument, TypeError, ValueError)
 
 
 @dataclass
@@ -83,9 +87,18 @@ def end_of(session: OpenSession) -> external.CloseSessionRequest:
         attempt=session.attempt,
         outcome=sessions.OUTCOME_HARNESS_ERROR if failed else sessions.OUTCOME_COMPLETED,
         reward=session.reward,
-        message=(session.failure or "")[:MESSAGE_CHARS],
+        message=_told(session.failure) if failed else "",
         trace_rewards=session.trace_rewards,
     )
+
+
+def _told(failure: object) -> str:
+    """As much of it as the mesh takes; what no message can carry is replaced."""
+    try:
+        units = str(failure).encode("utf-16-le", "replace")
+    except Exception:
+        return type(failure).__name__
+    return units[: 2 * MESSAGE_CHARS].decode("utf-16-le", "ignore")
 
 
 def capture_task(
@@ -95,20 +108,25 @@ def capture_task(
     if task_id is not None and model is None:
         return task_id, None
     own_id = task_id or f"capture-{uuid.uuid4().hex}"
+    # Who captures one session opens it once, and at once.
+    alone = {"max_attempts": 1, "budgets": {"queue": OPEN_S, "run": run_s}}
     task = {
         "task_id": own_id,
         "instruction": instruction or "What its caller does.",
         "num_samples": num_samples,
         "harness": {"name": "external", "model_name": model or ""},
         "builder": {"strategy": "prefix_merging"},
-        "budgets": {"run": run_s},
+        **({"budgets": {"run": run_s}} if task_id is not None else alone),
     }
     return own_id, task_spec(task)
 
 
 def note(session: OpenSession, error: Exception) -> None:
     """It failed by what its caller's code has raised: what that would have been worth is not known."""
-    session.failure = f"{type(error).__name__}: {error}"
+    try:
+        session.failure = f"{type(error).__name__}: {error}"
+    except Exception:
+        session.failure = type(error).__name__
     session.reward, session.trace_rewards = None, {}
 
 
@@ -159,7 +177,7 @@ class CaptureCalls:
                     answer = run(session.instruction, OpenAI(base_url=session.base_url, api_key=session.api_key))
                     session.reward = score(answer)
 
-        An exception closes it as failed, without a reward; an interrupt cancels it.
+        An exception closes it as failed, without a reward; an interrupt cancels it, and so does a reward that is none.
 
         Args:
             task_id: The task whose next session it is; default: one for this session alone.
@@ -177,7 +195,7 @@ class CaptureCalls:
             self.submit(task, timeout_s=timeout_s)
         try:
             session: OpenSession = self.open_session(own_id, timeout_s=timeout_s)
-        except PolarError:
+        except BaseException:
             # Nobody else would open it.
             if task_id is None:
                 with suppress(PolarError):
@@ -194,7 +212,13 @@ class CaptureCalls:
             with suppress(PolarError):
                 self.cancel_session(session.session_id, timeout_s=timeout_s)
             raise
-        self.close_session(session, timeout_s=timeout_s)
+        try:
+            self.close_session(session, timeout_s=timeout_s)
+        except NO_END:
+            # That is no verdict on it, and it does not stay open for the rest of its time.
+            with suppress(PolarError):
+                self.cancel_session(session.session_id, timeout_s=timeout_s)
+            raise
 
 
 @asynccontextmanager
@@ -214,7 +238,7 @@ async def capture(
         await self.submit(task, timeout_s=timeout_s)
     try:
         session = await self.open_session(own_id, timeout_s=timeout_s)
-    except PolarError:
+    except BaseException:
         if task_id is None:
             with suppress(PolarError):
                 await self.cancel(own_id, timeout_s=timeout_s)
@@ -230,4 +254,9 @@ async def capture(
         with suppress(PolarError):
             await self.cancel_session(session.session_id, timeout_s=timeout_s)
         raise
-    await self.close_session(session, timeout_s=timeout_s)
+    try:
+        await self.close_session(session, timeout_s=timeout_s)
+    except NO_END:
+        with suppress(PolarError):
+            await self.cancel_session(session.session_id, timeout_s=timeout_s)
+        raise
