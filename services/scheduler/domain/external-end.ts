@@ -5,10 +5,9 @@ import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/external_session_pb.js';
 import { type FieldFault, failure, PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
+import { REWARD_MAX } from '../../common/specs/external.ts';
 import { isOpen, Outcome, sessionOf } from './session.ts';
 
-/** Largest reward, above or below 0. */
-const REWARD_MAX = 1_000_000;
 const MESSAGE_CHARS_MAX = 2_000;
 /** Calls that one end may reward, as an evaluator may. */
 const REWARDED_CALLS_MAX = 2_048;
