@@ -14,6 +14,7 @@ import { newId } from '../../../services/common/ids.ts';
 import { EXTERNAL } from '../../../services/common/specs/catalogue.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { agentEnv, direct } from '../capture/environment.ts';
+import { renewed } from '../capture/renewal.ts';
 import { RewardFile, rewardIn } from '../capture/reward-file.ts';
 import { environment, inherited } from '../config.ts';
 import { type Ended, runHere, unstopped } from '../foreground.ts';
@@ -43,6 +44,11 @@ export const capture: Command = {
     model: { type: 'string', value: 'NAME', help: "the model's name as the agent knows it" },
     instruction: { type: 'string', value: 'TEXT', help: 'what the task asks for' },
     timeout: { type: 'string', value: 'SECONDS', help: 'how long it may be open; default 600' },
+    lease: {
+      type: 'string',
+      value: 'SECONDS',
+      help: 'where this command is killed, its session is lost so long after, and waits to be opened again; default: it ends with its time',
+    },
     reward: {
       type: 'string',
       value: 'NUMBER',
@@ -79,6 +85,7 @@ export const capture: Command = {
     progress(`session ${idOf(opened)} is open until ${timeOf(opened.expireTime)}`);
     const reward = rewardOf(args);
     const env = agentEnv(inherited, opened.env, opened.baseUrl);
+    using _ = renewed(rolloutClient(url), opened.session, leaseMs(args));
     return await closeAfter(url, opened, await runHere(command, rest, env), reward);
   },
 };
@@ -96,11 +103,14 @@ function checkFlags({ flags, operands }: Arguments): void {
   else if (flags['failed'] !== undefined) throw new UsageError('--failed is for --close');
   if (closes && operands.length > 0) throw new UsageError('--close runs no command');
   if (flags['task'] !== undefined) notBoth('task', given(OF_A_TASK));
+  if (flags['lease'] !== undefined && operands.length === 0)
+    throw new UsageError('--lease is for a COMMAND: nobody renews it otherwise');
   if (flags['reward'] !== undefined) notBoth('reward', given(['reward-file']));
   if (!closes && operands.length === 0 && given(['reward', 'reward-file']) !== undefined)
     throw new UsageError('a reward is for a COMMAND, or for --close');
   rewardFlag(flags);
-  timeoutFlag(flags);
+  secondsOf(flags, 'timeout');
+  secondsOf(flags, 'lease');
 }
 
 /** Throws UsageError where it is none. */
@@ -113,22 +123,28 @@ function rewardFlag({ reward }: Arguments['flags']): number | undefined {
   }
 }
 
-/** Seconds. Throws UsageError where it is none. */
-function timeoutFlag({ timeout }: Arguments['flags']): number | undefined {
-  if (typeof timeout !== 'string') return undefined;
-  const number = timeout.trim() === '' ? Number.NaN : Number(timeout);
+/** Throws UsageError where it is none. */
+function secondsOf(flags: Arguments['flags'], name: string): number | undefined {
+  const text = flags[name];
+  if (typeof text !== 'string') return undefined;
+  const number = text.trim() === '' ? Number.NaN : Number(text);
   if (Number.isFinite(number)) return number;
-  throw new UsageError(`--timeout must be a number, not ${JSON.stringify(timeout)}`);
+  throw new UsageError(`--${name} must be a number, not ${JSON.stringify(text)}`);
 }
+
+/** 0: there is none. */
+const leaseMs = ({ flags }: Arguments): number => 1_000 * (secondsOf(flags, 'lease') ?? 0);
 
 async function open(url: string, args: Arguments): Promise<OpenSessionResponse> {
   const client = rolloutClient(url);
   const requestId = randomUUID();
   const given = textFlag(args, 'task');
-  if (given !== undefined) return await client.openSession({ taskId: given, requestId });
+  const ms = leaseMs(args);
+  const asked = { requestId, ...(ms !== 0 && { lease: durationFromMs(ms) }) };
+  if (given !== undefined) return await client.openSession({ taskId: given, ...asked });
   const taskId = newId('capture');
   await client.submitTask({ spec: ownTask(taskId, args) });
-  return await client.openSession({ taskId, requestId }).catch(async (error) => {
+  return await client.openSession({ taskId, ...asked }).catch(async (error) => {
     // Nobody else would open it.
     await client.cancelTask({ taskId }).catch(() => {});
     throw error;
@@ -145,7 +161,7 @@ const ownTask = (taskId: string, args: Arguments) =>
     maxAttempts: 1,
     budgets: {
       queue: durationFromMs(OPEN_MS),
-      run: durationFromMs(1_000 * (timeoutFlag(args.flags) ?? TIMEOUT_SECONDS)),
+      run: durationFromMs(1_000 * (secondsOf(args.flags, 'timeout') ?? TIMEOUT_SECONDS)),
     },
   });
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import datetime, timezone
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from support import Server, abort
 from test_client import Rollout
 
@@ -27,9 +29,13 @@ class External(Rollout):
         self.opened: dict[str, pb.OpenSessionResponse] = {}
         self.closed: list[pb.CloseSessionRequest] = []
         self.cancelled: list[str] = []
+        self.renewed: list[tuple[str, int]] = []
+        self.leases: list[Duration] = []
 
     def OpenSession(self, request, context):
         index = len(self.opened)
+        if request.HasField("lease"):
+            self.leases.append(request.lease)
         if request.request_id not in self.opened and index == self.sessions:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "none waits", "NO_SESSION_WAITS")
         session = sessions.Session(session_id=f"s-{index}", task_id=request.task_id, attempt=1, sample_index=index)
@@ -49,6 +55,14 @@ class External(Rollout):
         if request.session_id in self.lost:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
         return pb.CloseSessionResponse(session=sessions.Session(session_id=request.session_id))
+
+    def RenewSession(self, request, context):
+        self.renewed.append((request.session_id, request.attempt))
+        if self.failures:
+            context.abort(self.failures.pop(0), "broken")
+        if request.session_id in self.lost:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
+        return pb.RenewSessionResponse()
 
     def CancelSession(self, request, context):
         self.cancelled.append(request.session_id)
@@ -219,3 +233,52 @@ def test_a_session_may_fail_without_an_exception(service):
         assert client.close_session(session).session_id == "s-0"
     [end] = service.closed
     assert (end.outcome, end.message, end.reward) == (sessions.OUTCOME_HARNESS_ERROR, "it gave up", -1.0)
+
+
+def renewed_blocking(url, until):
+    with polar_mesh.Client(url) as client, client.capture("t", lease_s=0.3):
+        wait_until(until)
+
+
+def renewed_aio(url, until):
+    async def run():
+        async with aio.Client(url) as client, client.capture("t", lease_s=0.3):
+            await asyncio.to_thread(wait_until, until)
+
+    asyncio.run(run())
+
+
+def wait_until(what):
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("renewed", [renewed_blocking, renewed_aio])
+def test_a_lease_is_renewed_until_the_session_is_closed_or_lost(service, renewed):
+    def thrice():
+        if len(service.renewed) == 1 and not service.failures:
+            service.failures.append(grpc.StatusCode.INTERNAL)
+        return len(service.renewed) >= 4
+
+    renewed(service.url, thrice)
+    count = len(service.renewed)
+    assert set(service.renewed) == {("s-0", 1)}
+    [end] = service.closed
+    assert end.outcome == sessions.OUTCOME_COMPLETED
+    # The next one is lost: that is heard once.
+    with pytest.raises(errors.FailedPrecondition):
+        renewed(service.url, lambda: service.renewed[-1] == ("s-1", 1) and not time.sleep(0.3))
+    assert service.renewed[count:].count(("s-1", 1)) == 1
+    assert len(service.renewed) <= count + 2
+
+
+def test_a_lease_is_asked_for(service):
+    with polar_mesh.Client(service.url) as client:
+        client.renew_session(client.open_session("t", lease_s=60.5))
+        with pytest.raises(TypeError, match="lease_s"):
+            client.open_session("t", lease_s="long")
+    assert service.renewed == [("s-0", 1)]
+    [lease] = service.leases
+    assert (lease.seconds, lease.nanos) == (60, 500_000_000)

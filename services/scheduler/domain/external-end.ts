@@ -55,14 +55,19 @@ function traceFaults({ reward, traceRewards }: CloseRequest): FieldFault[] {
  * where that attempt is not its caller's any more.
  */
 export function closedAs(record: SessionRecord, request: CloseRequest, nowMs: number): SessionRecord {
-  const { attempt, sessionId } = sessionOf(record);
+  const { attempt } = sessionOf(record);
   const closed = closedOf(request, nowMs);
   const isIts = record.opened !== undefined && request.attempt === attempt;
   if (isIts && record.closed !== undefined && isSame(record.closed, closed)) return record;
-  if (!isIts || !isOpen(record) || record.closed !== undefined) {
-    throw closedError(`attempt ${request.attempt} of ${sessionId} is not open${whyNot(record)}`);
-  }
+  checkOpenAs(record, request.attempt);
   return { ...record, closed };
+}
+
+/** Throws SESSION_CLOSED where it is not open as that attempt, or is being closed. */
+export function checkOpenAs(record: SessionRecord, asked: number): void {
+  const { attempt, sessionId } = sessionOf(record);
+  if (asked === attempt && isOpen(record) && record.closed === undefined) return;
+  throw closedError(`attempt ${asked} of ${sessionId} is not open${whyNot(record)}`);
 }
 
 function closedOf({ outcome, reward, message, traceRewards }: CloseRequest, nowMs: number): Closed {

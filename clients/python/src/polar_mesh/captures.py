@@ -6,14 +6,15 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from .arguments import message_of
+from .arguments import message_of, named
 from .errors import InvalidArgument, PolarError
 from .gen.polar.common.v1 import session_pb2 as sessions
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.scheduler.v1 import external_session_pb2 as external
+from .renewal import aio_renewed, renewed
 from .specs import task_spec
 
 if TYPE_CHECKING:
@@ -57,9 +58,13 @@ class OpenSession:
     failure: str | None = None
 
 
-def request_of(task_id: str) -> external.OpenSessionRequest:
+def request_of(task_id: str, lease_s: float | None) -> external.OpenSessionRequest:
     """What opens a session. The key follows from its random id, by which a repeated call gets the same session."""
-    return message_of(external.OpenSessionRequest, task_id=task_id, request_id=str(uuid.uuid4()))
+    request = message_of(external.OpenSessionRequest, task_id=task_id, request_id=str(uuid.uuid4()))
+    if lease_s is not None:
+        with named("lease_s"):
+            request.lease.FromTimedelta(timedelta(seconds=lease_s))
+    return request
 
 
 def opened_by(answer: external.OpenSessionResponse) -> OpenSession:
@@ -139,8 +144,12 @@ class CaptureCalls:
     cancel: Any
     cancel_session: Any
 
-    def open_session(self, task_id: str, *, timeout_s: float | None = None) -> OpenSession:
+    def open_session(self, task_id: str, *, lease_s: float | None = None, timeout_s: float | None = None) -> OpenSession:
         """Begin the next session of a task of harness ``external``; the caller works on it, and closes it.
+
+        Args:
+            lease_s: 1 to 3600 seconds. Where the caller does not call ``renew_session`` within them, again and again, the
+                session is lost, and waits to be opened again; default: it ends with its time alone.
 
         Raises:
             NotFound: no such task.
@@ -148,7 +157,16 @@ class CaptureCalls:
             InvalidArgument: the mesh starts the harness of that task itself.
             Unavailable: no node has room for it (NO_NODE).
         """
-        return opened_by(self._call(self._rollout.OpenSession, request_of(task_id), timeout_s))
+        return opened_by(self._call(self._rollout.OpenSession, request_of(task_id, lease_s), timeout_s))
+
+    def renew_session(self, session: OpenSession, *, timeout_s: float | None = None) -> None:
+        """Tell that who has a session open with a lease is there; ``capture`` does so by itself.
+
+        Raises:
+            FailedPrecondition: it is not open any more (SESSION_CLOSED).
+        """
+        request = message_of(external.RenewSessionRequest, session_id=session.session_id, attempt=session.attempt)
+        self._call(self._rollout.RenewSession, request, timeout_s)
 
     def close_session(self, session: OpenSession, *, timeout_s: float | None = None) -> Session:
         """Tell how it ended, by its ``reward`` and ``failure``; answers when that is committed.
@@ -168,6 +186,7 @@ class CaptureCalls:
         instruction: str = "",
         num_samples: int = 1,
         run_s: float = 600.0,
+        lease_s: float | None = None,
         timeout_s: float | None = None,
     ) -> Iterator[OpenSession]:
         """A session in ``with``: opened, and closed at the end of the block with the ``reward`` that was set.
@@ -185,6 +204,9 @@ class CaptureCalls:
                 there with the same arguments is used.
             instruction, num_samples: Of the task that is submitted; its sessions are one group.
             run_s: Seconds that each of its sessions may be open.
+            lease_s: 1 to 3600 seconds after which the session is lost where this process has died, and waits to be opened
+                again; it is renewed meanwhile, in a thread, or by a task of the event loop, which must not be blocked for so
+                long. Default: it ends with its time alone, as ``timeout``.
             timeout_s: Seconds for each call.
 
         Raises:
@@ -194,31 +216,32 @@ class CaptureCalls:
         if task is not None:
             self.submit(task, timeout_s=timeout_s)
         try:
-            session: OpenSession = self.open_session(own_id, timeout_s=timeout_s)
+            session: OpenSession = self.open_session(own_id, lease_s=lease_s, timeout_s=timeout_s)
         except BaseException:
             # Nobody else would open it.
             if task_id is None:
                 with suppress(PolarError):
                     self.cancel(own_id, timeout_s=timeout_s)
             raise
-        try:
-            yield session
-        except Exception as error:
-            note(session, error)
-            with suppress(PolarError):
+        with renewed(lambda left_s: self.renew_session(session, timeout_s=left_s), lease_s):
+            try:
+                yield session
+            except Exception as error:
+                note(session, error)
+                with suppress(PolarError):
+                    self.close_session(session, timeout_s=timeout_s)
+                raise
+            except BaseException:
+                with suppress(PolarError):
+                    self.cancel_session(session.session_id, timeout_s=timeout_s)
+                raise
+            try:
                 self.close_session(session, timeout_s=timeout_s)
-            raise
-        except BaseException:
-            with suppress(PolarError):
-                self.cancel_session(session.session_id, timeout_s=timeout_s)
-            raise
-        try:
-            self.close_session(session, timeout_s=timeout_s)
-        except NO_END:
-            # That is no verdict on it, and it does not stay open for the rest of its time.
-            with suppress(PolarError):
-                self.cancel_session(session.session_id, timeout_s=timeout_s)
-            raise
+            except NO_END:
+                # That is no verdict on it, and it does not stay open for the rest of its time.
+                with suppress(PolarError):
+                    self.cancel_session(session.session_id, timeout_s=timeout_s)
+                raise
 
 
 @asynccontextmanager
@@ -230,6 +253,7 @@ async def capture(
     instruction: str = "",
     num_samples: int = 1,
     run_s: float = 600.0,
+    lease_s: float | None = None,
     timeout_s: float | None = None,
 ) -> AsyncIterator[OpenSession]:
     """As ``polar_mesh.Client.capture``, in ``async with``."""
@@ -237,26 +261,27 @@ async def capture(
     if task is not None:
         await self.submit(task, timeout_s=timeout_s)
     try:
-        session = await self.open_session(own_id, timeout_s=timeout_s)
+        session = await self.open_session(own_id, lease_s=lease_s, timeout_s=timeout_s)
     except BaseException:
         if task_id is None:
             with suppress(PolarError):
                 await self.cancel(own_id, timeout_s=timeout_s)
         raise
-    try:
-        yield session
-    except Exception as error:
-        note(session, error)
-        with suppress(PolarError):
+    async with aio_renewed(lambda left_s: self.renew_session(session, timeout_s=left_s), lease_s):
+        try:
+            yield session
+        except Exception as error:
+            note(session, error)
+            with suppress(PolarError):
+                await self.close_session(session, timeout_s=timeout_s)
+            raise
+        except BaseException:
+            with suppress(PolarError):
+                await self.cancel_session(session.session_id, timeout_s=timeout_s)
+            raise
+        try:
             await self.close_session(session, timeout_s=timeout_s)
-        raise
-    except BaseException:
-        with suppress(PolarError):
-            await self.cancel_session(session.session_id, timeout_s=timeout_s)
-        raise
-    try:
-        await self.close_session(session, timeout_s=timeout_s)
-    except NO_END:
-        with suppress(PolarError):
-            await self.cancel_session(session.session_id, timeout_s=timeout_s)
-        raise
+        except NO_END:
+            with suppress(PolarError):
+                await self.cancel_session(session.session_id, timeout_s=timeout_s)
+            raise
