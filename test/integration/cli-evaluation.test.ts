@@ -194,6 +194,13 @@ describe('polar status of a session that was graded', function () {
       expect(none.code).to.equal(1);
       expect(JSON.parse(none.stdout)).to.include({ reason: 'NOTHING_TO_GRADE', old_reward: 1 });
       expect((await regrade('plain')).stdout).to.match(/ 1\.00 +1\.00/);
+      await rollout.submitTask({
+        spec: { taskId: 'unopened', instruction: 'x', harness: { name: 'external', modelName: 'm' } },
+      });
+      const empty = await regrade('unopened');
+      expect([empty.code, empty.stderr]).to.deep.equal([
+        ...[1, '1 of 1 sessions have not ended, or not run to an end, and are left out\n'],
+      ]);
     });
 
     it('grades what its own evaluator could not', async () => {

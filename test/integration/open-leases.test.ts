@@ -6,7 +6,7 @@ import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb
 import { sleep } from '../../services/common/clock.ts';
 import { asPolarError } from '../../services/common/errors.ts';
 import { openBus } from '../../services/common/nats/bus.ts';
-import { startPolar } from '../support/cli.ts';
+import { polar, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats } from '../support/nats.ts';
@@ -66,6 +66,10 @@ describe('leases of sessions that run elsewhere', () => {
       expect(await refusal(call(left))).to.equal('SESSION_CLOSED');
     const again = await open('leases', 60_000);
     expect(again).to.deep.equal({ ...left, attempt: 2 });
+    // A shell that had it before closes no attempt of another caller's.
+    const env = { SESSION_ID: left.sessionId, SESSION_ATTEMPT: '1' };
+    const late = ['capture', '--close', left.sessionId, '--reward', '1', '--rollout-url', scheduler.url];
+    expect((await polar(late, { env })).stderr).to.match(/^polar: SESSION_CLOSED: attempt 1 of/);
     await scheduler.client.closeSession({ ...held, reward: 1 });
     await scheduler.client.closeSession({ ...again, reward: 0.5 });
     const bus = await openBus({ url: natsUrl, name: 'test' });

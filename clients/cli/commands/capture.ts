@@ -244,11 +244,13 @@ async function closed(url: string, end: End, reward: number | undefined): Promis
 
 async function patiently<T>(call: () => Promise<T>): Promise<T> {
   const until = performance.now() + CLOSE_TRIES_MS;
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
       return await call();
-    } catch (error) {
-      if (!asPolarError(error).retryable || performance.now() > until) throw error;
+    } catch (thrown) {
+      const error = asPolarError(thrown);
+      if (!error.retryable || performance.now() > until) throw error;
+      if (tries === 0) complain(`${error.reason}: ${error.message}: it is tried again`);
     }
     await sleep(CLOSE_PAUSE_MS);
   }
@@ -256,13 +258,13 @@ async function patiently<T>(call: () => Promise<T>): Promise<T> {
 
 async function closeOne(url: string, sessionId: string, args: Arguments): Promise<number> {
   const client = rolloutClient(url);
-  const { session } = await at(url, client.getSession({ sessionId }));
-  if (session === undefined) throw new PolarError('NOT_FOUND', `there is no session ${sessionId}`);
   const reward = rewardFlag(args.flags);
   const message = textFlag(args, 'failed');
   const { openSession } = environment;
   // Of one that was lost meanwhile, and opened again by another caller, this shell has an attempt that is over.
-  const attempt = (openSession.id === sessionId && openSession.attempt) || session.attempt;
+  const known = openSession.id === sessionId && openSession.attempt;
+  const attempt = known || (await at(url, client.getSession({ sessionId }))).session?.attempt;
+  if (attempt === undefined) throw new PolarError('NOT_FOUND', `there is no session ${sessionId}`);
   const end = {
     ...{ sessionId, attempt, ...(reward !== undefined && { reward }) },
     ...(message !== undefined && { outcome: Outcome.HARNESS_ERROR, message }),

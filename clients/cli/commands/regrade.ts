@@ -89,7 +89,8 @@ export const regrade: Command = {
     };
     const rows = await regradeAll(job, sessions, atOnce);
     if (args.flags['json'] !== true) say(`${regradedTable(rows)}\n${summaryOf(rows)}`);
-    return rows.every((row) => 'reward' in row) ? EXIT.ok : EXIT.failed;
+    // None at all is no success of a script's.
+    return rows.length > 0 && rows.every((row) => 'reward' in row) ? EXIT.ok : EXIT.failed;
   },
 };
 
