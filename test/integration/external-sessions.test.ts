@@ -362,10 +362,19 @@ describe('sessions that run elsewhere, through the mesh', function () {
     const opened = await rollout.openSession({ taskId: 'killed', requestId });
     expect(await called(opened, 'a')).to.equal(200);
     const again = (...names: ServiceName[]) => Promise.all(names.map((name) => mesh.start(name)));
+    await rollout.submitTask({
+      spec: externalTask('gave-up', { evaluator: { strategy: 'session_completed' } }),
+    });
+    const gaveUp = its(await rollout.openSession({ taskId: 'gave-up' }));
     await Promise.all([mesh.kill('llm-proxy'), mesh.kill('runtime-prewarm')]);
     expect(await called(opened, 'a', 'b')).to.equal(0);
     await again('llm-proxy', 'runtime-prewarm');
     await eventually('its proxy answers', async () => (await called(opened, 'a', 'b')) === 200);
+    // An agent that could not call, and did not try again, is not to blame.
+    await rollout.closeSession({ ...gaveUp, outcome: Outcome.HARNESS_ERROR });
+    const lost = async () => (await rollout.getSession(gaveUp)).session;
+    await eventually('it waits again', async () => (await lost())?.state === SessionState.QUEUED);
+    expect((await lost())?.failure?.reason).to.equal('PROXY_UNAVAILABLE');
     const gone = join(mesh.folder, 'gone');
     const wait = `touch ${gone}.on; while [ ! -e ${gone} ]; do sleep 0.05; done`;
     const capture = polar(['capture', '-c', mesh.topologyFile, '--reward', '1', '--', 'sh', '-c', wait]);
