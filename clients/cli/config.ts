@@ -22,6 +22,8 @@ export const environment = {
     cert_file: variable('POLAR_CERT_FILE'),
     key_file: variable('POLAR_KEY_FILE'),
   },
+  /** What `polar capture` opened for this shell. */
+  openSession: { id: variable('SESSION_ID'), attempt: Number(variable('SESSION_ATTEMPT') ?? Number.NaN) },
   /** What a collector of spans is shown, by the name that all senders of them have for it. */
   otlpHeaders: variable('OTEL_EXPORTER_OTLP_HEADERS'),
   /** What browsers ask for before they show the dashboard. */

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import process from 'node:process';
-import { inherited } from './config.ts';
 import { endOf } from './mesh/child.ts';
 
 export interface Ended {
@@ -16,16 +15,16 @@ export interface Ended {
 
 const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs to its end. What stops this process stops the command, and this process goes on to say so. */
+/** Runs to its end with these variables alone. What stops this process stops the command, and this process goes on to say so. */
 export async function runHere(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const child = spawn(command, args, { stdio: 'inherit', env: { ...inherited, ...env } });
+  const child = spawn(command, args, { stdio: 'inherit', env });
   let stop: NodeJS.Signals | undefined;
   const onStop = (signal: NodeJS.Signals): void => {
-    stop = signal;
+    if (stop === undefined || signal !== 'SIGINT') stop = signal;
     // A terminal's own goes to both.
     if (signal !== 'SIGINT') child.kill(signal);
   };
@@ -35,9 +34,22 @@ export async function runHere(
       child.once('error', ({ message }) => resolve({ code: 127, why: message, isStopped: true }));
       child.once('exit', (exitCode, signal) => {
         const code = exitCode ?? 128 + constants.signals[signal ?? 'SIGKILL'];
-        resolve({ code, why: stop ?? `it ended with ${endOf(code)}`, isStopped: stop !== undefined });
+        // Programs with a prompt take an interrupt as a key of theirs, and end well much later.
+        const isStopped = stop !== undefined && !(stop === 'SIGINT' && code === 0);
+        resolve({ code, why: (isStopped && stop) || `it ended with ${endOf(code)}`, isStopped });
       });
     });
+  } finally {
+    for (const signal of STOPS) process.off(signal, onStop);
+  }
+}
+
+/** What has to be said still, though the one who stopped the command may do so again. */
+export async function unstopped(task: () => Promise<unknown>): Promise<void> {
+  const onStop = (): void => {};
+  for (const signal of STOPS) process.on(signal, onStop);
+  try {
+    await task();
   } finally {
     for (const signal of STOPS) process.off(signal, onStop);
   }

@@ -45,6 +45,11 @@ describe('polar', () => {
     ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
     ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
     ['a reward that is no number', ['capture', '--reward', 'much', 'true'], /--reward must be a number/],
+    [
+      'a reward that is too large',
+      ['capture', '--reward', '2e6', 'true'],
+      /--reward must be .* 1000000, not/,
+    ],
     ['a reward without an end', ['capture', '--reward', '1'], /for a COMMAND, or for --close/],
     ['a command to close with', ['capture', '--close', 's', 'true'], /--close runs no command/],
     [

@@ -106,6 +106,7 @@ export const REASONS = {
   HARNESS_EXIT: caller(Boundary.HARNESS, Code.Aborted),
   HARNESS_TIMEOUT: caller(Boundary.HARNESS, Code.DeadlineExceeded),
   EXECUTOR_LOST: infra(Boundary.MESH),
+  CALLER_LOST: infra(Boundary.HARNESS),
 
   PROXY_UNAVAILABLE: infra(Boundary.PROXY),
   PROXY_CLOSE_FAILED: infra(Boundary.PROXY),

@@ -96,7 +96,8 @@ export async function createContext(
   state.usage.keep(queueRules(config.topology).map(({ name }) => name));
   const { held } = await PolicyWatch.open({ bus, signal });
   const heldSince: HeldSince = (fromMs) => held.inLast(clock.passedMs(fromMs, unixMs()));
-  const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldSince });
+  const isHeard = (): boolean => lease.held;
+  const dispatch = createDispatch({ ...common, ...overrides, config, state, journal, heldSince, isHeard });
   const onCommitted = (change: Change, session: SessionChange | undefined): void =>
     committed({ ...dispatch, log, watchers }, change, session);
   const shown = showBoard(dispatch.board);

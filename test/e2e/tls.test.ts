@@ -92,6 +92,16 @@ describe('a mesh with TLS', function () {
     expect(byTopology.stdout, byTopology.stderr).to.contain('COMPLETED');
   });
 
+  it('opens sessions for agents that show a certificate of their own', async () => {
+    const shown = '--cacert ca.pem --cert trainer.pem --key trainer.key';
+    const agent = `curl -fsS ${shown} "$OPENAI_BASE_URL/models"`;
+    const flags = ['-c', topology, '--reward', '1'];
+    const captured = await polar(['capture', ...flags, '--', 'sh', '-c', agent], { cwd: folder });
+    expect(captured.code, captured.stderr).to.equal(0);
+    expect(captured.stdout).to.contain('"object":"list"');
+    expect(captured.stderr).to.contain('is closed with reward 1');
+  });
+
   it('gives trajectories to the Python client, over HTTP and by gRPC', async () => {
     const { http, grpc, call: called, policy } = await read(as(trainer()));
     expect(http).to.equal('tls-process completed 1.0');

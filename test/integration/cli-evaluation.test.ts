@@ -11,6 +11,7 @@ import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstru
 import { RuntimeService } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createPlainClient } from '../../services/common/client.ts';
+import { sleep } from '../../services/common/clock.ts';
 import { polar, startPolar } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { leavesNothing } from '../support/leftovers.ts';
@@ -193,6 +194,13 @@ describe('polar status of a session that was graded', function () {
       expect(none.code).to.equal(1);
       expect(JSON.parse(none.stdout)).to.include({ reason: 'NOTHING_TO_GRADE', old_reward: 1 });
       expect((await regrade('plain')).stdout).to.match(/ 1\.00 +1\.00/);
+      await rollout.submitTask({
+        spec: { taskId: 'unopened', instruction: 'x', harness: { name: 'external', modelName: 'm' } },
+      });
+      const empty = await regrade('unopened');
+      expect([empty.code, empty.stderr]).to.deep.equal([
+        ...[1, '1 of 1 sessions have not ended, or not run to an end, and are left out\n'],
+      ]);
     });
 
     it('grades what its own evaluator could not', async () => {
@@ -214,6 +222,14 @@ describe('polar status of a session that was graded', function () {
       });
     });
 
+    /** Its sandboxes that are there now. */
+    const again = async (): Promise<number> => {
+      const port = /runtime_prewarm_port: (\d+)/.exec(readFileSync(mesh.topologyFile, 'utf8'))?.[1];
+      const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${port}`);
+      const { runtimes: all } = await runtimes.listRuntimes({});
+      return all.filter(({ owner }) => owner?.purpose === 'evaluate_again').length;
+    };
+
     it('stops where it is stopped, and leaves nothing', async () => {
       const nap = sleepMark();
       const file = written('slow.yaml', right({ test_command: nap }));
@@ -225,17 +241,23 @@ describe('polar status of a session that was graded', function () {
         '-c',
         mesh.topologyFile,
       ]);
-      const again = async (): Promise<number> => {
-        const port = /runtime_prewarm_port: (\d+)/.exec(readFileSync(mesh.topologyFile, 'utf8'))?.[1];
-        const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${port}`);
-        const { runtimes: all } = await runtimes.listRuntimes({});
-        return all.filter(({ owner }) => owner?.purpose === 'evaluate_again').length;
-      };
       await eventually('its sandbox', async () => (await again()) === 1);
       child.kill('SIGINT');
       await over;
       await eventually('it is gone', async () => (await again()) === 0);
       await leavesNothing(mesh.nodeFolder, [nap]);
+    });
+
+    it('goes on where an evaluator was killed while it graded', async () => {
+      const file = written('killed.yaml', right({ test_command: 'sleep 2; echo PASSED other' }));
+      const graded = regrade(sessionId, '--evaluator', file, '--json');
+      await eventually('it is graded', async () => (await again()) === 1);
+      await sleep(1_000);
+      await mesh.kill('evaluator');
+      await mesh.start('evaluator');
+      const { code, stdout, stderr } = await graded;
+      expect(code, stderr).to.equal(0);
+      expect(JSON.parse(stdout)).to.include({ session_id: sessionId, reward: 1 });
     });
   });
 });

@@ -2,7 +2,7 @@
 // with a node that answers over NATS, then the whole mesh, every part of which is killed meanwhile.
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
@@ -118,6 +118,9 @@ describe('sessions that run elsewhere', () => {
     const { tasks } = await rollout.listTasks({ summary: true });
     const own = tasks.find((task) => task.taskId.startsWith('capture-'));
     expect(own?.sessionsByOutcome, 'which nobody else would open').to.deep.equal({ cancelled: 1 });
+    const { task } = await rollout.getTask({ taskId: own?.taskId ?? '' });
+    expect(task?.spec?.budgets?.queue?.seconds, 'where nobody cancels it either').to.equal(300n);
+    expect(task?.spec?.maxAttempts).to.equal(1);
     expect(await refusal(open('nothing'))).to.equal('NOT_FOUND');
     expect(await refusal(open('waits', 'short'))).to.equal('INVALID_REQUEST');
     await rollout.submitTask({ spec: taskSpec('started-here') });
@@ -359,14 +362,31 @@ describe('sessions that run elsewhere, through the mesh', function () {
     const opened = await rollout.openSession({ taskId: 'killed', requestId });
     expect(await called(opened, 'a')).to.equal(200);
     const again = (...names: ServiceName[]) => Promise.all(names.map((name) => mesh.start(name)));
+    await rollout.submitTask({
+      spec: externalTask('gave-up', { evaluator: { strategy: 'session_completed' } }),
+    });
+    const gaveUp = its(await rollout.openSession({ taskId: 'gave-up' }));
     await Promise.all([mesh.kill('llm-proxy'), mesh.kill('runtime-prewarm')]);
     expect(await called(opened, 'a', 'b')).to.equal(0);
     await again('llm-proxy', 'runtime-prewarm');
     await eventually('its proxy answers', async () => (await called(opened, 'a', 'b')) === 200);
+    // An agent that could not call, and did not try again, is not to blame.
+    await rollout.closeSession({ ...gaveUp, outcome: Outcome.HARNESS_ERROR });
+    const lost = async () => (await rollout.getSession(gaveUp)).session;
+    await eventually('it waits again', async () => (await lost())?.state === SessionState.QUEUED);
+    expect((await lost())?.failure?.reason).to.equal('PROXY_UNAVAILABLE');
+    const gone = join(mesh.folder, 'gone');
+    const wait = `touch ${gone}.on; while [ ! -e ${gone} ]; do sleep 0.05; done`;
+    const capture = polar(['capture', '-c', mesh.topologyFile, '--reward', '1', '--', 'sh', '-c', wait]);
+    await eventually('its command runs', () => existsSync(`${gone}.on`));
     await mesh.kill('harness-executor');
     await rollout.closeSession({ ...its(opened), reward: 0.25 });
     await mesh.kill('scheduler');
+    writeFileSync(gone, '');
     await again('scheduler', 'harness-executor');
+    const captured = await capture;
+    expect(captured.code, captured.stderr).to.equal(0);
+    expect(captured.stderr).to.contain('is closed with reward 1');
     const reopened = rollout.openSession({ taskId: 'killed', requestId });
     expect(await refusal(reopened)).to.be.oneOf(['SESSION_CLOSED', 'NO_SESSION_WAITS']);
     const [trajectory] = (await batchOf('killed')).trajectories;

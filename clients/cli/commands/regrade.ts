@@ -1,10 +1,13 @@
 // polar regrade TASK|SESSION: new rewards for what has run.
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { EvaluatorSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { EvaluatorService } from '../../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
+import {
+  type EvaluateSessionResponse,
+  EvaluatorService,
+} from '../../../gen/ts/polar/evaluator/v1/evaluator_service_pb.js';
 import { CALL_TIME_MS_MAX } from '../../../services/common/call-time.ts';
 import { createPlainClient } from '../../../services/common/client.ts';
-import { Semaphore } from '../../../services/common/clock.ts';
+import { Semaphore, sleep } from '../../../services/common/clock.ts';
 import { asPolarError, type Reason } from '../../../services/common/errors.ts';
 import { readEvaluatorFile } from '../../../services/common/specs/evaluator-alone.ts';
 import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
@@ -22,6 +25,7 @@ import {
   type Regraded,
   regradedOf,
   regradedTable,
+  shortOf,
   summaryOf,
 } from '../regrade/regrade.ts';
 
@@ -29,6 +33,19 @@ const AT_ONCE_DEFAULT = 8;
 const AT_ONCE_MAX = 64;
 /** None of the other sessions would be graded either. */
 const FOR_ALL: readonly Reason[] = ['UNAUTHENTICATED', 'SCOPE_MISSING', 'UNKNOWN_EVALUATOR'];
+/** What a node is for a moment whose services are started again, or the mesh while another scheduler takes over. */
+const AWAY: readonly Reason[] = [
+  'MESH_UNREACHABLE',
+  'NODE_LOST',
+  'SHUTTING_DOWN',
+  'NATS_UNAVAILABLE',
+  'NOT_LEADER',
+];
+/** A node that was there, and is away for longer, is given up. */
+const AWAY_MS = 60_000;
+const AGAIN_PAUSE_MS = 1_000;
+/** Who is not there is not there sooner. */
+const UNDER_WAY_MS = 1_000;
 
 export const regrade: Command = {
   name: 'regrade',
@@ -68,10 +85,12 @@ export const regrade: Command = {
     const job: Job = {
       ...{ args, evaluator, evaluatorSha256: digestOf(evaluator) },
       file: out === undefined ? undefined : new LinesFile(out, digestOf(evaluator)),
+      contact: { isMade: false },
     };
     const rows = await regradeAll(job, sessions, atOnce);
     if (args.flags['json'] !== true) say(`${regradedTable(rows)}\n${summaryOf(rows)}`);
-    return rows.every((row) => 'reward' in row) ? EXIT.ok : EXIT.failed;
+    // None at all is no success of a script's.
+    return rows.length > 0 && rows.every((row) => 'reward' in row) ? EXIT.ok : EXIT.failed;
   },
 };
 
@@ -80,6 +99,8 @@ interface Job {
   readonly evaluator: EvaluatorSpec | undefined;
   readonly evaluatorSha256: string | null;
   readonly file: LinesFile | undefined;
+  /** A node has graded, or begun to. */
+  readonly contact: { isMade: boolean };
 }
 
 function atOnceOf(args: Arguments): number {
@@ -115,7 +136,7 @@ async function regradeAll(job: Job, sessions: readonly Session[], atOnce: number
       job.file?.of(session.sessionId, session.attempt) ?? (await regradeOne(job, session, stop.signal));
     if (job.args.flags['json'] === true) sayJson(row);
     else if (sessions.length > 1) progress(`${++done} of ${sessions.length} sessions`);
-    return row;
+    return shortOf(row);
   };
   try {
     return await Promise.all(sessions.map((session) => places.run(() => one(session), stop.signal)));
@@ -125,18 +146,10 @@ async function regradeAll(job: Job, sessions: readonly Session[], atOnce: number
 }
 
 async function regradeOne(job: Job, session: Session, signal: AbortSignal): Promise<Row> {
-  const { args, evaluator, file, evaluatorSha256 } = job;
-  const { sessionId } = session;
+  const { args, file, evaluatorSha256 } = job;
   try {
     const url = addressIn(args, 'node-url') ?? nodeOf(args, session);
-    const client = createPlainClient(EvaluatorService, url, credentialsFor(url));
-    const request = { sessionId, ...(evaluator && { evaluator }) };
-    const options = { signal, timeoutMs: CALL_TIME_MS_MAX };
-    const row = regradedOf(
-      session,
-      await at(url, client.evaluateSession(request, options), '--node-url'),
-      evaluatorSha256,
-    );
+    const row = regradedOf(session, await gradedAt(job, url, session, signal), evaluatorSha256);
     file?.add(row);
     return row;
   } catch (thrown) {
@@ -144,6 +157,38 @@ async function regradeOne(job: Job, session: Session, signal: AbortSignal): Prom
     const isOfAll = FOR_ALL.includes(error.reason) || exitCodeOf(error) === EXIT.unreachable;
     if (isOfAll || error.reason === 'INVALID_REQUEST') throw error;
     return notRegraded(session, error);
+  }
+}
+
+/** Asked again while the node is away for a moment, or has too many that wait: nothing of the session changes by it. */
+async function gradedAt(
+  { evaluator, contact }: Job,
+  url: string,
+  { sessionId }: Session,
+  signal: AbortSignal,
+): Promise<EvaluateSessionResponse> {
+  const client = createPlainClient(EvaluatorService, url, credentialsFor(url));
+  const request = { sessionId, ...(evaluator && { evaluator }) };
+  const options = { signal, timeoutMs: CALL_TIME_MS_MAX };
+  for (let awayMs: number | undefined; ; ) {
+    const beginMs = performance.now();
+    try {
+      const graded = await at(url, client.evaluateSession(request, options), '--node-url');
+      contact.isMade = true;
+      return graded;
+    } catch (thrown) {
+      const error = asPolarError(thrown);
+      const endMs = performance.now();
+      const isFull = error.reason === 'EVALUATIONS_LIMIT';
+      if (isFull || endMs - beginMs > UNDER_WAY_MS) {
+        contact.isMade = true;
+        awayMs = undefined;
+      }
+      awayMs ??= endMs;
+      const isAway = AWAY.includes(error.reason) && contact.isMade && endMs - awayMs < AWAY_MS;
+      if (signal.aborted || !(isFull || isAway)) throw error;
+    }
+    await sleep(AGAIN_PAUSE_MS, signal);
   }
 }
 

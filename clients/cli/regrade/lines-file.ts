@@ -6,17 +6,18 @@ import type { Regraded } from './regrade.ts';
 /** Rewards that are in the file, those of this evaluator: of another one it throws INVALID_REQUEST. */
 export class LinesFile {
   readonly #file: string;
-  readonly #rows: Regraded[];
+  readonly #rows: ReadonlyMap<string, Regraded>;
 
   constructor(file: string, evaluatorSha256: string | null) {
     this.#file = file;
     const text = this.#read();
     // What a kill has cut off.
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-    this.#rows = whole
+    const rows = whole
       .split('\n')
       .flatMap((line, i) => (line.trim() === '' ? [] : [this.#parsed(line, i + 1)]));
-    if (this.#rows.some((row) => row.evaluator_sha256 !== evaluatorSha256)) {
+    this.#rows = new Map(rows.map((row) => [keyOf(row.session_id, row.attempt), row]));
+    if (rows.some((row) => row.evaluator_sha256 !== evaluatorSha256)) {
       throw this.#invalid('has rewards by another evaluator: name another file');
     }
     if (whole.length < text.length) truncateSync(file, Buffer.byteLength(whole));
@@ -24,7 +25,7 @@ export class LinesFile {
 
   /** Undefined where the session is not in it, or with an attempt that does not count any more. */
   of(sessionId: string, attempt: number): Regraded | undefined {
-    return this.#rows.find((row) => row.session_id === sessionId && row.attempt === attempt);
+    return this.#rows.get(keyOf(sessionId, attempt));
   }
 
   add(row: Regraded): void {
@@ -64,3 +65,5 @@ export class LinesFile {
     return new PolarError('INVALID_REQUEST', `${this.#file} ${why}`);
   }
 }
+
+const keyOf = (sessionId: string, attempt: number): string => `${sessionId}.${attempt}`;

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { EvaluatorSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { reasonOf } from '../../../test/support/reason-of.ts';
 import { LinesFile } from './lines-file.ts';
-import { digestOf, type Regraded, regradedTable, summaryOf } from './regrade.ts';
+import { digestOf, type Regraded, regradedTable, shortOf, summaryOf } from './regrade.ts';
 
 const row = (id: string, old: number | null, reward: number, evaluation: JsonObject = {}): Regraded => ({
   ...{ session_id: id, task_id: 't', sample_index: 0, attempt: 1, outcome: 'COMPLETED' },
@@ -40,6 +40,19 @@ describe('sessions that were graded again', () => {
       '4 graded again, 4 of them with another reward; mean reward 0.667 before, 0.375 now; 1 without a reward',
     );
     expect(summaryOf([none])).to.contain('mean reward – before, – now');
+  });
+
+  it('differ in what is shown where their rewards do', () => {
+    const shown = (old: number, now: number) => regradedTable([row('s-0', old, now)]).split('\n')[1];
+    expect(shown(0.501, 0.504)).to.match(/ 0\.501 +0\.504$/);
+    expect(shown(0.501, 0.501)).to.match(/ 0\.50 +0\.50$/);
+  });
+
+  it('are held without their outputs, and told the same', () => {
+    const told = { resolved: false, tests_parsed: 1, tests_expected: 2, patch_exit_code: 3 };
+    const whole = row('s-0', 0, 1, { ...told, test_output_tail: 'x', results: { a: 'PASSED' } });
+    expect(shortOf(whole).evaluation).to.deep.equal(told);
+    expect(regradedTable([shortOf(whole), shortOf(none)])).to.equal(regradedTable([whole, none]));
   });
 
   it('say what is wrong with an evaluator, and not only that something is', () => {

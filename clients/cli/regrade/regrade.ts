@@ -65,14 +65,27 @@ export const notRegraded = (
   { reason, message }: PolarError,
 ): NotRegraded => ({ session_id: sessionId, old_reward: reward ?? null, reason, message });
 
+/** What the table and the summary need: of ten thousand sessions, whole ones would be too much to hold. */
+export function shortOf<Row extends Regraded | NotRegraded>(row: Row): Row {
+  if (!('reward' in row)) return row;
+  const told = Object.entries(row.evaluation).filter(([, one]) => ['boolean', 'number'].includes(typeof one));
+  return { ...row, evaluation: Object.fromEntries(told), trace_rewards: {} };
+}
+
 const rewardText = (reward: number | null): string => reward?.toFixed(2) ?? '–';
+
+/** Those that differ look so. */
+function rewardTexts(old: number | null, now: number): [string, string] {
+  const [before, after] = [rewardText(old), rewardText(now)];
+  return before === after && old !== now ? [`${old}`, `${now}`] : [before, after];
+}
 
 /** A row for each session, by sample. */
 export function regradedTable(rows: readonly (Regraded | NotRegraded)[]): string {
   const cells = rows.map((row) =>
     'reward' in row
       ? [
-          ...[row.session_id, rewardText(row.old_reward), rewardText(row.reward)],
+          ...[row.session_id, ...rewardTexts(row.old_reward, row.reward)],
           ...[resolvedOf(row.evaluation), whyNot(row.evaluation)],
         ]
       : [

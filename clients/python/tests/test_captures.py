@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import datetime, timezone
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from support import Server, abort
 from test_client import Rollout
 
@@ -27,9 +29,13 @@ class External(Rollout):
         self.opened: dict[str, pb.OpenSessionResponse] = {}
         self.closed: list[pb.CloseSessionRequest] = []
         self.cancelled: list[str] = []
+        self.renewed: list[tuple[str, int]] = []
+        self.leases: list[Duration] = []
 
     def OpenSession(self, request, context):
         index = len(self.opened)
+        if request.HasField("lease"):
+            self.leases.append(request.lease)
         if request.request_id not in self.opened and index == self.sessions:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "none waits", "NO_SESSION_WAITS")
         session = sessions.Session(session_id=f"s-{index}", task_id=request.task_id, attempt=1, sample_index=index)
@@ -44,9 +50,19 @@ class External(Rollout):
 
     def CloseSession(self, request, context):
         self.closed.append(request)
+        if request.reward != request.reward:
+            abort(context, grpc.StatusCode.INVALID_ARGUMENT, "reward must be a finite number", "INVALID_REQUEST")
         if request.session_id in self.lost:
             abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
         return pb.CloseSessionResponse(session=sessions.Session(session_id=request.session_id))
+
+    def RenewSession(self, request, context):
+        self.renewed.append((request.session_id, request.attempt))
+        if self.failures:
+            context.abort(self.failures.pop(0), "broken")
+        if request.session_id in self.lost:
+            abort(context, grpc.StatusCode.FAILED_PRECONDITION, "not open", "SESSION_CLOSED")
+        return pb.RenewSessionResponse()
 
     def CancelSession(self, request, context):
         self.cancelled.append(request.session_id)
@@ -133,6 +149,40 @@ def test_what_is_raised_closes_it_as_failed_without_a_reward(service, kind):
         asyncio.run(kind(service.url).run(broken, "t"))
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@both
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ValueError("\N{GRINNING FACE}" * 3000), "ValueError: " + "\N{GRINNING FACE}" * 994),
+        (ValueError("file \udcff"), "ValueError: file ?"),
+        (Unspeakable(), "Unspeakable"),
+    ],
+)
+def test_what_is_raised_is_told_as_far_as_the_mesh_takes_it(service, kind, raised, told):
+    def broken(session):
+        raise raised
+
+    with pytest.raises(type(raised)):
+        asyncio.run(kind(service.url).run(broken, "t"))
+    assert [end.message for end in service.closed] == [told]
+
+
+@both
+@pytest.mark.parametrize(("reward", "error"), [(float("nan"), errors.InvalidArgument), ("good", TypeError)])
+def test_what_is_no_reward_cancels_it(service, kind, reward, error):
+    def work(session):
+        session.reward = reward
+
+    with pytest.raises(error):
+        asyncio.run(kind(service.url).run(work, "t"))
+    assert service.cancelled == ["s-0"]
+
+
 @both
 def test_an_interrupt_cancels_it(service, kind):
     def interrupted(session):
@@ -160,6 +210,20 @@ def test_a_task_of_its_own_that_cannot_be_opened_is_cancelled(service, kind):
     with pytest.raises(errors.FailedPrecondition):
         asyncio.run(kind(service.url).run(lambda session: None))
     assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
+    # Where nobody could cancel it, it ends soon, and is not opened again.
+    [spec] = [request.spec for request in service.submits.values()]
+    assert (spec.budgets.queue.seconds, spec.max_attempts) == (300, 1)
+
+
+@both
+def test_a_task_of_its_own_is_cancelled_when_its_opening_is_interrupted(service, kind, monkeypatch):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(polar_mesh.Client if kind is Sync else aio.Client, "open_session", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(kind(service.url).run(lambda session: None))
+    assert set(service.states.values()) == {sessions.SESSION_STATE_ENDED}
 
 
 def test_a_session_may_fail_without_an_exception(service):
@@ -169,3 +233,52 @@ def test_a_session_may_fail_without_an_exception(service):
         assert client.close_session(session).session_id == "s-0"
     [end] = service.closed
     assert (end.outcome, end.message, end.reward) == (sessions.OUTCOME_HARNESS_ERROR, "it gave up", -1.0)
+
+
+def renewed_blocking(url, until):
+    with polar_mesh.Client(url) as client, client.capture("t", lease_s=0.3):
+        wait_until(until)
+
+
+def renewed_aio(url, until):
+    async def run():
+        async with aio.Client(url) as client, client.capture("t", lease_s=0.3):
+            await asyncio.to_thread(wait_until, until)
+
+    asyncio.run(run())
+
+
+def wait_until(what):
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("renewed", [renewed_blocking, renewed_aio])
+def test_a_lease_is_renewed_until_the_session_is_closed_or_lost(service, renewed):
+    def thrice():
+        if len(service.renewed) == 1 and not service.failures:
+            service.failures.append(grpc.StatusCode.INTERNAL)
+        return len(service.renewed) >= 4
+
+    renewed(service.url, thrice)
+    count = len(service.renewed)
+    assert set(service.renewed) == {("s-0", 1)}
+    [end] = service.closed
+    assert end.outcome == sessions.OUTCOME_COMPLETED
+    # The next one is lost: that is heard once.
+    with pytest.raises(errors.FailedPrecondition):
+        renewed(service.url, lambda: service.renewed[-1] == ("s-1", 1) and not time.sleep(0.3))
+    assert service.renewed[count:].count(("s-1", 1)) == 1
+    assert len(service.renewed) <= count + 2
+
+
+def test_a_lease_is_asked_for(service):
+    with polar_mesh.Client(service.url) as client:
+        client.renew_session(client.open_session("t", lease_s=60.5))
+        with pytest.raises(TypeError, match="lease_s"):
+            client.open_session("t", lease_s="long")
+    assert service.renewed == [("s-0", 1)]
+    [lease] = service.leases
+    assert (lease.seconds, lease.nanos) == (60, 500_000_000)

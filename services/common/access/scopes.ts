@@ -12,6 +12,7 @@ export const SCOPE_OF_RPC: Readonly<Record<string, Readonly<Record<string, Scope
     CancelSession: 'submit',
     RetrySessions: 'submit',
     OpenSession: 'submit',
+    RenewSession: 'submit',
     CloseSession: 'submit',
     GetTask: 'read',
     ListTasks: 'read',

@@ -4,6 +4,9 @@ import { EXTERNAL, listed, NEEDS_NO_SANDBOX } from './catalogue.ts';
 import type { Faults } from './faults-of.ts';
 import { outcomeStrategyOf } from './strategies.ts';
 
+/** Largest reward that who closes a session may give, above or below 0. */
+export const REWARD_MAX = 1_000_000;
+
 export const isExternal = ({ harness }: Pick<TaskSpec, 'harness'>): boolean => harness?.name === EXTERNAL;
 
 export function checkExternal(spec: TaskSpec, faults: Faults): void {

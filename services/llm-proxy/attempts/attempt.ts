@@ -51,6 +51,8 @@ export interface Closed {
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly lastFailure: Failure | undefined;
+  /** A call of it has gone well in this process. */
+  readonly hasServed: boolean;
 }
 
 export class Attempt {
@@ -65,6 +67,7 @@ export class Attempt {
   #writing: Promise<unknown> = Promise.resolve();
   #idle: PromiseWithResolvers<void> | undefined;
   #closed = false;
+  #hasServed = false;
 
   constructor(key: AttemptKey, log: RecordLog, state: AttemptState) {
     this.key = key;
@@ -113,8 +116,10 @@ export class Attempt {
 
   /** A call that ended well clears what went wrong before it; what is not the mesh's fault leaves it as it was. */
   #settle(error: unknown): void {
-    if (error === undefined) this.#lastFailure = undefined;
-    else {
+    if (error === undefined) {
+      this.#lastFailure = undefined;
+      this.#hasServed = true;
+    } else {
       const failure = failureOf(error);
       if (failure.infrastructure) this.#lastFailure = failure;
     }
@@ -189,7 +194,7 @@ export class Attempt {
     }
     await this.#writing;
     const { calls, firstSeq, lastSeq } = this.#state;
-    return { calls, firstSeq, lastSeq, lastFailure: this.#lastFailure };
+    return { calls, firstSeq, lastSeq, lastFailure: this.#lastFailure, hasServed: this.#hasServed };
   }
 }
 

@@ -111,6 +111,12 @@ export class Capabilities {
     return this.#firstRevision !== undefined && revision > this.#firstRevision;
   }
 
+  /** The attempt's credential was granted before this process began to watch: another one may have served its calls. */
+  isOlder({ sessionId, attempt }: Pick<AttemptRef, 'sessionId' | 'attempt'>): boolean {
+    const revision = this.#table.revisionOf(`${sessionId}.${attempt}`);
+    return revision > 0 && this.#firstRevision !== undefined && revision <= this.#firstRevision;
+  }
+
   /** Watch, and again when the watch breaks off. */
   async #run(ready: () => void): Promise<void> {
     const { signal, log } = this.#options;

@@ -22,12 +22,13 @@ export function closeSession(ctx: LlmProxyContext): Pick<ServiceImpl<typeof Prox
         const closed = await ctx.attempts.close(key, deadline.signal);
         sessionClosed(ctx.log, key, closed);
         endSession(ctx.engines, ctx.log, key);
-        const { calls, firstSeq, lastSeq, lastFailure } = closed;
+        const { calls, firstSeq, lastSeq, lastFailure, hasServed } = closed;
         return {
           calls,
           firstSeq: BigInt(firstSeq),
           lastSeq: BigInt(lastSeq),
           ...(lastFailure && { lastFailure }),
+          beganAnew: !hasServed && ctx.capabilities.isOlder(key),
         };
       } catch (error) {
         const message = `the records of ${request.sessionId} could not be written or read in time; call again`;

@@ -7,6 +7,7 @@ import { budgetMs, type Clock, clocksOf, sinceMs } from '../domain/budgets.ts';
 import { stopAtMs, usableOf } from '../domain/early-stop.ts';
 import { outOfTime } from '../domain/external-end.ts';
 import { sessionsOn } from '../domain/nodes.ts';
+import type { OpenLeases } from '../domain/open-leases.ts';
 import { carriesOver, inLater } from '../domain/rounds.ts';
 import {
   carriedOver,
@@ -31,6 +32,7 @@ export class Deadlines {
   readonly #board: Board;
   readonly #graceMs: number;
   readonly #heldSince: HeldSince;
+  readonly #leases: OpenLeases;
   readonly #startMs = unixMs();
   /** Tasks whose sessions may wait for so long only. */
   readonly #limited = new Set<TaskState>();
@@ -43,10 +45,11 @@ export class Deadlines {
   #queueCheckMs = 0;
 
   /** `graceMs`: what a stage may take beyond its budget before its silence counts. */
-  constructor(board: Board, graceMs: number, heldSince: HeldSince) {
+  constructor(board: Board, graceMs: number, heldSince: HeldSince, leases: OpenLeases) {
     this.#board = board;
     this.#graceMs = graceMs;
     this.#heldSince = heldSince;
+    this.#leases = leases;
   }
 
   /** A task is there, or one of its sessions has changed: its clocks may have begun. */
@@ -66,6 +69,7 @@ export class Deadlines {
 
   /** To be called at every tick. */
   check(nowMs: number): void {
+    this.#leases.look(nowMs);
     for (const [task, { leftMs, sinceMs }] of this.#stops) {
       if (time.passedMs(sinceMs, nowMs) >= leftMs) this.#stopEarly(task, nowMs);
     }
@@ -85,6 +89,11 @@ export class Deadlines {
   #checkAttempt(found: Found | undefined, nowMs: number): void {
     if (found === undefined) return;
     const { record, task } = found;
+    if (this.#leases.hasLapsed(record, nowMs)) {
+      const ms = record.opened?.leaseMs;
+      this.#board.lose(found, failure('CALLER_LOST', `who has it open said nothing for ${ms} ms`));
+      return;
+    }
     const late = clocksOf(record, task.spec).find((clock) => {
       const spentMs = time.passedMs(this.#begunMs(record, clock), nowMs) - this.#heldIn(record, clock);
       return spentMs > budgetMs(task.spec, clock) + this.#allowedMs(record, clock);

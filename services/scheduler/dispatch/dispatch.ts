@@ -9,6 +9,7 @@ import { Archiver } from '../archive/archiver.ts';
 import type { SchedulerConfig } from '../config.ts';
 import { Engines } from '../domain/engines.ts';
 import { Nodes } from '../domain/nodes.ts';
+import { OpenLeases } from '../domain/open-leases.ts';
 import { DispatchQueue } from '../domain/queue.ts';
 import { Shares } from '../domain/shares.ts';
 import type { State } from '../domain/state.ts';
@@ -16,6 +17,7 @@ import type { Journal } from '../journal/journal.ts';
 import { Announcer } from './announcer.ts';
 import { Board } from './board.ts';
 import { Callbacks } from './callbacks.ts';
+import { unixMs } from './clock.ts';
 import { Deadlines, type HeldSince } from './deadlines.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Effects } from './effects.ts';
@@ -27,6 +29,7 @@ export interface Dispatch {
   readonly board: Board;
   readonly engines: Engines;
   readonly deadlines: Deadlines;
+  readonly leases: OpenLeases;
   readonly dispatcher: Dispatcher;
   readonly effects: Effects;
   readonly outbox: Outbox;
@@ -51,6 +54,8 @@ export interface DispatchOptions {
   /** Pause after the first failed try of a callback; default CALLBACK_PAUSE_MS. */
   readonly callbackPauseMs?: number;
   readonly heldSince: HeldSince;
+  /** Whether calls are answered now. */
+  readonly isHeard: () => boolean;
 }
 
 export function createDispatch({
@@ -60,13 +65,15 @@ export function createDispatch({
   stageGraceMs,
   callbackPauseMs,
   heldSince,
+  isHeard,
   ...common
 }: DispatchOptions): Dispatch {
   const { blobs, log, signal } = common;
   const shares = new Shares(queueRules(topology), (queue) => state.usage.of(queue));
   const board = new Board(state, journal, new Nodes(), new DispatchQueue(shares));
   const engines = new Engines(engineRules(topology));
-  const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldSince);
+  const leases = new OpenLeases(unixMs(), isHeard);
+  const deadlines = new Deadlines(board, stageGraceMs ?? STAGE_GRACE_MS, heldSince, leases);
   const effects = new Effects(log, signal);
   const specs = new Specs(blobs);
   const callbackHosts = new CallbackHosts(topology.rollout.callback_hosts);
@@ -75,6 +82,7 @@ export function createDispatch({
     board,
     engines,
     deadlines,
+    leases,
     effects,
     specs,
     archive,

@@ -5,10 +5,9 @@ import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import type { CloseSessionRequest } from '../../../gen/ts/polar/scheduler/v1/external_session_pb.js';
 import { type FieldFault, failure, PolarError } from '../../common/errors.ts';
 import { sha256 } from '../../common/ids.ts';
+import { REWARD_MAX } from '../../common/specs/external.ts';
 import { isOpen, Outcome, sessionOf } from './session.ts';
 
-/** Largest reward, above or below 0. */
-const REWARD_MAX = 1_000_000;
 const MESSAGE_CHARS_MAX = 2_000;
 /** Calls that one end may reward, as an evaluator may. */
 const REWARDED_CALLS_MAX = 2_048;
@@ -56,14 +55,19 @@ function traceFaults({ reward, traceRewards }: CloseRequest): FieldFault[] {
  * where that attempt is not its caller's any more.
  */
 export function closedAs(record: SessionRecord, request: CloseRequest, nowMs: number): SessionRecord {
-  const { attempt, sessionId } = sessionOf(record);
+  const { attempt } = sessionOf(record);
   const closed = closedOf(request, nowMs);
   const isIts = record.opened !== undefined && request.attempt === attempt;
   if (isIts && record.closed !== undefined && isSame(record.closed, closed)) return record;
-  if (!isIts || !isOpen(record) || record.closed !== undefined) {
-    throw closedError(`attempt ${request.attempt} of ${sessionId} is not open${whyNot(record)}`);
-  }
+  checkOpenAs(record, request.attempt);
   return { ...record, closed };
+}
+
+/** Throws SESSION_CLOSED where it is not open as that attempt, or is being closed. */
+export function checkOpenAs(record: SessionRecord, asked: number): void {
+  const { attempt, sessionId } = sessionOf(record);
+  if (asked === attempt && isOpen(record) && record.closed === undefined) return;
+  throw closedError(`attempt ${asked} of ${sessionId} is not open${whyNot(record)}`);
 }
 
 function closedOf({ outcome, reward, message, traceRewards }: CloseRequest, nowMs: number): Closed {

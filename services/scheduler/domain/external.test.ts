@@ -48,7 +48,7 @@ const spec = specWith();
 const task = create(TaskRecordSchema, { taskId: 't', sessionPrefix: 's', numSamples: 3, createMs: 1_000n });
 const place = { nodeId: 'n', bootId: 'b' };
 const queued = (i = 0): SessionRecord => queuedSession(task, spec, i);
-const open = opened(queued(), place, REQUEST, 2_000);
+const open = opened(queued(), place, { requestId: REQUEST, leaseMs: 0 }, 2_000);
 
 const close = (over: Partial<CloseRequest> = {}): CloseRequest => ({
   ...{ sessionId: 's-0', attempt: 1, outcome: Outcome.UNSPECIFIED, reward: undefined, message: '' },
@@ -249,13 +249,13 @@ describe('the end of a session that runs elsewhere', () => {
     const again = withFacts(closed, spec, { case: 'failed', value: { stage: 'run', failure: away } });
     expect(sessionOf(again)).to.include({ state: SessionState.QUEUED, attempt: 1 });
     expect([again.opened, again.closed, sessionOf(again).reward]).to.deep.equal(Array(3).fill(undefined));
-    expect(sessionOf(opened(again, place, REQUEST, 60_000)).attempt).to.equal(2);
+    expect(sessionOf(opened(again, place, { requestId: REQUEST, leaseMs: 0 }, 60_000)).attempt).to.equal(2);
   });
 
   it('is in the state as a snapshot keeps it', () => {
     const { state, task: own } = stateWith(external);
     const closed = closedAs(
-      opened(state.session(own, 1), place, REQUEST, 2_000),
+      opened(state.session(own, 1), place, { requestId: REQUEST, leaseMs: 0 }, 2_000),
       close({ reward: 1 }),
       30_000,
     );

@@ -54,13 +54,25 @@ export function sessionFor(records: readonly SessionRecord[], requestId: string)
 }
 
 /** QUEUED → RUNNING: the next attempt, which its caller has from now on. */
-export function opened(record: SessionRecord, place: Place, requestId: string, nowMs: number): SessionRecord {
+export function opened(
+  record: SessionRecord,
+  place: Place,
+  { requestId, leaseMs }: OpenRequest,
+  nowMs: number,
+): SessionRecord {
   const begun = moved(dispatched(record, place, nowMs), SessionState.RUNNING, nowMs, {});
-  return { ...begun, opened: openedBy(requestId, begun) };
+  return { ...begun, opened: openedBy(requestId, leaseMs, begun) };
 }
 
-function openedBy(requestId: string, record: SessionRecord): Opened {
+export interface OpenRequest {
+  readonly requestId: string;
+  /** 0: it has none. */
+  readonly leaseMs: number;
+}
+
+function openedBy(requestId: string, leaseMs: number, record: SessionRecord): Opened {
   return create(OpenedSchema, {
+    leaseMs: BigInt(leaseMs),
     requestSha256: sha256(requestId),
     keySha256: sha256(keyFor(requestId, sessionOf(record))),
   });

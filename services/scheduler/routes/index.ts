@@ -14,6 +14,7 @@ import { listQueues } from './list-queues.ts';
 import { listSessions } from './list-sessions.ts';
 import { listTasks } from './list-tasks.ts';
 import { openSession } from './open-session.ts';
+import { renewSession } from './renew-session.ts';
 import { retrySessions } from './retry-sessions.ts';
 import { submitTask } from './submit-task.ts';
 import { submitTasks } from './submit-tasks.ts';
@@ -35,6 +36,7 @@ export function rolloutService(ctx: SchedulerContext): ServiceImpl<typeof Rollou
     ...listQueues(ctx),
     ...drainNode(ctx),
     ...openSession(ctx),
+    ...renewSession(ctx),
     ...closeSession(ctx),
     ...getTaskSpec(ctx),
   };

@@ -1,5 +1,5 @@
 // OpenSession: gives a session to who works on it elsewhere; answers when that is committed and its key is valid.
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { durationMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { RolloutService } from '../../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { openaiUrl, sessionEnv, sessionUrl } from '../../common/endpoint.ts';
@@ -16,6 +16,7 @@ import {
   expireMs,
   isOpenBy,
   keyFor,
+  type OpenRequest,
   opened,
   placeFor,
   requestIdFault,
@@ -23,6 +24,7 @@ import {
 } from '../domain/external.ts';
 import { overError } from '../domain/external-end.ts';
 import { invalid } from '../domain/lookup.ts';
+import { leaseFault } from '../domain/open-leases.ts';
 import { isOpen, sessionOf } from '../domain/session.ts';
 import type { TaskState } from '../domain/state.ts';
 
@@ -31,13 +33,16 @@ type Routes = Pick<ServiceImpl<typeof RolloutService>, 'openSession'>;
 export function openSession(ctx: SchedulerContext): Routes {
   const { board, outbox } = ctx;
   return {
-    async openSession({ taskId, requestId: given }) {
+    async openSession({ taskId, requestId: given, lease }) {
       const fault = requestIdFault(given);
       if (fault !== undefined) throw invalid('request_id', fault);
+      const leaseMs = lease === undefined ? 0 : Math.ceil(durationMs(lease));
+      const wrong = lease && leaseFault(leaseMs);
+      if (wrong !== undefined) throw invalid('lease', wrong);
       const task = await externalTask(ctx, taskId);
       board.journal.admit();
       const requestId = given || newSecret();
-      const sampleIndex = await opening(ctx, task, requestId);
+      const sampleIndex = await opening(ctx, task, { requestId, leaseMs });
       const record = board.state.session(task, sampleIndex);
       // Since its commit it may have been lost, or cancelled.
       if (!isOpenBy(record, requestId)) throw overError(record);
@@ -62,18 +67,18 @@ async function externalTask(ctx: SchedulerContext, taskId: string): Promise<Task
 }
 
 /** The sample index of its session, once it is committed that the request has that. Throws SESSION_CLOSED, NO_SESSION_WAITS, NO_NODE. */
-async function opening(ctx: SchedulerContext, task: TaskState, requestId: string): Promise<number> {
+async function opening(ctx: SchedulerContext, task: TaskState, request: OpenRequest): Promise<number> {
   const { board, engines } = ctx;
   const { journal, nodes, state } = board;
   const records = task.sessions.map((_, i) => journal.latest(task, i));
-  const record = sessionFor(records, requestId);
+  const record = sessionFor(records, request.requestId);
   if (!isOpen(record)) {
     const able = nodes.healthy.filter(({ id }) => !state.isDraining(id));
     const isFull = ({ id }: { id: string }): boolean =>
       engines.full(id, (one) => nodes.get(one)) !== undefined;
     const { node, bootId } = placeFor(able, isFull);
     const place = { nodeId: node.id, bootId };
-    const next = opened(record, place, requestId, unixMs());
+    const next = opened(record, place, request, unixMs());
     await journal.within(board.change({ task, record }, next));
   }
   await journal.within(journal.settled());

@@ -152,6 +152,7 @@ class Client(Connected):
     cancel_session = _awaited(blocking.Client, blocking.Client.cancel_session)
     retry = _awaited(blocking.Client, blocking.Client.retry)
     open_session = _awaited(blocking.Client, blocking.Client.open_session)
+    renew_session = _awaited(blocking.Client, blocking.Client.renew_session)
     close_session = _awaited(blocking.Client, blocking.Client.close_session)
     capture = captures.capture
     list_queues = _awaited(blocking.Client, blocking.Client.list_queues)

@@ -6,22 +6,27 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from .arguments import message_of
-from .errors import PolarError
+from .arguments import message_of, named
+from .errors import InvalidArgument, PolarError
 from .gen.polar.common.v1 import session_pb2 as sessions
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.scheduler.v1 import external_session_pb2 as external
+from .renewal import aio_renewed, renewed
 from .specs import task_spec
 
 if TYPE_CHECKING:
     from .aio import Client as AioClient
     from .gen.polar.common.v1.task_pb2 import TaskSpec
 
-#: Characters of why a session failed.
+#: Characters of why a session failed, as the mesh counts them: by UTF-16.
 MESSAGE_CHARS = 2000
+#: Nobody but its caller opens a task for one session alone: so long it may take to do so, or to be stopped before.
+OPEN_S = 300.0
+#: What was set of a session is no end of one.
+NO_END = (InvalidArgument, TypeError, ValueError)
 
 
 @dataclass
@@ -53,9 +58,13 @@ class OpenSession:
     failure: str | None = None
 
 
-def request_of(task_id: str) -> external.OpenSessionRequest:
+def request_of(task_id: str, lease_s: float | None) -> external.OpenSessionRequest:
     """What opens a session. The key follows from its random id, by which a repeated call gets the same session."""
-    return message_of(external.OpenSessionRequest, task_id=task_id, request_id=str(uuid.uuid4()))
+    request = message_of(external.OpenSessionRequest, task_id=task_id, request_id=str(uuid.uuid4()))
+    if lease_s is not None:
+        with named("lease_s"):
+            request.lease.FromTimedelta(timedelta(seconds=lease_s))
+    return request
 
 
 def opened_by(answer: external.OpenSessionResponse) -> OpenSession:
@@ -83,9 +92,18 @@ def end_of(session: OpenSession) -> external.CloseSessionRequest:
         attempt=session.attempt,
         outcome=sessions.OUTCOME_HARNESS_ERROR if failed else sessions.OUTCOME_COMPLETED,
         reward=session.reward,
-        message=(session.failure or "")[:MESSAGE_CHARS],
+        message=_told(session.failure) if failed else "",
         trace_rewards=session.trace_rewards,
     )
+
+
+def _told(failure: object) -> str:
+    """As much of it as the mesh takes; what no message can carry is replaced."""
+    try:
+        units = str(failure).encode("utf-16-le", "replace")
+    except Exception:
+        return type(failure).__name__
+    return units[: 2 * MESSAGE_CHARS].decode("utf-16-le", "ignore")
 
 
 def capture_task(
@@ -95,20 +113,25 @@ def capture_task(
     if task_id is not None and model is None:
         return task_id, None
     own_id = task_id or f"capture-{uuid.uuid4().hex}"
+    # Who captures one session opens it once, and at once.
+    alone = {"max_attempts": 1, "budgets": {"queue": OPEN_S, "run": run_s}}
     task = {
         "task_id": own_id,
         "instruction": instruction or "What its caller does.",
         "num_samples": num_samples,
         "harness": {"name": "external", "model_name": model or ""},
         "builder": {"strategy": "prefix_merging"},
-        "budgets": {"run": run_s},
+        **({"budgets": {"run": run_s}} if task_id is not None else alone),
     }
     return own_id, task_spec(task)
 
 
 def note(session: OpenSession, error: Exception) -> None:
     """It failed by what its caller's code has raised: what that would have been worth is not known."""
-    session.failure = f"{type(error).__name__}: {error}"
+    try:
+        session.failure = f"{type(error).__name__}: {error}"
+    except Exception:
+        session.failure = type(error).__name__
     session.reward, session.trace_rewards = None, {}
 
 
@@ -121,8 +144,12 @@ class CaptureCalls:
     cancel: Any
     cancel_session: Any
 
-    def open_session(self, task_id: str, *, timeout_s: float | None = None) -> OpenSession:
+    def open_session(self, task_id: str, *, lease_s: float | None = None, timeout_s: float | None = None) -> OpenSession:
         """Begin the next session of a task of harness ``external``; the caller works on it, and closes it.
+
+        Args:
+            lease_s: 1 to 3600 seconds. Where the caller does not call ``renew_session`` within them, again and again, the
+                session is lost, and waits to be opened again; default: it ends with its time alone.
 
         Raises:
             NotFound: no such task.
@@ -130,7 +157,16 @@ class CaptureCalls:
             InvalidArgument: the mesh starts the harness of that task itself.
             Unavailable: no node has room for it (NO_NODE).
         """
-        return opened_by(self._call(self._rollout.OpenSession, request_of(task_id), timeout_s))
+        return opened_by(self._call(self._rollout.OpenSession, request_of(task_id, lease_s), timeout_s))
+
+    def renew_session(self, session: OpenSession, *, timeout_s: float | None = None) -> None:
+        """Tell that who has a session open with a lease is there; ``capture`` does so by itself.
+
+        Raises:
+            FailedPrecondition: it is not open any more (SESSION_CLOSED).
+        """
+        request = message_of(external.RenewSessionRequest, session_id=session.session_id, attempt=session.attempt)
+        self._call(self._rollout.RenewSession, request, timeout_s)
 
     def close_session(self, session: OpenSession, *, timeout_s: float | None = None) -> Session:
         """Tell how it ended, by its ``reward`` and ``failure``; answers when that is committed.
@@ -150,6 +186,7 @@ class CaptureCalls:
         instruction: str = "",
         num_samples: int = 1,
         run_s: float = 600.0,
+        lease_s: float | None = None,
         timeout_s: float | None = None,
     ) -> Iterator[OpenSession]:
         """A session in ``with``: opened, and closed at the end of the block with the ``reward`` that was set.
@@ -159,7 +196,7 @@ class CaptureCalls:
                     answer = run(session.instruction, OpenAI(base_url=session.base_url, api_key=session.api_key))
                     session.reward = score(answer)
 
-        An exception closes it as failed, without a reward; an interrupt cancels it.
+        An exception closes it as failed, without a reward; an interrupt cancels it, and so does a reward that is none.
 
         Args:
             task_id: The task whose next session it is; default: one for this session alone.
@@ -167,6 +204,9 @@ class CaptureCalls:
                 there with the same arguments is used.
             instruction, num_samples: Of the task that is submitted; its sessions are one group.
             run_s: Seconds that each of its sessions may be open.
+            lease_s: 1 to 3600 seconds after which the session is lost where this process has died, and waits to be opened
+                again; it is renewed meanwhile, in a thread, or by a task of the event loop, which must not be blocked for so
+                long. Default: it ends with its time alone, as ``timeout``.
             timeout_s: Seconds for each call.
 
         Raises:
@@ -176,25 +216,32 @@ class CaptureCalls:
         if task is not None:
             self.submit(task, timeout_s=timeout_s)
         try:
-            session: OpenSession = self.open_session(own_id, timeout_s=timeout_s)
-        except PolarError:
+            session: OpenSession = self.open_session(own_id, lease_s=lease_s, timeout_s=timeout_s)
+        except BaseException:
             # Nobody else would open it.
             if task_id is None:
                 with suppress(PolarError):
                     self.cancel(own_id, timeout_s=timeout_s)
             raise
-        try:
-            yield session
-        except Exception as error:
-            note(session, error)
-            with suppress(PolarError):
+        with renewed(lambda left_s: self.renew_session(session, timeout_s=left_s), lease_s):
+            try:
+                yield session
+            except Exception as error:
+                note(session, error)
+                with suppress(PolarError):
+                    self.close_session(session, timeout_s=timeout_s)
+                raise
+            except BaseException:
+                with suppress(PolarError):
+                    self.cancel_session(session.session_id, timeout_s=timeout_s)
+                raise
+            try:
                 self.close_session(session, timeout_s=timeout_s)
-            raise
-        except BaseException:
-            with suppress(PolarError):
-                self.cancel_session(session.session_id, timeout_s=timeout_s)
-            raise
-        self.close_session(session, timeout_s=timeout_s)
+            except NO_END:
+                # That is no verdict on it, and it does not stay open for the rest of its time.
+                with suppress(PolarError):
+                    self.cancel_session(session.session_id, timeout_s=timeout_s)
+                raise
 
 
 @asynccontextmanager
@@ -206,6 +253,7 @@ async def capture(
     instruction: str = "",
     num_samples: int = 1,
     run_s: float = 600.0,
+    lease_s: float | None = None,
     timeout_s: float | None = None,
 ) -> AsyncIterator[OpenSession]:
     """As ``polar_mesh.Client.capture``, in ``async with``."""
@@ -213,21 +261,27 @@ async def capture(
     if task is not None:
         await self.submit(task, timeout_s=timeout_s)
     try:
-        session = await self.open_session(own_id, timeout_s=timeout_s)
-    except PolarError:
+        session = await self.open_session(own_id, lease_s=lease_s, timeout_s=timeout_s)
+    except BaseException:
         if task_id is None:
             with suppress(PolarError):
                 await self.cancel(own_id, timeout_s=timeout_s)
         raise
-    try:
-        yield session
-    except Exception as error:
-        note(session, error)
-        with suppress(PolarError):
+    async with aio_renewed(lambda left_s: self.renew_session(session, timeout_s=left_s), lease_s):
+        try:
+            yield session
+        except Exception as error:
+            note(session, error)
+            with suppress(PolarError):
+                await self.close_session(session, timeout_s=timeout_s)
+            raise
+        except BaseException:
+            with suppress(PolarError):
+                await self.cancel_session(session.session_id, timeout_s=timeout_s)
+            raise
+        try:
             await self.close_session(session, timeout_s=timeout_s)
-        raise
-    except BaseException:
-        with suppress(PolarError):
-            await self.cancel_session(session.session_id, timeout_s=timeout_s)
-        raise
-    await self.close_session(session, timeout_s=timeout_s)
+        except NO_END:
+            with suppress(PolarError):
+                await self.cancel_session(session.session_id, timeout_s=timeout_s)
+            raise

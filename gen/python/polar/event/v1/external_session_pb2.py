@@ -26,7 +26,7 @@ from polar_mesh.gen.polar.common.v1 import failure_pb2 as polar_dot_common_dot_v
 from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%polar/event/v1/external_session.proto\x12\x0epolar.event.v1\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/session.proto\"N\n\x06Opened\x12%\n\x0erequest_sha256\x18\x01 \x01(\tR\rrequestSha256\x12\x1d\n\nkey_sha256\x18\x02 \x01(\tR\tkeySha256\"\xf5\x02\n\x06\x43losed\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\x06reward\x18\x03 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x19\n\x08\x63lose_ms\x18\x04 \x01(\x04R\x07\x63loseMs\x12M\n\rtrace_rewards\x18\x05 \x03(\x0b\x32(.polar.event.v1.Closed.TraceRewardsEntryR\x0ctraceRewards\x12\x30\n\x14trace_rewards_sha256\x18\x06 \x01(\tR\x12traceRewardsSha256\x1a?\n\x11TraceRewardsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x01R\x05value:\x02\x38\x01\x42\t\n\x07_reward\"\x9a\x01\n\tCloseWork\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12%\n\x0erewarded_calls\x18\x03 \x03(\tR\rrewardedCallsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%polar/event/v1/external_session.proto\x12\x0epolar.event.v1\x1a\x1dpolar/common/v1/failure.proto\x1a\x1dpolar/common/v1/session.proto\"i\n\x06Opened\x12%\n\x0erequest_sha256\x18\x01 \x01(\tR\rrequestSha256\x12\x1d\n\nkey_sha256\x18\x02 \x01(\tR\tkeySha256\x12\x19\n\x08lease_ms\x18\x03 \x01(\x04R\x07leaseMs\"\xf5\x02\n\x06\x43losed\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12\x1b\n\x06reward\x18\x03 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x19\n\x08\x63lose_ms\x18\x04 \x01(\x04R\x07\x63loseMs\x12M\n\rtrace_rewards\x18\x05 \x03(\x0b\x32(.polar.event.v1.Closed.TraceRewardsEntryR\x0ctraceRewards\x12\x30\n\x14trace_rewards_sha256\x18\x06 \x01(\tR\x12traceRewardsSha256\x1a?\n\x11TraceRewardsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x01R\x05value:\x02\x38\x01\x42\t\n\x07_reward\"\x9a\x01\n\tCloseWork\x12\x32\n\x07outcome\x18\x01 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x32\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x07\x66\x61ilure\x12%\n\x0erewarded_calls\x18\x03 \x03(\tR\rrewardedCallsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,11 +36,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLOSED_TRACEREWARDSENTRY']._loaded_options = None
   _globals['_CLOSED_TRACEREWARDSENTRY']._serialized_options = b'8\001'
   _globals['_OPENED']._serialized_start=119
-  _globals['_OPENED']._serialized_end=197
-  _globals['_CLOSED']._serialized_start=200
-  _globals['_CLOSED']._serialized_end=573
-  _globals['_CLOSED_TRACEREWARDSENTRY']._serialized_start=499
-  _globals['_CLOSED_TRACEREWARDSENTRY']._serialized_end=562
-  _globals['_CLOSEWORK']._serialized_start=576
-  _globals['_CLOSEWORK']._serialized_end=730
+  _globals['_OPENED']._serialized_end=224
+  _globals['_CLOSED']._serialized_start=227
+  _globals['_CLOSED']._serialized_end=600
+  _globals['_CLOSED_TRACEREWARDSENTRY']._serialized_start=526
+  _globals['_CLOSED_TRACEREWARDSENTRY']._serialized_end=589
+  _globals['_CLOSEWORK']._serialized_start=603
+  _globals['_CLOSEWORK']._serialized_end=757
 # @@protoc_insertion_point(module_scope)

@@ -8,12 +8,14 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Opened(_message.Message):
-    __slots__ = ("request_sha256", "key_sha256")
+    __slots__ = ("request_sha256", "key_sha256", "lease_ms")
     REQUEST_SHA256_FIELD_NUMBER: _ClassVar[int]
     KEY_SHA256_FIELD_NUMBER: _ClassVar[int]
+    LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     request_sha256: str
     key_sha256: str
-    def __init__(self, request_sha256: _Optional[str] = ..., key_sha256: _Optional[str] = ...) -> None: ...
+    lease_ms: int
+    def __init__(self, request_sha256: _Optional[str] = ..., key_sha256: _Optional[str] = ..., lease_ms: _Optional[int] = ...) -> None: ...
 
 class Closed(_message.Message):
     __slots__ = ("outcome", "failure", "reward", "close_ms", "trace_rewards", "trace_rewards_sha256")

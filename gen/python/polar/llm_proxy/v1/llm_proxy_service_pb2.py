@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from polar_mesh.gen.polar.common.v1 import failure_pb2 as polar_dot_common_dot_v1_dot_failure__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/llm_proxy/v1/llm_proxy_service.proto\x12\x12polar.llm_proxy.v1\x1a\x1dpolar/common/v1/failure.proto\"N\n\x13\x43loseSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\"\xa1\x01\n\x14\x43loseSessionResponse\x12\x14\n\x05\x63\x61lls\x18\x01 \x01(\rR\x05\x63\x61lls\x12\x1b\n\tfirst_seq\x18\x02 \x01(\x04R\x08\x66irstSeq\x12\x19\n\x08last_seq\x18\x03 \x01(\x04R\x07lastSeq\x12;\n\x0clast_failure\x18\x04 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0blastFailure\"\x14\n\x12ListEnginesRequest\"\x82\x01\n\x13ListEnginesResponse\x12\x34\n\x07\x65ngines\x18\x01 \x03(\x0b\x32\x1a.polar.llm_proxy.v1.EngineR\x07\x65ngines\x12\x35\n\x05\x61udit\x18\x02 \x01(\x0b\x32\x1f.polar.llm_proxy.v1.AuditReportR\x05\x61udit\"\xe9\x01\n\x0b\x41uditReport\x12\x18\n\x07\x63hecked\x18\x01 \x01(\x04R\x07\x63hecked\x12\x18\n\x07matches\x18\x02 \x01(\x04R\x07matches\x12O\n\nmismatches\x18\x03 \x03(\x0b\x32/.polar.llm_proxy.v1.AuditReport.MismatchesEntryR\nmismatches\x12\x16\n\x06missed\x18\x04 \x01(\x04R\x06missed\x1a=\n\x0fMismatchesEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01\"C\n\x12\x44rainEngineRequest\x12\x19\n\x08\x62\x61se_url\x18\x01 \x01(\tR\x07\x62\x61seUrl\x12\x12\n\x04undo\x18\x02 \x01(\x08R\x04undo\"=\n\x13\x44rainEngineResponse\x12&\n\x0f\x63\x61lls_in_flight\x18\x01 \x01(\rR\rcallsInFlight\"\xe4\x02\n\x06\x45ngine\x12\x12\n\x04kind\x18\x01 \x01(\tR\x04kind\x12\x19\n\x08\x62\x61se_url\x18\x02 \x01(\tR\x07\x62\x61seUrl\x12\x14\n\x05model\x18\x03 \x01(\tR\x05model\x12\x18\n\x07healthy\x18\x04 \x01(\x08R\x07healthy\x12\x18\n\x07problem\x18\x05 \x01(\tR\x07problem\x12\x12\n\x04pool\x18\x06 \x01(\tR\x04pool\x12&\n\x0f\x63\x61lls_in_flight\x18\x07 \x01(\rR\rcallsInFlight\x12-\n\x13\x63\x61lls_in_flight_max\x18\x08 \x01(\rR\x10\x63\x61llsInFlightMax\x12\x1a\n\x08sessions\x18\t \x01(\rR\x08sessions\x12\x1a\n\x08\x64raining\x18\n \x01(\x08R\x08\x64raining\x12>\n\x08\x66\x65\x61tures\x18\x0b \x01(\x0b\x32\".polar.llm_proxy.v1.EngineFeaturesR\x08\x66\x65\x61tures\"\xc7\x02\n\x0e\x45ngineFeatures\x12\x1b\n\twhole_ids\x18\x01 \x01(\x08R\x08wholeIds\x12!\n\x0cstreamed_ids\x18\x02 \x01(\tR\x0bstreamedIds\x12\x1d\n\nprompt_ids\x18\x03 \x01(\tR\tpromptIds\x12!\n\x0clogprob_mode\x18\x04 \x01(\tR\x0blogprobMode\x12\'\n\x0fseveral_choices\x18\x05 \x01(\x08R\x0eseveralChoices\x12#\n\rtokenize_path\x18\x06 \x01(\tR\x0ctokenizePath\x12\x1d\n\ntoken_mode\x18\x07 \x01(\tR\ttokenMode\x12\'\n\x0fweight_versions\x18\x08 \x01(\tR\x0eweightVersions\x12\x1d\n\npause_path\x18\t \x01(\tR\tpausePath2\xb1\x02\n\x0cProxyService\x12\x61\n\x0c\x43loseSession\x12\'.polar.llm_proxy.v1.CloseSessionRequest\x1a(.polar.llm_proxy.v1.CloseSessionResponse\x12^\n\x0bListEngines\x12&.polar.llm_proxy.v1.ListEnginesRequest\x1a\'.polar.llm_proxy.v1.ListEnginesResponse\x12^\n\x0b\x44rainEngine\x12&.polar.llm_proxy.v1.DrainEngineRequest\x1a\'.polar.llm_proxy.v1.DrainEngineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*polar/llm_proxy/v1/llm_proxy_service.proto\x12\x12polar.llm_proxy.v1\x1a\x1dpolar/common/v1/failure.proto\"N\n\x13\x43loseSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\"\xc0\x01\n\x14\x43loseSessionResponse\x12\x14\n\x05\x63\x61lls\x18\x01 \x01(\rR\x05\x63\x61lls\x12\x1b\n\tfirst_seq\x18\x02 \x01(\x04R\x08\x66irstSeq\x12\x19\n\x08last_seq\x18\x03 \x01(\x04R\x07lastSeq\x12;\n\x0clast_failure\x18\x04 \x01(\x0b\x32\x18.polar.common.v1.FailureR\x0blastFailure\x12\x1d\n\nbegan_anew\x18\x05 \x01(\x08R\tbeganAnew\"\x14\n\x12ListEnginesRequest\"\x82\x01\n\x13ListEnginesResponse\x12\x34\n\x07\x65ngines\x18\x01 \x03(\x0b\x32\x1a.polar.llm_proxy.v1.EngineR\x07\x65ngines\x12\x35\n\x05\x61udit\x18\x02 \x01(\x0b\x32\x1f.polar.llm_proxy.v1.AuditReportR\x05\x61udit\"\xe9\x01\n\x0b\x41uditReport\x12\x18\n\x07\x63hecked\x18\x01 \x01(\x04R\x07\x63hecked\x12\x18\n\x07matches\x18\x02 \x01(\x04R\x07matches\x12O\n\nmismatches\x18\x03 \x03(\x0b\x32/.polar.llm_proxy.v1.AuditReport.MismatchesEntryR\nmismatches\x12\x16\n\x06missed\x18\x04 \x01(\x04R\x06missed\x1a=\n\x0fMismatchesEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01\"C\n\x12\x44rainEngineRequest\x12\x19\n\x08\x62\x61se_url\x18\x01 \x01(\tR\x07\x62\x61seUrl\x12\x12\n\x04undo\x18\x02 \x01(\x08R\x04undo\"=\n\x13\x44rainEngineResponse\x12&\n\x0f\x63\x61lls_in_flight\x18\x01 \x01(\rR\rcallsInFlight\"\xe4\x02\n\x06\x45ngine\x12\x12\n\x04kind\x18\x01 \x01(\tR\x04kind\x12\x19\n\x08\x62\x61se_url\x18\x02 \x01(\tR\x07\x62\x61seUrl\x12\x14\n\x05model\x18\x03 \x01(\tR\x05model\x12\x18\n\x07healthy\x18\x04 \x01(\x08R\x07healthy\x12\x18\n\x07problem\x18\x05 \x01(\tR\x07problem\x12\x12\n\x04pool\x18\x06 \x01(\tR\x04pool\x12&\n\x0f\x63\x61lls_in_flight\x18\x07 \x01(\rR\rcallsInFlight\x12-\n\x13\x63\x61lls_in_flight_max\x18\x08 \x01(\rR\x10\x63\x61llsInFlightMax\x12\x1a\n\x08sessions\x18\t \x01(\rR\x08sessions\x12\x1a\n\x08\x64raining\x18\n \x01(\x08R\x08\x64raining\x12>\n\x08\x66\x65\x61tures\x18\x0b \x01(\x0b\x32\".polar.llm_proxy.v1.EngineFeaturesR\x08\x66\x65\x61tures\"\xc7\x02\n\x0e\x45ngineFeatures\x12\x1b\n\twhole_ids\x18\x01 \x01(\x08R\x08wholeIds\x12!\n\x0cstreamed_ids\x18\x02 \x01(\tR\x0bstreamedIds\x12\x1d\n\nprompt_ids\x18\x03 \x01(\tR\tpromptIds\x12!\n\x0clogprob_mode\x18\x04 \x01(\tR\x0blogprobMode\x12\'\n\x0fseveral_choices\x18\x05 \x01(\x08R\x0eseveralChoices\x12#\n\rtokenize_path\x18\x06 \x01(\tR\x0ctokenizePath\x12\x1d\n\ntoken_mode\x18\x07 \x01(\tR\ttokenMode\x12\'\n\x0fweight_versions\x18\x08 \x01(\tR\x0eweightVersions\x12\x1d\n\npause_path\x18\t \x01(\tR\tpausePath2\xb1\x02\n\x0cProxyService\x12\x61\n\x0c\x43loseSession\x12\'.polar.llm_proxy.v1.CloseSessionRequest\x1a(.polar.llm_proxy.v1.CloseSessionResponse\x12^\n\x0bListEngines\x12&.polar.llm_proxy.v1.ListEnginesRequest\x1a\'.polar.llm_proxy.v1.ListEnginesResponse\x12^\n\x0b\x44rainEngine\x12&.polar.llm_proxy.v1.DrainEngineRequest\x1a\'.polar.llm_proxy.v1.DrainEngineResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,23 +37,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLOSESESSIONREQUEST']._serialized_start=97
   _globals['_CLOSESESSIONREQUEST']._serialized_end=175
   _globals['_CLOSESESSIONRESPONSE']._serialized_start=178
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=339
-  _globals['_LISTENGINESREQUEST']._serialized_start=341
-  _globals['_LISTENGINESREQUEST']._serialized_end=361
-  _globals['_LISTENGINESRESPONSE']._serialized_start=364
-  _globals['_LISTENGINESRESPONSE']._serialized_end=494
-  _globals['_AUDITREPORT']._serialized_start=497
-  _globals['_AUDITREPORT']._serialized_end=730
-  _globals['_AUDITREPORT_MISMATCHESENTRY']._serialized_start=669
-  _globals['_AUDITREPORT_MISMATCHESENTRY']._serialized_end=730
-  _globals['_DRAINENGINEREQUEST']._serialized_start=732
-  _globals['_DRAINENGINEREQUEST']._serialized_end=799
-  _globals['_DRAINENGINERESPONSE']._serialized_start=801
-  _globals['_DRAINENGINERESPONSE']._serialized_end=862
-  _globals['_ENGINE']._serialized_start=865
-  _globals['_ENGINE']._serialized_end=1221
-  _globals['_ENGINEFEATURES']._serialized_start=1224
-  _globals['_ENGINEFEATURES']._serialized_end=1551
-  _globals['_PROXYSERVICE']._serialized_start=1554
-  _globals['_PROXYSERVICE']._serialized_end=1859
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=370
+  _globals['_LISTENGINESREQUEST']._serialized_start=372
+  _globals['_LISTENGINESREQUEST']._serialized_end=392
+  _globals['_LISTENGINESRESPONSE']._serialized_start=395
+  _globals['_LISTENGINESRESPONSE']._serialized_end=525
+  _globals['_AUDITREPORT']._serialized_start=528
+  _globals['_AUDITREPORT']._serialized_end=761
+  _globals['_AUDITREPORT_MISMATCHESENTRY']._serialized_start=700
+  _globals['_AUDITREPORT_MISMATCHESENTRY']._serialized_end=761
+  _globals['_DRAINENGINEREQUEST']._serialized_start=763
+  _globals['_DRAINENGINEREQUEST']._serialized_end=830
+  _globals['_DRAINENGINERESPONSE']._serialized_start=832
+  _globals['_DRAINENGINERESPONSE']._serialized_end=893
+  _globals['_ENGINE']._serialized_start=896
+  _globals['_ENGINE']._serialized_end=1252
+  _globals['_ENGINEFEATURES']._serialized_start=1255
+  _globals['_ENGINEFEATURES']._serialized_end=1582
+  _globals['_PROXYSERVICE']._serialized_start=1585
+  _globals['_PROXYSERVICE']._serialized_end=1890
 # @@protoc_insertion_point(module_scope)

@@ -15,16 +15,18 @@ class CloseSessionRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class CloseSessionResponse(_message.Message):
-    __slots__ = ("calls", "first_seq", "last_seq", "last_failure")
+    __slots__ = ("calls", "first_seq", "last_seq", "last_failure", "began_anew")
     CALLS_FIELD_NUMBER: _ClassVar[int]
     FIRST_SEQ_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
     LAST_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    BEGAN_ANEW_FIELD_NUMBER: _ClassVar[int]
     calls: int
     first_seq: int
     last_seq: int
     last_failure: _failure_pb2.Failure
-    def __init__(self, calls: _Optional[int] = ..., first_seq: _Optional[int] = ..., last_seq: _Optional[int] = ..., last_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ...) -> None: ...
+    began_anew: bool
+    def __init__(self, calls: _Optional[int] = ..., first_seq: _Optional[int] = ..., last_seq: _Optional[int] = ..., last_failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., began_anew: bool = ...) -> None: ...
 
 class ListEnginesRequest(_message.Message):
     __slots__ = ()

@@ -22,11 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as polar_dot_common_dot_v1_dot_session__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)polar/scheduler/v1/external_session.proto\x12\x12polar.scheduler.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/session.proto\"L\n\x12OpenSessionRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\"\xf7\x02\n\x13OpenSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12\x17\n\x07\x61pi_key\x18\x02 \x01(\tR\x06\x61piKey\x12\x1d\n\nopenai_url\x18\x03 \x01(\tR\topenaiUrl\x12\x19\n\x08\x62\x61se_url\x18\x04 \x01(\tR\x07\x62\x61seUrl\x12;\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x42\n\x03\x65nv\x18\x06 \x03(\x0b\x32\x30.polar.scheduler.v1.OpenSessionResponse.EnvEntryR\x03\x65nv\x12 \n\x0binstruction\x18\x07 \x01(\tR\x0binstruction\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xe5\x02\n\x13\x43loseSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x32\n\x07outcome\x18\x03 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x1b\n\x06reward\x18\x04 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x18\n\x07message\x18\x05 \x01(\tR\x07message\x12^\n\rtrace_rewards\x18\x06 \x03(\x0b\x32\x39.polar.scheduler.v1.CloseSessionRequest.TraceRewardsEntryR\x0ctraceRewards\x1a?\n\x11TraceRewardsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x01R\x05value:\x02\x38\x01\x42\t\n\x07_reward\"J\n\x14\x43loseSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07sessionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)polar/scheduler/v1/external_session.proto\x12\x12polar.scheduler.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpolar/common/v1/session.proto\"}\n\x12OpenSessionRequest\x12\x17\n\x07task_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n\nrequest_id\x18\x02 \x01(\tR\trequestId\x12/\n\x05lease\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05lease\"\xf7\x02\n\x13OpenSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07session\x12\x17\n\x07\x61pi_key\x18\x02 \x01(\tR\x06\x61piKey\x12\x1d\n\nopenai_url\x18\x03 \x01(\tR\topenaiUrl\x12\x19\n\x08\x62\x61se_url\x18\x04 \x01(\tR\x07\x62\x61seUrl\x12;\n\x0b\x65xpire_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x42\n\x03\x65nv\x18\x06 \x03(\x0b\x32\x30.polar.scheduler.v1.OpenSessionResponse.EnvEntryR\x03\x65nv\x12 \n\x0binstruction\x18\x07 \x01(\tR\x0binstruction\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"N\n\x13RenewSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\"\x16\n\x14RenewSessionResponse\"\xe5\x02\n\x13\x43loseSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x32\n\x07outcome\x18\x03 \x01(\x0e\x32\x18.polar.common.v1.OutcomeR\x07outcome\x12\x1b\n\x06reward\x18\x04 \x01(\x01H\x00R\x06reward\x88\x01\x01\x12\x18\n\x07message\x18\x05 \x01(\tR\x07message\x12^\n\rtrace_rewards\x18\x06 \x03(\x0b\x32\x39.polar.scheduler.v1.CloseSessionRequest.TraceRewardsEntryR\x0ctraceRewards\x1a?\n\x11TraceRewardsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x01R\x05value:\x02\x38\x01\x42\t\n\x07_reward\"J\n\x14\x43loseSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32\x18.polar.common.v1.SessionR\x07sessionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,16 +38,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENSESSIONRESPONSE_ENVENTRY']._serialized_options = b'8\001'
   _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._loaded_options = None
   _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._serialized_options = b'8\001'
-  _globals['_OPENSESSIONREQUEST']._serialized_start=129
-  _globals['_OPENSESSIONREQUEST']._serialized_end=205
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=208
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=583
-  _globals['_OPENSESSIONRESPONSE_ENVENTRY']._serialized_start=529
-  _globals['_OPENSESSIONRESPONSE_ENVENTRY']._serialized_end=583
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=586
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=943
-  _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._serialized_start=869
-  _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._serialized_end=932
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=945
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1019
+  _globals['_OPENSESSIONREQUEST']._serialized_start=161
+  _globals['_OPENSESSIONREQUEST']._serialized_end=286
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=289
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=664
+  _globals['_OPENSESSIONRESPONSE_ENVENTRY']._serialized_start=610
+  _globals['_OPENSESSIONRESPONSE_ENVENTRY']._serialized_end=664
+  _globals['_RENEWSESSIONREQUEST']._serialized_start=666
+  _globals['_RENEWSESSIONREQUEST']._serialized_end=744
+  _globals['_RENEWSESSIONRESPONSE']._serialized_start=746
+  _globals['_RENEWSESSIONRESPONSE']._serialized_end=768
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=771
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=1128
+  _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._serialized_start=1054
+  _globals['_CLOSESESSIONREQUEST_TRACEREWARDSENTRY']._serialized_end=1117
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1130
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1204
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,4 @@
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from polar_mesh.gen.polar.common.v1 import session_pb2 as _session_pb2
 from google.protobuf.internal import containers as _containers
@@ -8,12 +9,14 @@ from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Opti
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class OpenSessionRequest(_message.Message):
-    __slots__ = ("task_id", "request_id")
+    __slots__ = ("task_id", "request_id", "lease")
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     task_id: str
     request_id: str
-    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    lease: _duration_pb2.Duration
+    def __init__(self, task_id: _Optional[str] = ..., request_id: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class OpenSessionResponse(_message.Message):
     __slots__ = ("session", "api_key", "openai_url", "base_url", "expire_time", "env", "instruction")
@@ -39,6 +42,18 @@ class OpenSessionResponse(_message.Message):
     env: _containers.ScalarMap[str, str]
     instruction: str
     def __init__(self, session: _Optional[_Union[_session_pb2.Session, _Mapping]] = ..., api_key: _Optional[str] = ..., openai_url: _Optional[str] = ..., base_url: _Optional[str] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., env: _Optional[_Mapping[str, str]] = ..., instruction: _Optional[str] = ...) -> None: ...
+
+class RenewSessionRequest(_message.Message):
+    __slots__ = ("session_id", "attempt")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    attempt: int
+    def __init__(self, session_id: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
+
+class RenewSessionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class CloseSessionRequest(_message.Message):
     __slots__ = ("session_id", "attempt", "outcome", "reward", "message", "trace_rewards")

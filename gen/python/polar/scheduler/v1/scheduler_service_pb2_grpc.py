@@ -113,6 +113,11 @@ class RolloutServiceStub(object):
                 request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
                 response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
                 _registered_method=True)
+        self.RenewSession = channel.unary_unary(
+                '/polar.scheduler.v1.RolloutService/RenewSession',
+                request_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionRequest.SerializeToString,
+                response_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionResponse.FromString,
+                _registered_method=True)
         self.GetTaskSpec = channel.unary_unary(
                 '/polar.scheduler.v1.RolloutService/GetTaskSpec',
                 request_serializer=polar_dot_scheduler_dot_v1_dot_task__spec__pb2.GetTaskSpecRequest.SerializeToString,
@@ -153,8 +158,7 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListTasks(self, request, context):
-        """ListTasks returns tasks, newest first; behind them those that are over, the one that was archived last in front. One
-        that is archived between two pages may come twice.
+        """ListTasks returns tasks, newest first, then those that are archived, the last first. One may come twice, on two pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -204,9 +208,8 @@ class RolloutServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RetrySessions(self, request, context):
-        """RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Where the group was announced
-        already, the sessions that go again are a new group. Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the
-        live-session limit, and with reason ATTEMPTS_LIMIT where one of them has had 500 attempts.
+        """RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Those of an announced group are a new one.
+        Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the live-session limit, and (ATTEMPTS_LIMIT) above 500 attempts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -238,6 +241,13 @@ class RolloutServiceServicer(object):
     def CloseSession(self, request, context):
         """CloseSession says how that ended; answers when it is committed. Safe to repeat. Errors: NOT_FOUND; INVALID_ARGUMENT with
         all faults; FAILED_PRECONDITION (SESSION_CLOSED: its time was over, it was lost, cancelled, or closed otherwise).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewSession(self, request, context):
+        """RenewSession says that who has a session open is there. Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_CLOSED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,6 +337,11 @@ def add_RolloutServiceServicer_to_server(servicer, server):
                     servicer.CloseSession,
                     request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.FromString,
                     response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.SerializeToString,
+            ),
+            'RenewSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewSession,
+                    request_deserializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionRequest.FromString,
+                    response_serializer=polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionResponse.SerializeToString,
             ),
             'GetTaskSpec': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTaskSpec,
@@ -741,6 +756,33 @@ class RolloutService(object):
             '/polar.scheduler.v1.RolloutService/CloseSession',
             polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionRequest.SerializeToString,
             polar_dot_scheduler_dot_v1_dot_external__session__pb2.CloseSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/polar.scheduler.v1.RolloutService/RenewSession',
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionRequest.SerializeToString,
+            polar_dot_scheduler_dot_v1_dot_external__session__pb2.RenewSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,6 +33,13 @@ export declare type Opened = Message<"polar.event.v1.Opened"> & {
    * @generated from field: string key_sha256 = 2;
    */
   keySha256: string;
+
+  /**
+   * Milliseconds after which it is lost where its caller says nothing; 0: it has no lease.
+   *
+   * @generated from field: uint64 lease_ms = 3;
+   */
+  leaseMs: bigint;
 };
 
 /**

@@ -73,6 +73,14 @@ export declare type CloseSessionResponse = Message<"polar.llm_proxy.v1.CloseSess
    * @generated from field: polar.common.v1.Failure last_failure = 4;
    */
   lastFailure?: Failure | undefined;
+
+  /**
+   * This proxy began after the attempt's key was granted, and no call of the attempt has gone well here: some may not have
+   * reached it.
+   *
+   * @generated from field: bool began_anew = 5;
+   */
+  beganAnew: boolean;
 };
 
 /**

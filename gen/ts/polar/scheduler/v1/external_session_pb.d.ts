@@ -6,8 +6,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Outcome, Session } from "../../common/v1/session_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file polar/scheduler/v1/external_session.proto.
@@ -34,6 +34,14 @@ export declare type OpenSessionRequest = Message<"polar.scheduler.v1.OpenSession
    * @generated from field: string request_id = 2;
    */
   requestId: string;
+
+  /**
+   * 1 s to 1 h: its caller says by RenewSession that it is there, at least so often. Where it does not, its attempt is lost
+   * (CALLER_LOST), and the session waits to be opened again. Unset: only its run budget ends it. A replay changes nothing.
+   *
+   * @generated from field: google.protobuf.Duration lease = 3;
+   */
+  lease?: Duration | undefined;
 };
 
 /**
@@ -103,6 +111,48 @@ export declare type OpenSessionResponse = Message<"polar.scheduler.v1.OpenSessio
  * Use `create(OpenSessionResponseSchema)` to create a new message.
  */
 export declare const OpenSessionResponseSchema: GenMessage<OpenSessionResponse>;
+
+/**
+ * RenewSessionRequest says that who has a session open is there. It is not stored: a scheduler that takes over gives each
+ * the whole lease.
+ *
+ * @generated from message polar.scheduler.v1.RenewSessionRequest
+ */
+export declare type RenewSessionRequest = Message<"polar.scheduler.v1.RenewSessionRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Its attempt, as OpenSession told it.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+};
+
+/**
+ * Describes the message polar.scheduler.v1.RenewSessionRequest.
+ * Use `create(RenewSessionRequestSchema)` to create a new message.
+ */
+export declare const RenewSessionRequestSchema: GenMessage<RenewSessionRequest>;
+
+/**
+ * RenewSessionResponse is empty.
+ *
+ * @generated from message polar.scheduler.v1.RenewSessionResponse
+ */
+export declare type RenewSessionResponse = Message<"polar.scheduler.v1.RenewSessionResponse"> & {
+};
+
+/**
+ * Describes the message polar.scheduler.v1.RenewSessionResponse.
+ * Use `create(RenewSessionResponseSchema)` to create a new message.
+ */
+export declare const RenewSessionResponseSchema: GenMessage<RenewSessionResponse>;
 
 /**
  * CloseSessionRequest says how an open session ended.

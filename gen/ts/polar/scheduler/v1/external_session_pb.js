@@ -5,14 +5,14 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_polar_common_v1_session } from "../../common/v1/session_pb.js";
 
 /**
  * Describes the file polar/scheduler/v1/external_session.proto.
  */
 export const file_polar_scheduler_v1_external_session = /*@__PURE__*/
-  fileDesc("Cilwb2xhci9zY2hlZHVsZXIvdjEvZXh0ZXJuYWxfc2Vzc2lvbi5wcm90bxIScG9sYXIuc2NoZWR1bGVyLnYxIjkKEk9wZW5TZXNzaW9uUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiqAIKE09wZW5TZXNzaW9uUmVzcG9uc2USKQoHc2Vzc2lvbhgBIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5TZXNzaW9uEg8KB2FwaV9rZXkYAiABKAkSEgoKb3BlbmFpX3VybBgDIAEoCRIQCghiYXNlX3VybBgEIAEoCRIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPQoDZW52GAYgAygLMjAucG9sYXIuc2NoZWR1bGVyLnYxLk9wZW5TZXNzaW9uUmVzcG9uc2UuRW52RW50cnkSEwoLaW5zdHJ1Y3Rpb24YByABKAkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKdAgoTQ2xvc2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SKQoHb3V0Y29tZRgDIAEoDjIYLnBvbGFyLmNvbW1vbi52MS5PdXRjb21lEhMKBnJld2FyZBgEIAEoAUgAiAEBEg8KB21lc3NhZ2UYBSABKAkSUAoNdHJhY2VfcmV3YXJkcxgGIAMoCzI5LnBvbGFyLnNjaGVkdWxlci52MS5DbG9zZVNlc3Npb25SZXF1ZXN0LlRyYWNlUmV3YXJkc0VudHJ5GjMKEVRyYWNlUmV3YXJkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFCCQoHX3Jld2FyZCJBChRDbG9zZVNlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb25iBnByb3RvMw", [file_google_protobuf_timestamp, file_polar_common_v1_session]);
+  fileDesc("Cilwb2xhci9zY2hlZHVsZXIvdjEvZXh0ZXJuYWxfc2Vzc2lvbi5wcm90bxIScG9sYXIuc2NoZWR1bGVyLnYxImMKEk9wZW5TZXNzaW9uUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iqAIKE09wZW5TZXNzaW9uUmVzcG9uc2USKQoHc2Vzc2lvbhgBIAEoCzIYLnBvbGFyLmNvbW1vbi52MS5TZXNzaW9uEg8KB2FwaV9rZXkYAiABKAkSEgoKb3BlbmFpX3VybBgDIAEoCRIQCghiYXNlX3VybBgEIAEoCRIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPQoDZW52GAYgAygLMjAucG9sYXIuc2NoZWR1bGVyLnYxLk9wZW5TZXNzaW9uUmVzcG9uc2UuRW52RW50cnkSEwoLaW5zdHJ1Y3Rpb24YByABKAkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6ChNSZW5ld1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDSIWChRSZW5ld1Nlc3Npb25SZXNwb25zZSKdAgoTQ2xvc2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SKQoHb3V0Y29tZRgDIAEoDjIYLnBvbGFyLmNvbW1vbi52MS5PdXRjb21lEhMKBnJld2FyZBgEIAEoAUgAiAEBEg8KB21lc3NhZ2UYBSABKAkSUAoNdHJhY2VfcmV3YXJkcxgGIAMoCzI5LnBvbGFyLnNjaGVkdWxlci52MS5DbG9zZVNlc3Npb25SZXF1ZXN0LlRyYWNlUmV3YXJkc0VudHJ5GjMKEVRyYWNlUmV3YXJkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFCCQoHX3Jld2FyZCJBChRDbG9zZVNlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgucG9sYXIuY29tbW9uLnYxLlNlc3Npb25iBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_polar_common_v1_session]);
 
 /**
  * Describes the message polar.scheduler.v1.OpenSessionRequest.
@@ -29,16 +29,30 @@ export const OpenSessionResponseSchema = /*@__PURE__*/
   messageDesc(file_polar_scheduler_v1_external_session, 1);
 
 /**
+ * Describes the message polar.scheduler.v1.RenewSessionRequest.
+ * Use `create(RenewSessionRequestSchema)` to create a new message.
+ */
+export const RenewSessionRequestSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_external_session, 2);
+
+/**
+ * Describes the message polar.scheduler.v1.RenewSessionResponse.
+ * Use `create(RenewSessionResponseSchema)` to create a new message.
+ */
+export const RenewSessionResponseSchema = /*@__PURE__*/
+  messageDesc(file_polar_scheduler_v1_external_session, 3);
+
+/**
  * Describes the message polar.scheduler.v1.CloseSessionRequest.
  * Use `create(CloseSessionRequestSchema)` to create a new message.
  */
 export const CloseSessionRequestSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_external_session, 2);
+  messageDesc(file_polar_scheduler_v1_external_session, 4);
 
 /**
  * Describes the message polar.scheduler.v1.CloseSessionResponse.
  * Use `create(CloseSessionResponseSchema)` to create a new message.
  */
 export const CloseSessionResponseSchema = /*@__PURE__*/
-  messageDesc(file_polar_scheduler_v1_external_session, 3);
+  messageDesc(file_polar_scheduler_v1_external_session, 5);
 

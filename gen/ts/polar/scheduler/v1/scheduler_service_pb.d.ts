@@ -12,7 +12,7 @@ import type { CallbackState } from "./callback_state_pb.js";
 import type { TaskFilter } from "./task_filter_pb.js";
 import type { Session } from "../../common/v1/session_pb.js";
 import type { NodeFailures } from "./node_failures_pb.js";
-import type { CloseSessionRequestSchema, CloseSessionResponseSchema, OpenSessionRequestSchema, OpenSessionResponseSchema } from "./external_session_pb.js";
+import type { CloseSessionRequestSchema, CloseSessionResponseSchema, OpenSessionRequestSchema, OpenSessionResponseSchema, RenewSessionRequestSchema, RenewSessionResponseSchema } from "./external_session_pb.js";
 import type { GetTaskSpecRequestSchema, GetTaskSpecResponseSchema } from "./task_spec_pb.js";
 
 /**
@@ -1210,8 +1210,7 @@ export declare const RolloutService: GenService<{
     output: typeof GetTaskResponseSchema;
   },
   /**
-   * ListTasks returns tasks, newest first; behind them those that are over, the one that was archived last in front. One
-   * that is archived between two pages may come twice.
+   * ListTasks returns tasks, newest first, then those that are archived, the last first. One may come twice, on two pages.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.ListTasks
    */
@@ -1282,9 +1281,8 @@ export declare const RolloutService: GenService<{
     output: typeof CancelSessionResponseSchema;
   },
   /**
-   * RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Where the group was announced
-   * already, the sessions that go again are a new group. Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the
-   * live-session limit, and with reason ATTEMPTS_LIMIT where one of them has had 500 attempts.
+   * RetrySessions gives ended sessions of a task new attempts; earlier ones are kept. Those of an announced group are a new one.
+   * Safe to repeat. Errors: NOT_FOUND; RESOURCE_EXHAUSTED at the live-session limit, and (ATTEMPTS_LIMIT) above 500 attempts.
    *
    * @generated from rpc polar.scheduler.v1.RolloutService.RetrySessions
    */
@@ -1335,6 +1333,16 @@ export declare const RolloutService: GenService<{
     methodKind: "unary";
     input: typeof CloseSessionRequestSchema;
     output: typeof CloseSessionResponseSchema;
+  },
+  /**
+   * RenewSession says that who has a session open is there. Errors: NOT_FOUND; FAILED_PRECONDITION (SESSION_CLOSED).
+   *
+   * @generated from rpc polar.scheduler.v1.RolloutService.RenewSession
+   */
+  renewSession: {
+    methodKind: "unary";
+    input: typeof RenewSessionRequestSchema;
+    output: typeof RenewSessionResponseSchema;
   },
   /**
    * GetTaskSpec returns a spec with its file contents, for the mesh's own services. Errors: NOT_FOUND, DATA_LOSS.
