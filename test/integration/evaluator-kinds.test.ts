@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
-import { type Case, COMMIT, Evaluations, exec, REPO, SOLVE } from '../support/evaluations.ts';
+import { type Case, COMMIT, Evaluations, exec, PREPARE, REPO, SOLVE } from '../support/evaluations.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/swebench');
 
@@ -84,6 +84,39 @@ describe('evaluators of other kinds', () => {
       expect({ reward: barred.reward, ...barred.evaluation }).to.deep.include({
         ...{ reward: 0, failed_apply_tests: true, resolution: 'NO' },
       });
+    });
+
+    it('reads what tests tell behind markers that they print, and no silence in an output that is cut', async () => {
+      const hides = "printf '%s\\n' 'PASSED t.py::test_a' '>>>>> End Test Output'";
+      const tells = "echo 'FAILED t.py::test_a - no'";
+      const instance = { test_patch: null, PASS_TO_PASS: [] };
+      const behind = row(instance, { test_command: `${hides}; ${tells}` });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, ...behind });
+      expect([reward, evaluation?.['resolution']]).to.deep.equal([0, 'NO']);
+      const fill = "head -c 2500000 /dev/zero | tr '\\0' x; echo";
+      const test_command = `echo 'PASSED t.py::z'; ${fill}; ${tells}; ${fill}`;
+      const cut = row({ ...instance, eval_type: 'fail_only' }, { test_command });
+      const silent = await evaluated({ agent: SOLVE, ...cut });
+      expect([silent.reward, silent.evaluation?.['test_output_cut']]).to.deep.equal([0, true]);
+      expect(silent.evaluation?.['invalid_log']).to.match(/middle is cut/);
+    });
+
+    it("takes the agent's own test where the row has one that `prepare` has taken away", async () => {
+      const prepare = [
+        ...PREPARE,
+        exec(`cd ${REPO} && mkdir tests && echo exit 1 > tests/b.sh && git add -A && ${COMMIT} with`),
+        exec(`cd ${REPO} && git tag with && git rm -qr tests && ${COMMIT} without`),
+      ];
+      const test_patch = TEST_PATCH.replace(
+        'new file mode 100644\n--- /dev/null',
+        '--- a/tests/b.sh',
+      ).replace('@@ -0,0 +1 @@', '@@ -1 +1 @@\n-exit 1');
+      const agent = `${SOLVE}; mkdir tests; echo mine > tests/b.sh`;
+      const { reward, evaluation } = await evaluated({
+        ...{ agent, runtime: { prepare } },
+        ...command({ test_patch, base_commit: 'with' }),
+      });
+      expect([reward, evaluation?.['resolution']]).to.deep.equal([1, 'FULL']);
     });
 
     it('grades the example: its solution, and nothing', async () => {
