@@ -10,16 +10,19 @@ const DATA_KIB_MAX = 1024 * 1024;
 /** Of CPU, for its start. */
 const CPU_SECONDS_MORE = 5;
 
+/** Reads what this process holds: its end is that of the group, be that in a wait in which it hears nothing. */
+const WATCH = '(read -r _ <&4; kill -9 0) 3>&- & exec 4<&-';
+
 /**
- * A process, in a group of its own, without environment, which may name keys, and without output. The kernel ends it when
- * it has used its time, should this process be gone by then.
+ * A process, in a group of its own, without environment, which may name keys, and without output. The group ends with this
+ * process, however that ends; the kernel ends what has used its time.
  */
 export function startPlugin(program: string, timeoutMs: number): ChildProcess {
-  const limited = 'ulimit -t "$1"; ulimit -d "$2"; shift 2; exec "$@"';
+  const limited = `${WATCH}; ulimit -t "$1"; ulimit -d "$2"; shift 2; exec "$@"`;
   const seconds = String(Math.ceil(timeoutMs / 1000) + CPU_SECONDS_MORE);
   const node = [process.execPath, `--max-old-space-size=${HEAP_MIB_MAX}`, program];
   return spawn('sh', ['-c', limited, 'sh', seconds, String(DATA_KIB_MAX), ...node], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
     serialization: 'advanced',
     detached: true,
     env: {},
