@@ -138,6 +138,13 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
     /not known/,
   ],
   ['evaluator.config.instance.log_parser', swebench({ log_parser: 'constructor' }), /not known/],
+  ['evaluator.config.instance.base_commit', swebench({ base_commit: 'a\0' }), /NUL/],
+  ['evaluator.config.repo_dir', swebench({}, { test_command: 'x', repo_dir: '/a\0' }), /NUL/],
+  [
+    'evaluator.config.exclude_patterns[1]',
+    swebench({}, { test_command: 'x', exclude_patterns: ['a', '\0'] }),
+    /NUL/,
+  ],
   ['evaluator.config.instance.eval_type', swebench({ eval_type: 'all' })],
   ['evaluator.config.answer[0]', math({}), /must be a text or a number/],
   ['evaluator.config.answer[0]', math({ answer: '$ $' }), /a letter or a digit/],
