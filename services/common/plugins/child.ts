@@ -1,6 +1,7 @@
 // The process of a plug-in: what it breaks is its own. A thread would not do: one large allocation in it ends the whole
 // process, whatever limit the thread has.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
 /** Heap of its process; above, it ends. */
@@ -39,15 +40,34 @@ export function endPlugin({ pid }: ChildProcess): void {
   }
 }
 
-/** Resolves when it has ended and nothing that it said is on its way any more: with how it ended. */
-export function pluginEnd(child: ChildProcess): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  child.once('error', (error) => resolve(error.message));
+export interface PluginEnd {
+  readonly message: string;
+  /** It could not be started, or the kernel has ended it for want of memory of the machine: that is no matter of the plug-in. */
+  readonly isOfNode: boolean;
+}
+
+/** Of a process that has just been started: resolves when it has ended and nothing that it said is on its way any more. */
+export function pluginEnd(child: ChildProcess): Promise<PluginEnd> {
+  const { promise, resolve } = Promise.withResolvers<PluginEnd>();
+  const killsBefore = memoryKills();
+  child.once('error', ({ message }) => resolve({ message, isOfNode: true }));
   child.once('exit', (code, signal) => {
-    const ended = (): void => resolve(`its process ended with ${signal ?? `exit code ${code}`}`);
+    const isOfNode = signal === 'SIGKILL' && memoryKills() > killsBefore;
+    const how = `its process ended with ${signal ?? `exit code ${code}`}`;
+    const message = isOfNode ? `${how}, as the node is out of memory (ENOMEM)` : how;
+    const ended = (): void => resolve({ message, isOfNode });
     // What it said last may still be on its way.
     if (child.connected) child.once('disconnect', ended);
     else ended();
   });
   return promise;
+}
+
+/** Processes of this machine that its kernel has ended for want of memory. */
+function memoryKills(): number {
+  try {
+    return Number(/^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'latin1'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
