@@ -185,6 +185,21 @@ describe('evaluators of other kinds', () => {
       ]);
       const [any] = await judged('response_match', { contains: ['nothing', 'x = 1/2'] });
       expect(any).to.equal(1);
+      const say = async (content: string) => {
+        const messageBodies = { r: JSON.stringify({ role: 'assistant', content }) };
+        const call = create(CompletionSchema, {
+          callId: 'c',
+          trainable: true,
+          replyDigest: 'r',
+          messageBodies,
+        });
+        const config = { contains: ['Đà Nẵng'.normalize('NFC')] };
+        return (await evaluated({ strategy: 'response_match', config, calls: [call] })).reward;
+      };
+      expect(await say('Đà Nẵng'.normalize('NFD'))).to.equal(1);
+      const startedAt = performance.now();
+      expect(await say(`a${'\u0301\u0316'.repeat(500_000)}`)).to.equal(0);
+      expect(performance.now() - startedAt, 'however many marks').to.be.lessThan(10_000);
     });
   });
 });

@@ -28,7 +28,7 @@ const agree = (a: string, b: string): boolean => a === '' || b === '' || a === b
 
 function answerValue(text: string): Value | undefined {
   if (text.length > ANSWER_CHARS_MAX) return undefined;
-  return plainValue(plainOf(text));
+  return plainValue(plainOf(text.normalize('NFC')));
 }
 
 function plainValue(text: string): Value | undefined {

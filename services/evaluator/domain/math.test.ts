@@ -62,6 +62,7 @@ const SAME: readonly (readonly string[])[] = [
   ['5xy', '5 xy', '5 x y'],
   ['5!', '5 !'],
   ['42', '42 of them'],
+  ['Đà Nẵng', 'Đà Nẵng'.normalize('NFD')],
   ['x = 1, y = 2', 'y=2, x=1'],
   ['\\pi', 'π', '$\\pi$'],
   ['\\frac{\\pi}{2}', '\\pi/2', 'π/2', '\\dfrac{\\pi}{2}'],
