@@ -150,6 +150,8 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
   ['evaluator.config.answer[0]', math({ answer: '$ $' }), /a letter or a digit/],
   ['evaluator.config.answer', math({ answer: [] })],
   ['evaluator.config.answer[1]', math({ answer: [1, 'x'.repeat(1001)] }), /at most 1000/],
+  ['evaluator.config.answer[0]', math({ answer: Number('9007199254740993') }), /must be a text, as it has/],
+  ['evaluator.config.answer[0]', math({ answer: 1 / 3 }), /more than 15 digits/],
   ['evaluator.config.format_bonus', math({ answer: 1, format_bonus: 2 })],
   ['evaluator.config.contains', match({}), /must hold a text/],
   [
