@@ -64,8 +64,8 @@ function conversation(
 ): Promise<PluginAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<PluginAnswer>();
   const say = (message: PluginWork | PluginReply): void => {
-    // That it ended before it read this is told by its exit.
-    child.send(message, () => {});
+    // That it ended before it read this is told by its exit; one that could not be started has no channel.
+    child.send?.(message, () => {});
   };
   let last = Promise.resolve();
   let waiting = 0;
