@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { CompletionSchema } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import type { Evaluated, Failed } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
-import { type Case, COMMIT, Evaluations, exec, REPO, SOLVE } from '../support/evaluations.ts';
+import { type Case, COMMIT, Evaluations, exec, PREPARE, REPO, SOLVE } from '../support/evaluations.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/swebench');
 
@@ -86,6 +86,39 @@ describe('evaluators of other kinds', () => {
       });
     });
 
+    it('reads what tests tell behind markers that they print, and no silence in an output that is cut', async () => {
+      const hides = "printf '%s\\n' 'PASSED t.py::test_a' '>>>>> End Test Output'";
+      const tells = "echo 'FAILED t.py::test_a - no'";
+      const instance = { test_patch: null, PASS_TO_PASS: [] };
+      const behind = row(instance, { test_command: `${hides}; ${tells}` });
+      const { reward, evaluation } = await evaluated({ agent: SOLVE, ...behind });
+      expect([reward, evaluation?.['resolution']]).to.deep.equal([0, 'NO']);
+      const fill = "head -c 2500000 /dev/zero | tr '\\0' x; echo";
+      const test_command = `echo 'PASSED t.py::z'; ${fill}; ${tells}; ${fill}`;
+      const cut = row({ ...instance, eval_type: 'fail_only' }, { test_command });
+      const silent = await evaluated({ agent: SOLVE, ...cut });
+      expect([silent.reward, silent.evaluation?.['test_output_cut']]).to.deep.equal([0, true]);
+      expect(silent.evaluation?.['invalid_log']).to.match(/middle is cut/);
+    });
+
+    it("takes the agent's own test where the row has one that `prepare` has taken away", async () => {
+      const prepare = [
+        ...PREPARE,
+        exec(`cd ${REPO} && mkdir tests && echo exit 1 > tests/b.sh && git add -A && ${COMMIT} with`),
+        exec(`cd ${REPO} && git tag with && git rm -qr tests && ${COMMIT} without`),
+      ];
+      const test_patch = TEST_PATCH.replace(
+        'new file mode 100644\n--- /dev/null',
+        '--- a/tests/b.sh',
+      ).replace('@@ -0,0 +1 @@', '@@ -1 +1 @@\n-exit 1');
+      const agent = `${SOLVE}; mkdir tests; echo mine > tests/b.sh`;
+      const { reward, evaluation } = await evaluated({
+        ...{ agent, runtime: { prepare } },
+        ...command({ test_patch, base_commit: 'with' }),
+      });
+      expect([reward, evaluation?.['resolution']]).to.deep.equal([1, 'FULL']);
+    });
+
     it('grades the example: its solution, and nothing', async () => {
       const { runtime, evaluator } = readTaskFile(join(EXAMPLE, 'task.yaml'));
       const { patch } = JSON.parse(readFileSync(join(EXAMPLE, 'row.json'), 'utf8')) as { patch: string };
@@ -152,6 +185,21 @@ describe('evaluators of other kinds', () => {
       ]);
       const [any] = await judged('response_match', { contains: ['nothing', 'x = 1/2'] });
       expect(any).to.equal(1);
+      const say = async (content: string) => {
+        const messageBodies = { r: JSON.stringify({ role: 'assistant', content }) };
+        const call = create(CompletionSchema, {
+          callId: 'c',
+          trainable: true,
+          replyDigest: 'r',
+          messageBodies,
+        });
+        const config = { contains: ['Đà Nẵng'.normalize('NFC')] };
+        return (await evaluated({ strategy: 'response_match', config, calls: [call] })).reward;
+      };
+      expect(await say('Đà Nẵng'.normalize('NFD'))).to.equal(1);
+      const startedAt = performance.now();
+      expect(await say(`a${'\u0301\u0316'.repeat(500_000)}`)).to.equal(0);
+      expect(performance.now() - startedAt, 'however many marks').to.be.lessThan(10_000);
     });
   });
 });

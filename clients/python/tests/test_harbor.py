@@ -95,3 +95,24 @@ def test_what_is_not_offered_is_told_all_at_once(tmp_path: Path) -> None:
         "tests/link",
     }
     assert told["verifier.env.KEY"] == "NOT_THERE is not set"
+
+
+def test_what_cannot_be_read_is_told_by_its_place(tmp_path: Path) -> None:
+    assert faults(made(tmp_path / "a", "x = [")) == {"task.toml": "is no TOML: Invalid value (at end of document)"}
+    folder = made(tmp_path / "b", 'verifier = 3\n[environment]\nenv = "A=b"\nmemory = "512"\nstorage = "0G"')
+    (folder / "instruction.md").write_bytes(b"\xff")
+    told = faults(folder)
+    assert list(told) == ["verifier", "instruction.md", "environment.memory", "environment.storage", "environment.env"]
+    assert told["verifier"] == told["environment.env"] == "must be a table"
+
+
+def test_the_workdir_is_that_of_the_last_stage(tmp_path: Path) -> None:
+    for number, (dockerfile, workdir) in enumerate(
+        {
+            "FROM a AS one\nWORKDIR /build\nFROM b\nCOPY --from=one /build /srv\n": None,
+            "FROM a\nWORKDIR /build\nFROM b\nWORKDIR /app\nWORKDIR sub\n": "/app/sub",
+            "FROM a\nWORKDIR $HOME/app\n": None,
+        }.items()
+    ):
+        folder = made(tmp_path / str(number), "", **{"environment/Dockerfile": dockerfile})
+        assert harbor.task(folder, image="a")["runtime"].get("workdir") == workdir

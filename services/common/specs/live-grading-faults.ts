@@ -4,7 +4,7 @@ import type { Faults } from './faults-of.ts';
 import { clearingFault, type HarborConfig, harborConfig, resultFileConfig } from './live-grading.ts';
 import { checkFiles } from './runtime-spec.ts';
 
-interface Grading {
+export interface Grading {
   readonly strategy: string;
   readonly config: unknown;
   /** Of its configuration. */
@@ -12,7 +12,7 @@ interface Grading {
 }
 
 /** What finds the outcome: the evaluator itself, or the one that a rubric names. */
-function outcomeGrading({ strategy, config }: EvaluatorSpec): Grading {
+export function outcomeGrading({ strategy, config }: EvaluatorSpec): Grading {
   if (strategy !== 'rubric') return { strategy, config, field: 'evaluator.config' };
   const outcome = config?.['outcome'] as { strategy?: unknown; config?: unknown } | null | undefined;
   const found = { strategy: String(outcome?.strategy), config: outcome?.config };

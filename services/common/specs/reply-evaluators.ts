@@ -7,8 +7,20 @@ const reward = z.number().min(-REWARD_MAX).max(REWARD_MAX);
 
 /** Longer ones are not compared. */
 const ANSWER_CHARS_MAX = 1000;
+/** A number of more may be another one than was written: 1/3, or an integer above 2^53. */
+const DIGITS_MAX = 15;
+const digitsOf = (value: number): number =>
+  String(value)
+    .replace(/e.*/, '')
+    .replaceAll(/[.-]|^[0.-]+|0+$/g, '').length;
+const number = z
+  .number()
+  .refine(
+    (value) => digitsOf(value) <= DIGITS_MAX,
+    `must be a text, as it has more than ${DIGITS_MAX} digits`,
+  );
 const answer = z
-  .union([z.string(), z.number()], { error: 'must be a text or a number, or a list of them' })
+  .union([z.string(), number], { error: 'must be a text or a number, or a list of them' })
   .transform(String)
   .refine((text) => text.length <= ANSWER_CHARS_MAX, `must be at most ${ANSWER_CHARS_MAX} characters`)
   .refine((text) => /[\p{L}\p{N}]/u.test(text), 'must hold a letter or a digit');

@@ -1,7 +1,7 @@
 // Configuration of `swebench_harness`: a row of SWE-bench's data sets, and what only its package knows of it.
 import { z } from 'zod';
 import { LOG_PARSERS, type LogParser, listed } from './catalogue.ts';
-import { argument } from './faults-of.ts';
+import { anyArgument, argument } from './faults-of.ts';
 import { orJsonText, patchOptions } from './grading-options.ts';
 import { parserNamed, parserOfRepository } from './log-parsers.ts';
 
@@ -23,7 +23,7 @@ const row = z.looseObject(
     repo: z.string().min(1),
     FAIL_TO_PASS: testNames,
     PASS_TO_PASS: testNames,
-    base_commit: text,
+    base_commit: anyArgument.nullish(),
     test_patch: text,
     /** [version 5 of the data sets] Puts the tests there, and runs them between two markers. */
     eval_script: text,

@@ -157,6 +157,16 @@ describe('task spec', () => {
     expect(others).to.deep.equal([]);
     expect(fault?.field).to.equal('evaluator.config.test_timeout');
     expect(fault?.description).to.match(/400 s .* budgets.evaluate, which is 300 s/);
+    const below = (strategy: string, config: object) => {
+      const outcome = { strategy, config };
+      Object.assign(spec.evaluator!, { strategy: 'rubric', config: { rubric: 'r', judge: 'j', outcome } });
+      return readTaskSpec(spec).faults.map((one) => one.field);
+    };
+    const tests = { test_command: 'x', expected_output_json: { a: 'PASSED' } };
+    const at = 'evaluator.config.outcome.config';
+    expect(below('test_on_output', { ...tests, test_timeout: 400 })).to.deep.equal([`${at}.test_timeout`]);
+    expect(below('a/b.mjs', { timeout: 400 })).to.deep.equal([`${at}.timeout`]);
+    expect(below('a/b.mjs', { timeout: 200 })).to.deep.equal([]);
   });
 
   it('has an outline without file contents', () => {

@@ -1,5 +1,5 @@
 // A TaskSpec as the scheduler takes it: defaults filled in, every fault found at once. Paths are those of the proto.
-import { clone, create, toBinary } from '@bufbuild/protobuf';
+import { clone, create, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import { type Duration, durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import {
   BudgetsSchema,
@@ -20,7 +20,7 @@ import { BUILDERS, type BuilderName, EVALUATORS, listed } from './catalogue.ts';
 import { checkExternal, isExternal } from './external.ts';
 import { Faults } from './faults-of.ts';
 import { checkHarness } from './harness-spec.ts';
-import { checkLiveGrading } from './live-grading-faults.ts';
+import { checkLiveGrading, outcomeGrading } from './live-grading-faults.ts';
 import { checkRuntime, completeExec, completeFile, completeRuntime, stepsOf } from './runtime-spec.ts';
 import { valueFaults } from './spec-values.ts';
 import {
@@ -223,14 +223,16 @@ const TIMEOUT_KEYS: ReadonlyMap<string, string> = new Map([
 
 /** Who sets both means both: tests that are cut by the stage's budget would count as tests that do not end. */
 function checkTestTimeout({ evaluator, budgets }: TaskSpec, faults: Faults): void {
-  const key = TIMEOUT_KEYS.get(evaluator?.strategy ?? '');
-  const testTimeout = key === undefined ? undefined : evaluator?.config?.[key];
+  if (evaluator === undefined) return;
+  const { strategy, config, field } = outcomeGrading(evaluator);
+  const key = PLUGIN_PATH.test(strategy) ? 'timeout' : (TIMEOUT_KEYS.get(strategy) ?? '');
+  const testTimeout = (config as JsonObject | null | undefined)?.[key];
   if (typeof testTimeout !== 'number') return;
   const seconds = budgets?.evaluate === undefined ? 0 : durationMs(budgets.evaluate) / 1000;
   if (seconds < 0.001 || testTimeout > BUDGET_MS_MAX / 1000) return;
   faults.require(
     testTimeout <= seconds,
-    `evaluator.config.${key}`,
+    `${field}.${key}`,
     `${testTimeout} s do not fit into budgets.evaluate, which is ${seconds} s: raise that, or leave it out`,
   );
 }

@@ -11,7 +11,7 @@ export function harborReward(
   return 'wrote neither reward.json nor reward.txt';
 }
 
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 const ofText = (text: string): Rewards | string =>
   NUMBER.test(text) ? { reward: Number(text) } : 'holds no number';

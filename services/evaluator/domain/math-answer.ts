@@ -11,7 +11,15 @@ export interface Given {
 /** Of the end of a reply: what is looked through. */
 const REPLY_CHARS_MAX = 200_000;
 const LABEL = /\banswer\b[*_`]*[ \t]*(?:is[ \t]*)?[:：]/gi;
-const NUMBER = /-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:\/\d+)?%?/g;
+/** In the forms of which the value is known: 3 1/2, \frac{1}{2}, 1.2e3, 6 × 10^3. What stands before a dash is no range's end. */
+const NUMBER = new RegExp(
+  [
+    String.raw`(?:(?<![\p{L}\d)\]}])[-−])?(?:(?:\d+ ?)?\\[dt]?frac\{\d+\}\{\d+\}`,
+    String.raw`|(?:\d+ (?=\d+\/\d))?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)`,
+    String.raw`(?:e[+-]?\d+|(?: ?(?:[×·*]|\\times|\\cdot) ?10)?\^(?:\{[-−+]?\d+\}|[-−+]?\d+))?(?:\/\d+)?)%?`,
+  ].join(''),
+  'giu',
+);
 /** What stands in a line before an answer, or alone in it. */
 const MARKS = /^(?:[\s*_`>]|\$\$|\\\[)+/;
 
@@ -59,6 +67,10 @@ function insideOf(text: string, from: number): string | undefined {
   return undefined;
 }
 
-/** Whether it is one of those that are right. */
-export const isRight = ({ text }: Given, answers: readonly string[]): boolean =>
-  answers.some((one) => sameAnswer(text, one));
+/** Whether it is one of those that are right. A mark behind it is a factorial where the right one has some. */
+export const isRight = ({ text }: Given, answers: readonly string[]): boolean => {
+  const calm = text.replace(EXCLAIMED, '');
+  return answers.some((one) => sameAnswer(one.includes('!') ? text : calm, one));
+};
+
+const EXCLAIMED = /!+(?=[\s"'*_$]*$)/;

@@ -34,6 +34,7 @@ const WRITTEN: ReadonlyMap<string, string> = new Map([
     ['neq', '≠'],
     ['ne', '≠'],
     ['cup', '∪'],
+    ['in', '∈'],
     ['pm', '±'],
   ] as const),
 ]);
@@ -44,6 +45,8 @@ const SIGNS: ReadonlyMap<string, string> = new Map([
     ['×', '*'],
     ['·', '*'],
     ['÷', '/'],
+    ['²', '^2'],
+    ['³', '^3'],
     ['\u00a0', ' '],
     ['~', ' '],
   ] as const),
@@ -79,6 +82,7 @@ class Reader {
       if (character === end) break;
       if (character === '\\') out += this.#command(out);
       else if (character === '{') out += grouped(this.#until('}'), out);
+      else if (character === '√') out += this.#radical();
       else out += SIGNS.get(character) ?? character;
     }
     return out;
@@ -110,6 +114,14 @@ class Reader {
       degree = this.#until(']');
     }
     return `sqrt${degree}(${this.#argument()})`;
+  }
+
+  /** Of `√`: a whole number, a letter, or what stands in brackets. */
+  #radical(): string {
+    const [operand] = /^(?:\d+|\p{L})/u.exec(this.#text.slice(this.#at)) ?? [];
+    if (operand === undefined) return this.#text[this.#at] === '{' ? `sqrt(${this.#argument()})` : 'sqrt';
+    this.#at += operand.length;
+    return `sqrt(${operand})`;
   }
 
   /** A group, a command, or one character. */

@@ -24,9 +24,9 @@ export function numberKey(text: string): string | undefined {
 
 function fractionOf(text: string): Fraction | undefined {
   const inner = unwrapped(text);
-  if (inner.length < text.length) return fractionOf(inner);
+  if (inner.length < text.length) return bracketed(inner);
   const positive = text.startsWith('-(') ? unwrapped(text.slice(1)) : text;
-  if (positive.length + 1 < text.length) return negated(fractionOf(positive));
+  if (positive.length + 1 < text.length) return negated(bracketed(positive));
   const [, part] = PERCENT.exec(text) ?? [];
   if (part !== undefined) return divided(fractionOf(part.trim()), { top: 100n, bottom: 1n });
   const [, sign, whole, rest] = WHOLE_AND_FRACTION.exec(text) ?? [];
@@ -41,6 +41,10 @@ const unwrapped = (text: string): string => {
   const isWrapped = text.startsWith('(') && text.endsWith(')') && text.indexOf(')') === text.length - 1;
   return isWrapped ? text.slice(1, -1).trim() : text;
 };
+
+/** Between brackets a comma separates. */
+const bracketed = (inner: string): Fraction | undefined =>
+  inner.includes(',') ? undefined : fractionOf(inner);
 
 const negated = (fraction: Fraction | undefined): Fraction | undefined =>
   fraction && { ...fraction, top: -fraction.top };

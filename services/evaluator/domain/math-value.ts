@@ -28,7 +28,7 @@ const agree = (a: string, b: string): boolean => a === '' || b === '' || a === b
 
 function answerValue(text: string): Value | undefined {
   if (text.length > ANSWER_CHARS_MAX) return undefined;
-  return plainValue(plainOf(text));
+  return plainValue(plainOf(text.normalize('NFC')));
 }
 
 function plainValue(text: string): Value | undefined {
@@ -43,18 +43,20 @@ function cleaned(text: string): string {
   const spaced = text.replaceAll(/[\s"'*_]+$|^[\s"'*_]+|\s+/g, (found, at: number) =>
     at === 0 || at + found.length === text.length ? '' : ' ',
   );
-  const end = /[.,;:!?\s]+$/.exec(spaced.slice(-ENDS_CHARS_MAX))?.[0].length ?? 0;
+  const end = /[.,;:?\s]+$/.exec(spaced.slice(-ENDS_CHARS_MAX))?.[0].length ?? 0;
   return spaced.slice(0, spaced.length - end);
 }
 
 const ENDS_CHARS_MAX = 8;
-const NAMED = /^([\p{L}][\p{L}\d_']*(?:\([\p{L}, ]*\))?) ?= ?([^=]+)$/u;
+/** `x = 3`, `f(x) = 3`, `(x, y) = (3, 4)`, `x ∈ [0, 1]`. */
+const NAMED =
+  /^(\p{L}[\p{L}\d_']*(?:\([\p{L}, ]*\))?|\((?:\p{L}[\p{L}\d_']*, ?)+\p{L}[\p{L}\d_']*\)) ?[=∈] ?([^=∈]+)$/u;
 
 /** Of `x = 3`, and of `2x = 6 = ...` what stands last. */
 function named(text: string): { name: string; rest: string } {
   const [, name = '', rest] = NAMED.exec(text) ?? [];
   if (rest !== undefined) return { name: name.replaceAll(' ', ''), rest: rest.trim() };
-  const isList = /[,{≤≥≠<>]/.test(text);
+  const isList = /[,{≤≥≠<>∈]| (?:and|or) /.test(text);
   return { name: '', rest: isList ? text : text.slice(text.lastIndexOf('=') + 1).trim() };
 }
 
@@ -71,6 +73,18 @@ const UNIT_NAMES = [
   'h hr hour',
   'in inch inche',
   'ft foot feet',
+  'yd yard',
+  'mi mile',
+  'mg milligram',
+  'lb pound lbs',
+  'oz ounce',
+  'l liter litre',
+  'ml milliliter millilitre',
+  'ms millisecond',
+  'hz hertz',
+  'kw kilowatt',
+  'am',
+  'pm',
 ];
 const UNITS: ReadonlyMap<string, string> = new Map(
   UNIT_NAMES.map((names) => names.split(' ')).flatMap((names) =>
@@ -88,8 +102,6 @@ const POWERS: ReadonlyMap<string, string> = new Map([
     ['sq', '2'],
     ['square', '2'],
     ['cubic', '3'],
-    ['²', '2'],
-    ['³', '3'],
   ] as const),
   ...([
     ['^2', '2'],
@@ -97,25 +109,29 @@ const POWERS: ReadonlyMap<string, string> = new Map([
   ] as const),
 ]);
 /** Its quantifiers are bounded, as each end of the number is tried. */
-const MEASURED = /^(.*[\d)%])(?: ?°| ((?:[A-Za-z]{1,20}[ /]){0,3}[A-Za-z]{1,20})( ?\^[23]|[²³])?)$/;
+const MEASURED = /^(.*[\d)%])(?: ?°|( ?)((?:[A-Za-z]{1,20}[ /]){0,3}[A-Za-z]{1,20})( ?\^[23])?)$/;
 
 /** A number with the unit behind it: 5 cm, 45°, 12 square meters. */
 function measured(text: string): { number: string | undefined; unit: string } {
   const whole = numberKey(text);
-  const [, value, words, power = ''] = whole === undefined ? (MEASURED.exec(text) ?? []) : [];
+  const [, value, blank, words, power = ''] = whole === undefined ? (MEASURED.exec(text) ?? []) : [];
   const number = value === undefined ? undefined : numberKey(value);
   if (number === undefined) return { number: whole, unit: '' };
   if (words === undefined) return { number, unit: 'degree' };
-  const unit = unitOf(words.toLowerCase().split(/[ /]/), power);
+  const unit = unitOf(words.toLowerCase().split(/[ /]/), power, blank === '');
   return unit === undefined ? { number: undefined, unit: '' } : { number, unit };
 }
 
-function unitOf(words: readonly string[], sign: string): string | undefined {
+/** `isClose`: no blank stands before it. */
+function unitOf(words: readonly string[], sign: string, isClose: boolean): string | undefined {
   const [first = '', ...more] = words;
+  // 5cm, and not 5x: else they are names.
+  if (isClose && (first.length < 2 || !UNITS.has(first))) return undefined;
   const power = POWERS.get(first) ?? POWERS.get(sign.trim()) ?? '';
   const names = (POWERS.has(first) ? more : words).map(unitName);
-  // One letter alone is a name: 2 x.
-  const isUnit = names.every((one) => (one.length > 1 || UNITS.has(one)) && !NO_UNITS.has(one));
+  // One or two letters that are none are names: 2 x, 2 ab.
+  const isName = (one: string): boolean => one.length <= 2 && one !== 'of' && !UNITS.has(one);
+  const isUnit = !names.some((one) => isName(one) || NO_UNITS.has(one));
   return isUnit && names.length > 0 ? names.join(' ') + power : undefined;
 }
 
@@ -179,6 +195,6 @@ function partsOf(text: string): string[] {
 
 /** Blanks say nothing, and words are words in any case. */
 function textKey(text: string): string {
-  const close = text.replaceAll(/\s/g, '').replaceAll(/(?<=[\p{L}\d)])\*(?=[\p{L}(\\])/gu, '');
+  const close = text.replaceAll(/^\+|\s/g, '').replaceAll(/(?<=[\p{L}\d)])\*(?=[\p{L}(\\])/gu, '');
   return /^\p{L}+$/u.test(close) ? close.toLowerCase() : close;
 }

@@ -37,7 +37,7 @@ const SAME: readonly (readonly string[])[] = [
     '\\boxed{3}',
   ],
   ['45', '45°', '45^\\circ', '45^{\\circ}', '45 degrees', '45\\degree', '45\\text{ degrees}'],
-  ['5 cm', '5', '5\\text{ cm}', '5\\,\\mathrm{cm}', '5 centimeters', '5.0 cm.'],
+  ['5 cm', '5', '5cm', '5\\text{ cm}', '5\\,\\mathrm{cm}', '5 centimeters', '5.0 cm.'],
   ['12 m^2', '12 square meters', '12 \\text{ m}^2', '12 sq m', '12 m²'],
   ['42 apples', '42', '42 \\text{ apples}'],
   ['$5', '5 dollars', '\\$5.00', '5'],
@@ -53,11 +53,21 @@ const SAME: readonly (readonly string[])[] = [
   ['(1, 2)', '\\left(1, 2\\right)', '(1.0,2)', '$(1,2)$'],
   ['[0, 1)', '\\left[0, 1\\right)', '[0,1)', '[0, 1.0)'],
   ['(-\\infty, 3]', '(-∞,3]', '\\left(-\\infty, 3\\right]'],
+  ['(0, \\infty)', '(0,+\\infty)', '(0, +∞)'],
+  ['(5,120)', '(5, 120)', '\\left(5,120\\right)'],
+  ['(3, 4)', '(x, y) = (3, 4)', '(x,y)=(3,4)'],
+  ['[0,1]', 'x \\in [0, 1]', 'x∈[0,1]', 'x = [0, 1]'],
+  ['5, 6', 'x = 5 or x = 6', 'x=6, x=5'],
+  ['\\sqrt{12}', '√12', '√(12)', '√{12}'],
+  ['5xy', '5 xy', '5 x y'],
+  ['5!', '5 !'],
+  ['42', '42 of them'],
+  ['Đà Nẵng', 'Đà Nẵng'.normalize('NFD')],
   ['x = 1, y = 2', 'y=2, x=1'],
   ['\\pi', 'π', '$\\pi$'],
   ['\\frac{\\pi}{2}', '\\pi/2', 'π/2', '\\dfrac{\\pi}{2}'],
   ['2\\sqrt{3}', '2 \\sqrt3', '2\\cdot\\sqrt{3}', '$2\\sqrt{3}$'],
-  ['x^2+1', 'x^{2} + 1', 'x^2 + 1'],
+  ['x^2+1', 'x^{2} + 1', 'x^2 + 1', 'x² + 1'],
   ['2x', '2 \\cdot x', '2*x'],
   ['x^{n+1}', 'x^(n+1)'],
   ['Yes', 'yes', 'yes.', '\\text{Yes}', '**Yes**'],
@@ -102,6 +112,11 @@ const OTHER: readonly (readonly [string, string])[] = [
   ...([
     ['x^{10}', 'x^1 0 + 1'],
     ['2^{3}', '23'],
+    ['(1,234)', '1234'],
+    ['5!', '5'],
+    ['5 xy', '5'],
+    ['x = 5 or x = 6', '6'],
+    ['(x, y) = (3, 4)', '(a, b) = (3, 4)'],
     ['yes', 'no'],
     ['5 and a half', '5'],
     ['x \\neq 3', '3'],
@@ -159,6 +174,9 @@ describe('answers', () => {
       '9 cm',
       '1/',
       '&',
+      '√',
+      'x∈',
+      '(x,',
     ].map((one) => one.repeat(1_000).slice(0, 1_000));
     const startedAt = performance.now();
     for (const text of [...odd, ...long, `1e${'9'.repeat(3)}`, `9e-999/7e999`]) {
@@ -187,6 +205,12 @@ describe('the answer of a reply', () => {
     ['\\boxed{\\{1, 2\\}}', 'boxed', '\\{1, 2\\}'],
     ['From 3 to 1,234.5, and then 3/4.', 'number', '3/4'],
     ['It costs -1,000.', 'number', '-1,000'],
+    ['It is −5.', 'number', '−5'],
+    ['Pages 3-5', 'number', '5'],
+    ['It is 1.5e3 or so', 'number', '1.5e3'],
+    ['That makes 6 \\times 10^{3}.', 'number', '6 \\times 10^{3}'],
+    ['So it is $-\\frac{3}{4}$.', 'number', '-\\frac{3}{4}'],
+    ['We get 3 1/2.', 'number', '3 1/2'],
     ['nothing', 'none', ''],
     ['answers: 3; 50% of it', 'number', '50%'],
   ] as const) {
@@ -199,6 +223,9 @@ describe('the answer of a reply', () => {
     expect(isRight(answerIn('Answer: 0.5'), ['2', '1/2'])).to.equal(true);
     expect(isRight(answerIn('Answer: 0.4'), ['2', '1/2'])).to.equal(false);
     expect(isRight(answerIn('who knows'), ['2'])).to.equal(false);
+    expect(isRight(answerIn('Answer: **42!**'), ['42'])).to.equal(true);
+    expect(isRight(answerIn('Answer: 5!'), ['5!'])).to.equal(true);
+    expect(isRight(answerIn('Answer: 5'), ['5!'])).to.equal(false);
   });
 
   it('is found at once in a long one', () => {
@@ -215,6 +242,10 @@ describe('the answer of a reply', () => {
       '9',
       '1/',
       '.',
+      '1 ',
+      '1^',
+      '\\frac{1}{',
+      '1 \\times 10',
     ]) {
       answerIn(part.repeat(300_000));
     }

@@ -33,10 +33,8 @@ export function statusesIn(output: string, read: (log: string) => Statuses): Tol
   const log = output.replaceAll(/\r\n?/g, '\n');
   const failure = FAILURES.find((mark) => log.includes(mark));
   if (failure !== undefined) return { invalid: failure };
-  const [, behind] = log.split(START_MARKER);
-  if (behind === undefined || !log.includes(END_MARKER))
-    return { invalid: 'its tests did not begin, or not end' };
-  const [told = ''] = behind.split(END_MARKER);
+  const told = betweenMarkers(log);
+  if (told === undefined) return { invalid: 'its tests did not begin, or not end' };
   const inside = read(told);
   // Some programs write their results past the markers.
   const statuses = inside.size > 0 ? inside : read(log);
@@ -47,6 +45,12 @@ export function statusesIn(output: string, read: (log: string) => Statuses): Tol
     return { invalid: `its tests ended with exit code ${exitCode}, and it tells no failure` };
   }
   return { statuses };
+}
+
+/** From the first start to the last end: markers in between are printed by the tests, to hide results that follow. */
+function betweenMarkers(log: string): string | undefined {
+  const [start, end] = [log.indexOf(START_MARKER), log.lastIndexOf(END_MARKER)];
+  return start < 0 || end < start ? undefined : log.slice(start + START_MARKER.length, end);
 }
 
 /** Of the test command; undefined where the log does not say. The last one counts: tests may print one before it. */

@@ -27,6 +27,11 @@ interface Case {
 const FOLDER = join(import.meta.dirname, '../../../test/vectors/swebench');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 const CASES: readonly Case[] = JSON.parse(read('results.json'));
+/** What is read where it grades otherwise: to it, markers that tests print hide what they tell behind these. */
+const BEHIND_MARKERS: Readonly<Record<string, object>> = {
+  'the first end counts': { a: 'PASSED', c: 'FAILED' },
+  'the second start ends it': { a: 'PASSED', c: 'PASSED' },
+};
 
 describe('logs of SWE-bench', () => {
   it('are recorded for each of its parsers', () => {
@@ -37,6 +42,7 @@ describe('logs of SWE-bench', () => {
   });
 
   for (const { what, file, text, log_parser, eval_type, expected, ...lists } of CASES) {
+    if (BEHIND_MARKERS[what] !== undefined) continue;
     it(`are graded as it grades them: ${what}`, () => {
       const row = {
         failToPass: lists.FAIL_TO_PASS,
@@ -77,6 +83,19 @@ describe('logs of SWE-bench', () => {
     };
     const row = { failToPass: ['a'], passToPass: ['b'], failOnly: false };
     expect(reportOf(row, statuses)).to.deep.include({ resolution: 'NO' });
+  });
+
+  it('are read from the first start to the last end: markers that tests print hide nothing', () => {
+    for (const [what, statuses] of Object.entries(BEHIND_MARKERS)) {
+      const { text = '', log_parser } = CASES.find((one) => one.what === what) ?? expect.fail(what);
+      const told = statusesIn(text, LOG_READERS[log_parser]);
+      expect('statuses' in told && Object.fromEntries(told.statuses), what).to.deep.equal(statuses);
+    }
+    const ends = statusesIn(
+      '>>>>> End Test Output\n>>>>> Start Test Output\nPASSED a',
+      LOG_READERS.parse_log_pytest,
+    );
+    expect(ends).to.have.keys('invalid');
   });
 
   it('are read in time that grows as they do', () => {

@@ -29,7 +29,7 @@ export function writtenReward(
   const values = Object.values(rewards);
   const wrong = Object.entries(rewards).find(([, value]) => !(Math.abs(value) <= REWARD_MAX));
   if (wrong !== undefined) {
-    return `wrote a ${name} in which ${wrong[0]} is not from -${REWARD_MAX} to ${REWARD_MAX}`;
+    return `wrote a ${name} in which ${wrong[0].slice(0, 100)} is not from -${REWARD_MAX} to ${REWARD_MAX}`;
   }
   return { reward: values.reduce((sum, value) => sum + value, 0) / values.length, rewards };
 }

@@ -4,6 +4,7 @@ import { pluginVerdict } from './plugin-verdict.ts';
 
 const CALLS = new Set(['a', 'b']);
 const verdict = (given: unknown) => pluginVerdict(JSON.stringify(given), CALLS, 'what it gave');
+const deepJson = `{"reward": 1, "told": ${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`;
 const nested = (levels: number): object => (levels === 1 ? {} : { in: nested(levels - 1) });
 
 describe('the verdict of an evaluator plug-in', () => {
@@ -15,6 +16,10 @@ describe('the verdict of an evaluator plug-in', () => {
       told: { why: ['x', 1, null], half: '\ufffd' },
     });
     expect(verdict({ reward: 0, told: nested(30) }).told).to.have.property('in');
+  });
+
+  it('is a failure, and none of the evaluator, however deep it is', () => {
+    expect(() => pluginVerdict(deepJson, CALLS, 'what it gave')).to.throw(/more than 30 levels/);
   });
 
   it('is a failure where it is anything else', () => {

@@ -20,9 +20,7 @@ export interface PluginVerdict {
 export function pluginVerdict(json: string, callIds: ReadonlySet<string>, what: string): PluginVerdict {
   const fail = (why: string): PolarError => new PolarError(REASON, `${what} ${why}`);
   if (json.length > GIVEN_CHARS_MAX) throw fail(`has ${json.length} characters, above ${GIVEN_CHARS_MAX}`);
-  const given = JSON.parse(json, (_key, value: unknown) =>
-    typeof value === 'string' ? value.toWellFormed() : value,
-  ) as JsonValue;
+  const given = JSON.parse(json) as JsonValue;
   if (!isObject(given)) throw fail('is no object');
   const { told = {}, ...rest } = given;
   const { reward, traceRewards } = checkedRewards(rest, callIds, what, REASON);
@@ -32,11 +30,19 @@ export function pluginVerdict(json: string, callIds: ReadonlySet<string>, what: 
     throw fail(`has a told of more than ${FREE_FORM_LEVELS_MAX} levels of objects and lists`);
   }
   if (!isText(told)) throw fail('has keys in told that are no text');
-  return { reward, told, traceRewards };
+  return { reward, told: wellFormed(told) as JsonObject, traceRewards };
 }
 
 const isObject = (value: JsonValue): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Once it is known how deep it is. */
+function wellFormed(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(wellFormed);
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wellFormed(inner)]));
+}
 
 /** Half a surrogate pair is none. */
 function isText(value: JsonValue): boolean {

@@ -58,7 +58,7 @@ async function hitsIn(
   limits: Parameters<typeof matchesOf>[1],
 ): Promise<boolean[]> {
   const { contains, patterns, require_all, ignore_case } = config;
-  const cased = (text: string): string => (ignore_case ? text.toLowerCase() : text);
+  const cased = (text: string): string => composed(ignore_case ? text.toLowerCase() : text);
   const wanted = contains.map(cased);
   const work = { patterns, flags: PATTERN_FLAGS + (ignore_case ? 'i' : ''), texts };
   const matches = patterns.length === 0 ? texts.map(() => []) : await matchesOf(work, limits);
@@ -69,3 +69,9 @@ async function hitsIn(
     return require_all ? all.every((isIn) => isIn) : all.some((isIn) => isIn);
   });
 }
+
+/** More marks on one letter than any language has: to compose them takes time that grows with their square. */
+const HEAPED = /\p{M}{32}/u;
+
+/** A letter and its accent may be one character or two, and look alike. */
+const composed = (text: string): string => (HEAPED.test(text) ? text : text.normalize('NFC'));

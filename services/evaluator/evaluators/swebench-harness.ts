@@ -122,10 +122,12 @@ function gradeOutput(config: SwebenchHarnessConfig, output: ExecOutput): Grade {
   const { timedOut, exitCode } = output.result;
   const isScript = config.test_command === undefined;
   const log = isScript ? printed : logOf(printed, exitCode);
+  const row = rowOf(config);
   const told = timedOut
     ? { invalid: 'its tests did not end' }
-    : statusesIn(log, LOG_READERS[logParserOf(config)]);
-  const row = rowOf(config);
+    : hidesFailures(row, output)
+      ? { invalid: 'its middle is cut, where a failure may be told' }
+      : statusesIn(log, LOG_READERS[logParserOf(config)]);
   const report = 'invalid' in told ? unresolved(row) : reportOf(row, told.statuses);
   const isResolved = report.resolution === 'FULL';
   return {
@@ -142,6 +144,10 @@ function gradeOutput(config: SwebenchHarnessConfig, output: ExecOutput): Grade {
     },
   };
 }
+
+/** Of what is not told to have failed, that says nothing. */
+const hidesFailures = ({ failOnly }: Row, { result }: ExecOutput): boolean =>
+  failOnly && result.droppedOutputBytes > 0n;
 
 const rowOf = ({ instance }: SwebenchHarnessConfig): Row => ({
   failToPass: instance.FAIL_TO_PASS,

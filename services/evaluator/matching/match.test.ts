@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import process from 'node:process';
 import { expect } from 'chai';
 import { matchesOf } from './match.ts';
 import type { MatchWork } from './match-thread.ts';
@@ -44,6 +47,20 @@ describe('patterns', () => {
     );
     stop.abort(new Error('stopped'));
     expect(await found).to.equal('stopped');
+  });
+
+  it('are not to blame where the node has no descriptors for their thread', () => {
+    const code = `import { openSync } from 'node:fs';
+      import { matchesOf } from ${JSON.stringify(join(import.meta.dirname, 'match.ts'))};
+      try { for (;;) openSync('/dev/null'); } catch {}
+      const limits = { timeoutMs: 9_000, signal: new AbortController().signal };
+      const error = await matchesOf({ patterns: ['a'], flags: 'u', texts: ['a'] }, limits).catch((thrown) => thrown);
+      process.stdout.write(error.reason + ': ' + error.message, () => process.exit());`;
+    const node = [process.execPath, '--input-type=module', '-e', code];
+    const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node], {
+      encoding: 'utf8',
+    });
+    expect(stdout).to.match(/^SANDBOX_FAILED: the patterns could not be tried: .*EMFILE/);
   });
 
   it("that cannot be tried are the task's fault", async () => {

@@ -18,7 +18,7 @@ export interface Limits {
 
 /**
  * Which patterns are in each text. Throws INVALID_TASK for patterns that take longer than MATCH_MS_MAX, or more memory than there
- * is; EVALUATION_TIMEOUT where it may be the machine.
+ * is; EVALUATION_TIMEOUT where it may be the machine; SANDBOX_FAILED where that has no room for a thread.
  */
 export async function matchesOf(
   work: MatchWork,
@@ -28,7 +28,9 @@ export async function matchesOf(
   const timeoutMs = Math.min(matchMsMax, limits.timeoutMs);
   const found = await inThread(work, timeoutMs, limits.signal);
   if ('matches' in found) return found.matches;
-  const which = `evaluator.config.patterns[${found.begun}]`;
+  if ('error' in found && found.begun === undefined)
+    throw new PolarError('SANDBOX_FAILED', `the patterns could not be tried: ${found.error}`);
+  const which = `evaluator.config.patterns[${found.begun ?? 0}]`;
   if ('error' in found) throw new PolarError('INVALID_TASK', `${which}: ${found.error}`);
   const control = { ...work, patterns: [] };
   const isWhole = timeoutMs === matchMsMax;
@@ -39,10 +41,11 @@ export async function matchesOf(
   throw new PolarError('INVALID_TASK', `${which}: ${why}`);
 }
 
+/** `begun`: undefined where the thread has not come to the first pattern. */
 type Found =
   | { readonly matches: readonly (readonly boolean[])[] }
-  | { readonly begun: number; readonly error: string }
-  | { readonly begun: number };
+  | { readonly begun: number | undefined; readonly error: string }
+  | { readonly begun: number | undefined };
 
 async function inThread(workerData: MatchWork, timeoutMs: number, signal: AbortSignal): Promise<Found> {
   signal.throwIfAborted();
@@ -52,7 +55,7 @@ async function inThread(workerData: MatchWork, timeoutMs: number, signal: AbortS
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
   });
   const ended = new AbortController();
-  let begun = 0;
+  let begun: number | undefined;
   try {
     return await new Promise<Found>((resolve, reject) => {
       const timer = setTimeout(() => resolve({ begun }), timeoutMs);

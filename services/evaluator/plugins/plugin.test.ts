@@ -1,7 +1,9 @@
 // Evaluator plug-ins, each run in its process: what they may do, and what becomes of those that do otherwise.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { sleep } from '../../common/clock.ts';
@@ -105,6 +107,21 @@ describe('evaluator plug-ins', () => {
     const slow: Doing = () => new Promise(() => {});
     const many = 'await Promise.all(Array.from({ length: 65 }, () => given.fresh.exec("true")));';
     await refused(run(many, slow), 'EVALUATOR_PLUGIN_FAILED', /more than 64 things at once/);
+  });
+
+  it('are not to blame where the node has no descriptors for their processes', () => {
+    const code = `import { openSync } from 'node:fs';
+      import { answerOf } from ${JSON.stringify(join(import.meta.dirname, 'plugin.ts'))};
+      import { OwnTime } from ${JSON.stringify(join(import.meta.dirname, 'own-time.ts'))};
+      try { for (;;) openSync('/dev/null'); } catch {}
+      const [work, limit] = [{ url: 'file:///m.mjs', calls: [], context: {} }, { time: new OwnTime(), timeoutMs: 9_000 }];
+      const error = await answerOf('m.mjs', work, () => {}, limit, new AbortController().signal).catch((thrown) => thrown);
+      process.stdout.write(error.reason + ': ' + error.message, () => process.exit());`;
+    const node = [process.execPath, '--input-type=module', '-e', code];
+    const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node], {
+      encoding: 'utf8',
+    });
+    expect(stdout).to.equal('SANDBOX_FAILED: evaluator m.mjs: spawn sh EMFILE');
   });
 
   it('have a limit, be it in an endless loop or in a wait', async () => {

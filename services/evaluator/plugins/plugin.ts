@@ -26,8 +26,8 @@ export async function evaluatorUrl(pluginsDir: string | undefined, path: string)
 
 /**
  * The JSON of what it gave; undefined: it took longer than `timeoutMs` of its time. Throws EVALUATOR_PLUGIN_INVALID where it cannot be
- * loaded, EVALUATOR_PLUGIN_FAILED where it throws, ends its process or gives nothing, and what `doing` throws that is no
- * matter of the plug-in, be that caught there or not.
+ * loaded, EVALUATOR_PLUGIN_FAILED where it throws, ends its process or gives nothing, SANDBOX_FAILED where the node has no room for
+ * that, and what `doing` throws that is no matter of the plug-in, be that caught there or not.
  */
 export async function answerOf(
   path: string,
@@ -42,7 +42,7 @@ export async function answerOf(
   const late = time.over(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => undefined);
   late.catch(() => {});
   try {
-    const answer = await Promise.race([conversation(child, work, doing), late]);
+    const answer = await Promise.race([conversation(path, child, work, doing), late]);
     if (answer === undefined) return undefined;
     if ('json' in answer && answer.json !== undefined) return answer.json;
     const { fault, message } =
@@ -56,11 +56,16 @@ export async function answerOf(
 }
 
 /** What it asks is done one after the other. */
-function conversation(child: ChildProcess, work: PluginWork, doing: Doing): Promise<PluginAnswer> {
+function conversation(
+  path: string,
+  child: ChildProcess,
+  work: PluginWork,
+  doing: Doing,
+): Promise<PluginAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<PluginAnswer>();
   const say = (message: PluginWork | PluginReply): void => {
-    // That it ended before it read this is told by its exit.
-    child.send(message, () => {});
+    // That it ended before it read this is told by its exit; one that could not be started has no channel.
+    child.send?.(message, () => {});
   };
   let last = Promise.resolve();
   let waiting = 0;
@@ -79,7 +84,10 @@ function conversation(child: ChildProcess, work: PluginWork, doing: Doing): Prom
       waiting--;
     });
   });
-  void pluginEnd(child).then((message) => resolve({ fault: 'failed', message }));
+  void pluginEnd(child).then(({ message, isOfNode }) => {
+    if (isOfNode) reject(new PolarError('SANDBOX_FAILED', `evaluator ${path}: ${message}`));
+    else resolve({ fault: 'failed', message });
+  });
   say(work);
   return promise;
 }

@@ -5,21 +5,40 @@ import type { Sandbox } from './sandbox.ts';
 
 const PATCH_FILE = '/polar/session/evaluation.tests';
 
-/** Files that the commit does not have are the agent's, or an older preparation's. */
-const PUT = [
+const BEGIN = [
   'cd -- "$1" || exit',
   `git() { command ${GIT} --literal-pathspecs "$@"; }`,
   'top=$(git rev-parse --show-toplevel) && cd -- "$top" || exit',
-  'patch=$2 check=$3 commit=$4',
-  'shift 4',
+  'patch=$2 commit=$3',
+  'shift 3',
   'git cat-file -e "$commit^{commit}" 2>/dev/null || commit=HEAD',
+];
+/** Files that the commit does not have are the agent's, or an older preparation's. */
+const FILES = [
   'for path; do',
   'rm -rf -- "$path"',
   '! git cat-file -e "$commit:$path" 2>/dev/null || git checkout -q "$commit" -- "$path" || exit',
   'done',
-  'git apply $check -v -p1 --whitespace=nowarn "$patch" || exit',
+];
+const PUT = [
+  ...BEGIN,
+  ...FILES,
+  'git apply -v -p1 --whitespace=nowarn "$patch" || exit',
   ...WITHOUT_CACHES,
   'exit 0',
+].join('\n');
+/** Then all is as it was: the agent's changes are against that, and may be about the same files. */
+const CHECK = [
+  ...BEGIN,
+  'kept=$(mktemp -d) || exit',
+  'copy() { { [ ! -e "$1" ] && [ ! -L "$1" ]; } || cp -a -- "$1" "$2"; }',
+  'at=0; for path; do at=$((at + 1)); copy "$path" "$kept/$at" || exit; done',
+  'cp "$(git rev-parse --git-path index)" "$kept/index" 2>/dev/null',
+  'export GIT_INDEX_FILE="$kept/index"',
+  ...FILES,
+  'git apply --check -v -p1 --whitespace=nowarn "$patch"; how=$?',
+  'at=0; for path; do at=$((at + 1)); rm -rf -- "$path"; copy "$kept/$at" "$path" || exit; done',
+  'rm -rf -- "$kept"; exit $how',
 ].join('\n');
 
 export interface Tests {
@@ -39,7 +58,6 @@ export async function putTests(
   timeoutMs: number,
 ): Promise<ExecOutput> {
   await fresh.putFile(PATCH_FILE, patch);
-  const check = how === 'check' ? '--check' : '';
-  const argv = ['sh', '-c', PUT, 'sh', repoDir, PATCH_FILE, check, commit, ...files];
+  const argv = ['sh', '-c', how === 'check' ? CHECK : PUT, 'sh', repoDir, PATCH_FILE, commit, ...files];
   return inTime(await fresh.exec(argv, timeoutMs), 'the test patch was not applied');
 }

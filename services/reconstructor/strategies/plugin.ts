@@ -90,7 +90,7 @@ async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal
 function said(child: ChildProcess, work: PluginWork): Promise<PluginAnswer> {
   const { promise, resolve } = Promise.withResolvers<PluginAnswer>();
   child.once('message', (answer) => resolve(answer as PluginAnswer));
-  void pluginEnd(child).then((message) => resolve({ fault: 'failed', message }));
+  void pluginEnd(child).then(({ message }) => resolve({ fault: 'failed', message }));
   // That it ended before it read this is told by its exit.
   child.send(work, () => {});
   return promise;

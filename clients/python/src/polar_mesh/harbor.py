@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from .errors import FieldFault, InvalidArgument
 
 #: Harbor's own, where a task does not say it.
 VERIFIER_SECONDS = 600
-MIB_OF = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1, "G": 2**10, "T": 2**20}
+MIB_OF = {"K": 1 / 2**10, "M": 1, "G": 2**10, "T": 2**20}
 #: What is not offered, by where ``task.toml`` says it.
 UNOFFERED = {
     "steps": "tasks of several steps are not offered",
@@ -56,7 +57,7 @@ class _Reader:
         self.faults: list[FieldFault] = []
         self._folder = folder
         self._env = env
-        self._toml = _parsed(folder / "task.toml")
+        self._toml = self._parsed("task.toml")
 
     def task(self, image: str) -> dict[str, Any]:
         for field, why in UNOFFERED.items():
@@ -69,7 +70,7 @@ class _Reader:
         run = self._get("agent.timeout_sec")
         return {
             "task_id": self._folder.resolve().name,
-            "instruction": (self._folder / "instruction.md").read_text(encoding="utf-8").strip(),
+            "instruction": self._text("instruction.md").strip(),
             **({} if run is None else {"budgets": {"run": run}}),
             "runtime": self._runtime(image),
             "evaluator": {
@@ -90,7 +91,7 @@ class _Reader:
         self._require(self._get("environment.os") in (None, "linux"), "environment.os", "sandboxes are Linux")
         found = {
             "image": image,
-            "workdir": self._get("environment.workdir") or _workdir_in(dockerfile),
+            "workdir": self._get("environment.workdir") or self._workdir_in(dockerfile),
             "cpus": self._get("environment.cpus"),
             "memory_mb": self._mebibytes("memory"),
             "storage_mb": self._mebibytes("storage"),
@@ -116,46 +117,66 @@ class _Reader:
         of_now, of_old = self._get(f"environment.{name}_mb"), self._get(f"environment.{name}")
         if of_now is not None or of_old is None:
             return of_now
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(of_old), re.IGNORECASE)
-        if match is None:
-            self._require(False, f"environment.{name}", f"{of_old!r} is no size")
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(of_old), re.IGNORECASE)
+        if match is None or float(match[1]) == 0:
+            self._require(False, f"environment.{name}", f"{of_old!r} is no size with its unit, as 8G")
             return None
         return max(1, round(float(match[1]) * MIB_OF[match[2].upper()]))
 
     def _variables(self, field: str) -> dict[str, str]:
-        found = self._get(field) or {}
+        found = self._table(field)
         return {name: self._resolved(str(text), f"{field}.{name}") for name, text in found.items()}
 
     def _resolved(self, text: str, field: str) -> str:
         def value(match: re.Match[str]) -> str:
             name, default = match[1], match[2]
             known = self._env.get(name) or default
-            self._require(known is not None, field, f"{name} is not set")
+            self._require(known is not None or name in self._env, field, f"{name} is not set")
             return known or ""
 
         return re.sub(r"\$\{(\w+)(?::-([^}]*))?\}", value, text)
 
     def _get(self, field: str) -> Any:
-        found: Any = self._toml
-        for part in field.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return found
+        *above, name = field.split(".")
+        return self._table(".".join(above)).get(name)
+
+    def _table(self, field: str) -> Mapping[str, Any]:
+        """Empty where it is not there."""
+        if not field:
+            return self._toml
+        found = self._get(field)
+        if found is None or isinstance(found, Mapping):
+            return found or {}
+        self._require(False, field, "must be a table")
+        return {}
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self._folder / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            self._require(False, name, f"is not in UTF-8: {error}")
+            return ""
+
+    def _parsed(self, name: str) -> Mapping[str, Any]:
+        import tomllib  # Not in Python 3.10, which the rest of the client takes.
+
+        try:
+            return tomllib.loads(self._text(name))
+        except tomllib.TOMLDecodeError as error:
+            self._require(False, name, f"is no TOML: {error}")
+            return {}
+
+    def _workdir_in(self, dockerfile: Path) -> str | None:
+        """That of its last stage, where that sets one and it is plain."""
+        if not dockerfile.exists():
+            return None
+        text = self._text(dockerfile.relative_to(self._folder).as_posix())
+        stage = re.split(r"^[ \t]*FROM\s", text, flags=re.MULTILINE | re.IGNORECASE)[-1]
+        found = re.findall(r"^[ \t]*WORKDIR[ \t]+[\"']?([^\s\"']+)", stage, re.MULTILINE | re.IGNORECASE)
+        workdir = posixpath.normpath(posixpath.join("", *found)) if found else ""
+        return workdir if workdir.startswith("/") and "$" not in workdir else None
 
     def _require(self, ok: bool, field: str, why: str) -> None:
-        if not ok:
-            self.faults.append(FieldFault(field, why))
-
-
-def _parsed(path: Path) -> Mapping[str, Any]:
-    import tomllib  # Not in Python 3.10, which the rest of the client takes.
-
-    with path.open("rb") as file:
-        return tomllib.load(file)
-
-
-def _workdir_in(dockerfile: Path) -> str | None:
-    """The last one that it sets, where that is absolute."""
-    if not dockerfile.exists():
-        return None
-    found = re.findall(r"^\s*WORKDIR\s+[\"']?(/[^\s\"']*)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE | re.IGNORECASE)
-    return str(found[-1]) if found else None
+        fault = FieldFault(field, why)
+        if not ok and fault not in self.faults:
+            self.faults.append(fault)
