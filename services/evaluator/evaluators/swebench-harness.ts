@@ -5,6 +5,7 @@ import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
 import { grantedSeconds } from '../../common/specs/strategies.ts';
 import {
+  isFailOnly,
   logParserOf,
   type SwebenchHarnessConfig,
   swebenchHarnessConfig,
@@ -143,10 +144,10 @@ function gradeOutput(config: SwebenchHarnessConfig, output: ExecOutput): Grade {
   };
 }
 
-const rowOf = ({ instance }: SwebenchHarnessConfig): Row => ({
-  failToPass: instance.FAIL_TO_PASS,
-  passToPass: instance.PASS_TO_PASS,
-  failOnly: instance.eval_type === 'fail_only',
+const rowOf = (config: SwebenchHarnessConfig): Row => ({
+  failToPass: config.instance.FAIL_TO_PASS,
+  passToPass: config.instance.PASS_TO_PASS,
+  failOnly: isFailOnly(config),
 });
 
 const toldOfReport = ({ resolution, failToPass, passToPass }: Report): JsonObject => ({
