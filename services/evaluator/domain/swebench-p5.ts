@@ -37,13 +37,14 @@ interface Tag {
 /** Elements with all that they hold. What has no end stays, and so do tags that come about where an element was. */
 function withoutElements(log: string): string {
   const byName = new Map<string, Tag[]>();
-  const all = [...log.matchAll(TAG)].map(({ index, 0: whole, 1: slash, 2: name = '' }) => {
+  const all: Tag[] = [];
+  for (const { index, 0: whole, 1: slash, 2: name = '' } of log.matchAll(TAG)) {
     const alike = byName.get(name) ?? [];
     byName.set(name, alike);
     const tag = { name, isOpen: slash === '', at: index, end: index + whole.length, place: alike.length };
     alike.push(tag);
-    return tag;
-  });
+    all.push(tag);
+  }
   const lastEnd = new Map(
     [...byName].map(([name, tags]) => [name, tags.findLastIndex(({ isOpen }) => !isOpen)]),
   );
