@@ -128,6 +128,16 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
   ['evaluator.config.instance.eval_script', swebench({ eval_script: 'pytest' }, {}), /Start Test Output/],
   ['evaluator.config.test_command', swebench({}, {}), /no eval_script/],
   [
+    'evaluator.config.instance.instance_id',
+    swebench({ repo: 'jekyll/jekyll', instance_id: 'jekyll__jekyll-1' }),
+    /for which parse_log_jekyll is known, or give log_parser/,
+  ],
+  [
+    'evaluator.config.instance.version',
+    swebench({ log_parser: 'parse_log_lighthouse', version: 'x' }),
+    /for which parse_log_lighthouse is known/,
+  ],
+  [
     'evaluator.config.log_parser',
     swebench({ repo: 'a/b' }),
     /none is known for a\/b; there are parse_log_pytest,/,
@@ -138,16 +148,6 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
     /not known/,
   ],
   ['evaluator.config.instance.log_parser', swebench({ log_parser: 'constructor' }), /not known/],
-  [
-    'evaluator.config.instance.instance_id',
-    swebench({ repo: 'jekyll/jekyll', instance_id: 'jekyll__jekyll-1' }),
-    /for which parse_log_jekyll is known, or give log_parser/,
-  ],
-  [
-    'evaluator.config.instance.version',
-    swebench({ log_parser: 'parse_log_lighthouse', version: 'x' }),
-    /for which parse_log_lighthouse is known/,
-  ],
   ['evaluator.config.instance.eval_type', swebench({ eval_type: 'all' })],
   ['evaluator.config.answer[0]', math({}), /must be a text or a number/],
   ['evaluator.config.answer[0]', math({ answer: '$ $' }), /a letter or a digit/],

@@ -5,7 +5,7 @@ import { PARSERS_BY_ROW, type ParserByRow } from './log-parsers-by-row.ts';
 
 /** By SWE-bench's name: a parser, or one that a row's own columns choose. */
 export type NamedParser = LogParser | ParserByRow;
-export const NAMED_PARSERS: readonly NamedParser[] = [...LOG_PARSERS, ...PARSERS_BY_ROW];
+const NAMED_PARSERS: readonly NamedParser[] = [...LOG_PARSERS, ...PARSERS_BY_ROW];
 
 /** Other names that rows have for them: one for each of these projects. */
 const PROJECTS: Readonly<Partial<Record<LogParser, string>>> = {

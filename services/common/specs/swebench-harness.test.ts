@@ -84,7 +84,7 @@ describe('a row of SWE-bench', () => {
 
   it('is of fail_only where it does not say, as its repository is', () => {
     const failOnly = (row: object): boolean =>
-      isFailOnly(swebenchHarnessConfig.parse({ test_command: 'x', instance: { ...ROW, ...row } }));
+      isFailOnly(swebenchHarnessConfig.parse({ test_command: 'x', instance: { ...ROW, ...row } }).instance);
     expect(failOnly({ repo: 'chartjs/Chart.js' })).to.equal(true);
     expect(failOnly({ repo: 'chartjs/Chart.js', eval_type: 'pass_and_fail' })).to.equal(false);
     expect(failOnly({ eval_type: 'fail_only' })).to.equal(true);

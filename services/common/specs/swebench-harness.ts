@@ -1,10 +1,10 @@
 // Configuration of `swebench_harness`: a row of SWE-bench's data sets, and what only its package knows of it.
 import { z } from 'zod';
-import { type LogParser, listed } from './catalogue.ts';
+import { LOG_PARSERS, type LogParser, listed } from './catalogue.ts';
 import { argument } from './faults-of.ts';
 import { orJsonText, patchOptions } from './grading-options.ts';
-import { NAMED_PARSERS, parserNamed, parserOfRepository, tellsFailuresAlone } from './log-parsers.ts';
-import { columnOf, parserByRow } from './log-parsers-by-row.ts';
+import { parserNamed, parserOfRepository, tellsFailuresAlone } from './log-parsers.ts';
+import { columnOf, PARSERS_BY_ROW, parserByRow } from './log-parsers-by-row.ts';
 
 export const START_MARKER = '>>>>> Start Test Output';
 export const END_MARKER = '>>>>> End Test Output';
@@ -76,7 +76,7 @@ function checkScript(script: string, fault: Fault): void {
 const isPatch = (patch: string): boolean => patch.trim() === '' || /^(?:diff --git|---) /m.test(patch);
 
 function checkParser({ log_parser, instance }: Harness, fault: Fault): void {
-  const known = `there are ${listed(NAMED_PARSERS)}`;
+  const known = `there are ${listed([...LOG_PARSERS, ...PARSERS_BY_ROW])}`;
   const named = log_parser ?? instance.log_parser ?? undefined;
   const parser = named === undefined ? parserOfRepository(instance.repo) : parserNamed(named);
   if (named === undefined && parser === undefined) {
@@ -101,5 +101,5 @@ export function logParserOf({ log_parser, instance }: SwebenchHarnessConfig): Lo
 }
 
 /** Whether tests pass that are not told to have failed: as the row says, or as rows of its repository are. */
-export const isFailOnly = ({ instance }: SwebenchHarnessConfig): boolean =>
-  instance.eval_type == null ? tellsFailuresAlone(instance.repo) : instance.eval_type === 'fail_only';
+export const isFailOnly = ({ eval_type, repo }: SwebenchHarnessConfig['instance']): boolean =>
+  eval_type == null ? tellsFailuresAlone(repo) : eval_type === 'fail_only';

@@ -144,10 +144,10 @@ function gradeOutput(config: SwebenchHarnessConfig, output: ExecOutput): Grade {
   };
 }
 
-const rowOf = (config: SwebenchHarnessConfig): Row => ({
-  failToPass: config.instance.FAIL_TO_PASS,
-  passToPass: config.instance.PASS_TO_PASS,
-  failOnly: isFailOnly(config),
+const rowOf = ({ instance }: SwebenchHarnessConfig): Row => ({
+  failToPass: instance.FAIL_TO_PASS,
+  passToPass: instance.PASS_TO_PASS,
+  failOnly: isFailOnly(instance),
 });
 
 const toldOfReport = ({ resolution, failToPass, passToPass }: Report): JsonObject => ({
