@@ -74,6 +74,24 @@ describe('evaluators of other kinds', () => {
       expect(evaluation?.['invalid_log']).to.contain('exit code 4');
     });
 
+    it('reads what the shell traces of a row in another language', async () => {
+      const word = '$([ "$2" = -Dtest=A#b ] || grep -q "a = 1" a.py && echo SUCCESS || echo FAILURE)';
+      const run = `mvn() { printf 'BUILD %s\\n' ${word}; }; mvn -B -Dtest=A#a; mvn -B -Dtest=A#b`;
+      const lists = { FAIL_TO_PASS: ['A#a'], PASS_TO_PASS: ['A#b'] };
+      const java = { repo: 'google/gson', ...lists };
+      for (const given of [
+        row({ ...java, eval_script: script(run) }),
+        row(java, { test_command: `set -x; ${run}` }),
+      ]) {
+        const { reward, evaluation } = await evaluated({ agent: SOLVE, ...given });
+        expect([reward, evaluation?.['tests_parsed']]).to.deep.equal([1, 2]);
+      }
+      const not = await evaluated({ agent: 'echo > new.txt', ...row({ ...java, eval_script: script(run) }) });
+      expect({ reward: not.reward, ...not.evaluation }).to.deep.include({
+        ...{ reward: 0, FAIL_TO_PASS: { failure: ['A#a'], success: [] } },
+      });
+    });
+
     it("puts a row's tests in place of what the agent has made of them", async () => {
       const own = 'mkdir tests; echo exit 1 > tests/b.sh; echo z > keep.txt';
       for (const agent of [`${SOLVE}; ${own}`, `${SOLVE}; ${own}; git add -A; ${COMMIT} own`]) {

@@ -128,6 +128,16 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
   ['evaluator.config.instance.eval_script', swebench({ eval_script: 'pytest' }, {}), /Start Test Output/],
   ['evaluator.config.test_command', swebench({}, {}), /no eval_script/],
   [
+    'evaluator.config.instance.instance_id',
+    swebench({ repo: 'jekyll/jekyll', instance_id: 'jekyll__jekyll-1' }),
+    /for which parse_log_jekyll is known, or give log_parser/,
+  ],
+  [
+    'evaluator.config.instance.version',
+    swebench({ log_parser: 'parse_log_lighthouse', version: 'x' }),
+    /for which parse_log_lighthouse is known/,
+  ],
+  [
     'evaluator.config.log_parser',
     swebench({ repo: 'a/b' }),
     /none is known for a\/b; there are parse_log_pytest,/,

@@ -39,7 +39,10 @@ export const EVALUATORS = [
 /** What `test_on_output` reads of test commands, by who prints it. */
 export const TEST_FORMATS = ['pytest', 'go', 'cargo', 'jest', 'tap', 'junit', 'unittest'] as const;
 
-/** What `swebench_harness` reads of logs, by SWE-bench's own names; the last one is of SWE-Gym. */
+/**
+ * What `swebench_harness` reads of logs, by SWE-bench's own names; `parse_log_pytest_pydantic` is SWE-Gym's, and
+ * `parse_log_lighthouse_json` has no name in SWE-bench.
+ */
 export const LOG_PARSERS = [
   'parse_log_pytest',
   'parse_log_pytest_options',
@@ -49,6 +52,45 @@ export const LOG_PARSERS = [
   'parse_log_sympy',
   'parse_log_matplotlib',
   'parse_log_pytest_pydantic',
+  'parse_log_redis',
+  'parse_log_jq',
+  'parse_log_doctest',
+  'parse_log_micropython_test',
+  'parse_log_googletest',
+  'parse_log_gotest',
+  'parse_log_maven',
+  'parse_log_ant',
+  'parse_log_gradle_custom',
+  'parse_log_phpunit',
+  'parse_log_minitest',
+  'parse_log_cucumber',
+  'parse_log_ruby_unit',
+  'parse_log_rspec_transformed_json',
+  'parse_log_cargo',
+  'parse_log_jest',
+  'parse_log_jest_json',
+  'parse_log_vitest',
+  'parse_log_tap',
+  'parse_log_karma',
+  'parse_log_calypso',
+  'parse_log_carbon',
+  'parse_log_grommet',
+  'parse_log_emotion',
+  'parse_log_highlightjs',
+  'parse_log_prismjs',
+  'parse_log_cypress',
+  'parse_log_quarto_cli',
+  'parse_plotly_js',
+  'parse_log_next_v1',
+  'parse_log_next_v2',
+  'parse_log_lighthouse_mocha',
+  'parse_log_lighthouse_json',
+  'parse_log_chart_js',
+  'parse_log_marked',
+  'parse_log_p5js',
+  'parse_log_eslint',
+  'parse_log_bpmn_js',
+  'parse_log_openlayers',
 ] as const;
 
 /** Evaluators that grade in a sandbox of their own: it is made ahead of them. */

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { LOG_PARSERS, type LogParser, listed } from './catalogue.ts';
 import { anyArgument, argument } from './faults-of.ts';
 import { orJsonText, patchOptions } from './grading-options.ts';
-import { parserNamed, parserOfRepository } from './log-parsers.ts';
+import { parserNamed, parserOfRepository, tellsFailuresAlone } from './log-parsers.ts';
+import { columnOf, PARSERS_BY_ROW, parserByRow } from './log-parsers-by-row.ts';
 
 export const START_MARKER = '>>>>> Start Test Output';
 export const END_MARKER = '>>>>> End Test Output';
@@ -31,6 +32,8 @@ const row = z.looseObject(
     log_parser: text,
     /** [version 5] `fail_only`: a test that is not told has passed. */
     eval_type: z.enum(EVAL_TYPES).nullish(),
+    /** Of its repository. Some logs are other ones in some versions. */
+    version: z.unknown().optional(),
   },
   { error: ({ code }) => (code === 'invalid_type' ? 'must be a row, or its JSON text' : undefined) },
 );
@@ -73,14 +76,16 @@ function checkScript(script: string, fault: Fault): void {
 const isPatch = (patch: string): boolean => patch.trim() === '' || /^(?:diff --git|---) /m.test(patch);
 
 function checkParser({ log_parser, instance }: Harness, fault: Fault): void {
-  const known = `there are ${listed(LOG_PARSERS)}`;
+  const known = `there are ${listed([...LOG_PARSERS, ...PARSERS_BY_ROW])}`;
   const named = log_parser ?? instance.log_parser ?? undefined;
-  if (named === undefined) {
-    if (parserOfRepository(instance.repo) !== undefined) return;
+  const parser = named === undefined ? parserOfRepository(instance.repo) : parserNamed(named);
+  if (named === undefined && parser === undefined) {
     fault(['log_parser'], `must be given, as none is known for ${instance.repo}; ${known}`);
-  } else if (parserNamed(named) === undefined) {
+  } else if (parser === undefined) {
     const path = log_parser === undefined ? ['instance', 'log_parser'] : ['log_parser'];
     fault(path, `${named} is not known; ${known}`);
+  } else if (parserByRow(parser, instance) === undefined) {
+    fault(['instance', columnOf(parser)], `must be one for which ${parser} is known, or give log_parser`);
   }
 }
 
@@ -92,5 +97,9 @@ export type SwebenchHarnessConfig = z.output<typeof swebenchHarnessConfig>;
 export function logParserOf({ log_parser, instance }: SwebenchHarnessConfig): LogParser {
   const named = log_parser ?? instance.log_parser ?? undefined;
   const parser = named === undefined ? parserOfRepository(instance.repo) : parserNamed(named);
-  return parser ?? 'parse_log_pytest';
+  return (parser && parserByRow(parser, instance)) ?? 'parse_log_pytest';
 }
+
+/** Whether tests pass that are not told to have failed: as the row says, or as rows of its repository are. */
+export const isFailOnly = ({ eval_type, repo }: SwebenchHarnessConfig['instance']): boolean =>
+  eval_type == null ? tellsFailuresAlone(repo) : eval_type === 'fail_only';

@@ -1,5 +1,5 @@
 // Logs of Django's own test program as SWE-bench reads them: `test_a (module.Class) ... ok`.
-import { before, isSpace, type Statuses, stripped, wordsOf } from './swebench-words.ts';
+import { before, forward, isSpace, type Statuses, stripped, wordsOf } from './swebench-words.ts';
 
 const PASSED_ENDS = [' ... ok', ' ... OK', ' ...  OK'];
 /** One that prints this, and whose name means that. */
@@ -44,15 +44,6 @@ function toldIn(whole: string): [name: string, status: string][] {
 
 /** Where the last thing before a line `ok` ends, which follows a head that ends at `from`; -1: it does not. `from` grows. */
 type Tail = (from: number) => number;
-
-/** The next of its kind at or behind `from`, each looked for once. */
-function forward(find: (from: number) => number): (from: number) => number {
-  let at = find(0);
-  return (from) => {
-    if (at >= 0 && at < from) at = find(from);
-    return at;
-  };
-}
 
 const OK = '\nok';
 const isOk = (log: string, at: number): boolean =>

@@ -1,5 +1,6 @@
 // The log of an evaluation as SWE-bench grades it: which part of it tells results, and whether it is to be believed.
 import { END_MARKER, START_MARKER } from '../../common/specs/swebench-harness.ts';
+import { UnreadableLog } from './swebench-scan.ts';
 import type { Statuses } from './swebench-words.ts';
 
 const EXIT_CODE = '>>>>> Test Exit Code';
@@ -30,6 +31,15 @@ export type Told = { readonly statuses: Statuses } | { readonly invalid: string 
 
 /** Results, or why the log tells none that count. */
 export function statusesIn(output: string, read: (log: string) => Statuses): Told {
+  try {
+    return believedIn(output, read);
+  } catch (error) {
+    if (error instanceof UnreadableLog) return { invalid: error.message };
+    throw error;
+  }
+}
+
+function believedIn(output: string, read: (log: string) => Statuses): Told {
   const log = output.replaceAll(/\r\n?/g, '\n');
   const failure = FAILURES.find((mark) => log.includes(mark));
   if (failure !== undefined) return { invalid: failure };

@@ -4,7 +4,9 @@ import {
   before,
   beginsWithStatus,
   endsWithStatus,
+  type Named,
   type Statuses,
+  statusesOf,
   stripStart,
   wordsOf,
 } from './swebench-words.ts';
@@ -15,17 +17,6 @@ const COUNT = /^\[\d+\]$/;
 const COLOUR = /\[\d+m/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROL = /[\x01-\x1f]/g;
-
-type Named = readonly [name: string, status: string];
-
-function statusesOf(log: string, read: (line: string) => Named | undefined): Statuses {
-  const statuses = new Map<string, string>();
-  for (const line of log.split('\n')) {
-    const [name, status] = read(line) ?? [];
-    if (name !== undefined && status !== undefined) statuses.set(name, status);
-  }
-  return statuses;
-}
 
 const isPlace = (status: string, name: string): boolean => status === 'SKIPPED' && COUNT.test(name);
 

@@ -1,7 +1,8 @@
 // Lines and words as Python takes them: what SWE-bench reads in a log depends on it.
 
-/** What Python strips, and splits at. */
-const SPACE = '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
+/** What Python strips, and splits at: a class for regular expressions. */
+export const SPACE =
+  '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 const SPACES = new RegExp(`${SPACE}+`, 'g');
 const AT_START = new RegExp(`^${SPACE}+`);
 const ONE = new RegExp(SPACE);
@@ -13,11 +14,13 @@ export const wordsOf = (line: string): string[] => line.split(SPACES).filter((wo
 export const stripStart = (text: string): string => text.replace(AT_START, '');
 
 /** From its end, one by one: a pattern would look for an end behind each space of it. */
-export function stripped(text: string): string {
+export function stripEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isSpace(text.charAt(end - 1))) end--;
-  return stripStart(text.slice(0, end));
+  return text.slice(0, end);
 }
+
+export const stripped = (text: string): string => stripStart(stripEnd(text));
 
 /** What stands before the first of them; all of it where there is none. */
 export function before(text: string, mark: string): string {
@@ -32,3 +35,22 @@ export const endsWithStatus = (line: string): boolean => STATUSES.some((one) => 
 
 /** Results by test, as a log tells them; the last one of a test counts. */
 export type Statuses = ReadonlyMap<string, string>;
+export type Named = readonly [name: string, status: string];
+
+export function statusesOf(log: string, read: (line: string) => Named | undefined): Statuses {
+  const statuses = new Map<string, string>();
+  for (const line of log.split('\n')) {
+    const [name, status] = read(line) ?? [];
+    if (name !== undefined && status !== undefined) statuses.set(name, status);
+  }
+  return statuses;
+}
+
+/** The next of its kind at or behind `from`, each looked for once; `from` grows. -1: there is none. */
+export function forward(find: (from: number) => number): (from: number) => number {
+  let at = find(0);
+  return (from) => {
+    if (at >= 0 && at < from) at = find(from);
+    return at;
+  };
+}

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { LOG_PARSERS, type LogParser } from '../../common/specs/catalogue.ts';
+import type { LogParser } from '../../common/specs/catalogue.ts';
 import { exitCodeIn, logOf, scriptOf, statusesIn } from './swebench-log.ts';
 import { LOG_READERS } from './swebench-parsers.ts';
 import { reportOf, unresolved } from './swebench-report.ts';
@@ -34,11 +34,9 @@ const BEHIND_MARKERS: Readonly<Record<string, object>> = {
 };
 
 describe('logs of SWE-bench', () => {
-  it('are recorded for each of its parsers', () => {
+  it('are recorded in the folder', () => {
     const files = CASES.flatMap(({ file }) => file ?? []);
     expect(readdirSync(FOLDER)).to.have.members([...new Set(files), 'results.json']);
-    const parsers = LOG_PARSERS.filter((one) => one !== 'parse_log_pytest_pydantic');
-    expect(CASES.map((one) => one.log_parser)).to.include.members([...parsers]);
   });
 
   for (const { what, file, text, log_parser, eval_type, expected, ...lists } of CASES) {
@@ -113,9 +111,10 @@ describe('logs of SWE-bench', () => {
       many(' '),
       `${many('PASSED a[')}\n`,
     ];
+    const parsers = new Set<LogParser>(['parse_log_pytest_pydantic', ...CASES.map((one) => one.log_parser)]);
     for (const text of odd) {
       const startedAt = performance.now();
-      for (const reader of Object.values(LOG_READERS)) statusesIn(logOf(text, 0), reader);
+      for (const parser of parsers) statusesIn(logOf(text, 0), LOG_READERS[parser]);
       expect(performance.now() - startedAt, text.slice(0, 40)).to.be.lessThan(3_000);
     }
     const names = Array.from({ length: 50_000 }, (_, index) => `PASSED a[${index} x`);

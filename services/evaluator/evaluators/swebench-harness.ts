@@ -5,6 +5,7 @@ import { PolarError } from '../../common/errors.ts';
 import type { ExecOutput } from '../../common/exec.ts';
 import { grantedSeconds } from '../../common/specs/strategies.ts';
 import {
+  isFailOnly,
   logParserOf,
   type SwebenchHarnessConfig,
   swebenchHarnessConfig,
@@ -152,7 +153,7 @@ const hidesFailures = ({ failOnly }: Row, { result }: ExecOutput): boolean =>
 const rowOf = ({ instance }: SwebenchHarnessConfig): Row => ({
   failToPass: instance.FAIL_TO_PASS,
   passToPass: instance.PASS_TO_PASS,
-  failOnly: instance.eval_type === 'fail_only',
+  failOnly: isFailOnly(instance),
 });
 
 const toldOfReport = ({ resolution, failToPass, passToPass }: Report): JsonObject => ({
