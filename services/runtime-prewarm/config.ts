@@ -20,6 +20,7 @@ import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
 import { networkOf, type RuntimeFile, triesOf, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
 import type { Rate } from './domain/token-bucket.ts';
+import type { Watermarks } from './domain/watermarks.ts';
 
 /** A folder with this can be gone through by all. */
 const PASSABLE = 0o011;
@@ -78,6 +79,13 @@ export function ratesOf({
     named.flatMap(([name, perSecond]) => (perSecond === undefined ? [] : [[name, { perSecond, burst }]])),
   );
 }
+
+/** When images go for room on their disk. */
+export const marksOf = (node: NodeTopology): Watermarks => ({
+  highPercent: node.images_high_percent,
+  lowPercent: node.images_low_percent,
+  keepMs: node.images_keep_seconds * 1_000,
+});
 
 function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
   const faults: FieldFault[] = [...unsupportedFields(runtime)];

@@ -8,7 +8,7 @@ import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { shortSocketPath } from '../common/proxy-socket.ts';
 import { type Backends, openBackends } from './backends/backends.ts';
-import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
+import { marksOf, type RuntimePrewarmConfig, ratesOf } from './config.ts';
 import { type FenceState, UNSEEN } from './domain/fence.ts';
 import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
@@ -61,6 +61,8 @@ export async function createContext(
     plugins: { dir: node.plugins_dir, paths: node.backend_plugins },
     proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
+    marks: marksOf(node),
+    sweepEvents: events.sweepEvents(log),
     onStuck: (what, id, error) => events.leftStuck(log, what, id, error),
     onChange: (state) => events.backendProbed(log, state),
   });

@@ -21,6 +21,11 @@ export const layersMade = counter(
   'polar_runtime_prewarm_layers_made_total',
   'Preparations that became layers.',
 );
+export const imagesRemoved = counter(
+  'polar_runtime_prewarm_images_removed_total',
+  'Images that were fetched or unpacked here, and removed for room on their disk.',
+  ['backend'],
+);
 export const heartbeatsMissed = counter(
   'polar_runtime_prewarm_heartbeats_missed_total',
   'Heartbeats that no scheduler answered.',

@@ -58,6 +58,8 @@ export interface Backend {
   images(): string[];
   /** It may have others too: they are fetched. */
   readonly fetches: boolean;
+  /** Keep an image for a sandbox that is to be made of it, until what is returned is called; absent: none ever go. */
+  keep?(image: string): () => void;
   /** Absent: each sandbox is prepared. */
   readonly layers?: Layers;
   /** Throws IMAGE_NOT_FOUND, BACKEND_UNAVAILABLE, SANDBOX_FAILED, and the signal's reason. */

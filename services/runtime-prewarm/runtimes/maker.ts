@@ -76,10 +76,19 @@ export class Maker {
 
   /** Throws BACKEND_UNAVAILABLE, IMAGE_NOT_FOUND, SANDBOX_FAILED, what a step throws, and the signal's reason. */
   async make(order: Order, signal: AbortSignal): Promise<Runtime> {
+    const backend = this.#backends.get(order.plan.backend);
+    const release = backend.keep?.(order.plan.image);
+    try {
+      return await this.#make(backend, order, signal);
+    } finally {
+      release?.();
+    }
+  }
+
+  async #make(backend: Backend, order: Order, signal: AbortSignal): Promise<Runtime> {
     const { plan, options } = order;
     const begin = performance.now();
     const leftMs = (): number => begin + options.timeoutMs - performance.now();
-    const backend = this.#backends.get(plan.backend);
     const { layers } = backend;
     if (layers === undefined || !isLayered(plan)) return await this.#prepare(backend, order, signal);
     const identity = await layers.identityOf(plan.image, signal);

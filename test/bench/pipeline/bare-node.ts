@@ -52,6 +52,8 @@ export async function openBareNode({ engineUrl, engines = {} }: BareNodeOptions)
       docker,
       podman,
       plugins: { dir: undefined, paths: [] },
+      marks: { highPercent: 100, lowPercent: 100, keepMs: 0 },
+      sweepEvents: { removed() {}, short() {} },
       onStuck: () => {},
       onChange: () => {},
     }),
