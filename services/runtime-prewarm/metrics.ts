@@ -1,5 +1,6 @@
 // What runtime-prewarm counts, for `/metrics`.
 import { counter, gauge } from '../common/metrics.ts';
+import type { NodeGpus } from './runtimes/gpus.ts';
 import type { RuntimeTable } from './runtimes/table.ts';
 
 export const sandboxesPrepared = counter(
@@ -35,6 +36,15 @@ export const fenced = counter(
   'Times that this node let go of all its sessions, as no scheduler answered.',
 );
 const sandboxes = gauge('polar_runtime_prewarm_sandboxes', 'Sandboxes by state.', ['state']);
+
+const gpuCount = gauge('polar_runtime_prewarm_gpus', 'GPUs of the node by state.', ['state']);
+
+/** GPUs as they are. */
+export const showGpus = (gpus: NodeGpus): Disposable =>
+  gpuCount.from(() => [
+    [{ state: 'free' }, gpus.free],
+    [{ state: 'claimed' }, gpus.all.gpus.length - gpus.free],
+  ]);
 
 /** Sandboxes as they are. */
 export const showSandboxes = (runtimes: RuntimeTable): Disposable =>

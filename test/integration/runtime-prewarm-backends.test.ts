@@ -55,7 +55,7 @@ describe('runtime-prewarm: backends', () => {
   it('refuses a default runtime that it cannot give, at the start and by field', async () => {
     const runtime = {
       backend: 'process',
-      gpus: 2,
+      storage_mb: 2,
       allow_internet: true,
       prepare: [{ type: 'upload_file', source: 'x', target: '/x' }],
     };
@@ -63,7 +63,7 @@ describe('runtime-prewarm: backends', () => {
     expect(error.reason).to.equal('INVALID_CONFIG');
     expect(error.fields.map(({ field }: { field: string }) => field)).to.eql([
       'default_runtime.allow_internet',
-      'default_runtime.gpus',
+      'default_runtime.storage_mb',
       'default_runtime.prepare',
     ]);
   });

@@ -12,6 +12,7 @@ import { parseStrict, readText } from './faults.ts';
 import { port, variableName } from './fields.ts';
 import { nats } from './nats.ts';
 import { diskFault, nodeDisk } from './node-disk.ts';
+import { nodeGpus } from './node-gpus.ts';
 import { checkSchemes, publicUrl, type Scheme, schemeOf } from './public-url.ts';
 import { callbackHosts, queues } from './rollout.ts';
 
@@ -219,6 +220,7 @@ const node = z
     /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
     max_postrun_ready: z.int().min(0).optional(),
     ...nodeDisk,
+    gpus: nodeGpus,
     /** [mesh] Sandboxes that each backend makes a second at most, clones of layers aside. */
     creates_per_s: z
       .strictObject({

@@ -48,6 +48,8 @@ export interface BackendsOptions {
   readonly plugins: { readonly dir: string | undefined; readonly paths: readonly string[] };
   /** Called when an engine cannot delete what nobody has. */
   readonly onStuck: OnStuck;
+  /** Called with a container engine's name while nothing is left of sandboxes there that nobody has. */
+  readonly onNothingLeft: (backend: string) => void;
   /** Called when a backend begins to work, and when it stops to, after the start. */
   readonly onChange: (state: BackendState) => void;
 }
@@ -75,11 +77,15 @@ export async function openBackends(options: BackendsOptions): Promise<Backends> 
     sweepEvents,
     plugins,
     onStuck,
+    onNothingLeft,
     onChange,
   } = options;
   const engines = { host, proxy, layers, marks, sweepEvents, onStuck, onChange };
   const openEngine = (dialect: Dialect, { socket, pull }: EngineOptions): Promise<OpenedDocker> =>
-    openDocker({ ...engines, dialect, socket, pull: pull === 'missing' });
+    openDocker({
+      ...{ ...engines, dialect, socket, pull: pull === 'missing' },
+      onNothingLeft: () => onNothingLeft(dialect.name),
+    });
   const store = new LayerStore(host.layers, layers);
   const shared = { store, areMade: layers.maxBytes > 0 };
   const unpacked = openUnpacked(options);

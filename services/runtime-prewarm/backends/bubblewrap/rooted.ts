@@ -19,6 +19,7 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
     isolates: true,
     images: () => images.names(),
     fetches: false,
+    gpus: 'by_command',
     keep: (image) => images.keep(image),
     // Overlays need the right to mount.
     ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
-import { isSandbox, LABELS, type ListedContainer } from '../../domain/container-config.ts';
+import { isIdle, isSandbox, LABELS, type ListedContainer } from '../../domain/container-config.ts';
 import type { LayerLimits } from '../../domain/layer-shelf.ts';
 import type { Watermarks } from '../../domain/watermarks.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
@@ -34,6 +34,8 @@ export interface DockerOptions {
   readonly marks: Watermarks;
   readonly sweepEvents: SweepEvents;
   readonly onStuck: OnStuck;
+  /** Called while nothing is left of sandboxes that nobody has. */
+  readonly onNothingLeft: () => void;
   /** Called when it begins to work, and when it stops to. */
   readonly onChange: (state: BackendState) => void;
 }
@@ -149,7 +151,11 @@ class DockerWatch {
     const all = listed.filter(isSandbox);
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
     await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
-    await this.#forgotten.end(begun, new Set(all.map(({ Id }) => Id)));
+    const known = new Set(all.map(({ Id }) => Id));
+    await this.#forgotten.end(begun, known);
+    if (nobodys.every(isIdle) && this.#forgotten.begun.every((id) => known.has(id))) {
+      this.#options.onNothingLeft();
+    }
     for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
   }
 
@@ -187,6 +193,7 @@ class DockerWatch {
       ...this.#base,
       images: () => [...this.#imageNames],
       fetches: this.#options.pull,
+      gpus: 'from_creation',
       keep: (image) => this.#pulled.keep(image),
       ...(dialect.layers && layers.maxBytes > 0 && { layers: this.#layersOf(parts) }),
       create: async (spec, signal) => {
