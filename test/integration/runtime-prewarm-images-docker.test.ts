@@ -9,6 +9,7 @@ import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import type { TestEngine } from '../support/container-engine.ts';
 import { dockerIsThere, startDocker } from '../support/docker.ts';
+import { isLong } from '../support/engines.ts';
 import { copyShell } from '../support/image.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
@@ -153,22 +154,24 @@ if (dockerIsThere) {
       await docker.docker('rmi', renamed, 'kept:1');
     });
 
-    it('are known after a kill of the manager, also in the middle of a fetch, and are then nobody else’s', async () => {
-      const [fetched, held, own] = ['fetched', 'held', 'own'].map(made) as [string, string, string];
-      for (const image of [fetched, own]) await use(image);
-      // Who deletes one and gets it again has it for himself.
-      await docker.docker('rmi', own);
-      await sleep(LOOKS_MS);
-      await docker.docker('pull', own);
-      registry.hold();
-      const before = registry.fetched;
-      run(held).catch(() => {});
-      await eventually('it is being fetched', () => registry.fetched > before);
-      await killManager();
-      await startManager();
-      expect(await isHere(held)).to.equal(false);
-      await pressed('what was fetched goes', async () => !(await isHere(fetched)));
-      expect(await names()).to.eql([own, 'operators:1'].sort());
-    });
+    if (isLong) {
+      it('are known after a kill of the manager, also in the middle of a fetch, and are then nobody else’s', async () => {
+        const [fetched, held, own] = ['fetched', 'held', 'own'].map(made) as [string, string, string];
+        for (const image of [fetched, own]) await use(image);
+        // Who deletes one and gets it again has it for himself.
+        await docker.docker('rmi', own);
+        await sleep(LOOKS_MS);
+        await docker.docker('pull', own);
+        registry.hold();
+        const before = registry.fetched;
+        run(held).catch(() => {});
+        await eventually('it is being fetched', () => registry.fetched > before);
+        await killManager();
+        await startManager();
+        expect(await isHere(held)).to.equal(false);
+        await pressed('what was fetched goes', async () => !(await isHere(fetched)));
+        expect(await names()).to.eql([own, 'operators:1'].sort());
+      });
+    }
   });
 }
