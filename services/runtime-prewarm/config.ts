@@ -48,7 +48,7 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
     dataDir: join(common.topology.data_dir, 'nodes', node.id),
     proxySocket: proxySocketOf(common.topology.data_dir, node.id),
     mountRoots: mountRootsOf(node),
-    defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime),
+    defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime, node),
     path: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
   };
 }
@@ -87,13 +87,19 @@ export const marksOf = (node: NodeTopology): Watermarks => ({
   keepMs: node.images_keep_seconds * 1_000,
 });
 
-function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
+function defaultRuntimeOf(runtime: RuntimeFile, node: NodeTopology): RuntimeSpec {
   const faults: FieldFault[] = [...unsupportedFields(runtime)];
   const steps = [...runtime.prepare, ...(runtime.eval_prepare ?? [])];
   if (steps.some((step) => 'source' in step)) {
     faults.push({
       field: 'prepare',
       description: 'uploads belong to a task; a default runtime has exec steps only',
+    });
+  }
+  if ((runtime.gpus ?? 0) > 0 && !node.gpus.shared) {
+    faults.push({
+      field: 'gpus',
+      description: 'belongs to a task, which waits for them; or set gpus.shared',
     });
   }
   if (faults.length > 0) {

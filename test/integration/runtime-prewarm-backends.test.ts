@@ -55,6 +55,7 @@ describe('runtime-prewarm: backends', () => {
   it('refuses a default runtime that it cannot give, at the start and by field', async () => {
     const runtime = {
       backend: 'process',
+      gpus: 2,
       storage_mb: 2,
       allow_internet: true,
       prepare: [{ type: 'upload_file', source: 'x', target: '/x' }],
@@ -65,6 +66,7 @@ describe('runtime-prewarm: backends', () => {
       'default_runtime.allow_internet',
       'default_runtime.storage_mb',
       'default_runtime.prepare',
+      'default_runtime.gpus',
     ]);
   });
 

@@ -62,9 +62,9 @@ export class NodeGpus {
   }
 
   /** Throws BACKEND_UNAVAILABLE where this node has not so many. */
-  check(count: number): void {
+  check(count: number, backend: string): void {
     const has = this.all.gpus.length;
-    if (count <= has || this.shared) return;
+    if (count <= has || this.#isEngines(backend)) return;
     throw new PolarError('BACKEND_UNAVAILABLE', `runtime.gpus: ${count} are asked for, this node has ${has}`);
   }
 
@@ -73,18 +73,23 @@ export class NodeGpus {
    * the signal's reason.
    */
   async claim({ owner, backend }: GpuHolder, count: number, signal: AbortSignal): Promise<GpuClaim> {
-    if (this.shared) return { ...this.#grant(this.all.gpus.slice(0, count)), release() {}, leave() {} };
+    if (this.shared) return { ...this.#sharedBy(backend, count), release() {}, leave() {} };
     // What asks for another number has its own.
     const holder = { owner: `${owner}/${count}`, backend };
-    if (this.#book.of(holder.owner).length === 0) await this.#take(holder, count, signal);
+    // Before it has them: another sandbox of the owner, that has, may go meanwhile.
     this.#claims.set(holder.owner, (this.#claims.get(holder.owner) ?? 0) + 1);
     let isHeld = true;
     const end = (isGone: boolean): void => {
       if (isHeld) this.#end(holder, isGone);
       isHeld = false;
     };
-    const gpus = this.#book.of(holder.owner);
-    const grant = this.#grant(gpus);
+    try {
+      await this.#take(holder, count, signal);
+    } catch (error) {
+      end(true);
+      throw error;
+    }
+    const grant = { ...this.all, gpus: this.#book.of(holder.owner) };
     return { ...grant, release: () => end(true), leave: () => end(false) };
   }
 
@@ -93,22 +98,26 @@ export class NodeGpus {
     this.#giveBack((holder) => holder.owner === LEFT && holder.backend === backend);
   }
 
-  #grant(gpus: GpuGrant['gpus']): GpuGrant {
-    return { ...this.all, gpus };
+  /** Docker chooses them itself, and may have some that nobody has named. */
+  #isEngines(backend: string): boolean {
+    return this.shared && backend === 'docker' && !this.all.asFiles;
+  }
+
+  #sharedBy(backend: string, count: number): GpuGrant {
+    return { ...this.all, gpus: this.#isEngines(backend) ? [] : this.all.gpus.slice(0, count) };
   }
 
   async #take(holder: GpuHolder, count: number, signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length === 0 && this.#taken(holder, count)) return;
+    const has = this.#book.of(holder.owner).length > 0;
+    if (has || (this.#waiting.length === 0 && this.#taken(holder, count))) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { holder, count, granted: resolve, failed: reject };
     this.#waiting.push(waiter);
     try {
       await abortable(promise, withTimeout(WAIT_MS, signal));
     } catch (error) {
-      const isWaiting = this.#waiting.includes(waiter);
       this.#waiting = this.#waiting.filter((one) => one !== waiter);
-      if (isWaiting) this.#serve();
-      else if (!this.#claims.has(holder.owner)) this.#giveBack((one) => one.owner === holder.owner);
+      this.#serve();
       signal.throwIfAborted();
       if (error instanceof PolarError) throw error;
       const what = `${count} GPUs did not become free within ${WAIT_MS} ms`;

@@ -190,7 +190,7 @@ export class RuntimeTable {
   /** Undefined: it asks for none, or they are its backend's own matter. Throws BACKEND_UNAVAILABLE. */
   #gpusOf({ gpus, backend }: SandboxPlan, { owner }: AcquireOptions): RuntimeGpus | undefined {
     if (gpus === 0 || this.#backends.get(backend).gpus === undefined) return undefined;
-    this.#gpus.check(gpus);
+    this.#gpus.check(gpus, backend);
     // All sandboxes of an attempt have the same.
     const holder = owner.sessionId === '' ? newId('gpus') : keyOf(owner);
     return new RuntimeGpus(this.#gpus, { owner: holder, backend }, gpus);
