@@ -19,6 +19,7 @@ import {
   managerIsReady,
   spawnManager,
   startNode,
+  stopManager,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
 
@@ -126,7 +127,7 @@ if (dockerIsThere) {
           const label = `label=${LABELS.instance}=${instanceOf(join(node.folder, 'data/nodes/node-2'))}`;
           expect(await docker.docker('ps', '--all', '--quiet', '--filter', label)).to.equal('');
         } finally {
-          second.kill('SIGKILL');
+          await stopManager(second);
         }
       });
     }

@@ -14,6 +14,7 @@ import {
   managerIsReady,
   spawnManager,
   startNode,
+  stopManager,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
 
@@ -135,11 +136,12 @@ if (bwrapIsThere && isHostRoot) {
             const metrics = await metricsOf(`http://127.0.0.1:${other.port}`);
             return metrics.get('polar_runtime_prewarm_gpus')?.get('state="free"') === 0;
           });
+          if (round === 1) break;
           manager.kill('SIGKILL');
           await once(manager, 'exit');
         }
       } finally {
-        manager?.kill('SIGKILL');
+        await stopManager(manager);
       }
     });
   });

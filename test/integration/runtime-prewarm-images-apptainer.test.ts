@@ -14,6 +14,7 @@ import {
   managerIsReady,
   spawnManager,
   startNode,
+  stopManager,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
 import { makeSif } from '../support/sif.ts';
@@ -51,7 +52,7 @@ describe('runtime-prewarm: images of apptainer on a full disk', function () {
     await startManager();
   });
   after(async () => {
-    await killManager();
+    await stopManager(manager);
     if (data !== undefined) execFileSync('umount', ['-l', data]);
     await node?.[Symbol.asyncDispose]();
     await nats?.[Symbol.asyncDispose]();

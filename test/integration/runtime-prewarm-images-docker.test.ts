@@ -19,6 +19,7 @@ import {
   managerIsReady,
   spawnManager,
   startNode,
+  stopManager,
   type TestNode,
 } from '../support/runtime-prewarm.ts';
 
@@ -51,7 +52,7 @@ if (dockerIsThere) {
       await startManager();
     });
     after(async () => {
-      await killManager();
+      await stopManager(manager);
       await node?.[Symbol.asyncDispose]();
       await docker?.[Symbol.asyncDispose]();
       await registry?.[Symbol.asyncDispose]();
