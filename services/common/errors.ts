@@ -50,6 +50,7 @@ export const REASONS = {
   STATE_QUEUE_LIMIT: { ...caller(Boundary.MESH, Code.ResourceExhausted), retryable: true },
   WATCH_OVERFLOW: { ...caller(Boundary.MESH, Code.Aborted), retryable: true },
   BACKEND_NOT_OFFERED: caller(Boundary.SANDBOX, Code.FailedPrecondition),
+  GPUS_NOT_OFFERED: caller(Boundary.SANDBOX, Code.FailedPrecondition),
   NOT_ENDED: caller(Boundary.MESH, Code.FailedPrecondition),
   CANCELLED: caller(Boundary.TASK, Code.Canceled),
   TASK_CANCELLED: caller(Boundary.TASK, Code.FailedPrecondition),

@@ -20,6 +20,7 @@ import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
 import { networkOf, type RuntimeFile, triesOf, unsupportedFields } from '../common/specs/runtime.ts';
 import type { MountRoot } from './domain/mounts.ts';
 import type { Rate } from './domain/token-bucket.ts';
+import type { Watermarks } from './domain/watermarks.ts';
 
 /** A folder with this can be gone through by all. */
 const PASSABLE = 0o011;
@@ -47,7 +48,7 @@ export function readConfig(env: Environment): RuntimePrewarmConfig {
     dataDir: join(common.topology.data_dir, 'nodes', node.id),
     proxySocket: proxySocketOf(common.topology.data_dir, node.id),
     mountRoots: mountRootsOf(node),
-    defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime),
+    defaultRuntime: node.default_runtime === null ? undefined : defaultRuntimeOf(node.default_runtime, node),
     path: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
   };
 }
@@ -79,13 +80,26 @@ export function ratesOf({
   );
 }
 
-function defaultRuntimeOf(runtime: RuntimeFile): RuntimeSpec {
+/** When images go for room on their disk. */
+export const marksOf = (node: NodeTopology): Watermarks => ({
+  highPercent: node.images_high_percent,
+  lowPercent: node.images_low_percent,
+  keepMs: node.images_keep_seconds * 1_000,
+});
+
+function defaultRuntimeOf(runtime: RuntimeFile, node: NodeTopology): RuntimeSpec {
   const faults: FieldFault[] = [...unsupportedFields(runtime)];
   const steps = [...runtime.prepare, ...(runtime.eval_prepare ?? [])];
   if (steps.some((step) => 'source' in step)) {
     faults.push({
       field: 'prepare',
       description: 'uploads belong to a task; a default runtime has exec steps only',
+    });
+  }
+  if ((runtime.gpus ?? 0) > 0 && !node.gpus.shared) {
+    faults.push({
+      field: 'gpus',
+      description: 'belongs to a task, which waits for them; or set gpus.shared',
     });
   }
   if (faults.length > 0) {

@@ -8,13 +8,15 @@ import { type BlobStore, createBlobStore } from '../common/nats/blobs.ts';
 import { type Bus, openBus } from '../common/nats/bus.ts';
 import { shortSocketPath } from '../common/proxy-socket.ts';
 import { type Backends, openBackends } from './backends/backends.ts';
-import { type RuntimePrewarmConfig, ratesOf } from './config.ts';
+import { marksOf, type RuntimePrewarmConfig, ratesOf } from './config.ts';
 import { type FenceState, UNSEEN } from './domain/fence.ts';
 import * as events from './events.ts';
 import { proxyAt } from './host/forward.ts';
+import { gpusOf } from './host/gpus.ts';
 import { type Host, openHost } from './host/host.ts';
-import { showSandboxes } from './metrics.ts';
+import { showGpus, showSandboxes } from './metrics.ts';
 import { Ahead } from './runtimes/ahead.ts';
+import { NodeGpus } from './runtimes/gpus.ts';
 import { SharedSpecs } from './runtimes/shared-specs.ts';
 import { RuntimeTable } from './runtimes/table.ts';
 
@@ -29,6 +31,7 @@ export interface RuntimePrewarmContext extends AsyncDisposable {
   readonly blobs: BlobStore;
   readonly host: Host;
   readonly backends: Backends;
+  readonly gpus: NodeGpus;
   readonly runtimes: RuntimeTable;
   readonly specs: SharedSpecs;
   /** Sandboxes of evaluations to come. */
@@ -55,20 +58,28 @@ export async function createContext(
   opened.use(host);
   events.hostOpened(log, host);
   const dataId = dataIdIn(dataDir);
+  const gpus = new NodeGpus({
+    ...{ file: join(dataDir, 'gpus.json'), all: gpusOf(node.gpus), shared: node.gpus.shared },
+    outliving: ['docker', 'podman'],
+  });
   const backends = await openBackends({
     ...{ host, dataDir, proxyUrl: proxyUrlOf(config), defaultRuntime },
     ...{ docker: node.docker, podman: node.podman },
     plugins: { dir: node.plugins_dir, paths: node.backend_plugins },
     proxy: proxyAt(shortSocketPath(proxySocket)),
     layers: { maxBytes: node.layers_max_mb * MIB, freeBytes: node.layers_free_mb * MIB },
+    marks: marksOf(node),
+    sweepEvents: events.sweepEvents(log),
+    onNothingLeft: (name) => gpus.nothingLeft(name),
     onStuck: (what, id, error) => events.leftStuck(log, what, id, error),
     onChange: (state) => events.backendProbed(log, state),
   });
   opened.use(backends);
   for (const state of backends.states) events.backendProbed(log, state);
-  const runtimes = new RuntimeTable({ backends, rates: ratesOf(node), log });
+  const runtimes = new RuntimeTable({ backends, gpus, rates: ratesOf(node), log });
   opened.defer(() => runtimes.close());
   opened.use(showSandboxes(runtimes));
+  opened.use(showGpus(gpus));
   const ahead = new Ahead({
     ...{ runtimes, log, max: node.max_postrun_ready },
     hasRoom: () => runtimes.size < RUNTIMES_MAX / 2 && freeBytes(dataDir) >= node.layers_free_mb * MIB,
@@ -81,6 +92,7 @@ export async function createContext(
     blobs: createBlobStore(bus),
     host,
     backends,
+    gpus,
     runtimes,
     specs: new SharedSpecs(),
     ahead,

@@ -3,6 +3,7 @@ import type { AttemptRef } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { asPolarError, type PolarError } from '../common/errors.ts';
 import type { Logger } from '../common/logger.ts';
 import type { BackendState } from './backends/backend.ts';
+import type { SweepEvents } from './backends/image-sweep.ts';
 import type { AcquireOptions } from './domain/lease.ts';
 import type { Host } from './host/host.ts';
 import * as metrics from './metrics.ts';
@@ -50,6 +51,20 @@ export function layerMade(log: Logger, layer: string, bytes: number, ms: number)
 export function leftStuck(log: Logger, what: 'image' | 'container', id: string, error: unknown): void {
   log.warn({ [what]: id, err: error }, 'an engine cannot delete what nobody has, each look tries again');
 }
+
+export const sweepEvents = (log: Logger): SweepEvents => ({
+  removed(backend, image, unusedMs) {
+    const unused_s = Math.round(unusedMs / 1_000);
+    log.info(
+      { backend, image, unused_s },
+      'image removed for room: it is fetched or unpacked again when it is needed',
+    );
+    metrics.imagesRemoved.inc({ backend });
+  },
+  short(backend, folder) {
+    log.warn({ backend, folder }, 'the disk of images is above images_high_percent, and none of them may go');
+  },
+});
 
 export function prepareFailed(log: Logger, ref: AttemptRef, error: PolarError): void {
   const { reason, message } = error;

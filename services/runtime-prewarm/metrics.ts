@@ -1,5 +1,6 @@
 // What runtime-prewarm counts, for `/metrics`.
 import { counter, gauge } from '../common/metrics.ts';
+import type { NodeGpus } from './runtimes/gpus.ts';
 import type { RuntimeTable } from './runtimes/table.ts';
 
 export const sandboxesPrepared = counter(
@@ -21,6 +22,11 @@ export const layersMade = counter(
   'polar_runtime_prewarm_layers_made_total',
   'Preparations that became layers.',
 );
+export const imagesRemoved = counter(
+  'polar_runtime_prewarm_images_removed_total',
+  'Images that were fetched or unpacked here, and removed for room on their disk.',
+  ['backend'],
+);
 export const heartbeatsMissed = counter(
   'polar_runtime_prewarm_heartbeats_missed_total',
   'Heartbeats that no scheduler answered.',
@@ -30,6 +36,15 @@ export const fenced = counter(
   'Times that this node let go of all its sessions, as no scheduler answered.',
 );
 const sandboxes = gauge('polar_runtime_prewarm_sandboxes', 'Sandboxes by state.', ['state']);
+
+const gpuCount = gauge('polar_runtime_prewarm_gpus', 'GPUs of the node by state.', ['state']);
+
+/** GPUs as they are. */
+export const showGpus = (gpus: NodeGpus): Disposable =>
+  gpuCount.from(() => [
+    [{ state: 'free' }, gpus.free],
+    [{ state: 'claimed' }, gpus.all.gpus.length - gpus.free],
+  ]);
 
 /** Sandboxes as they are. */
 export const showSandboxes = (runtimes: RuntimeTable): Disposable =>

@@ -16,11 +16,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { apptainer, pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
+import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { letsNothingThrough } from '../support/host-bait.ts';
 import { copyShell } from '../support/image.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { eventually, processesWith, startNode, type TestNode } from '../support/runtime-prewarm.ts';
+import { makeRoot, makeSif } from '../support/sif.ts';
 import { sleepMark } from '../support/sleep-mark.ts';
 
 const IMAGES = 'data/images';
@@ -39,28 +40,6 @@ fd = call(${SYS_PIDFD_GETFD}, call(${SYS_PIDFD_OPEN}, 1, 0), 3, 0)
 os.write(fd, sys.argv[1].encode() * int(sys.argv[2]))`;
 
 const programOf = (pid: number): string => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-
-/** A shell that says which image it is of. */
-async function makeRoot(folder: string, name: string): Promise<void> {
-  mkdirSync(join(folder, 'etc'), { recursive: true });
-  writeFileSync(join(folder, 'etc/name'), `${name}\n`);
-  mkdirSync(join(folder, '.singularity.d/env'), { recursive: true });
-  writeFileSync(join(folder, '.singularity.d/env/90-environment.sh'), `export OF_IMAGE=${name}\n`);
-  await copyShell(folder, ['/bin/rm']);
-}
-
-async function makeSif(file: string, name: string, more = (_root: string): void => {}): Promise<void> {
-  const work = mkdtempSync(join(tmpdir(), 'polar-test-sif-'));
-  try {
-    await makeRoot(join(work, 'root'), name);
-    more(join(work, 'root'));
-    execFileSync(apptainer ?? '', ['--silent', 'build', '--force', file, join(work, 'root')], {
-      env: { PATH: pathWithApptainer, HOME: work, APPTAINER_TMPDIR: work, APPTAINER_CACHEDIR: work },
-    });
-  } finally {
-    rmSync(work, { recursive: true });
-  }
-}
 
 describe('runtime-prewarm: apptainer', function () {
   this.timeout(60_000);

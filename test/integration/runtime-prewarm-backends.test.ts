@@ -56,6 +56,7 @@ describe('runtime-prewarm: backends', () => {
     const runtime = {
       backend: 'process',
       gpus: 2,
+      storage_mb: 2,
       allow_internet: true,
       prepare: [{ type: 'upload_file', source: 'x', target: '/x' }],
     };
@@ -63,8 +64,9 @@ describe('runtime-prewarm: backends', () => {
     expect(error.reason).to.equal('INVALID_CONFIG');
     expect(error.fields.map(({ field }: { field: string }) => field)).to.eql([
       'default_runtime.allow_internet',
-      'default_runtime.gpus',
+      'default_runtime.storage_mb',
       'default_runtime.prepare',
+      'default_runtime.gpus',
     ]);
   });
 

@@ -1,7 +1,7 @@
 // A container engine for a test: one of our own in a temporary folder, which a command of Docker's words talks to.
-import { type ChildProcess, execFile } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,17 +22,27 @@ export abstract class TestEngine implements AsyncDisposable {
   /** For DOCKER_HOST. */
   readonly host: string;
   readonly socket: string;
+  /** What it keeps. */
+  readonly data: string;
   protected readonly folder: string;
   #child: ChildProcess | undefined;
   readonly #name: string;
 
-  protected constructor(name: string) {
+  readonly #ownDisk: string | undefined;
+
+  /** `diskMb`: of a disk of its own that it keeps everything on. */
+  protected constructor(name: string, diskMb?: number) {
     this.#name = name;
     this.folder = mkdtempSync(join(tmpdir(), `polar-test-${name}-`));
     this.socket = join(this.folder, `${name}.sock`);
     this.host = `unix://${this.socket}`;
     // The users of containers pass through.
     chmodSync(this.folder, 0o711);
+    this.data = join(this.folder, 'data');
+    mkdirSync(this.data);
+    this.#ownDisk = diskMb === undefined ? undefined : this.data;
+    if (diskMb === undefined) return;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m,mode=711`, 'polar-test', this.data]);
   }
 
   /** Begins the engine's process. */
@@ -108,6 +118,7 @@ export abstract class TestEngine implements AsyncDisposable {
     this.#child?.kill('SIGTERM');
     await this.#ended();
     await this.clear();
+    if (this.#ownDisk !== undefined) execFileSync('umount', ['-l', this.#ownDisk]);
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 

@@ -12,6 +12,8 @@ const INSTALL_OUTPUT_BYTES = 1 << 26;
 export interface TestDockerOptions {
   /** Users of containers are 200000 and above outside. */
   readonly remapped?: boolean;
+  /** Of a disk of its own. */
+  readonly diskMb?: number;
 }
 
 /** Why Docker cannot be had here, or undefined. Installs docker.io where it is missing and may be installed. */
@@ -41,7 +43,8 @@ export const dockerIsThere = await dockerProblem().then((problem) => {
 export const startDockerWithPrograms = (options: TestDockerOptions = {}): Promise<TestEngine> =>
   new TestDocker(options).open({ programs: true });
 
-export const startDocker = (): Promise<TestEngine> => new TestDocker({}).open();
+export const startDocker = (options: TestDockerOptions = {}): Promise<TestEngine> =>
+  new TestDocker(options).open();
 
 /** containerd of its own: one that dockerd starts is waited for by the second. */
 const ENGINE = `mkdir -p "$1/etc.upper" "$1/etc.work"
@@ -59,8 +62,8 @@ kill $containerd; wait`;
 class TestDocker extends TestEngine {
   readonly #flags: readonly string[];
 
-  constructor({ remapped = false }: TestDockerOptions) {
-    super('docker');
+  constructor({ remapped = false, diskMb }: TestDockerOptions) {
+    super('docker', diskMb);
     const at = (name: string): string => join(this.folder, name);
     const places = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid')];
     const users = remapped ? ['--userns-remap', 'nobody:nogroup'] : [];

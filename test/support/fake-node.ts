@@ -35,6 +35,7 @@ export interface FakeNodeOptions {
   readonly images?: string[];
   /** In place of all that. */
   readonly offers?: MessageInitShape<typeof OfferSchema>[];
+  readonly gpus?: number;
   readonly prepareSlots?: number;
   readonly runSlots?: number;
   readonly readySlots?: number;
@@ -188,7 +189,8 @@ class RunningNode implements FakeNode {
   }
 
   #heartbeat(leaving = false): Uint8Array {
-    const { backends, images, offers, prepareSlots, runSlots, readySlots, evaluateSlots } = this.#options;
+    const { backends, images, offers, gpus, prepareSlots, runSlots, readySlots, evaluateSlots } =
+      this.#options;
     const heartbeat = create(HeartbeatSchema, {
       nodeId: this.id,
       bootId: this.bootId,
@@ -199,9 +201,10 @@ class RunningNode implements FakeNode {
       readySlots: readySlots ?? 4,
       evaluateSlots: evaluateSlots ?? 4,
       offers: offers ?? [
-        { backend: 'bubblewrap', images: images ?? [] },
-        { backend: 'docker', others: true },
+        { backend: 'bubblewrap', images: images ?? [], gpusClaimed: true },
+        { backend: 'docker', others: true, gpusClaimed: true, gpusFromCreation: true },
       ],
+      gpus: gpus ?? 0,
       attempts: [...this.sandboxes.values()],
       leaving,
       proxyUrl: 'http://127.0.0.1:9',

@@ -111,16 +111,10 @@ export const WRONG: readonly [field: string, change: Change, description?: RegEx
   ['budgets.build', budgets({ build: durationFromMs(86_400_001) })],
   ['budgets.evaluate', budgets({ evaluate: durationFromMs(0.2) })],
   ['runtime.backend', runtime({ backend: 'nerdctl' }), /bubblewrap, process, docker, podman, apptainer/],
-  ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 }), /docker does/],
   [
     'runtime.storage_mb',
     runtime({ backend: 'process', storageMb: 1 }),
     /bubblewrap, docker, podman and apptainer do/,
-  ],
-  [
-    'runtime.gpus',
-    runtime({ backend: 'podman', image: 'x', gpus: 1 }),
-    /podman does not offer it, docker does/,
   ],
   [
     'runtime.network',

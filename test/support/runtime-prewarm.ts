@@ -122,6 +122,13 @@ export function spawnManager({ env }: TestNode, uid?: number): ChildProcess {
   return spawn(process.execPath, [MAIN], { env, stdio: 'ignore', ...user });
 }
 
+/** Its guardian has cleared up then, so that nothing is made in its folders any more. */
+export async function stopManager(manager: ChildProcess | undefined): Promise<void> {
+  if (manager === undefined || manager.exitCode !== null || manager.signalCode !== null) return;
+  manager.kill('SIGTERM');
+  await once(manager, 'exit');
+}
+
 export async function managerIsReady({ port }: TestNode): Promise<void> {
   const answer = (): Promise<Response | undefined> =>
     fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);

@@ -196,6 +196,7 @@ describe('faults of a topology file', () => {
     ['gateway.nodes[0].max_ready', node({ max_ready: -1 })],
     ['gateway.nodes[0].max_postrun_ready', node({ max_postrun_ready: 1.5 })],
     ['gateway.nodes[0].default_runtime.gpus', node({ default_runtime: { gpus: -1 } })],
+    ['gateway.nodes[0].images_low_percent', node({ images_low_percent: 90 })],
     ['gateway.nodes[0].default_runtime.prepare[0].command', node({ default_runtime: { prepare: [{}] } })],
     ['gateway.nodes[0].runtime_prewarm_port', node({ runtime_prewarm_port: -1 })],
     ['gateway.nodes[0].harness_executor_port', node({ harness_executor_port: 0 })],

@@ -11,6 +11,8 @@ import { resolved, serverCertificates } from './certificates.ts';
 import { parseStrict, readText } from './faults.ts';
 import { port, variableName } from './fields.ts';
 import { nats } from './nats.ts';
+import { diskFault, nodeDisk } from './node-disk.ts';
+import { nodeGpus } from './node-gpus.ts';
 import { checkSchemes, publicUrl, type Scheme, schemeOf } from './public-url.ts';
 import { callbackHosts, queues } from './rollout.ts';
 
@@ -217,12 +219,8 @@ const node = z
     max_ready: z.int().min(0).optional(),
     /** [mesh] Sandboxes of evaluations that are made ahead of them; default max_run_workers + max_ready. 0: none. */
     max_postrun_ready: z.int().min(0).optional(),
-    /** [mesh] Root file systems for `image`, one folder each. */
-    images_dir: z.string().min(1).optional(),
-    /** [mesh] Disk that prepared layers may take, in MiB; 0: none are made. */
-    layers_max_mb: z.int().min(0).default(20_480),
-    /** [mesh] Below so much free disk no layer is made and unused ones go, in MiB. */
-    layers_free_mb: z.int().min(0).default(2_048),
+    ...nodeDisk,
+    gpus: nodeGpus,
     /** [mesh] Sandboxes that each backend makes a second at most, clones of layers aside. */
     creates_per_s: z
       .strictObject({
@@ -251,6 +249,8 @@ const node = z
     plugins_dir: z.string().min(1).optional(),
   })
   .superRefine((given, ctx) => {
+    const fault = diskFault(given);
+    if (fault !== undefined) ctx.addIssue({ code: 'custom', ...fault });
     if (given.port > PORT_MAX) return;
     for (const [i, key] of FOLLOWING.entries()) {
       if (given[key] !== undefined || given.port + i + 1 <= PORT_MAX) continue;

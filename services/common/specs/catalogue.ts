@@ -143,18 +143,16 @@ export const TAKES_SKILLS: readonly HarnessName[] = [
 export const listed = (names: readonly string[]): string => names.join(', ');
 
 export interface AskedFor {
-  readonly gpus: number;
   readonly storageMb: number;
   /** All rules of its network. */
   readonly egress: readonly unknown[];
 }
 
 /** What a backend does not have, as faults by field of a runtime; none where it is left to the node, or to a plug-in. */
-export function unofferedBy(backend: string, { gpus, storageMb, egress }: AskedFor): FieldFault[] {
+export function unofferedBy(backend: string, { storageMb, egress }: AskedFor): FieldFault[] {
   if (backend === 'docker' || !(BACKENDS as readonly string[]).includes(backend)) return [];
   const why = `${backend} does not offer it`;
   return [
-    ...(gpus > 0 ? [{ field: 'gpus', description: `${why}, docker does` }] : []),
     ...(storageMb > 0 && backend === 'process'
       ? [{ field: 'storage_mb', description: `${why}, bubblewrap, docker, podman and apptainer do` }]
       : []),

@@ -60,8 +60,8 @@ export function checkRuntime(runtime: RuntimeSpec, field: string, faults: Faults
   faults.require(fault === undefined, `${field}.backend`, fault ?? '');
   checkImage(backend, image, `${field}.image`, faults);
   if (runtime.network !== undefined) checkNetwork(runtime.network, `${field}.network`, faults);
-  const { gpus, storageMb, network } = runtime;
-  for (const missing of unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) })) {
+  const { storageMb, network } = runtime;
+  for (const missing of unofferedBy(backend, { storageMb, egress: rulesOf(network) })) {
     faults.require(false, `${field}.${missing.field}`, missing.description);
   }
   faults.absolutePath(workdir, `${field}.workdir`);

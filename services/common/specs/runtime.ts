@@ -114,11 +114,10 @@ export function unsupportedFields(runtime: RuntimeFile): FieldFault[] {
     "name a plug-in as backend: its path below the node's plugins_dir",
   );
   refuse('kwargs', Object.keys(runtime.kwargs ?? {}).length > 0, 'no backend here takes kwargs');
-  const { gpus, storage_mb: storageMb, network } = runtime;
+  const { storage_mb: storageMb, network } = runtime;
   if (fault === undefined)
     faults.push(
       ...unofferedBy(runtime.backend ?? '', {
-        gpus: gpus ?? 0,
         storageMb: storageMb ?? 0,
         egress: [...(network?.egress ?? []), ...(network?.prepare_egress ?? [])],
       }),

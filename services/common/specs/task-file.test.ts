@@ -269,7 +269,7 @@ describe('faults of a task file', () => {
       runtime({ network: { prepare_egress: [{ host: 'a', port: 0 }] } }),
     ],
     ['runtime.allow_internet', runtime({ allow_internet: true })],
-    ['runtime.gpus', runtime({ backend: 'bubblewrap', gpus: 1 })],
+    ['runtime.gpus', runtime({ gpus: -1 })],
     ['runtime.storage_mb', runtime({ backend: 'process', storage_mb: 1 })],
     ['runtime.import_path', runtime({ import_path: 'a:B' })],
     ['runtime.kwargs', runtime({ kwargs: { a: 1 } })],
@@ -311,7 +311,7 @@ describe('faults of a task file', () => {
       agent: { harness: 'nope', skills_path: 'x' },
       runtime: {
         backend: 'process',
-        gpus: 1,
+        storage_mb: 1,
         prepare: [{ type: 'upload_file', source: 'not-there', target: '/x' }],
       },
       evaluator: { strategy: 'nope' },
@@ -323,7 +323,7 @@ describe('faults of a task file', () => {
       'extra',
       'agent.harness',
       'agent.skills_path',
-      'runtime.gpus',
+      'runtime.storage_mb',
       'runtime.prepare[0].source',
       'evaluator.strategy',
     ]);

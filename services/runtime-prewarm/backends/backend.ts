@@ -1,6 +1,7 @@
 // What every backend offers. One exec owns one process tree: when it has ended, nothing of it is left, and that is proved.
 import type { PolarError } from '../../common/errors.ts';
 import type { Command, CommandResult, OutputSink } from '../domain/command.ts';
+import type { GpuGrant } from '../domain/gpus.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxLimits } from '../domain/plan.ts';
 import type { BoxDisk } from '../host/node-disk.ts';
@@ -45,6 +46,8 @@ export interface BoxSpec {
   readonly image: string;
   readonly limits: SandboxLimits;
   readonly gpus: number;
+  /** Of a backend whose sandboxes have them from their creation on; absent: none are claimed for it. */
+  readonly grant?: GpuGrant;
   /** 0: no cap. */
   readonly storageMb: number;
 }
@@ -58,6 +61,10 @@ export interface Backend {
   images(): string[];
   /** It may have others too: they are fetched. */
   readonly fetches: boolean;
+  /** When its sandboxes get the GPUs that are claimed for them; absent: they are its own matter. */
+  readonly gpus?: 'from_creation' | 'by_command';
+  /** Keep an image for a sandbox that is to be made of it, until what is returned is called; absent: none ever go. */
+  keep?(image: string): () => void;
   /** Absent: each sandbox is prepared. */
   readonly layers?: Layers;
   /** Throws IMAGE_NOT_FOUND, BACKEND_UNAVAILABLE, SANDBOX_FAILED, and the signal's reason. */

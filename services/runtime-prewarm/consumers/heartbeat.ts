@@ -100,7 +100,7 @@ function check(ctx: RuntimePrewarmContext, nowMs: number): void {
   events.fenced(log, nowMs - (fence.heardMs ?? nowMs), ctx.bootId);
 }
 
-function heartbeatOf({ config, bootId, dataId, backends, runtimes }: RuntimePrewarmContext): Heartbeat {
+function heartbeatOf({ config, bootId, dataId, backends, gpus, runtimes }: RuntimePrewarmContext): Heartbeat {
   const { node } = config;
   const usable = backends.states.flatMap((state) => ('backend' in state ? [state.backend] : []));
   return create(HeartbeatSchema, {
@@ -112,18 +112,22 @@ function heartbeatOf({ config, bootId, dataId, backends, runtimes }: RuntimePrew
     runSlots: node.max_run_workers,
     evaluateSlots: node.max_postrun_workers,
     readySlots: node.max_ready,
-    offers: usable.map(offerOf),
+    offers: usable.map((backend) => offerOf(backend, gpus.shared)),
     dataId,
     proxyUrl: node.public_url,
+    gpus: gpus.all.gpus.length,
     attempts: runtimes.owners().map((one) => refOf(one, node.id, bootId)),
   });
 }
 
 /** What is fetched where it is not here needs no list. */
-function offerOf({ name, fetches, images }: Backend): OfferInit {
+function offerOf({ name, fetches, gpus, images }: Backend, isShared: boolean): OfferInit {
   const names = fetches ? [] : images();
   const others = fetches || names.length > IMAGES_TOLD_MAX;
-  return { backend: name, images: names.slice(0, IMAGES_TOLD_MAX), others };
+  return {
+    ...{ backend: name, images: names.slice(0, IMAGES_TOLD_MAX), others },
+    ...{ gpusClaimed: gpus !== undefined && !isShared, gpusFromCreation: gpus === 'from_creation' },
+  };
 }
 
 function refOf({ ref, owner }: AcquireOptions, nodeId: string, bootId: string): AttemptRef {

@@ -9,7 +9,16 @@ const launch = (options: { cwd?: string; env?: Record<string, string>; readOnly?
   JSON.parse(
     apptainerLaunch(
       PROGRAM,
-      { root: '.', readOnly: [], readOnlyTry: [], cwd: '/', env: {}, idMap: 'outside', ...options },
+      {
+        root: '.',
+        readOnly: [],
+        readOnlyTry: [],
+        devices: [],
+        cwd: '/',
+        env: {},
+        idMap: 'outside',
+        ...options,
+      },
       FDS,
     ),
   ) as { argv: string[]; env: Record<string, string>; files: Record<string, string>; folders: string[] };

@@ -56,7 +56,7 @@ export const placeBeside = (places: readonly string[], needed: readonly string[]
 /** What enter.py reads to run a command. */
 export function apptainerLaunch(
   program: ApptainerProgram,
-  { root, readOnly, readOnlyTry, cwd, env, idMap }: LaunchOptions,
+  { root, readOnly, readOnlyTry, devices, cwd, env, idMap }: LaunchOptions,
   fds: LaunchFds,
 ): string {
   const shown = [...readOnly, ...readOnlyTry];
@@ -70,6 +70,7 @@ export function apptainerLaunch(
         '--security',
         `seccomp:${own(seccomp)}`,
         ...shown.flatMap(bound),
+        ...devices.flatMap(([source, target]) => ['--bind', `${source}:${target}`]),
       ],
       ...[program.place, '/bin/sh', '-c', `. ${own(script)}`, 'sh'],
     ],

@@ -4,7 +4,7 @@ import type { LaunchFds, LaunchOptions } from './launch-options.ts';
 const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((name) => `--unshare-${name}`);
 
 export function bwrapArgs(
-  { root, readOnly, readOnlyTry, cwd, env, idMap }: LaunchOptions,
+  { root, readOnly, readOnlyTry, devices, cwd, env, idMap }: LaunchOptions,
   fds: LaunchFds,
 ): string[] {
   return [
@@ -12,7 +12,9 @@ export function bwrapArgs(
     ...['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--bind', root, '/'],
     ...readOnly.flatMap(([source, target]) => ['--ro-bind', source, target]),
     ...readOnlyTry.flatMap(([source, target]) => ['--ro-bind-try', source, target]),
-    ...['--dev', '/dev', '--proc', '/proc', '--chdir', cwd, '--clearenv'],
+    ...['--dev', '/dev'],
+    ...devices.flatMap(([source, target]) => ['--dev-bind', source, target]),
+    ...['--proc', '/proc', '--chdir', cwd, '--clearenv'],
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--json-status-fd', String(fds.status), '--seccomp', String(fds.seccomp)],
     // Both kinds of waiting: bwrap closes the descriptor in the command's own process only for the second.

@@ -1,6 +1,7 @@
 // A command of a sandbox, and how it ended.
 import type { EgressRule } from '../../../gen/ts/polar/common/v1/network_pb.js';
 import { type DeniedCount, NOTHING_DENIED } from './denials.ts';
+import type { GpuGrant } from './gpus.ts';
 import type { ResolvedMount } from './mounts.ts';
 
 export interface Command {
@@ -17,6 +18,8 @@ export interface Command {
   readonly mounts: readonly ResolvedMount[];
   /** Session as which it may call the LLM proxy; undefined: it may not. */
   readonly proxyAs: string | undefined;
+  /** GPUs that it has; absent: none, or what its sandbox was made with. */
+  readonly gpus?: GpuGrant;
   /** What it may connect to through the egress proxy; none: nothing. */
   readonly egress?: readonly EgressRule[];
 }

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { SANDBOX_PIDS_MAX } from '../../common/limits.ts';
+import { docker } from '../backends/docker/dialect.ts';
 import { type ContainerOptions, containerConfig, isSandbox } from './container-config.ts';
 
 const OPTIONS: ContainerOptions = {
-  ...{ instance: 'polar-1', runtimeId: 'rt-1', session: 's-1', imageId: 'sha256:0', gpus: 0, storageMb: 0 },
+  ...{ instance: 'polar-1', runtimeId: 'rt-1', session: 's-1', imageId: 'sha256:0', gpus: {}, storageMb: 0 },
   ...{ limits: { memoryBytes: 1 << 30, cpus: 1.5 }, user: '7:7', seccomp: '{}' },
 };
 type Config = Record<string, unknown> & { HostConfig: Record<string, unknown> };
@@ -36,7 +37,7 @@ describe('the configuration of a container', () => {
   });
 
   it('asks for GPUs and a cap of storage where the task does', () => {
-    expect(configOf({ gpus: 2, storageMb: 64 }).HostConfig).to.deep.include({
+    expect(configOf({ gpus: docker.gpus(2, undefined), storageMb: 64 }).HostConfig).to.deep.include({
       DeviceRequests: [{ Count: 2, Capabilities: [['gpu']] }],
       StorageOpt: { size: '64m' },
     });
@@ -53,9 +54,10 @@ describe('the configuration of a container', () => {
 
   it('is told by its name from one that somebody runs of an image that was made of it', () => {
     const Labels = { 'polar.runtime': 'rt-1' };
-    expect(isSandbox({ Id: 'a', Names: ['/rt-1'], Labels })).to.equal(true);
-    expect(isSandbox({ Id: 'b', Names: ['/mine'], Labels })).to.equal(false);
+    expect(isSandbox({ Id: 'a', Names: ['/rt-1'], Labels, State: 'running' })).to.equal(true);
+    expect(isSandbox({ Id: 'b', Names: ['/mine'], Labels, State: 'running' })).to.equal(false);
     // Its deletion was begun, and is to be ended.
-    for (const Names of [null, []]) expect(isSandbox({ Id: 'c', Names, Labels })).to.equal(true);
+    for (const Names of [null, []])
+      expect(isSandbox({ Id: 'c', Names, Labels, State: 'running' })).to.equal(true);
   });
 });

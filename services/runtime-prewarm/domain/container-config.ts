@@ -19,7 +19,8 @@ export interface ContainerOptions {
   /** Digest: a tag may move. */
   readonly imageId: string;
   readonly limits: SandboxLimits;
-  readonly gpus: number;
+  /** What gives it its GPUs, as parts of HostConfig. */
+  readonly gpus: object;
   /** 0: no cap. */
   readonly storageMb: number;
   /** `uid:gid` of the first process: no command's own, so that none can end it. */
@@ -36,7 +37,12 @@ export interface ListedContainer {
   /** None of one whose deletion was begun. */
   readonly Names: readonly string[] | null;
   readonly Labels: Readonly<Record<string, string>>;
+  readonly State: string;
 }
+
+/** Nothing runs in it, and nothing will where its manager has ended. */
+export const isIdle = ({ State }: ListedContainer): boolean =>
+  ['created', 'exited', 'dead', 'removing', 'stopped', 'configured'].includes(State);
 
 const CPU_PERIOD_US = 100_000;
 
@@ -80,7 +86,7 @@ function hostConfig({ limits, gpus, storageMb, seccomp, more }: ContainerOptions
       CpuPeriod: CPU_PERIOD_US,
       CpuQuota: Math.max(1_000, Math.round(cpus * CPU_PERIOD_US)),
     }),
-    ...(gpus > 0 && { DeviceRequests: [{ Count: gpus, Capabilities: [['gpu']] }] }),
+    ...gpus,
     ...(storageMb > 0 && { StorageOpt: { size: `${storageMb}m` } }),
     ...more,
   };

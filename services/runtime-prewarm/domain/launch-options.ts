@@ -7,6 +7,8 @@ export interface LaunchOptions {
   readonly readOnly: readonly (readonly [source: string, target: string])[];
   /** The same, files too, where the source may be missing. */
   readonly readOnlyTry: readonly (readonly [source: string, target: string])[];
+  /** Device files that can be used inside. */
+  readonly devices: readonly (readonly [source: string, target: string])[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** `outside`: the manager writes the id map, as host root; `own`: the launcher maps root inside to the present user. */

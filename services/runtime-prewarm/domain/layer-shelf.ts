@@ -62,6 +62,16 @@ export class LayerShelf {
     return bytes <= this.#limits.maxBytes && !this.#isDiskShort();
   }
 
+  /** False: something lies on it. */
+  async removeIdle(key: string): Promise<boolean> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return true;
+    if (entry.holders > 0) return false;
+    this.#entries.delete(key);
+    await this.#disk.remove(key);
+    return true;
+  }
+
   /** Delete the longest unused of those that nothing lies on, until what is left fits. */
   async trim(keep?: string): Promise<void> {
     while (this.#isOverfull()) {

@@ -75,10 +75,6 @@ describe('planOf', () => {
   });
 
   it('refuses by name what the backend does not offer, also where the node chooses it', () => {
-    const gpus = spec({ gpus: 1 });
-    expect(() => planOf(gpus, none, false)).to.throw(
-      /runtime.gpus: bubblewrap does not offer it, docker does/,
-    );
     expect(() => planOf(spec({ backend: 'process', storageMb: 1 }), none, false)).to.throw(
       /storage_mb: process/,
     );

@@ -78,8 +78,8 @@ function refuseUnsupported(
   spec: RuntimeSpec | undefined,
   network: NetworkPolicy | undefined,
 ): void {
-  const { gpus = 0, storageMb = 0 } = spec ?? {};
-  const [fault] = unofferedBy(backend, { gpus, storageMb, egress: rulesOf(network) });
+  const { storageMb = 0 } = spec ?? {};
+  const [fault] = unofferedBy(backend, { storageMb, egress: rulesOf(network) });
   if (fault === undefined) return;
   throw new PolarError('BACKEND_UNAVAILABLE', `runtime.${fault.field}: ${fault.description}`);
 }

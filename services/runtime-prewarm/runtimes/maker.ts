@@ -5,6 +5,7 @@ import { newId } from '../../common/ids.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Backend, BoxSpec, Layers } from '../backends/backend.ts';
 import type { Backends } from '../backends/backends.ts';
+import type { GpuGrant } from '../domain/gpus.ts';
 import { isLayered, layerKey } from '../domain/layer.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
@@ -16,6 +17,8 @@ import { Runtime } from './runtime.ts';
 export interface Order {
   readonly plan: SandboxPlan;
   readonly options: AcquireOptions;
+  /** What it has from its creation on. */
+  readonly grant?: GpuGrant | undefined;
 }
 
 /** An order that a layer of this key can be for. */
@@ -76,10 +79,19 @@ export class Maker {
 
   /** Throws BACKEND_UNAVAILABLE, IMAGE_NOT_FOUND, SANDBOX_FAILED, what a step throws, and the signal's reason. */
   async make(order: Order, signal: AbortSignal): Promise<Runtime> {
+    const backend = this.#backends.get(order.plan.backend);
+    const release = backend.keep?.(order.plan.image);
+    try {
+      return await this.#make(backend, order, signal);
+    } finally {
+      release?.();
+    }
+  }
+
+  async #make(backend: Backend, order: Order, signal: AbortSignal): Promise<Runtime> {
     const { plan, options } = order;
     const begin = performance.now();
     const leftMs = (): number => begin + options.timeoutMs - performance.now();
-    const backend = this.#backends.get(plan.backend);
     const { layers } = backend;
     if (layers === undefined || !isLayered(plan)) return await this.#prepare(backend, order, signal);
     const identity = await layers.identityOf(plan.image, signal);
@@ -146,19 +158,19 @@ export class Maker {
   }
 
   async #clone(
-    { plan, options, backend, layers, identity, key }: LayeredOrder,
+    { plan, options, grant, backend, layers, identity, key }: LayeredOrder,
     signal: AbortSignal,
   ): Promise<Runtime | undefined> {
     if (!layers.has(key)) return undefined;
     if (!layers.areFree) await this.#turn(backend.name, options, signal);
-    const spec = boxSpec(plan, options);
+    const spec = boxSpec(plan, options, grant);
     const box = await layers.clone(key, spec, signal, identity);
     return box && new Runtime(spec.id, plan, options, box, backend.isolates);
   }
 
   /** Step by step. */
-  async #prepare(backend: Backend, { plan, options }: Order, signal: AbortSignal): Promise<Runtime> {
-    const spec = boxSpec(plan, options);
+  async #prepare(backend: Backend, { plan, options, grant }: Order, signal: AbortSignal): Promise<Runtime> {
+    const spec = boxSpec(plan, options, grant);
     await this.#turn(backend.name, options, signal);
     const box = await backend.create(spec, signal);
     const runtime = new Runtime(spec.id, plan, options, box, backend.isolates);
@@ -202,6 +214,11 @@ async function settles(promise: Promise<unknown>, ms: number, signal: AbortSigna
   }
 }
 
-function boxSpec({ image, limits, gpus, storageMb }: SandboxPlan, { owner }: AcquireOptions): BoxSpec {
-  return { id: newId('rt'), session: owner.sessionId, image, limits, gpus, storageMb };
+function boxSpec(
+  { image, limits, gpus, storageMb }: SandboxPlan,
+  { owner }: AcquireOptions,
+  grant: GpuGrant | undefined,
+): BoxSpec {
+  const id = newId('rt');
+  return { id, session: owner.sessionId, image, limits, gpus, storageMb, ...(grant && { grant }) };
 }

@@ -9,6 +9,7 @@ import type { AcquireOptions } from '../domain/lease.ts';
 import type { FileWrite } from '../domain/paths.ts';
 import type { SandboxPlan } from '../domain/plan.ts';
 import { NodeDisk } from '../host/node-disk.ts';
+import type { RuntimeGpus } from './runtime-gpus.ts';
 
 const MIB = 1024 * 1024;
 
@@ -34,6 +35,7 @@ export class Runtime {
   readonly #box: Box;
   readonly #disk: NodeDisk | undefined;
   readonly #gone = new AbortController();
+  #gpus: RuntimeGpus | undefined;
   #limit: CommandLimit | undefined;
   #running: Work | undefined;
   /** Files that are moved beside it. */
@@ -46,6 +48,11 @@ export class Runtime {
     this.#box = box;
     this.#disk = box.disk && new NodeDisk(box.disk);
     this.isolated = isolated;
+  }
+
+  /** From now on: commands of its preparation have none, where it has not had them from its creation on. */
+  giveGpus(gpus: RuntimeGpus): void {
+    this.#gpus = gpus;
   }
 
   /** Count the lease anew, from now on. */
@@ -78,7 +85,9 @@ export class Runtime {
     return await this.#alone(async (gone) => {
       this.#limit = command.limit;
       if (files.length > 0) await this.#box.putFiles(files, gone);
-      const result = await this.#box.exec({ ...command, env }, sink, AbortSignal.any([signal, gone]));
+      const all = AbortSignal.any([signal, gone]);
+      const gpus = await this.#gpus?.forCommand(all);
+      const result = await this.#box.exec({ ...command, env, ...(gpus && { gpus }) }, sink, all);
       this.denied.add(result.denied);
       refuseStarved(result, this.plan);
       await this.#disk?.refuseFull(gone);
@@ -116,7 +125,13 @@ export class Runtime {
   async remove(why: PolarError): Promise<void> {
     this.#gone.abort(why);
     await Promise.allSettled([this.#running?.done, ...this.#moving]);
-    await this.#box.remove();
+    try {
+      await this.#box.remove();
+      this.#gpus?.release();
+    } catch (error) {
+      this.#gpus?.leave();
+      throw error;
+    }
   }
 
   async #files<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {

@@ -2,14 +2,17 @@
 import type { AttemptRef } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { Deadline } from '../../common/clock.ts';
 import { PolarError } from '../../common/errors.ts';
+import { newId } from '../../common/ids.ts';
 import { RUNTIMES_MAX } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Backends } from '../backends/backends.ts';
 import type { AcquireOptions } from '../domain/lease.ts';
 import { planOf, type SandboxPlan } from '../domain/plan.ts';
 import * as events from '../events.ts';
+import type { NodeGpus } from './gpus.ts';
 import { Maker, type MakerOptions } from './maker.ts';
 import type { Runtime } from './runtime.ts';
+import { RuntimeGpus } from './runtime-gpus.ts';
 
 /** An attempt by its session and number. */
 export type AttemptKey = Pick<AttemptRef, 'sessionId' | 'attempt'>;
@@ -23,10 +26,15 @@ interface Preparing {
   readonly done: Promise<unknown>;
 }
 
+export interface TableOptions extends MakerOptions {
+  readonly gpus: NodeGpus;
+}
+
 export class RuntimeTable {
   /** Called when a leased sandbox is nobody's any more, before it is deleted. */
   onRemoved: (runtime: Runtime) => void = () => {};
   readonly #backends: Backends;
+  readonly #gpus: NodeGpus;
   readonly #maker: Maker;
   readonly #log: Logger;
   readonly #leased = new Map<string, Runtime>();
@@ -34,8 +42,9 @@ export class RuntimeTable {
   readonly #removing = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(options: MakerOptions) {
+  constructor(options: TableOptions) {
     this.#backends = options.backends;
+    this.#gpus = options.gpus;
     this.#maker = new Maker(options, (runtime) => this.#discard(runtime, lost('failed')));
     this.#log = options.log;
   }
@@ -153,11 +162,17 @@ export class RuntimeTable {
     using deadline = new Deadline(timeoutMs, signal, stop.signal);
     const all = deadline.signal;
     const plan = planOf(options.spec, this.#backends.defaults, options.forEvaluation);
+    const gpus = this.#gpusOf(plan, options);
     let runtime: Runtime | undefined;
     try {
-      runtime = await this.#maker.make({ plan, options }, all);
+      const isEarly = this.#backends.get(plan.backend).gpus === 'from_creation';
+      const grant = isEarly ? await gpus?.forSandbox(all) : undefined;
+      runtime = await this.#maker.make({ plan, options, grant }, all);
+      if (gpus !== undefined) runtime.giveGpus(gpus);
       all.throwIfAborted();
     } catch (error) {
+      // Also of one that was begun, and that its backend has to clear up after.
+      if (runtime === undefined) gpus?.leave();
       if (runtime !== undefined) await this.#discard(runtime, lost('failed'));
       stop.signal.throwIfAborted();
       signal.throwIfAborted();
@@ -170,6 +185,15 @@ export class RuntimeTable {
     this.#leased.set(runtime.id, runtime);
     events.runtimePrepared(this.#log, runtime);
     return runtime;
+  }
+
+  /** Undefined: it asks for none, or they are its backend's own matter. Throws BACKEND_UNAVAILABLE. */
+  #gpusOf({ gpus, backend }: SandboxPlan, { owner }: AcquireOptions): RuntimeGpus | undefined {
+    if (gpus === 0 || this.#backends.get(backend).gpus === undefined) return undefined;
+    this.#gpus.check(gpus, backend);
+    // All sandboxes of an attempt have the same.
+    const holder = owner.sessionId === '' ? newId('gpus') : keyOf(owner);
+    return new RuntimeGpus(this.#gpus, { owner: holder, backend }, gpus);
   }
 
   async #remove(runtime: Runtime, cause: events.RemovalCause): Promise<void> {

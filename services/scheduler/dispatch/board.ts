@@ -8,9 +8,9 @@ import type { Nodes } from '../domain/nodes.ts';
 import { lostOn } from '../domain/placement.ts';
 import { type DispatchQueue, type QueueItem, queueOf, rankOf } from '../domain/queue.ts';
 import { ranMs } from '../domain/ran.ts';
-import { attemptLost, isEnded, SessionState, sessionOf } from '../domain/session.ts';
+import { attemptLost, isEnded, needsSandbox, SessionState, sessionOf } from '../domain/session.ts';
 import type { State, TaskState } from '../domain/state.ts';
-import { needOf } from '../domain/task.ts';
+import { needOf, partsOfNeed } from '../domain/task.ts';
 import type { Journal } from '../journal/journal.ts';
 import { unixMs } from './clock.ts';
 
@@ -74,7 +74,9 @@ export class Board {
   }
 
   #move(task: TaskState, before: SessionRecord, after: SessionRecord): void {
-    this.nodes.move(before, after, performance.now());
+    const need = needOf(task.spec);
+    const hasGpus = partsOfNeed(need).gpus > 0 && needsSandbox(after, task.spec);
+    this.nodes.move(before, after, performance.now(), hasGpus ? need : undefined);
     // Who opens one says when it begins: it stands in no queue.
     if (isExternal(task.spec)) return;
     const { sessionId, state } = sessionOf(after);

@@ -7,6 +7,7 @@ import { failure } from '../../common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Engines } from '../domain/engines.ts';
+import { hasFreeGpus } from '../domain/gpus.ts';
 import { canPrepare, canRun, loadOf, type NodeState, sessionsOn } from '../domain/nodes.ts';
 import { mayTake } from '../domain/placement.ts';
 import { dispatched, isOpen, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
@@ -129,12 +130,18 @@ export class Dispatcher {
       .flatMap((node) => [...node.ready])
       .map((id) => this.#board.find(id))
       .filter((found) => found !== undefined)
-      .map((found) => ({ found, item: itemOf(found.task, found.record) }));
+      .map((found) => ({ found, item: itemOf(found.task, found.record) }))
+      .filter(({ found, item }) => this.#mayRun(found, item.need));
     const [one, ...others] = ready;
     if (one === undefined) return undefined;
     const first = others.reduce((a, b) => (b.found.record.stateMs < a.found.record.stateMs ? b : a), one);
     const same = ready.filter(({ item }) => item.queue === first.item.queue);
     return same.reduce((best, next) => (next.item.rank < best.item.rank ? next : best), first).found;
+  }
+
+  #mayRun({ record }: Found, need: string): boolean {
+    const node = this.#board.nodes.get(sessionOf(record).nodeId);
+    return node !== undefined && hasFreeGpus(node, need, 'run');
   }
 
   /** One more run on nodes that share an engine, or on one that shares none; false: none can begin. */
@@ -151,7 +158,9 @@ export class Dispatcher {
 
   #startPrepare(node: NodeState, open: readonly NodeState[]): boolean {
     const { queue } = this.#board;
-    const item = queue.take(unixMs(), (waiting) => mayTake(node, waiting, open));
+    const item = queue.take(unixMs(), (waiting) => {
+      return mayTake(node, waiting, open) && hasFreeGpus(node, waiting.need, 'prepare');
+    });
     const bootId = node.heartbeat?.bootId;
     if (item === undefined || bootId === undefined) return false;
     const found = this.#board.find(item.sessionId);

@@ -35,6 +35,8 @@ export interface NodeState {
   readonly ready: Set<string>;
   readonly running: Set<string>;
   readonly finishing: Set<string>;
+  /** What those of all these need which have a sandbox, or get one, with GPUs; by session. */
+  readonly gpuNeeds: Map<string, string>;
   /** Sessions in RUNNING whose harness runs elsewhere: they take no slot. */
   readonly open: Set<string>;
   pace: Pace;
@@ -93,14 +95,18 @@ export class Nodes {
     for (const node of this.#nodes.values()) node.failures = resumed(node.failures, nowMs);
   }
 
-  /** A session went from one state to another. */
-  move(before: SessionRecord, after: SessionRecord, nowMs: number): void {
+  /** A session went from one state to another; `gpuNeed`: what it needs, where its sandbox has GPUs then. */
+  move(before: SessionRecord, after: SessionRecord, nowMs: number, gpuNeed?: string): void {
     const left = this.#nodes.get(sessionOf(before).nodeId);
     if (left !== undefined && hasLost(left, before, after)) left.doubted = true;
     // What ends elsewhere says nothing of the node.
     if (left !== undefined && !isOpen(before)) this.#count(left, before, after);
     this.#slot(before, nowMs)?.delete(sessionOf(before).sessionId);
     this.#slot(after, nowMs)?.add(sessionOf(after).sessionId);
+    left?.gpuNeeds.delete(sessionOf(before).sessionId);
+    if (gpuNeed !== undefined) {
+      this.#node(sessionOf(after).nodeId, nowMs).gpuNeeds.set(sessionOf(after).sessionId, gpuNeed);
+    }
     const node = this.#nodes.get(sessionOf(after).nodeId);
     if (node !== undefined && !isOpen(before)) node.pace = paceAfter(node.pace, before, after);
   }
@@ -145,6 +151,7 @@ export class Nodes {
         running: new Set(),
         finishing: new Set(),
         open: new Set(),
+        gpuNeeds: new Map(),
         pace: {},
         failures: NO_FAILURES,
       };
@@ -233,8 +240,17 @@ export function offerFor({ heartbeat }: NodeState, need: string): Offer | undefi
   return heartbeat?.offers.find((offer) => offer.backend === resolved);
 }
 
-/** Whether a node has the image too; what it may fetch, it has. */
-export function offers(node: NodeState, need: string): boolean {
+/** Whether a node has the image and so many GPUs, free or not; what it may fetch, it has. */
+export const offers = (node: NodeState, need: string): boolean =>
+  hasImageOf(node, need) && partsOfNeed(need).gpus <= gpusOf(node, need);
+
+/** GPUs that it could give to one session, any number where they are not claimed. */
+export function gpusOf(node: NodeState, need: string): number {
+  const isClaimed = offerFor(node, need)?.gpusClaimed === true;
+  return isClaimed ? (node.heartbeat?.gpus ?? 0) : Number.POSITIVE_INFINITY;
+}
+
+export function hasImageOf(node: NodeState, need: string): boolean {
   if (!offersBackend(node, need)) return false;
   const { image } = partsOfNeed(need);
   if (image === '') return true;

@@ -2,7 +2,7 @@
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import { isExternal } from '../../common/specs/external.ts';
-import { type NodeState, offerFor, offers, offersBackend } from './nodes.ts';
+import { gpusOf, hasImageOf, type NodeState, offerFor, offers, offersBackend } from './nodes.ts';
 import { needOf, partsOfNeed } from './task.ts';
 
 /** A message names no more of them. */
@@ -10,7 +10,7 @@ const IMAGES_NAMED_MAX = 20;
 const NODES_NAMED_MAX = 5;
 
 /**
- * Throws BACKEND_NOT_OFFERED or IMAGE_NOT_FOUND where no healthy node fits. While none is known, nothing is refused: a
+ * Throws BACKEND_NOT_OFFERED, IMAGE_NOT_FOUND or GPUS_NOT_OFFERED where no healthy node fits. While none is known, nothing is refused: a
  * node may still come.
  */
 export function checkOffered(healthy: readonly NodeState[], spec: TaskSpec): void {
@@ -27,7 +27,7 @@ export function checkOffered(healthy: readonly NodeState[], spec: TaskSpec): voi
       fields: [{ field: 'runtime.backend', description: what }],
     });
   }
-  if (!healthy.some((node) => offers(node, need))) {
+  if (!healthy.some((node) => hasImageOf(node, need))) {
     const of = backend === '' ? '' : ` for runtime ${backend}`;
     const what = `no node has image ${image}${of}, and none may fetch it`;
     const there = healthy.filter((node) => offersBackend(node, need)).map((node) => imagesOf(node, need));
@@ -35,6 +35,16 @@ export function checkOffered(healthy: readonly NodeState[], spec: TaskSpec): voi
       fields: [{ field: 'runtime.image', description: what }],
     });
   }
+  if (!healthy.some((node) => offers(node, need))) throw tooManyGpus(healthy, need);
+}
+
+function tooManyGpus(healthy: readonly NodeState[], need: string): PolarError {
+  const what = `no node that fits has ${partsOfNeed(need).gpus} GPUs`;
+  const fitting = healthy.filter((node) => hasImageOf(node, need));
+  const there = fitting.map((node) => `${node.id} has ${gpusOf(node, need)}`);
+  return new PolarError('GPUS_NOT_OFFERED', `${what}: ${someOf(there, NODES_NAMED_MAX, '; ')}`, {
+    fields: [{ field: 'runtime.gpus', description: what }],
+  });
 }
 
 /** "node-1 has alpine, debian" */

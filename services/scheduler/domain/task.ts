@@ -59,14 +59,19 @@ export function outlineOfRecord(record: TaskRecord): TaskSpec {
 /** What the record of a task takes in the log and in memory. */
 export const recordBytes = (record: TaskRecord): number => toBinary(TaskRecordSchema, record).byteLength;
 
-/** What a node must have: sessions of equal need wait in one queue. Neither part has a space. */
+/** What a node must have: sessions of equal need wait in one queue. No part has a space. */
 export function needOf(spec: TaskSpec): string {
-  const { backend, image } = spec.runtime ?? { backend: '', image: '' };
-  return `${backend} ${image === 'host' ? '' : image}`;
+  const { backend, image, gpus } = spec.runtime ?? { backend: '', image: '', gpus: 0 };
+  return `${backend} ${image === 'host' ? '' : image}${gpus > 0 ? ` ${gpus}` : ''}`;
 }
 
-/** The backend and image of a need. */
-export function partsOfNeed(need: string): { readonly backend: string; readonly image: string } {
-  const at = need.indexOf(' ');
-  return { backend: need.slice(0, at), image: need.slice(at + 1) };
+export interface NeedParts {
+  readonly backend: string;
+  readonly image: string;
+  readonly gpus: number;
+}
+
+export function partsOfNeed(need: string): NeedParts {
+  const [backend = '', image = '', gpus = '0'] = need.split(' ');
+  return { backend, image, gpus: Number(gpus) };
 }

@@ -12,6 +12,7 @@ import { isExternal } from '../../common/specs/external.ts';
 import { isInstalling } from './budgets.ts';
 import type { Engine, Engines } from './engines.ts';
 import { isFailing } from './failing.ts';
+import { freeGpusText, hasFreeGpus } from './gpus.ts';
 import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
 import { placesFor } from './placement.ts';
 import type { DispatchQueue, QueueItem } from './queue.ts';
@@ -74,7 +75,7 @@ function waitingIn(
       return item === undefined ? undefined : waitingInQueue(item, spec, around, ahead);
     }
     case SessionState.READY:
-      return waitingToRun(nodeId, around);
+      return waitingToRun(nodeId, needOf(spec), around);
     case SessionState.RUNNING:
       if (isInstalling(record)) return waitingForHarness(nodeId, spec);
       return around.paused
@@ -104,8 +105,9 @@ function waitingForNode(spec: TaskSpec, { nodes, isDraining }: Surroundings): Wa
   if (healthy.length === 0) return told(WaitReason.NO_NODE, 'no node sends heartbeats');
   const fitting = nodesFor(spec, nodes);
   if (fitting.length === 0) {
-    const { backend, image } = partsOfNeed(needOf(spec));
-    const what = `runtime ${backend || 'by default'}${image === '' ? '' : ` with image ${image}`}`;
+    const { backend, image, gpus } = partsOfNeed(needOf(spec));
+    const parts = [image === '' ? '' : ` with image ${image}`, gpus > 0 ? ` and ${count(gpus, 'GPU')}` : ''];
+    const what = `runtime ${backend || 'by default'}${parts.join('')}`;
     const ids = healthy.map(({ id }) => id).join(', ');
     const none = `none of ${count(healthy.length, 'healthy node')} (${ids}) has ${what}`;
     return told(WaitReason.NO_NODE_FITS, none);
@@ -146,7 +148,13 @@ function waitingForTurn(
   const before = `${count(ahead, 'session')} of queue ${item.queue} before it`;
   const open = nodes.healthy.filter(({ id }) => !isDraining(id));
   const places = placesFor(item, open);
-  if (places.some(canPrepare)) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
+  const able = places.filter(canPrepare);
+  const short = able.filter((node) => !hasFreeGpus(node, item.need, 'prepare'));
+  if (able.length > 0 && short.length === able.length) {
+    const each = short.map((node) => freeGpusText(node, item.need)).join(', ');
+    return told(WaitReason.GPU, `${gpusAskedFor(item.need)}: ${each}; ${before}`, ahead);
+  }
+  if (able.length > 0) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
   if (places.every(({ failures }) => isFailing(failures))) return waitingForFailing(places);
   const full = `${count(places.length, 'node')} that fit are full${asideOf(item, open, places)}`;
   return told(WaitReason.NODES_FULL, `${full}; ${before}`, ahead);
@@ -168,9 +176,14 @@ function waitingForFailing(places: readonly NodeState[]): Waiting {
   });
 }
 
-function waitingToRun(nodeId: string, { nodes, engines, logFull }: Surroundings): Waiting {
+const gpusAskedFor = (need: string): string => `it asks for ${count(partsOfNeed(need).gpus, 'GPU')}`;
+
+function waitingToRun(nodeId: string, need: string, { nodes, engines, logFull }: Surroundings): Waiting {
   const node = nodes.get(nodeId);
   if (node !== undefined && canRun(node)) {
+    if (!hasFreeGpus(node, need, 'run')) {
+      return told(WaitReason.GPU, `${gpusAskedFor(need)}: ${freeGpusText(node, need)}`);
+    }
     const engine = engines.full(nodeId, (id) => nodes.get(id));
     if (engine !== undefined) return waitingForEngine(engine);
     if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');

@@ -15,6 +15,7 @@ import {
 } from '../../../services/runtime-prewarm/backends/backends.ts';
 import type { ProxyConnect } from '../../../services/runtime-prewarm/host/forward.ts';
 import { openHost } from '../../../services/runtime-prewarm/host/host.ts';
+import { NodeGpus } from '../../../services/runtime-prewarm/runtimes/gpus.ts';
 import { RuntimeTable } from '../../../services/runtime-prewarm/runtimes/table.ts';
 
 export interface BareNode extends AsyncDisposable {
@@ -52,11 +53,27 @@ export async function openBareNode({ engineUrl, engines = {} }: BareNodeOptions)
       docker,
       podman,
       plugins: { dir: undefined, paths: [] },
+      marks: { highPercent: 100, lowPercent: 100, keepMs: 0 },
+      sweepEvents: { removed() {}, short() {} },
       onStuck: () => {},
+      onNothingLeft: () => {},
       onChange: () => {},
     }),
   );
-  const runtimes = new RuntimeTable({ backends, rates: new Map(), log: createLogger('bench', 'silent') });
+  const gpus = new NodeGpus({
+    ...{
+      file: join(dataDir, 'gpus.json'),
+      all: { gpus: [], common: [], asFiles: false },
+      shared: false,
+      outliving: [],
+    },
+  });
+  const runtimes = new RuntimeTable({
+    backends,
+    gpus,
+    rates: new Map(),
+    log: createLogger('bench', 'silent'),
+  });
   opened.defer(() => runtimes.close());
   const all = opened.move();
   return { backends, runtimes, folder: dataDir, [Symbol.asyncDispose]: () => all.disposeAsync() };

@@ -20,6 +20,7 @@ import { rootedBackend } from '../bubblewrap/rooted.ts';
 import type { OpenedBackend } from '../looked-for.ts';
 import { probe } from '../probe.ts';
 import { sifImages } from './images.ts';
+import type { UnpackedImages } from './unpacked.ts';
 
 const ENTER = join(import.meta.dirname, 'enter.py');
 /** Folders of every Linux. */
@@ -27,12 +28,19 @@ const NEUTRAL = ['/mnt', '/media', '/srv'];
 /** PATH is the image's. */
 const BASE_ENV = { HOME: '/root', USER: 'root', LANG: 'C.UTF-8' };
 
+export interface ShownUnpacked {
+  readonly shelf: UnpackedImages;
+  /** Called when one more is there. */
+  readonly onAdded: () => void;
+}
+
 /** Probes by running a command in a sandbox, as openBubblewrap does. */
 export async function openApptainer(
   host: Host,
   dataDir: string,
   proxy: ProxyConnect,
   layers: SharedLayers,
+  unpacked: ShownUnpacked,
 ): Promise<OpenedBackend> {
   const broker = new NetnsBroker(host.python, !host.isRoot);
   const base = { name: 'apptainer', isolates: true } as const;
@@ -50,7 +58,8 @@ export async function openApptainer(
       };
       return boxParts(host, launcher, layers.store, broker, proxy);
     };
-    const backend = rootedBackend('apptainer', partsWith(false), sifImages(partsWith(true)), layers.areMade);
+    const images = sifImages(partsWith(true), unpacked.shelf, unpacked.onAdded);
+    const backend = rootedBackend('apptainer', partsWith(false), images, layers.areMade);
     await probe(backend, HOST_IMAGE, '/');
     return { ...base, backend, [Symbol.asyncDispose]: dispose };
   } catch (error) {

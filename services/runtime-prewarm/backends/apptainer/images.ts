@@ -1,6 +1,6 @@
 // Images of apptainer's own format, beside those that are folders. A file is unpacked once, into the node's data, as other nodes
 // may have the same images: sandboxes lie over the folder. That is done in a sandbox, too.
-import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolarError } from '../../../common/errors.ts';
 import { newId } from '../../../common/ids.ts';
@@ -12,36 +12,38 @@ import { SYSTEM_PATH } from '../../host/tools.ts';
 import { createHostBox } from '../bubblewrap/host-box.ts';
 import { HOST_IMAGE, type Images, imagesOf } from '../bubblewrap/images.ts';
 import type { BoxParts } from '../bubblewrap/parts.ts';
+import { UnpackedImages } from './unpacked.ts';
 
 const SIF = /^[A-Za-z0-9][A-Za-z0-9._-]{0,123}\.sif$/;
 const UNPACK_MS = 600_000;
 /** Inside. */
 const [IMAGES, ROOT] = ['/images', '/image'];
 /** `parts`: of sandboxes whose root keeps its rights, as files have owners. */
-export function sifImages(parts: BoxParts): Images {
+export function sifImages(parts: BoxParts, shelf: UnpackedImages, onUnpacked: () => void): Images {
   const { host } = parts;
   const folders = imagesOf(host);
-  const shelf = host.unpacked;
   const unpacking = new Map<string, Promise<void>>();
-  const keyOf = (name: string): string => {
-    const { ino, size, mtimeMs } = statSync(join(host.imagesDir, name));
-    return `${name}@${ino}-${size}-${mtimeMs}`;
-  };
+  const keyOf = (name: string): string => UnpackedImages.keyOf(name, statSync(join(host.imagesDir, name)));
   const sifs = (): string[] => sifsIn(host.imagesDir);
   // What cannot be removed now is tried again at the next start.
-  void clear(shelf, () => sifs().map(keyOf)).catch(() => {});
+  void shelf.clear(sifs().map(keyOf)).catch(() => {});
   return {
     names: () => [...folders.names(), ...sifs()],
+    hold: (name, identity) => (SIF.test(name) ? shelf.hold(identity) : folders.hold(name, identity)),
+    keep: (name) => shelf.keep(name),
     placeOf: (name, identity) => (SIF.test(name) ? `unpacked/${identity}` : folders.placeOf(name, identity)),
     async prepare(name) {
       if (!SIF.test(name)) return await folders.prepare(name);
       if (!sifs().includes(name)) throw missing(name, host.imagesDir);
       const key = keyOf(name);
-      if (existsSync(join(shelf, key))) return key;
+      if (shelf.has(key)) {
+        shelf.used(key);
+        return key;
+      }
       let one = unpacking.get(key);
       if (one === undefined) {
-        one = unpack(parts, name, key).finally(() => unpacking.delete(key));
-        one.catch(() => {});
+        one = unpack(parts, shelf, name, key).finally(() => unpacking.delete(key));
+        one.then(onUnpacked).catch(() => {});
         unpacking.set(key, one);
       }
       await one;
@@ -51,7 +53,7 @@ export function sifImages(parts: BoxParts): Images {
 }
 
 /** Whole once it has its name. Throws SANDBOX_FAILED with the words of unsquashfs. */
-async function unpack(parts: BoxParts, name: string, key: string): Promise<void> {
+async function unpack(parts: BoxParts, shelf: UnpackedImages, name: string, key: string): Promise<void> {
   const { host } = parts;
   const source = host.imagesDir;
   const offset = rootOf(join(source, name), name);
@@ -74,7 +76,7 @@ async function unpack(parts: BoxParts, name: string, key: string): Promise<void>
     if (why !== undefined) throw unreadable(name, why);
     const root = join(host.boxes, id, 'root', ROOT);
     openToOwner(root);
-    renameSync(root, join(host.unpacked, key));
+    shelf.add(key, root);
   } finally {
     await removeTree(join(host.boxes, id));
   }
@@ -91,12 +93,6 @@ function rootOf(file: string, name: string): number {
   } finally {
     closeSync(fd);
   }
-}
-
-/** What files that went or changed have left: no sandbox lies on it yet. */
-async function clear(shelf: string, wanted: () => string[]): Promise<void> {
-  const keys = wanted();
-  for (const name of readdirSync(shelf)) if (!keys.includes(name)) await removeTree(join(shelf, name));
 }
 
 /** None where the folder has gone: the node's heartbeats name images, and have to go on. */

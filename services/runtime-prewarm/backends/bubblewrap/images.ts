@@ -15,6 +15,10 @@ export interface Images {
   names(): string[];
   /** Resolves to what names the image as it is, when it can be used; it goes on when who waits leaves. Throws IMAGE_NOT_FOUND. */
   prepare(name: string): Promise<string>;
+  /** A sandbox lies on what was prepared as that, until what is returned is called. */
+  hold(name: string, identity: string): () => void;
+  /** A sandbox of it is being made, until what is returned is called. */
+  keep(name: string): () => void;
   /** Folder from the stage on of an image that was prepared as that; it may have been replaced since. */
   placeOf(name: string, identity: string): string;
 }
@@ -25,6 +29,8 @@ export function imagesOf(host: Host): Images {
   const names = (): string[] => [HOST_IMAGE, ...foldersOf(host.imagesDir)];
   return {
     names,
+    // They are the operator's, and never go.
+    ...{ hold: () => () => {}, keep: () => () => {} },
     placeOf: (name) => `images/${name}`,
     async prepare(name) {
       if (name === HOST_IMAGE) return '';

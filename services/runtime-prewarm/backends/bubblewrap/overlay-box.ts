@@ -40,6 +40,8 @@ export interface Ground {
   readonly lowers: readonly string[];
   /** Among the lowers; there is one for as long as the sandbox. */
   readonly layer?: Layer;
+  /** Among the lowers: let it go. */
+  readonly image?: () => void;
   /** Shown read-only beside a command's mounts, as of bwrap. */
   readonly readOnly: LaunchOptions['readOnly'];
   readonly readOnlyTry: LaunchOptions['readOnlyTry'];
@@ -120,6 +122,7 @@ export class OverlayBox implements Box {
       await removeBox(this.#folder);
     } finally {
       this.#ground.layer?.release();
+      this.#ground.image?.();
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Cell } from '../../containment/containment.ts';
 import type { Command, CommandResult, OutputSink } from '../../domain/command.ts';
+import { deviceFilesOf } from '../../domain/gpus.ts';
 import type { LaunchOptions } from '../../domain/launch-options.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
@@ -48,7 +49,8 @@ export function boxParts(
       await host.showMounts(command.mounts);
       const env = { ...launcher.baseEnv, ...networkEnv(command), ...command.env };
       const idMap = host.isRoot ? 'outside' : 'own';
-      const all = { ...options, cwd: command.cwd, env, idMap } as const;
+      const devices = command.gpus === undefined ? [] : deviceFilesOf(command.gpus);
+      const all = { ...options, devices, cwd: command.cwd, env, idMap } as const;
       return await launchInRoot(
         { launcher, openCell: () => openCell(spec), folder, prefix, options: all, command, broker, proxy },
         sink,

@@ -19,6 +19,8 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
     isolates: true,
     images: () => images.names(),
     fetches: false,
+    gpus: 'by_command',
+    keep: (image) => images.keep(image),
     // Overlays need the right to mount.
     ...(isLayered && stage !== undefined && { layers: layersOf(parts, images) }),
     async create(spec, signal) {
@@ -27,7 +29,9 @@ export function rootedBackend(name: string, parts: BoxParts, images: Images, isL
       return await made(parts, spec, () => {
         if (image === HOST_IMAGE) return createHostBox(parts, spec);
         if (stage === undefined) return createCopyBox(parts, spec, images.placeOf(image, identity), signal);
-        return OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image, identity)]));
+        return held(images.hold(image, identity), (release) =>
+          OverlayBox.create(parts, spec, groundOfImage([images.placeOf(image, identity)], release)),
+        );
       });
     },
   };
@@ -48,22 +52,31 @@ function layersOf(parts: BoxParts, images: Images): Layers {
       if (layer === undefined) return undefined;
       const image = spec.image || HOST_IMAGE;
       const lower = `layers/${layer.path}`;
-      const ground =
-        image === HOST_IMAGE
-          ? groundOfHost(layer, [lower])
-          : groundOfImage([lower, images.placeOf(image, identity)], layer);
-      try {
-        return await made(parts, spec, () => OverlayBox.create(parts, spec, ground));
-      } catch (error) {
-        layer.release();
-        throw error;
-      }
+      return await held(layer.release, () =>
+        held(images.hold(image, identity), (release) => {
+          const ground =
+            image === HOST_IMAGE
+              ? groundOfHost(layer, [lower])
+              : groundOfImage([lower, images.placeOf(image, identity)], release, layer);
+          return made(parts, spec, () => OverlayBox.create(parts, spec, ground));
+        }),
+      );
     },
   };
 }
 
-const groundOfImage = (lowers: readonly string[], layer?: Layer): Ground => ({
-  ...{ lowers, readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'] },
+/** What the sandbox holds, unless it cannot be made. */
+async function held(release: () => void, make: (release: () => void) => Promise<Box>): Promise<Box> {
+  try {
+    return await make(release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+const groundOfImage = (lowers: readonly string[], image: () => void, layer?: Layer): Ground => ({
+  ...{ lowers, image, readOnly: [], readOnlyTry: [], covered: ['proc', 'dev'] },
   ...(layer && { layer }),
 });
 

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { sleep } from '../../../common/clock.ts';
 import { asPolarError, PolarError } from '../../../common/errors.ts';
 import { DOCKER_LOOK_MS, DOCKER_PAUSE_MS, DOCKER_RETURN_MS } from '../../../common/limits.ts';
-import { isSandbox, LABELS, type ListedContainer } from '../../domain/container-config.ts';
+import { isIdle, isSandbox, LABELS, type ListedContainer } from '../../domain/container-config.ts';
 import type { LayerLimits } from '../../domain/layer-shelf.ts';
+import type { Watermarks } from '../../domain/watermarks.ts';
 import type { ProxyConnect } from '../../host/forward.ts';
 import type { Host } from '../../host/host.ts';
 import { NetnsBroker } from '../../host/netns-broker.ts';
 import type { Backend, BackendState, Box, BoxSpec, Layers } from '../backend.ts';
+import { ImageSweep, type SweepEvents } from '../image-sweep.ts';
 import { DockerBox, type DockerParts } from './box.ts';
 import { removeContainer } from './container.ts';
 import type { Dialect, EngineInfo } from './dialect.ts';
@@ -17,6 +19,8 @@ import { Engine } from './engine.ts';
 import { Forgotten } from './forgotten.ts';
 import { type DockerImages, dockerImages } from './images.ts';
 import { DockerLayers, type OnStuck } from './layers.ts';
+import { PulledImages } from './pulled.ts';
+import { removePulled } from './remove-pulled.ts';
 
 export interface DockerOptions {
   readonly dialect: Dialect;
@@ -27,7 +31,11 @@ export interface DockerOptions {
   /** Fetch images that are missing. */
   readonly pull: boolean;
   readonly layers: LayerLimits;
+  readonly marks: Watermarks;
+  readonly sweepEvents: SweepEvents;
   readonly onStuck: OnStuck;
+  /** Called while nothing is left of sandboxes that nobody has. */
+  readonly onNothingLeft: () => void;
   /** Called when it begins to work, and when it stops to. */
   readonly onChange: (state: BackendState) => void;
 }
@@ -60,16 +68,20 @@ class DockerWatch {
   readonly #base: { readonly name: Dialect['name']; readonly isolates: true };
   readonly #engine: Engine;
   readonly #broker: NetnsBroker;
+  readonly #pulled: PulledImages;
   readonly #images: DockerImages;
+  readonly #sweep: ImageSweep;
   readonly #layers: DockerLayers;
   readonly #forgotten: Forgotten;
   readonly #live = new Set<string>();
   /** Containers that could not be deleted, and were told. */
   readonly #stuck = new Set<string>();
   #imageNames: readonly string[] = [];
+  /** Where the engine keeps what it has; undefined: it has not said so. */
+  #rootDir: string | undefined;
 
   constructor(options: DockerOptions) {
-    const { dialect, host, socket, pull, layers } = options;
+    const { dialect, host, socket, pull, layers, marks, sweepEvents } = options;
     this.#options = options;
     this.#base = { name: dialect.name, isolates: true };
     this.state = { ...this.#base, unavailable: this.#unavailable('it was not looked for yet') };
@@ -77,8 +89,19 @@ class DockerWatch {
     this.#forgotten = new Forgotten(join(host.dataDir, `${dialect.name}-containers`));
     this.#engine.onBroken = () => this.#forgotten.engineWent();
     this.#broker = new NetnsBroker(host.python, false);
-    this.#images = dockerImages(this.#engine, dialect, pull);
+    this.#pulled = new PulledImages(join(host.dataDir, `${dialect.name}-images`));
+    this.#images = dockerImages(this.#engine, dialect, pull, this.#pulled);
     this.#layers = new DockerLayers(this.#engine, host.instance, layers, options.onStuck);
+    const parts = { engine: this.#engine, pulled: this.#pulled, layers: this.#layers };
+    this.#sweep = new ImageSweep({
+      ...{ backend: dialect.name, marks, events: sweepEvents, folder: () => this.#rootDir },
+      count: () => this.#pulled.now.size,
+      idle: () =>
+        this.#pulled.idle().map((image) => ({
+          ...{ name: image.names.join(', '), usedMs: image.usedMs },
+          remove: () => removePulled(parts, image),
+        })),
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -96,9 +119,13 @@ class DockerWatch {
     try {
       if (!this.#options.host.isRoot) throw new Error('this process is not root, which it needs');
       await this.#reap();
+      const pulled = this.#pulled.now;
       const images = await this.#images.list();
+      this.#pulled.forgetMissing(pulled, new Set(images.map(({ Id }) => Id)));
       this.#imageNames = this.#images.namesOf(images);
       await this.#layers.reap(images);
+      // Not waited for: what is large takes long to delete.
+      void this.#sweep.run();
       if (!('backend' in this.state)) this.state = { ...this.#base, backend: await this.#backend() };
     } catch (error) {
       this.state = { ...this.#base, unavailable: this.#unavailable(this.#why(error)) };
@@ -108,6 +135,7 @@ class DockerWatch {
   async close(): Promise<void> {
     this.#layers[Symbol.dispose]();
     this.#engine.close();
+    await this.#sweep.close();
     await this.#forgotten.end(this.#forgotten.begun, new Set());
     await this.#broker[Symbol.asyncDispose]();
   }
@@ -123,7 +151,11 @@ class DockerWatch {
     const all = listed.filter(isSandbox);
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
     await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
-    await this.#forgotten.end(begun, new Set(all.map(({ Id }) => Id)));
+    const known = new Set(all.map(({ Id }) => Id));
+    await this.#forgotten.end(begun, known);
+    if (nobodys.every(isIdle) && this.#forgotten.begun.every((id) => known.has(id))) {
+      this.#options.onNothingLeft();
+    }
     for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
   }
 
@@ -145,6 +177,7 @@ class DockerWatch {
     if (info.OSType !== 'linux') throw new Error(`its containers are those of ${info.OSType}`);
     if (!info.PidsLimit || !info.MemoryLimit) throw new Error('it cannot limit memory and processes');
     this.#layers.keptIn(info.DockerRootDir ?? '');
+    this.#rootDir = info.DockerRootDir;
     const parts: DockerParts = {
       ...{
         host,
@@ -160,9 +193,13 @@ class DockerWatch {
       ...this.#base,
       images: () => [...this.#imageNames],
       fetches: this.#options.pull,
+      gpus: 'from_creation',
+      keep: (image) => this.#pulled.keep(image),
       ...(dialect.layers && layers.maxBytes > 0 && { layers: this.#layersOf(parts) }),
-      create: async (spec, signal) =>
-        await this.#create(parts, spec, await this.#imageId(spec.image, signal), signal),
+      create: async (spec, signal) => {
+        const imageId = await this.#imageId(spec.image, signal);
+        return await this.#create(parts, spec, imageId, signal, this.#pulled.hold(imageId));
+      },
     };
   }
 
@@ -174,14 +211,18 @@ class DockerWatch {
       areFree: false,
       has: (key) => layers.has(key),
       identityOf: (image, signal) => this.#imageId(image, signal),
-      clone: async (key, spec, signal) => {
+      clone: async (key, spec, signal, identity) => {
         await this.#answer(() => this.#engine.text('GET', '/_ping', { signal }), signal);
         const layer = layers.take(key);
         if (layer === undefined) return undefined;
-        try {
-          return await this.#create(parts, spec, layer.imageId, signal, layer.release);
-        } catch (error) {
+        const base = this.#pulled.hold(identity);
+        const release = (): void => {
           layer.release();
+          base();
+        };
+        try {
+          return await this.#create(parts, spec, layer.imageId, signal, release);
+        } catch (error) {
           signal.throwIfAborted();
           if (await layers.isGone(key)) return undefined;
           throw error;
@@ -195,16 +236,16 @@ class DockerWatch {
     spec: BoxSpec,
     imageId: string,
     signal: AbortSignal,
-    onRemoved = (): void => {},
+    onRemoved: () => void,
   ): Promise<Box> {
-    signal.throwIfAborted();
     this.#live.add(spec.id);
-    const released = (): unknown => this.#live.delete(spec.id);
+    const released = (): void => {
+      this.#live.delete(spec.id);
+      onRemoved();
+    };
     try {
-      return await DockerBox.create(parts, spec, imageId, () => {
-        released();
-        onRemoved();
-      });
+      signal.throwIfAborted();
+      return await DockerBox.create(parts, spec, imageId, released);
     } catch (error) {
       released();
       throw error;

@@ -69,7 +69,8 @@ export class DockerBox implements Box {
     imageId: string,
     released: () => void,
   ): Promise<DockerBox> {
-    const { id, session, limits, gpus, storageMb } = spec;
+    const { id, session, limits, storageMb } = spec;
+    const gpus = parts.dialect.gpus(spec.gpus, spec.grant);
     const { own } = parts.users;
     const container = await Container.start(parts, {
       ...{ instance: parts.host.instance, runtimeId: id, session, imageId, limits, gpus, storageMb },

@@ -136,6 +136,9 @@ function startFailure(name: string, error: unknown): PolarError {
   if (error instanceof EngineError && error.status === 400 && !/executable file/.test(message)) {
     return new PolarError('BACKEND_UNAVAILABLE', `${name} refuses the sandbox: ${message}`);
   }
+  if (error instanceof EngineError && error.status === 404 && /no such image/i.test(message)) {
+    return new PolarError('SANDBOX_FAILED', `the image of the container was deleted meanwhile: ${message}`);
+  }
   if (error instanceof EngineError && error.status === 404) {
     return new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
   }

@@ -1,6 +1,7 @@
 // What engines that speak Docker's API do each in its own way: Docker here, Podman in ../podman.
 import type { ContainerOptions } from '../../domain/container-config.ts';
 import { containerSeccomp } from '../../domain/container-seccomp.ts';
+import { deviceFilesOf, type GpuGrant } from '../../domain/gpus.ts';
 import { type ContainerUsers, usersOf } from './users.ts';
 
 /** Of GET /info. */
@@ -40,6 +41,8 @@ export interface Dialect {
   /** Throws where another engine answers. */
   check(info: EngineInfo): void;
   users(info: EngineInfo): ContainerUsers;
+  /** Parts of HostConfig that give a container so many GPUs; without a grant whichever the engine likes. */
+  gpus(count: number, grant: GpuGrant | undefined): object;
   /** Called once for each start of the backend. */
   config(): ContainerNeeds;
   /** As tasks name it, by the tag that the engine tells. */
@@ -60,9 +63,29 @@ export const docker: Dialect = {
     if (BuildahVersion !== undefined) throw new Error('it is Podman: set gateway.nodes[].podman.socket');
   },
   users: ({ SecurityOptions }) => usersOf((SecurityOptions ?? []).includes('name=userns')),
+  gpus(count, grant) {
+    if (count === 0) return {};
+    return grant?.asFiles ? filesFor(grant) : { DeviceRequests: [requestOf(count, grant)] };
+  },
   config: () => ({ seccomp: containerSeccomp() }),
   imageName: (tag) => tag,
   hasEnded: ({ Running, ExitCode }) => !Running && ExitCode !== null,
   couldNotStart: () => true,
   forget() {},
 };
+
+/** Programs need the driver's libraries in their image then. */
+export const filesFor = (grant: GpuGrant): object => ({
+  Devices: deviceFilesOf(grant).map(([PathOnHost, PathInContainer]) => ({
+    ...{ PathOnHost, PathInContainer, CgroupPermissions: 'rw' },
+  })),
+});
+
+/** By their names of the Container Device Interface where all have one, else by those that NVIDIA's runtime knows. */
+function requestOf(count: number, grant: GpuGrant | undefined): object {
+  const Capabilities = [['gpu']];
+  if (grant === undefined || grant.gpus.length === 0) return { Count: count, Capabilities };
+  const names = grant.gpus.map(({ cdi }) => cdi).filter((name) => name !== undefined);
+  if (names.length === grant.gpus.length) return { Driver: 'cdi', DeviceIDs: names };
+  return { DeviceIDs: grant.gpus.map(({ id }) => id), Capabilities };
+}

@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { docker } from './dialect.ts';
 import { Engine } from './engine.ts';
 import { dockerImages } from './images.ts';
+import { PulledImages } from './pulled.ts';
 
 describe('images of an engine that stands still', () => {
   it('are asked for no longer than a call may take, however long the preparation may', async () => {
@@ -16,7 +17,7 @@ describe('images of an engine that stands still', () => {
     const server = createServer(() => {});
     await once(server.listen(engine.socketPath), 'listening');
     try {
-      const images = dockerImages(engine, docker, false);
+      const images = dockerImages(engine, docker, false, new PulledImages(join(folder, 'images')));
       const error = await images.find('a', new AbortController().signal).catch((thrown) => thrown);
       expect(error).to.include({
         message: 'the engine did not answer GET /images/a/json within 200 ms',

@@ -1,9 +1,11 @@
 // Images of an engine: found by name, pulled where that is allowed.
 import { PolarError } from '../../../common/errors.ts';
+import { DOCKER_CALL_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
 import { isRefused } from '../../domain/pull-failure.ts';
 import type { Dialect } from './dialect.ts';
 import { type Engine, EngineError } from './engine.ts';
+import type { PulledImages } from './pulled.ts';
 import { Pulls } from './pulls.ts';
 
 export interface DockerImages {
@@ -25,25 +27,35 @@ export interface ListedImage {
 export const isLayer = ({ Labels }: Pick<ListedImage, 'Labels'>): boolean => Boolean(Labels?.[LABELS.layer]);
 
 /** `pull`: fetch what is not here. */
-export function dockerImages(engine: Engine, dialect: Dialect, pull: boolean): DockerImages {
+export function dockerImages(
+  engine: Engine,
+  dialect: Dialect,
+  pull: boolean,
+  pulled: PulledImages,
+): DockerImages {
   const missing = (image: string, why: string): PolarError =>
     new PolarError(
       'IMAGE_NOT_FOUND',
       `${dialect.name} has no image ${JSON.stringify(image)} on this node, ${why}`,
     );
-  const pulls = new Pulls(engine);
+  const pulls = new Pulls(engine, async (name) => {
+    const id = await digestOf(engine, name, AbortSignal.timeout(DOCKER_CALL_MS));
+    if (id !== undefined) pulled.add(name, id);
+  });
   return {
     async find(name, signal) {
       if (name === '')
         throw new PolarError('IMAGE_NOT_FOUND', `${dialect.name} has no image of its own: set runtime.image`);
+      await pulled.settled();
       const here = await digestOf(engine, name, signal);
+      if (here !== undefined) pulled.used(here);
       if (here !== undefined) return here;
       if (!pull)
         throw missing(name, `and gateway.nodes[].${dialect.name}.pull is never: pull or import it there`);
       await pulls.fetch(name, signal);
-      const pulled = await digestOf(engine, name, signal);
-      if (pulled === undefined) throw missing(name, 'also after pulling it');
-      return pulled;
+      const fetched = await digestOf(engine, name, signal);
+      if (fetched === undefined) throw missing(name, 'also after pulling it');
+      return fetched;
     },
     list: () => engine.call<ListedImage[]>('GET', '/images/json'),
     namesOf: (all) =>

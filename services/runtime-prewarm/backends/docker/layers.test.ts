@@ -43,7 +43,7 @@ describe('layers of an engine that fails', () => {
 
   it('are none where they cannot be made in time, and the container can be used', async () => {
     answer = ({ method }, response) => {
-      if (method === 'GET') response.end('{"SizeRw": 1, "Mounts": []}');
+      if (method === 'GET') response.end('{"Image": "sha256:i", "SizeRw": 1, "Mounts": []}');
     };
     expect(await layers.add('key', 'c', new AbortController().signal, 100)).to.equal(0);
     expect(asked).to.eql(['GET /containers/c/json', 'POST /commit']);

@@ -22,6 +22,8 @@ export interface LayerImage {
 export type OnStuck = (what: 'image' | 'container', id: string, error: unknown) => void;
 
 interface Measured {
+  /** What the container is made of. */
+  readonly Image: string;
   /** Written on top of its image. */
   readonly SizeRw?: number;
   /** An image's volumes are no part of the container's own files. */
@@ -34,6 +36,8 @@ export class DockerLayers implements Disposable {
   readonly #instance: string;
   readonly #shelf: LayerShelf;
   readonly #ids = new Map<string, string>();
+  /** The image that each lies on. */
+  readonly #bases = new Map<string, string>();
   readonly #making = new Set<string>();
   readonly #onStuck: OnStuck;
   /** Images that could not be deleted, and were told. */
@@ -83,6 +87,7 @@ export class DockerLayers implements Disposable {
       if (!(error instanceof EngineError && error.status === 404)) return false;
       this.#shelf.drop(key);
       this.#ids.delete(key);
+      this.#bases.delete(key);
       return true;
     }
   }
@@ -93,8 +98,9 @@ export class DockerLayers implements Disposable {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(commitMs)]);
     this.#making.add(key);
     try {
-      const bytes = await this.#sizeOf(container, limit);
-      if (bytes === undefined || !this.#shelf.fits(bytes)) return 0;
+      const measured = await this.#sizeOf(container, limit);
+      if (measured === undefined || !this.#shelf.fits(measured.bytes)) return 0;
+      const { bytes, base } = measured;
       // Nothing runs in it that writes, so it need not be stopped meanwhile.
       const label = encodeURIComponent(`LABEL ${LABELS.layer}=${key}`);
       const path = `/commit?container=${container}&repo=${this.#repository}&tag=${key}&pause=false&changes=${label}`;
@@ -104,6 +110,7 @@ export class DockerLayers implements Disposable {
         limitMs: COMMIT_MS,
       });
       this.#ids.set(key, wholeId(Id));
+      this.#bases.set(key, base);
       this.#shelf.add(key, bytes, Date.now());
       await this.#shelf.trim(key);
       return bytes;
@@ -115,6 +122,13 @@ export class DockerLayers implements Disposable {
     } finally {
       this.#making.delete(key);
     }
+  }
+
+  /** Delete all that lie on an image. False: something lies on one of them. */
+  async removeOn(base: string): Promise<boolean> {
+    const keys = [...this.#bases].filter(([, one]) => one === base).map(([key]) => key);
+    const removed = await Promise.all(keys.map((key) => this.#shelf.removeIdle(key)));
+    return removed.every(Boolean);
   }
 
   /** Of all images, delete those of this manager that it does not know: an earlier one made them, or they came too late. */
@@ -138,18 +152,23 @@ export class DockerLayers implements Disposable {
   }
 
   /** Undefined: an image of it would not hold all. */
-  async #sizeOf(container: string, signal: AbortSignal): Promise<number | undefined> {
+  async #sizeOf(
+    container: string,
+    signal: AbortSignal,
+  ): Promise<{ bytes: number; base: string } | undefined> {
     const path = `/containers/${container}/json?size=true`;
-    const { SizeRw, Mounts } = await this.#engine.call<Measured>('GET', path, {
+    const { Image, SizeRw, Mounts } = await this.#engine.call<Measured>('GET', path, {
       signal,
       limitMs: COMMIT_MS,
     });
-    return Mounts.some(({ Type }) => Type !== 'bind') ? undefined : Math.max(1, SizeRw ?? 1);
+    if (Mounts.some(({ Type }) => Type !== 'bind')) return undefined;
+    return { bytes: Math.max(1, SizeRw ?? 1), base: wholeId(Image) };
   }
 
   async #remove(key: string): Promise<void> {
     const id = this.#ids.get(key);
     this.#ids.delete(key);
+    this.#bases.delete(key);
     if (id !== undefined) await this.#delete(id);
   }
 

@@ -9,10 +9,13 @@ const PULL_MS = 1_800_000;
 
 export class Pulls {
   readonly #engine: Engine;
+  readonly #onPulled: (name: string) => Promise<void>;
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(engine: Engine) {
+  /** `onPulled`: called with what was fetched, before anybody is told of it, and whoever has left. */
+  constructor(engine: Engine, onPulled: (name: string) => Promise<void>) {
     this.#engine = engine;
+    this.#onPulled = onPulled;
   }
 
   /**
@@ -38,6 +41,7 @@ export class Pulls {
       const said = await this.#engine.text('POST', path, { limitMs: PULL_MS });
       const fault = /"error":"((?:[^"\\]|\\.)*)"/.exec(said)?.[1];
       if (fault !== undefined) throw new Error(fault);
+      await this.#onPulled(name);
     } catch (error) {
       const { message } = asPolarError(error);
       const reason = isRefused(message) ? 'IMAGE_NOT_FOUND' : 'SANDBOX_FAILED';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { containerSeccomp } from '../../domain/container-seccomp.ts';
 import { hardLimitOf } from '../../domain/process-limits.ts';
 import { SANDBOX_UID, SANDBOX_UID_COUNT } from '../../host/host.ts';
-import type { ContainerNeeds, Dialect } from '../docker/dialect.ts';
+import { type ContainerNeeds, type Dialect, filesFor } from '../docker/dialect.ts';
 import { usersOf } from '../docker/users.ts';
 import { Monitors } from './monitors.ts';
 
@@ -24,6 +24,8 @@ export const podman = (folder: string, mapUsers: boolean, monitors = new Monitor
     if (Rootless) throw new Error('it is rootless, and cannot hold containers to limits: start it as root');
   },
   users: () => usersOf(mapUsers),
+  // It passes over DeviceRequests without a word.
+  gpus: (count, grant) => (count === 0 || grant === undefined ? {} : filesFor(grant)),
   config: () => needs(folder, mapUsers),
   // Short names are found under both.
   imageName: (tag) => tag.replace(/^(docker\.io\/library|localhost)\//, ''),

@@ -15,6 +15,7 @@ export async function openProcess(host: Host, proxyUrl: string): Promise<OpenedB
     ...base,
     images: () => [],
     fetches: false,
+    gpus: 'by_command',
     async create(spec) {
       if (spec.image !== '') {
         throw new PolarError(

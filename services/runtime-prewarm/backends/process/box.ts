@@ -125,13 +125,19 @@ export class ProcessBox implements Box {
     return rewriter(new Map([[SESSION, join(this.#seen, 'root', SESSION)], ...targets]));
   }
 
-  #writeEnvironment(launch: number, { env }: Command, rewrite: Rewrite): { path: string; seen: string } {
+  #writeEnvironment(
+    launch: number,
+    { env, gpus }: Command,
+    rewrite: Rewrite,
+  ): { path: string; seen: string } {
     const all = {
       PATH: this.#host.commandPath,
       HOME: join(this.#seen, 'home'),
       TMPDIR: join(this.#seen, 'tmp'),
       LANG: 'C.UTF-8',
       ...env,
+      // Above all others: nothing else tells a program which are its own.
+      ...(gpus && { CUDA_VISIBLE_DEVICES: gpus.gpus.map(({ id }) => id).join(',') }),
     };
     const lines = Object.entries(all).map(([name, value]) => `export ${name}=${quoted(rewrite(value))}\n`);
     const name = `env.${launch}`;

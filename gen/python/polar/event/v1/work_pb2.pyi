@@ -210,7 +210,7 @@ class Failed(_message.Message):
     def __init__(self, failure: _Optional[_Union[_failure_pb2.Failure, _Mapping]] = ..., stage: _Optional[str] = ..., changes: _Optional[_Union[_blob_pb2.BlobRef, _Mapping]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving", "proxy_url")
+    __slots__ = ("node_id", "boot_id", "backends", "default_backend", "prepare_slots", "run_slots", "evaluate_slots", "attempts", "ready_slots", "offers", "data_id", "leaving", "proxy_url", "gpus")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKENDS_FIELD_NUMBER: _ClassVar[int]
@@ -224,6 +224,7 @@ class Heartbeat(_message.Message):
     DATA_ID_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     PROXY_URL_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     boot_id: str
     backends: _containers.RepeatedScalarFieldContainer[str]
@@ -237,17 +238,22 @@ class Heartbeat(_message.Message):
     data_id: str
     leaving: bool
     proxy_url: str
-    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ..., proxy_url: _Optional[str] = ...) -> None: ...
+    gpus: int
+    def __init__(self, node_id: _Optional[str] = ..., boot_id: _Optional[str] = ..., backends: _Optional[_Iterable[str]] = ..., default_backend: _Optional[str] = ..., prepare_slots: _Optional[int] = ..., run_slots: _Optional[int] = ..., evaluate_slots: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[AttemptRef, _Mapping]]] = ..., ready_slots: _Optional[int] = ..., offers: _Optional[_Iterable[_Union[Offer, _Mapping]]] = ..., data_id: _Optional[str] = ..., leaving: bool = ..., proxy_url: _Optional[str] = ..., gpus: _Optional[int] = ...) -> None: ...
 
 class Offer(_message.Message):
-    __slots__ = ("backend", "images", "others")
+    __slots__ = ("backend", "images", "others", "gpus_claimed", "gpus_from_creation")
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     IMAGES_FIELD_NUMBER: _ClassVar[int]
     OTHERS_FIELD_NUMBER: _ClassVar[int]
+    GPUS_CLAIMED_FIELD_NUMBER: _ClassVar[int]
+    GPUS_FROM_CREATION_FIELD_NUMBER: _ClassVar[int]
     backend: str
     images: _containers.RepeatedScalarFieldContainer[str]
     others: bool
-    def __init__(self, backend: _Optional[str] = ..., images: _Optional[_Iterable[str]] = ..., others: bool = ...) -> None: ...
+    gpus_claimed: bool
+    gpus_from_creation: bool
+    def __init__(self, backend: _Optional[str] = ..., images: _Optional[_Iterable[str]] = ..., others: bool = ..., gpus_claimed: bool = ..., gpus_from_creation: bool = ...) -> None: ...
 
 class HeartbeatReply(_message.Message):
     __slots__ = ("revoked", "taken")

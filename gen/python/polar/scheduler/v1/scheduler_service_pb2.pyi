@@ -34,6 +34,7 @@ class WaitReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WAIT_REASON_NODES_FAILING: _ClassVar[WaitReason]
     WAIT_REASON_HARNESS_INSTALL: _ClassVar[WaitReason]
     WAIT_REASON_OPEN: _ClassVar[WaitReason]
+    WAIT_REASON_GPU: _ClassVar[WaitReason]
 
 class RetryOnly(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -58,6 +59,7 @@ WAIT_REASON_ENGINE_PRESSURE: WaitReason
 WAIT_REASON_NODES_FAILING: WaitReason
 WAIT_REASON_HARNESS_INSTALL: WaitReason
 WAIT_REASON_OPEN: WaitReason
+WAIT_REASON_GPU: WaitReason
 RETRY_ONLY_UNSPECIFIED: RetryOnly
 RETRY_ONLY_INFRASTRUCTURE: RetryOnly
 RETRY_ONLY_FAILED: RetryOnly

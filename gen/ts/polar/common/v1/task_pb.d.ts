@@ -350,7 +350,8 @@ export declare type RuntimeSpec = Message<"polar.common.v1.RuntimeSpec"> & {
   memoryMb: number;
 
   /**
-   * GPUs, 0 = none. docker only, where its engine has them.
+   * GPUs, 0 = none. The session has them to itself from the start of its run on, with docker and podman from that of its
+   * preparation, until it has been graded; where a node's GPUs are shared, others may have the same.
    *
    * @generated from field: uint32 gpus = 9;
    */

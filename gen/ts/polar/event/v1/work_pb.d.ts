@@ -636,8 +636,7 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
   evaluation?: JsonObject | undefined;
 
   /**
-   * Rewards that it gave to single traces, each call at most once; at most 2048. They stand beside `reward`, which counts
-   * for every trace that has none of its own.
+   * Rewards that it gave to single traces, each call at most once; at most 2048; `reward` counts for the others.
    *
    * @generated from field: repeated polar.event.v1.TraceReward trace_rewards = 3;
    */
@@ -658,8 +657,7 @@ export declare type Evaluated = Message<"polar.event.v1.Evaluated"> & {
 export declare const EvaluatedSchema: GenMessage<Evaluated>;
 
 /**
- * TraceReward is the reward of one trace. It is keyed by a call, which every builder keeps: it counts for the trace in
- * which this call is the last one that has a reward.
+ * TraceReward is the reward of the trace in which this call, which every builder keeps, is the last one that has one.
  *
  * @generated from message polar.event.v1.TraceReward
  */
@@ -815,6 +813,13 @@ export declare type Heartbeat = Message<"polar.event.v1.Heartbeat"> & {
    * @generated from field: string proxy_url = 14;
    */
   proxyUrl: string;
+
+  /**
+   * GPUs of the node, 0 = none, or an older version, which does not tell.
+   *
+   * @generated from field: uint32 gpus = 15;
+   */
+  gpus: number;
 };
 
 /**
@@ -849,6 +854,20 @@ export declare type Offer = Message<"polar.event.v1.Offer"> & {
    * @generated from field: bool others = 3;
    */
   others: boolean;
+
+  /**
+   * Its sandboxes get GPUs of the node to themselves. False: they share them, or that is a plug-in's own matter.
+   *
+   * @generated from field: bool gpus_claimed = 4;
+   */
+  gpusClaimed: boolean;
+
+  /**
+   * They hold them from their creation on; else from the start of the run on.
+   *
+   * @generated from field: bool gpus_from_creation = 5;
+   */
+  gpusFromCreation: boolean;
 };
 
 /**

@@ -503,8 +503,7 @@ export declare type WatchTaskRequest = Message<"polar.scheduler.v1.WatchTaskRequ
   taskId: string;
 
   /**
-   * `cursor` of the last message that was received: only what changed since then comes. Empty: the present state first.
-   * One of a scheduler that has lost its log, or another text: as empty.
+   * `cursor` of the last message that was received: only what changed since then comes. Empty, or not known: the present state first.
    *
    * @generated from field: string resume_cursor = 2;
    */
@@ -934,8 +933,7 @@ export declare type Queue = Message<"polar.scheduler.v1.Queue"> & {
   running: number;
 
   /**
-   * Run time of its sessions so far, in seconds; those that run are counted when they end. Of queues that the topology
-   * does not name, the 1,000 that ran last are remembered.
+   * Run seconds of its sessions that have ended. Of queues that the topology does not name, the last 1,000 are remembered.
    *
    * @generated from field: double run_seconds = 6;
    */
@@ -1119,6 +1117,13 @@ export enum WaitReason {
    * @generated from enum value: WAIT_REASON_OPEN = 16;
    */
   OPEN = 16,
+
+  /**
+   * Other sessions have the GPUs that it asks for, on every node that could take it, or on the node that has its sandbox.
+   *
+   * @generated from enum value: WAIT_REASON_GPU = 17;
+   */
+  GPU = 17,
 }
 
 /**
