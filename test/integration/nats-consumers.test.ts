@@ -63,4 +63,45 @@ describe('a durable consumer', () => {
     const [told] = await take('n2', asked);
     expect(told).to.match(/^STREAM_DIFFERS: consumer prepare-n2 of stream POLAR_WORK .*replay policy/);
   });
+
+  it('that lies in a file, as those of older meshes, is made anew in memory, and its work stays', async () => {
+    const asked = CONSUMERS.work('prepare', 'n3', 4);
+    await bus.jsm.consumers.add(STREAMS.work.name, { ...asked, mem_storage: false });
+    expect(await take('n3', asked)).to.deep.equal(['handled']);
+    const { config } = await bus.jsm.consumers.info(STREAMS.work.name, 'prepare-n3');
+    expect(config.mem_storage).to.equal(true);
+  });
+
+  it('is made anew when NATS was killed, and says that what it gives may have been given before', async () => {
+    const given: boolean[] = [];
+    const stop = new AbortController();
+    const release = Promise.withResolvers<void>();
+    const consuming = consume({
+      ...{ bus, blobs: createBlobStore(bus), log: silent, concurrency: 2, signal: stop.signal },
+      ...{ stream: STREAMS.work.name, consumer: CONSUMERS.work('prepare', 'n4', 2) },
+      handle: async ({ again }) => {
+        given.push(again);
+        await release.promise;
+      },
+    });
+    const send = () =>
+      publish(bus, createBlobStore(bus), subjects.work('prepare', 'n4'), Buffer.from('work'));
+    await eventually('the consumer is there', () =>
+      bus.jsm.consumers.info(STREAMS.work.name, 'prepare-n4').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await send();
+    await eventually('it is given', () => given.length === 1);
+    await nats.kill();
+    await nats.start();
+    await eventually('it is given again', () => given.length === 2);
+    release.resolve();
+    await send();
+    await eventually('a new one is given', () => given.length === 3);
+    stop.abort();
+    await consuming;
+    expect(given).to.deep.equal([false, true, false]);
+  }).timeout(60_000);
 });

@@ -1,5 +1,5 @@
 // Pull consumers: bounded handlers, `working()` while they run, an explicit dead letter at the delivery limit.
-import type { ConsumerConfig } from 'nats';
+import type { ConsumerConfig, ConsumerInfo } from 'nats';
 import { Semaphore, sleep } from '../clock.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import {
@@ -20,8 +20,10 @@ export interface Delivery {
   readonly bytes: Uint8Array;
   readonly subject: string;
   readonly seq: number;
-  /** Starting at 1. */
+  /** Starting at 1, anew where NATS was started anew. */
   readonly deliveryCount: number;
+  /** It may have been delivered before. */
+  readonly again: boolean;
 }
 
 export interface ConsumeOptions {
@@ -50,16 +52,15 @@ export async function consume(options: ConsumeOptions): Promise<void> {
   const slots = new Semaphore(options.concurrency);
   const running = new Set<Promise<void>>();
   while (!signal.aborted) {
-    let pauseMs = WORK_RETRY_PAUSE_MS;
     try {
       using pulls = await open(options);
-      while (!signal.aborted) await pull(pulls, options, slots, running);
+      while (!signal.aborted && !pulls.isOld) await pull(pulls, options, slots, running);
     } catch (error) {
       if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
       // Somebody has to change it: that is said now and then.
-      if (asPolarError(error).reason === 'STREAM_DIFFERS') pauseMs = WORK_PULL_MS;
+      const differs = asPolarError(error).reason === 'STREAM_DIFFERS';
+      await sleep(differs ? WORK_PULL_MS : WORK_RETRY_PAUSE_MS, signal);
     }
-    await sleep(pauseMs, signal);
   }
   await Promise.allSettled(running);
 }
@@ -84,7 +85,7 @@ async function pull(
     running.add(task);
   };
   try {
-    if (!signal.aborted) await pulls.pull(free, take, signal);
+    if (!signal.aborted && !pulls.isOld) await pulls.pull(free, take, signal);
   } finally {
     for (; free > 0; free--) slots.release();
   }
@@ -92,22 +93,32 @@ async function pull(
 
 async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Pulls> {
   const durable = consumer.durable_name as string;
-  await withRetry(`consumer ${durable}`, signal, () => declare(bus, stream, consumer));
-  return new Pulls(bus, stream, durable);
+  const { created } = await withRetry(`consumer ${durable}`, signal, () => declare(bus, stream, consumer));
+  return new Pulls(bus, stream, durable, Date.parse(created));
 }
 
 /** The client has the action; its published type does not say so. */
 interface Declare {
-  add(stream: string, consumer: Partial<ConsumerConfig>, action: '' | 'create' | 'update'): Promise<unknown>;
+  add(
+    stream: string,
+    consumer: Partial<ConsumerConfig>,
+    action: '' | 'create' | 'update',
+  ): Promise<ConsumerInfo>;
 }
 
 /** One that is there may be of a node with other slots, or of an older mesh: it is made what is asked for. */
-async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfig>): Promise<void> {
+async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfig>): Promise<ConsumerInfo> {
+  const add = (): Promise<ConsumerInfo> => (bus.jsm.consumers as Declare).add(stream, consumer, '');
   try {
     // Create or update.
-    await (bus.jsm.consumers as Declare).add(stream, consumer, '');
+    return await add();
   } catch (error) {
     const { message } = asPolarError(error);
+    if (/storage type can not be updated/.test(message)) {
+      // Of a mesh whose consumers lay in files: a new one is given all that is not done.
+      await bus.jsm.consumers.delete(stream, consumer.durable_name as string);
+      return await add();
+    }
     if (!/can not be updated/.test(message)) throw error;
     throw new PolarError(
       'STREAM_DIFFERS',
@@ -132,15 +143,16 @@ async function settle(message: PulledMessage, options: ConsumeOptions): Promise<
 
 async function take(message: PulledMessage, options: ConsumeOptions): Promise<void> {
   const { blobs, bus, signal, handle } = options;
-  const { data, subject, seq, deliveryCount } = message;
+  const { data, subject, seq, deliveryCount, again } = message;
   let bytes: Uint8Array;
   try {
     bytes = await checkOut(blobs, message, signal);
   } catch (error) {
-    if (deliveryCount === 1 || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
-    return await gone(message, { bytes: data, subject, seq, deliveryCount }, asPolarError(error), options);
+    if (!again || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
+    const outline: Delivery = { bytes: data, subject, seq, deliveryCount, again };
+    return await gone(message, outline, asPolarError(error), options);
   }
-  const delivery: Delivery = { bytes, subject, seq, deliveryCount };
+  const delivery: Delivery = { bytes, subject, seq, deliveryCount, again };
   try {
     await handle(delivery, signal);
     bus.acks.later(() => done(message, options));
