@@ -72,7 +72,7 @@ describe('a durable consumer', () => {
     expect(config.mem_storage).to.equal(true);
   });
 
-  it('is made anew when NATS was killed, and says that what it gives may have been given before', async () => {
+  it('is made anew when NATS was killed: what is in hand goes on, and is acknowledged where it was given again', async () => {
     const given: boolean[] = [];
     const stop = new AbortController();
     const release = Promise.withResolvers<void>();
@@ -84,24 +84,51 @@ describe('a durable consumer', () => {
         await release.promise;
       },
     });
-    const send = () =>
-      publish(bus, createBlobStore(bus), subjects.work('prepare', 'n4'), Buffer.from('work'));
-    await eventually('the consumer is there', () =>
-      bus.jsm.consumers.info(STREAMS.work.name, 'prepare-n4').then(
-        () => true,
-        () => false,
-      ),
-    );
-    await send();
+    await isThere('prepare-n4');
+    await send('n4');
     await eventually('it is given', () => given.length === 1);
     await nats.kill();
     await nats.start();
-    await eventually('it is given again', () => given.length === 2);
+    await eventually('it is given again', async () => (await outOf('prepare-n4')) === 1);
+    expect(given).to.deep.equal([false]);
     release.resolve();
-    await send();
-    await eventually('a new one is given', () => given.length === 3);
+    await eventually('it is done', async () => (await left()) === 0);
+    await send('n4');
+    await eventually('a new one is given, and done', async () => given.length === 2 && (await left()) === 0);
     stop.abort();
     await consuming;
-    expect(given).to.deep.equal([false, true, false]);
+    expect(given).to.deep.equal([false, false]);
   }).timeout(60_000);
+
+  it('says of what is older than itself that it may have been given before', async () => {
+    await send('n5');
+    const given: boolean[] = [];
+    const stop = new AbortController();
+    const consuming = consume({
+      ...{ bus, blobs: createBlobStore(bus), log: silent, concurrency: 1, signal: stop.signal },
+      ...{ stream: STREAMS.work.name, consumer: CONSUMERS.work('prepare', 'n5', 2) },
+      handle: async ({ again }) => void given.push(again),
+    });
+    await eventually('it is given', () => given.length === 1);
+    await send('n5');
+    await eventually('a new one is given', () => given.length === 2);
+    stop.abort();
+    await consuming;
+    expect(given).to.deep.equal([true, false]);
+  });
+
+  const send = (node: string) =>
+    publish(bus, createBlobStore(bus), subjects.work('prepare', node), Buffer.from('work'));
+  const left = async (): Promise<number> => {
+    const subject = subjects.work('prepare', 'n4');
+    const { state } = await bus.jsm.streams.info(STREAMS.work.name, { subjects_filter: subject });
+    return state.subjects?.[subject] ?? 0;
+  };
+  const outOf = (durable: string): Promise<number> =>
+    bus.jsm.consumers.info(STREAMS.work.name, durable).then(
+      ({ num_ack_pending: count }) => count,
+      () => -1,
+    );
+  const isThere = (durable: string) =>
+    eventually('the consumer is there', async () => (await outOf(durable)) >= 0);
 });

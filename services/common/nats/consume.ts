@@ -50,11 +50,11 @@ export interface ConsumeOptions {
 export async function consume(options: ConsumeOptions): Promise<void> {
   const { signal, log, stream } = options;
   const slots = new Semaphore(options.concurrency);
-  const running = new Set<Promise<void>>();
+  const inHand = new Map<string, InHand>();
   while (!signal.aborted) {
     try {
       using pulls = await open(options);
-      while (!signal.aborted && !pulls.isOld) await pull(pulls, options, slots, running);
+      while (!signal.aborted && !pulls.isOld) await pull(pulls, options, slots, inHand);
     } catch (error) {
       if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
       // Somebody has to change it: that is said now and then.
@@ -62,7 +62,13 @@ export async function consume(options: ConsumeOptions): Promise<void> {
       await sleep(differs ? WORK_PULL_MS : WORK_RETRY_PAUSE_MS, signal);
     }
   }
-  await Promise.allSettled(running);
+  await Promise.allSettled([...inHand.values()].map(({ settled }) => settled));
+}
+
+/** A message whose handler runs, as it was delivered last: that delivery is acknowledged. */
+interface InHand {
+  message: PulledMessage;
+  settled: Promise<void>;
 }
 
 /** Messages are asked for only for handlers that are free: one that waited here would be delivered again meanwhile. */
@@ -70,7 +76,7 @@ async function pull(
   pulls: Pulls,
   options: ConsumeOptions,
   slots: Semaphore,
-  running: Set<Promise<void>>,
+  inHand: Map<string, InHand>,
 ): Promise<void> {
   const { signal } = options;
   await slots.acquire();
@@ -78,11 +84,19 @@ async function pull(
   while (free < PULL_MESSAGES_MAX && slots.tryAcquire()) free++;
   const take = (message: PulledMessage): void => {
     free--;
-    const task = settle(message, options).finally(() => {
-      running.delete(task);
+    const known = inHand.get(message.id);
+    if (known !== undefined) {
+      // NATS was started anew, or this process stood still: it has one handler all the same, which goes on.
+      known.message = message;
+      slots.release();
+      return;
+    }
+    const held: InHand = { message, settled: Promise.resolve() };
+    inHand.set(message.id, held);
+    held.settled = settle(held, options).finally(() => {
+      inHand.delete(message.id);
       slots.release();
     });
-    running.add(task);
   };
   try {
     if (!signal.aborted && !pulls.isOld) await pulls.pull(free, take, signal);
@@ -128,11 +142,11 @@ async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfi
   }
 }
 
-async function settle(message: PulledMessage, options: ConsumeOptions): Promise<void> {
+async function settle(held: InHand, options: ConsumeOptions): Promise<void> {
   const { log, stream } = options;
-  const tick = setInterval(() => message.working(), WORK_ACK_WAIT_MS / 3);
+  const tick = setInterval(() => held.message.working(), WORK_ACK_WAIT_MS / 3);
   try {
-    await take(message, options);
+    await take(held, options);
   } catch (error) {
     // The server or the blob store is away: the message comes again by itself.
     log.warn({ stream, err: error }, 'delivery left for redelivery');
@@ -141,8 +155,9 @@ async function settle(message: PulledMessage, options: ConsumeOptions): Promise<
   }
 }
 
-async function take(message: PulledMessage, options: ConsumeOptions): Promise<void> {
+async function take(held: InHand, options: ConsumeOptions): Promise<void> {
   const { blobs, bus, signal, handle } = options;
+  const { message } = held;
   const { data, subject, seq, deliveryCount, again } = message;
   let bytes: Uint8Array;
   try {
@@ -150,20 +165,20 @@ async function take(message: PulledMessage, options: ConsumeOptions): Promise<vo
   } catch (error) {
     if (!again || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
     const outline: Delivery = { bytes: data, subject, seq, deliveryCount, again };
-    return await gone(message, outline, asPolarError(error), options);
+    return await gone(held, outline, asPolarError(error), options);
   }
   const delivery: Delivery = { bytes, subject, seq, deliveryCount, again };
   try {
     await handle(delivery, signal);
-    bus.acks.later(() => done(message, options));
+    bus.acks.later(() => done(held, options));
   } catch (error) {
-    await failed(message, delivery, asPolarError(error), options);
+    await failed(held, delivery, asPolarError(error), options);
   }
 }
 
 /** It was done before, and NATS does not know: what it stood for went with it. Or that was lost. */
 async function gone(
-  message: PulledMessage,
+  held: InHand,
   delivery: Delivery,
   error: PolarError,
   { log, stream, onDead }: ConsumeOptions,
@@ -174,32 +189,32 @@ async function gone(
     'the blob of a message is gone: it was done before, or is lost',
   );
   await onDead?.(delivery, error);
-  message.term();
+  held.message.term();
 }
 
 /** What a message stands for is its own: it names an attempt. Where it cannot be removed now, it stays. */
-function done(message: PulledMessage, { bus, signal }: ConsumeOptions): void {
+function done({ message }: InHand, { bus, signal }: ConsumeOptions): void {
   message.ack();
   const sha256 = claimOf(message.headers);
   if (sha256 !== undefined) void removeBlob(bus, sha256, signal).catch(() => {});
 }
 
 async function failed(
-  message: PulledMessage,
+  held: InHand,
   delivery: Delivery,
   error: PolarError,
   options: ConsumeOptions,
 ): Promise<void> {
   const { bus, blobs, log, stream, signal } = options;
   // A stopping service leaves its work to be delivered to the next one.
-  if (signal.aborted) return message.nak(WORK_RETRY_PAUSE_MS);
+  if (signal.aborted) return held.message.nak(WORK_RETRY_PAUSE_MS);
   const last = delivery.deliveryCount >= (options.deliveriesMax ?? WORK_DELIVERIES_MAX);
   if (error.retryable && !last) {
     log.warn(
       { stream, reason: error.reason, delivery: delivery.deliveryCount, err: error },
       'work failed, will retry',
     );
-    return message.nak(WORK_RETRY_PAUSE_MS * delivery.deliveryCount);
+    return held.message.nak(WORK_RETRY_PAUSE_MS * delivery.deliveryCount);
   }
   log.error({ stream, reason: error.reason, err: error }, 'work dead-lettered');
   await options.onDead?.(delivery, error);
@@ -210,5 +225,5 @@ async function failed(
     if (asPolarError(thrown).reason !== 'NATS_STORE_FULL') throw thrown;
     log.error({ stream, err: thrown }, 'there is no room for a dead letter');
   }
-  message.term();
+  held.message.term();
 }

@@ -122,6 +122,8 @@ function ended({ over, broken }: Pull, headers: MsgHdrs | undefined): void {
 /** A message that waits for its acknowledgement. */
 export class PulledMessage {
   readonly #message: Msg;
+  /** Whichever delivery it is: its place in the stream, and when it was stored, as a stream that is made anew begins at 1. */
+  readonly id: string;
   readonly seq: number;
   /** By this consumer, starting at 1. */
   readonly deliveryCount: number;
@@ -135,6 +137,7 @@ export class PulledMessage {
     const at = tokens.length === 9 ? 4 : 6;
     this.deliveryCount = Number(tokens[at]);
     this.seq = Number(tokens[at + 1]);
+    this.id = `${tokens[at + 1]} ${tokens[at + 3]}`;
     this.again = this.deliveryCount > 1 || Number(tokens[at + 3]) / NANOS_PER_MS < createdMs;
   }
 
