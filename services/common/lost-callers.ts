@@ -12,11 +12,19 @@ const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 /** Cuts the connections of lost callers, until disposed of. */
 export function cutLost(sockets: ReadonlySet<Socket>, lookMs: number): Disposable {
   const looks = new WeakMap<Socket, number>();
+  /** What had been written to it when all of that was acknowledged. */
+  const settled = new WeakMap<Socket, number>();
   const look = async (): Promise<void> => {
-    if (sockets.size === 0) return;
-    const silent = new Set((await Promise.all(TABLES.map(read))).flatMap(silentIn));
-    for (const socket of sockets) {
-      const count = silent.has(connectionOf(socket)) ? (looks.get(socket) ?? 0) + 1 : 0;
+    // For each table the kernel goes through as many places as the machine may have connections: some milliseconds.
+    const owed = [...sockets].filter((socket) => settled.get(socket) !== socket.bytesWritten);
+    if (owed.length === 0) return;
+    const written = new Map(owed.map((socket) => [socket, socket.bytesWritten]));
+    const tables = await Promise.all(TABLES.map(read));
+    const [silent, waiting] = [new Set(tables.flatMap(silentIn)), new Set(tables.flatMap(waitingIn))];
+    for (const [socket, sizeBytes] of written) {
+      const connection = connectionOf(socket);
+      if (!waiting.has(connection)) settled.set(socket, sizeBytes);
+      const count = silent.has(connection) ? (looks.get(socket) ?? 0) + 1 : 0;
       looks.set(socket, count);
       if (count >= SILENT_LOOKS_MAX) socket.destroy();
     }
@@ -38,11 +46,21 @@ const named = (localPort = 0, remote: Address | undefined, remotePort = 0): stri
  * The connections of a table in which something was sent more than once and is not acknowledged yet, or the peer was asked
  * more than once whether it reads on: kernels pass over one such question where they come soon after each other.
  */
-export function silentIn(table: string): string[] {
+export const silentIn = (table: string): string[] =>
+  connectionsIn(table, ([, , , , , , repeats = '', , questions]) => {
+    return Number.parseInt(repeats, 16) > 0 || Number(questions) >= 2;
+  });
+
+/** The connections of a table in which something is not acknowledged yet. */
+const waitingIn = (table: string): string[] =>
+  connectionsIn(table, ([, , , , queues = '']) => Number.parseInt(queues, 16) > 0);
+
+function connectionsIn(table: string, isMeant: (fields: readonly string[]) => boolean): string[] {
   const rows = table.split('\n').slice(1, -1);
   return rows.flatMap((row) => {
-    const [, local = '', remote = '', , , , repeats = '', , questions] = row.trim().split(/\s+/);
-    if (Number.parseInt(repeats, 16) === 0 && Number(questions) < 2) return [];
+    const fields = row.trim().split(/\s+/);
+    if (!isMeant(fields)) return [];
+    const [, local = '', remote = ''] = fields;
     const [address = '', port] = remote.split(':');
     return named(portOf(local.split(':')[1]), addressOf(address), portOf(port));
   });

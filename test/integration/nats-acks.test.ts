@@ -40,15 +40,17 @@ describe('acknowledged publishes', () => {
     expect(jetstreamCode(await fault(bus.acks.store(subject, data, behind)))).to.equal(10071);
   });
 
-  it('take with them what nobody waits for; by itself it goes out a moment later', async () => {
+  it('take with them what nobody waits for, but for the newest; by itself that goes out a moment later', async () => {
     const heard: string[] = [];
     const all = bus.nc.subscribe('later.>', { callback: (_, { subject }) => heard.push(subject) });
-    bus.acks.later(() => bus.nc.publish('later.first'));
+    for (const name of ['first', 'second']) bus.acks.later(() => bus.nc.publish(`later.${name}`));
     bus.acks.soon(() => bus.nc.publish('later.next'));
     await bus.acks.store(subject, data, {});
     expect(heard).to.deep.equal(['later.first', 'later.next']);
-    bus.acks.later(() => bus.nc.publish('later.second'));
     await eventually('it goes out by itself', () => heard.length === 3);
+    expect(heard[2]).to.equal('later.second');
+    bus.acks.later(() => bus.nc.publish('later.third'));
+    await eventually('so does the next', () => heard.length === 4);
     all.unsubscribe();
   });
 

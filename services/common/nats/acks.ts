@@ -40,8 +40,8 @@ const LOOK_MS = PUBLISH_ACK_MS / 5;
 /** Of a server that runs: one whose store is lost, or of a cluster too few of which run. */
 const NO_STREAM =
   'NATS has no stream that takes it: start it with the store that it had, and most servers of its cluster; to begin anew without that store, start all services again';
-/** What nobody waits for goes out by itself after that. */
-const LATER_MS = 100;
+/** What nobody waits for goes out by itself where nothing has been done for so long. */
+const LATER_MS = 250;
 
 export class Acks {
   readonly #nc: NatsConnection;
@@ -53,6 +53,7 @@ export class Acks {
   /** To be done when what the process was woken for is done. */
   #queue: Sending[] = [];
   #sending = false;
+  #newest: Sending | undefined;
   #later: NodeJS.Timeout | undefined;
   #published = 0;
   #looks: NodeJS.Timeout | undefined;
@@ -77,24 +78,36 @@ export class Acks {
 
   /** Send in one write with what else is sent in this turn, in order; what it throws is told to `failed` and else lost. */
   soon(send: () => void, failed: (error: Error) => void = () => {}): void {
-    if (!this.#sending) setImmediate(() => this.flush());
+    if (!this.#sending) setImmediate(() => this.#send());
     this.#sending = true;
     this.#queue.push({ send, failed });
   }
 
-  /** Send with what is sent next, in the same write. */
+  /**
+   * Send with what is sent next, in the same write. The newest one waits for another: where all work is acknowledged its
+   * stream is empty, and the server makes a file anew for the next piece.
+   */
   later(send: () => void): void {
-    this.#later ??= setTimeout(() => this.flush(), LATER_MS);
-    this.#queue.push({ send, failed: () => {} });
+    if (this.#later === undefined) this.#later = setTimeout(() => this.flush(), LATER_MS);
+    else this.#later.refresh();
+    if (this.#newest !== undefined) this.#queue.push(this.#newest);
+    this.#newest = { send, failed: () => {} };
   }
 
-  /** Do it now: the client writes once what is published in one go. */
+  /** All that waits, now. */
   flush(): void {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    if (this.#newest !== undefined) this.#queue.push(this.#newest);
+    this.#newest = undefined;
+    this.#send();
+  }
+
+  /** The client writes once what is published in one go. */
+  #send(): void {
     const queue = this.#queue;
     this.#queue = [];
     this.#sending = false;
-    clearTimeout(this.#later);
-    this.#later = undefined;
     for (const { send, failed } of queue) {
       try {
         send();

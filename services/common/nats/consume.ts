@@ -1,5 +1,5 @@
 // Pull consumers: bounded handlers, `working()` while they run, an explicit dead letter at the delivery limit.
-import type { ConsumerConfig } from 'nats';
+import type { ConsumerConfig, ConsumerInfo } from 'nats';
 import { Semaphore, sleep } from '../clock.ts';
 import { asPolarError, PolarError } from '../errors.ts';
 import {
@@ -20,8 +20,10 @@ export interface Delivery {
   readonly bytes: Uint8Array;
   readonly subject: string;
   readonly seq: number;
-  /** Starting at 1. */
+  /** Starting at 1, anew where NATS was started anew. */
   readonly deliveryCount: number;
+  /** It may have been delivered before. */
+  readonly again: boolean;
 }
 
 export interface ConsumeOptions {
@@ -48,20 +50,25 @@ export interface ConsumeOptions {
 export async function consume(options: ConsumeOptions): Promise<void> {
   const { signal, log, stream } = options;
   const slots = new Semaphore(options.concurrency);
-  const running = new Set<Promise<void>>();
+  const inHand = new Map<string, InHand>();
   while (!signal.aborted) {
-    let pauseMs = WORK_RETRY_PAUSE_MS;
     try {
       using pulls = await open(options);
-      while (!signal.aborted) await pull(pulls, options, slots, running);
+      while (!signal.aborted && !pulls.isOld) await pull(pulls, options, slots, inHand);
     } catch (error) {
       if (!signal.aborted) log.warn({ stream, err: error }, 'consumer interrupted');
       // Somebody has to change it: that is said now and then.
-      if (asPolarError(error).reason === 'STREAM_DIFFERS') pauseMs = WORK_PULL_MS;
+      const differs = asPolarError(error).reason === 'STREAM_DIFFERS';
+      await sleep(differs ? WORK_PULL_MS : WORK_RETRY_PAUSE_MS, signal);
     }
-    await sleep(pauseMs, signal);
   }
-  await Promise.allSettled(running);
+  await Promise.allSettled([...inHand.values()].map(({ settled }) => settled));
+}
+
+/** A message whose handler runs, as it was delivered last: that delivery is acknowledged. */
+interface InHand {
+  message: PulledMessage;
+  settled: Promise<void>;
 }
 
 /** Messages are asked for only for handlers that are free: one that waited here would be delivered again meanwhile. */
@@ -69,7 +76,7 @@ async function pull(
   pulls: Pulls,
   options: ConsumeOptions,
   slots: Semaphore,
-  running: Set<Promise<void>>,
+  inHand: Map<string, InHand>,
 ): Promise<void> {
   const { signal } = options;
   await slots.acquire();
@@ -77,14 +84,22 @@ async function pull(
   while (free < PULL_MESSAGES_MAX && slots.tryAcquire()) free++;
   const take = (message: PulledMessage): void => {
     free--;
-    const task = settle(message, options).finally(() => {
-      running.delete(task);
+    const known = inHand.get(message.id);
+    if (known !== undefined) {
+      // NATS was started anew, or this process stood still: it has one handler all the same, which goes on.
+      known.message = message;
+      slots.release();
+      return;
+    }
+    const held: InHand = { message, settled: Promise.resolve() };
+    inHand.set(message.id, held);
+    held.settled = settle(held, options).finally(() => {
+      inHand.delete(message.id);
       slots.release();
     });
-    running.add(task);
   };
   try {
-    if (!signal.aborted) await pulls.pull(free, take, signal);
+    if (!signal.aborted && !pulls.isOld) await pulls.pull(free, take, signal);
   } finally {
     for (; free > 0; free--) slots.release();
   }
@@ -92,22 +107,32 @@ async function pull(
 
 async function open({ bus, stream, consumer, signal }: ConsumeOptions): Promise<Pulls> {
   const durable = consumer.durable_name as string;
-  await withRetry(`consumer ${durable}`, signal, () => declare(bus, stream, consumer));
-  return new Pulls(bus, stream, durable);
+  const { created } = await withRetry(`consumer ${durable}`, signal, () => declare(bus, stream, consumer));
+  return new Pulls(bus, stream, durable, Date.parse(created));
 }
 
 /** The client has the action; its published type does not say so. */
 interface Declare {
-  add(stream: string, consumer: Partial<ConsumerConfig>, action: '' | 'create' | 'update'): Promise<unknown>;
+  add(
+    stream: string,
+    consumer: Partial<ConsumerConfig>,
+    action: '' | 'create' | 'update',
+  ): Promise<ConsumerInfo>;
 }
 
 /** One that is there may be of a node with other slots, or of an older mesh: it is made what is asked for. */
-async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfig>): Promise<void> {
+async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfig>): Promise<ConsumerInfo> {
+  const add = (): Promise<ConsumerInfo> => (bus.jsm.consumers as Declare).add(stream, consumer, '');
   try {
     // Create or update.
-    await (bus.jsm.consumers as Declare).add(stream, consumer, '');
+    return await add();
   } catch (error) {
     const { message } = asPolarError(error);
+    if (/storage type can not be updated/.test(message)) {
+      // Of a mesh whose consumers lay in files: a new one is given all that is not done.
+      await bus.jsm.consumers.delete(stream, consumer.durable_name as string);
+      return await add();
+    }
     if (!/can not be updated/.test(message)) throw error;
     throw new PolarError(
       'STREAM_DIFFERS',
@@ -117,11 +142,11 @@ async function declare(bus: Bus, stream: string, consumer: Partial<ConsumerConfi
   }
 }
 
-async function settle(message: PulledMessage, options: ConsumeOptions): Promise<void> {
+async function settle(held: InHand, options: ConsumeOptions): Promise<void> {
   const { log, stream } = options;
-  const tick = setInterval(() => message.working(), WORK_ACK_WAIT_MS / 3);
+  const tick = setInterval(() => held.message.working(), WORK_ACK_WAIT_MS / 3);
   try {
-    await take(message, options);
+    await take(held, options);
   } catch (error) {
     // The server or the blob store is away: the message comes again by itself.
     log.warn({ stream, err: error }, 'delivery left for redelivery');
@@ -130,28 +155,30 @@ async function settle(message: PulledMessage, options: ConsumeOptions): Promise<
   }
 }
 
-async function take(message: PulledMessage, options: ConsumeOptions): Promise<void> {
+async function take(held: InHand, options: ConsumeOptions): Promise<void> {
   const { blobs, bus, signal, handle } = options;
-  const { data, subject, seq, deliveryCount } = message;
+  const { message } = held;
+  const { data, subject, seq, deliveryCount, again } = message;
   let bytes: Uint8Array;
   try {
     bytes = await checkOut(blobs, message, signal);
   } catch (error) {
-    if (deliveryCount === 1 || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
-    return await gone(message, { bytes: data, subject, seq, deliveryCount }, asPolarError(error), options);
+    if (!again || asPolarError(error).reason !== 'BLOB_MISSING') throw error;
+    const outline: Delivery = { bytes: data, subject, seq, deliveryCount, again };
+    return await gone(held, outline, asPolarError(error), options);
   }
-  const delivery: Delivery = { bytes, subject, seq, deliveryCount };
+  const delivery: Delivery = { bytes, subject, seq, deliveryCount, again };
   try {
     await handle(delivery, signal);
-    bus.acks.later(() => done(message, options));
+    bus.acks.later(() => done(held, options));
   } catch (error) {
-    await failed(message, delivery, asPolarError(error), options);
+    await failed(held, delivery, asPolarError(error), options);
   }
 }
 
 /** It was done before, and NATS does not know: what it stood for went with it. Or that was lost. */
 async function gone(
-  message: PulledMessage,
+  held: InHand,
   delivery: Delivery,
   error: PolarError,
   { log, stream, onDead }: ConsumeOptions,
@@ -162,32 +189,32 @@ async function gone(
     'the blob of a message is gone: it was done before, or is lost',
   );
   await onDead?.(delivery, error);
-  message.term();
+  held.message.term();
 }
 
 /** What a message stands for is its own: it names an attempt. Where it cannot be removed now, it stays. */
-function done(message: PulledMessage, { bus, signal }: ConsumeOptions): void {
+function done({ message }: InHand, { bus, signal }: ConsumeOptions): void {
   message.ack();
   const sha256 = claimOf(message.headers);
   if (sha256 !== undefined) void removeBlob(bus, sha256, signal).catch(() => {});
 }
 
 async function failed(
-  message: PulledMessage,
+  held: InHand,
   delivery: Delivery,
   error: PolarError,
   options: ConsumeOptions,
 ): Promise<void> {
   const { bus, blobs, log, stream, signal } = options;
   // A stopping service leaves its work to be delivered to the next one.
-  if (signal.aborted) return message.nak(WORK_RETRY_PAUSE_MS);
+  if (signal.aborted) return held.message.nak(WORK_RETRY_PAUSE_MS);
   const last = delivery.deliveryCount >= (options.deliveriesMax ?? WORK_DELIVERIES_MAX);
   if (error.retryable && !last) {
     log.warn(
       { stream, reason: error.reason, delivery: delivery.deliveryCount, err: error },
       'work failed, will retry',
     );
-    return message.nak(WORK_RETRY_PAUSE_MS * delivery.deliveryCount);
+    return held.message.nak(WORK_RETRY_PAUSE_MS * delivery.deliveryCount);
   }
   log.error({ stream, reason: error.reason, err: error }, 'work dead-lettered');
   await options.onDead?.(delivery, error);
@@ -198,5 +225,5 @@ async function failed(
     if (asPolarError(thrown).reason !== 'NATS_STORE_FULL') throw thrown;
     log.error({ stream, err: thrown }, 'there is no room for a dead letter');
   }
-  message.term();
+  held.message.term();
 }

@@ -9,6 +9,7 @@ const GRACE_MS = WORK_PULL_MS / 20;
 /** Statuses that end the consumer, and no single pull: a request that is wrong, and nobody who would answer it. */
 const BROKEN = new Set([400, 503]);
 const DELETED = 409;
+const NANOS_PER_MS = 1e6;
 
 interface Pull {
   readonly id: string;
@@ -24,11 +25,15 @@ export class Pulls implements Disposable {
   readonly #inbox = createInbox();
   readonly #statuses: AsyncIterable<Status> & { stop(): void };
   readonly #subscription: Disposable;
+  readonly #createdMs: number;
   #asked = 0;
   #pull: Pull | undefined;
+  #isOld = false;
 
-  constructor(bus: Bus, stream: string, durable: string) {
+  /** `createdMs`: when the consumer was made, by the clock of NATS. */
+  constructor(bus: Bus, stream: string, durable: string, createdMs: number) {
     this.#bus = bus;
+    this.#createdMs = createdMs;
     this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`;
     const subscription = bus.nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => (error === null ? this.#told(message) : this.#pull?.broken(error)),
@@ -37,6 +42,11 @@ export class Pulls implements Disposable {
     // The client has `stop`; its published type does not say so.
     this.#statuses = bus.nc.status() as AsyncIterable<Status> & { stop(): void };
     void this.#watch();
+  }
+
+  /** The connection is another one since, maybe to a server that was started anew: the consumer is to be declared again. */
+  get isOld(): boolean {
+    return this.#isOld;
   }
 
   /**
@@ -78,7 +88,7 @@ export class Pulls implements Disposable {
       if (pull !== undefined && message.subject.endsWith(`.${pull.id}`)) ended(pull, message.headers);
       return;
     }
-    const pulled = new PulledMessage(message);
+    const pulled = new PulledMessage(message, this.#createdMs);
     if (pull === undefined || pull.left === 0) {
       // Of a pull that was given up when the connection broke, and that the server has kept.
       pulled.nak(0);
@@ -92,7 +102,10 @@ export class Pulls implements Disposable {
   /** A pull does not outlive a server, and not every server lets it outlive a connection. */
   async #watch(): Promise<void> {
     for await (const { type, permissionContext: refused } of this.#statuses) {
-      if (type === 'reconnect') this.#pull?.over();
+      if (type === 'reconnect') {
+        this.#isOld = true;
+        this.#pull?.over();
+      }
       const error = refused && this.#bus.refusals.of(this.#subject, `${this.#inbox}.*`);
       if (error !== undefined) this.#pull?.broken(error);
     }
@@ -109,17 +122,23 @@ function ended({ over, broken }: Pull, headers: MsgHdrs | undefined): void {
 /** A message that waits for its acknowledgement. */
 export class PulledMessage {
   readonly #message: Msg;
+  /** Whichever delivery it is: its place in the stream, and when it was stored, as a stream that is made anew begins at 1. */
+  readonly id: string;
   readonly seq: number;
-  /** Starting at 1. */
+  /** By this consumer, starting at 1. */
   readonly deliveryCount: number;
+  /** It may have been delivered before: by this consumer, or by one that was there when it was stored. */
+  readonly again: boolean;
 
-  constructor(message: Msg) {
+  constructor(message: Msg, createdMs: number) {
     this.#message = message;
     // $JS.ACK[.domain.account].stream.consumer.deliveries.seq.consumer_seq.time.pending[.random]
     const tokens = (message.reply ?? '').split('.');
     const at = tokens.length === 9 ? 4 : 6;
     this.deliveryCount = Number(tokens[at]);
     this.seq = Number(tokens[at + 1]);
+    this.id = `${tokens[at + 1]} ${tokens[at + 3]}`;
+    this.again = this.deliveryCount > 1 || Number(tokens[at + 3]) / NANOS_PER_MS < createdMs;
   }
 
   get subject(): string {

@@ -113,7 +113,9 @@ export const BUCKETS = {
 export const subjectOfKey = (bucket: keyof typeof BUCKETS, key: string): string =>
   `$KV.${BUCKETS[bucket].name}.${key}`;
 
+/** In memory: NATS would write a file anew for what was given out and for what is done, most of what a session costs it. */
 const pull = (spec: Partial<ConsumerConfig>): Partial<ConsumerConfig> => ({
+  mem_storage: true,
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(WORK_ACK_WAIT_MS),
   max_deliver: -1,

@@ -49,11 +49,11 @@ export async function consumeRunWork(ctx: HarnessExecutorContext, signal: AbortS
   });
 }
 
-function runOf({ bytes, deliveryCount }: Delivery): Run {
+function runOf({ bytes, again }: Delivery): Run {
   const { ref, kind } = fromStored(WorkSchema, bytes);
   if (ref === undefined || kind.case !== 'run')
     throw new PolarError('INVALID_REQUEST', 'this is no run work');
-  return { ref, work: kind.value, again: deliveryCount > 1 };
+  return { ref, work: kind.value, again };
 }
 
 async function runAndTell(ctx: HarnessExecutorContext, run: Run, signal: AbortSignal): Promise<void> {
