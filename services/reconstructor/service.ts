@@ -6,6 +6,7 @@ import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { ReconstructorConfig } from './config.ts';
 import { consumeBuildWork } from './consumers/build.ts';
+import { consumeAnnouncements } from './consumers/pack.ts';
 import { createContext, type ReconstructorContext } from './context.ts';
 import { sweepAgain } from './retention/sweep.ts';
 import { routes } from './routes/index.ts';
@@ -23,9 +24,11 @@ export class ReconstructorService implements RunningService {
   private constructor(context: ReconstructorContext, server: RunningServer, signal: AbortSignal) {
     this.#context = context;
     this.#server = server;
-    this.#consuming = Promise.all([consumeBuildWork(context, signal), sweepAgain(context, signal)]).then(
-      () => {},
-    );
+    this.#consuming = Promise.all([
+      consumeBuildWork(context, signal),
+      consumeAnnouncements(context, signal),
+      sweepAgain(context, signal),
+    ]).then(() => {});
     this.failed = this.#consuming.then(() => new Promise<never>(() => {}));
     this.failed.catch(() => {});
   }
