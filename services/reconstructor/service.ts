@@ -9,6 +9,7 @@ import { consumeBuildWork } from './consumers/build.ts';
 import { consumeAnnouncements } from './consumers/pack.ts';
 import { createContext, type ReconstructorContext } from './context.ts';
 import { sweepAgain } from './retention/sweep.ts';
+import { ackBytes } from './routes/ack-trajectories.ts';
 import { routes } from './routes/index.ts';
 import { trajectoryBytes } from './routes/stream-trajectories.ts';
 
@@ -49,7 +50,7 @@ export class ReconstructorService implements RunningService {
       port,
       services: [TrajectoryService.typeName],
       routes: (router) => routes(router, context),
-      byteStreams: [trajectoryBytes(context)],
+      byteStreams: [trajectoryBytes(context), ackBytes(context)],
       lookMs: CALLER_LOOK_MS,
     });
     const service = new ReconstructorService(context, server, signal);
