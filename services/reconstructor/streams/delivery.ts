@@ -73,8 +73,9 @@ async function gathered(
   for (let waits = 0; ; waits++) {
     const cursor = known();
     const ready = supply.ready(cursor);
-    const candidates = packed(request, ready);
-    const isFull = candidates.length < ready.length || candidates.length >= roomIn(cursor, request, stream);
+    // A stream without credit judges nothing: it is woken by each acknowledgement.
+    const candidates = packed(request, ready.slice(0, roomIn(cursor, request, stream)));
+    const isFull = candidates.length < ready.length;
     const isOver = request.messageTokens === 0 || isFull || waits >= GATHER_WAITS_MAX;
     if (candidates.length === 0 || isOver || !supply.isComing()) return candidates;
     await sleep(GATHER_WAIT_MS, signal);
@@ -85,7 +86,8 @@ async function gathered(
 /** Batches that the stream may still send. */
 function roomIn(cursor: Cursor, { credit }: StreamRequest, stream: StreamRef): number {
   const { number } = memberOf(cursor, stream);
-  return credit.maxUnacked - cursor.unacked.filter(({ member }) => member === number).length;
+  const mine = cursor.unacked.filter(({ member }) => member === number);
+  return Math.max(0, credit.maxUnacked - mine.length);
 }
 
 interface Work {
