@@ -23,11 +23,11 @@ def optimizer_step(batches: list[Batch], step_s: float) -> str:
     return f"weights-{batches[-1].batch_id}"
 
 
-def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float) -> None:
+def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float, layout: str) -> None:
     # By what a journal knows them: one that a seek brings again before its step gives way to its later delivery.
     taken: dict[tuple[int, datetime], Batch] = {}
     # A step needs all of its batches at once.
-    with client.stream(consumer, max_unacked=max(16, batches_a_step)) as stream:
+    with client.stream(consumer, max_unacked=max(16, batches_a_step), layout=layout) as stream:
         for batch in stream:
             print(f"batch {batch.batch_id} {batch.delivery_count} {batch.redelivered}", flush=True)
             if batch in journal:
@@ -49,9 +49,10 @@ def main() -> None:
     parser.add_argument("--journal", required=True, help="file with one line for each step that counts")
     parser.add_argument("--batches-a-step", type=int, default=1)
     parser.add_argument("--step-s", type=float, default=0.1, help="seconds that a step takes (default: 0.1)")
+    parser.add_argument("--layout", choices=("traces", "columns"), default="traces", help="how batches hold their traces")
     options = parser.parse_args()
     with Journal(options.journal) as journal, Client(trajectory_url=options.trajectory_url) as client:
-        train(client, journal, options.consumer, options.batches_a_step, options.step_s)
+        train(client, journal, options.consumer, options.batches_a_step, options.step_s, options.layout)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
 export interface ByteForm {
+  /** One answer looks as the first of several does. */
+  readonly isAlike: boolean;
   /** Content type of the answer. */
   readonly type: string;
   /** The time that the caller gives; undefined: no limit. Throws for what is no time. */
@@ -34,6 +36,7 @@ const timeoutIn = (request: Request, header: string, parse: typeof parseGrpcTime
 };
 
 const grpc: ByteForm = {
+  isAlike: true,
   type: 'application/grpc+proto',
   timeoutMs: (request) => timeoutIn(request, 'grpc-timeout', parseGrpcTimeout),
   end(response, error) {
@@ -43,6 +46,7 @@ const grpc: ByteForm = {
 };
 
 const connect: ByteForm = {
+  isAlike: false,
   type: 'application/connect+proto',
   timeoutMs: (request) => timeoutIn(request, 'connect-timeout-ms', parseConnectTimeout),
   end(response, error) {

@@ -11,10 +11,13 @@ import { type ByteForm, formOf } from './byte-form.ts';
 import { chunkOf, PREFIX_BYTES, prefixOf, together } from './byte-pieces.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { giveBack } from './memory.ts';
+import { countCall } from './rpc-metrics.ts';
 
 export interface ByteStream {
   /** `/<package>.<Service>/<Method>`. */
   readonly path: string;
+  /** It has one message: to its callers it is no stream. By gRPC alone. */
+  readonly isUnary?: boolean;
   /** Largest request; default BYTE_STREAM_REQUEST_BYTES_MAX. */
   readonly requestBytesMax?: number;
   /** May throw before the first message or between two. */
@@ -45,7 +48,8 @@ export function createByteStreams(
     const stream = byPath.get(request.url ?? '');
     if (stream === undefined || request.method !== 'POST') return false;
     const form = formOf(request);
-    if (form === undefined) return false;
+    // Connect frames one answer in another way than several.
+    if (form === undefined || (stream.isUnary === true && !form.isAlike)) return false;
     const allowed = (): void => access?.require(stream.path, request.headers.authorization);
     // HTTP/2 has Node's compatibility form, with what is used here.
     void serve({ stream, form, allowed, shutdown }, request, response as ServerResponse);
@@ -70,6 +74,7 @@ async function serve(
   // Of HTTP/2, that form hides whether a write has come to its end.
   const body = 'stream' in response ? (response.stream as Writable) : response;
   body.once('close', () => left.abort(new PolarError('CANCELLED', 'the caller left')));
+  const began = performance.now();
   let failure: unknown;
   try {
     const signal = limited(form, request, AbortSignal.any([left.signal, shutdown]));
@@ -81,9 +86,11 @@ async function serve(
   } catch (error) {
     failure = error;
   }
+  const error = failure === undefined ? undefined : toConnectError(failure);
+  countCall(stream.path.slice(1), error, stream.isUnary === true ? performance.now() - began : undefined);
   if (body.destroyed) return;
   if (!response.headersSent) response.writeHead(200, { 'content-type': form.type });
-  form.end(response, failure === undefined ? undefined : toConnectError(failure));
+  form.end(response, error);
 }
 
 function limited(form: ByteForm, request: Request, signal: AbortSignal): AbortSignal {

@@ -36,4 +36,10 @@ async function* counted<T>(messages: AsyncIterable<T>, method: string): AsyncIte
   }
 }
 
+/** The same for one that Connect does not see; `ms`: how long it took, of one with one answer. */
+export function countCall(method: string, error: unknown, ms?: number): void {
+  ended.inc({ method, code: error === undefined ? 'OK' : codeOf(error) });
+  if (error === undefined && ms !== undefined) seconds.observe({ method }, ms / 1_000);
+}
+
 const codeOf = (error: unknown): string => Code[ConnectError.from(error).code];

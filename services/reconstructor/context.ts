@@ -12,6 +12,7 @@ import { createStore, type Store } from './retention/store.ts';
 import { Exports } from './sessions/exports.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import { type Batches, createBatches } from './streams/batches.ts';
+import { createPacks, type Packs } from './streams/packs.ts';
 import { openPolicyVersion, type PolicyVersion } from './streams/policy-version.ts';
 import { Streams } from './streams/streams.ts';
 import { openTrajectoryLog, type TrajectoryLog } from './streams/trajectory-log.ts';
@@ -31,6 +32,7 @@ export interface ReconstructorContext extends AsyncDisposable {
   readonly records: Records;
   readonly trajectories: TrajectoryLog;
   readonly batches: Batches;
+  readonly packs: Packs;
   readonly cursors: Cursors;
   readonly policy: PolicyVersion;
   readonly streams: Streams;
@@ -50,7 +52,8 @@ export async function createContext(
   const blobs = createBlobStore(bus);
   const cursors = opened.use(await Cursors.open(bus));
   const trajectories = opened.use(openTrajectoryLog(bus, blobs));
-  const batches = createBatches(blobs, log);
+  const packs = createPacks(bus);
+  const batches = createBatches(blobs, packs, log);
   const policy = await openPolicyVersion(bus, signal);
   const credentials = { token: config.token, tls: config.tls };
   const scheduler = createScheduler(bus, config.topology.rollout.public_url, credentials);
@@ -65,6 +68,7 @@ export async function createContext(
     records: createRecords(bus, blobs),
     trajectories,
     batches,
+    packs,
     cursors,
     policy,
     streams,

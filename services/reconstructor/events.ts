@@ -29,6 +29,11 @@ export function trajectoryLost(log: Logger, what: string, error: PolarError): vo
   log.error({ what, reason: error.reason, err: error }, 'trajectory lost');
 }
 
+/** A group of small trajectories goes without a pack. */
+export function packFailed(log: Logger, subject: string, error: PolarError): void {
+  log.warn({ subject, reason: error.reason, err: error }, 'group not packed');
+}
+
 export function streamOpened(log: Logger, consumer: string, cursor: Cursor): void {
   const floor = Number(floorOf(cursor));
   log.info({ consumer, floor, unacked: cursor.unacked.length }, 'trajectory stream opened');

@@ -6,8 +6,10 @@ import type { Logger } from '../common/logger.ts';
 import { type RunningServer, startServer } from '../common/server.ts';
 import type { ReconstructorConfig } from './config.ts';
 import { consumeBuildWork } from './consumers/build.ts';
+import { consumeAnnouncements } from './consumers/pack.ts';
 import { createContext, type ReconstructorContext } from './context.ts';
 import { sweepAgain } from './retention/sweep.ts';
+import { ackBytes } from './routes/ack-trajectories.ts';
 import { routes } from './routes/index.ts';
 import { trajectoryBytes } from './routes/stream-trajectories.ts';
 
@@ -23,9 +25,11 @@ export class ReconstructorService implements RunningService {
   private constructor(context: ReconstructorContext, server: RunningServer, signal: AbortSignal) {
     this.#context = context;
     this.#server = server;
-    this.#consuming = Promise.all([consumeBuildWork(context, signal), sweepAgain(context, signal)]).then(
-      () => {},
-    );
+    this.#consuming = Promise.all([
+      consumeBuildWork(context, signal),
+      consumeAnnouncements(context, signal),
+      sweepAgain(context, signal),
+    ]).then(() => {});
     this.failed = this.#consuming.then(() => new Promise<never>(() => {}));
     this.failed.catch(() => {});
   }
@@ -46,7 +50,7 @@ export class ReconstructorService implements RunningService {
       port,
       services: [TrajectoryService.typeName],
       routes: (router) => routes(router, context),
-      byteStreams: [trajectoryBytes(context)],
+      byteStreams: [trajectoryBytes(context), ackBytes(context)],
       lookMs: CALLER_LOOK_MS,
     });
     const service = new ReconstructorService(context, server, signal);

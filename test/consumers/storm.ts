@@ -103,7 +103,7 @@ function nextTarget<T extends string>(killed: Record<T, number>, random: () => n
 }
 
 async function announce(mesh: Mesh, from: number, to: number): Promise<void> {
-  for (let i = from; i < to; i++) await mesh.announceTrace(`t${i}`, 64);
+  for (let i = from; i < to; i++) await mesh.announceTrace(`t${i}`, 64, 2);
 }
 
 async function publishedIn(mesh: Mesh): Promise<number[]> {
@@ -148,9 +148,12 @@ function trainerProcess(port: number, journal: string, deliveries: Delivery[], f
   const command = [join(root, '.venv/bin/python'), script, '--trajectory-url', url, '--consumer', CONSUMER];
   const env = { ...process.env, PYTHONPATH: join(root, 'clients/python/src') };
   writeFileSync(journal, '');
+  let starts = 0;
   return processOf('trainer', fallen, async () => {
+    // Its cursor does not care in which layout batches came before; small groups are packed meanwhile.
+    const layout = starts++ % 2 === 0 ? 'columns' : 'traces';
     // It ends with this process, even where that is killed.
-    const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command, ...options], {
+    const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command, ...options, '--layout', layout], {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -262,7 +262,7 @@ describe('polar audit', function () {
     const store = createStore(mesh.bus);
     const { state } = await mesh.bus.jsm.streams.info(STREAMS.trajectories.name);
     await store.removeRecords('swept', 1, AbortSignal.timeout(10_000));
-    await store.removeGroup(state.last_seq, AbortSignal.timeout(10_000));
+    await store.removeGroup(state.last_seq, subjects.trajectory('swept', 'g0'), AbortSignal.timeout(10_000));
     const { code, stdout } = await audit('swept');
     expect(stdout).to.contain('swept: records: 3 of its 3 recorded calls are gone').and.contain('1 findings');
     expect(stdout).to.not.contain('accounted for');

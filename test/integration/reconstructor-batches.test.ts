@@ -3,11 +3,13 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type GroupReady, GroupReadySchema } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { Layout } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { type TrajectoryBatch, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
 import type { BlobStore } from '../../services/common/nats/blobs.ts';
 import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
 import { createBatches, type Resolved } from '../../services/reconstructor/streams/batches.ts';
+import { createPacks } from '../../services/reconstructor/streams/packs.ts';
 import { openTrajectoryLog } from '../../services/reconstructor/streams/trajectory-log.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { Mesh } from '../support/reconstructor.ts';
@@ -74,7 +76,8 @@ describe('reconstructor: a group above the limit of a batch', () => {
     const stored = await log.after(0, '', signal);
     const logger = createLogger('test', 'silent');
     let room = 0;
-    const of = await createBatches(blobs, logger, bytesMax).resolve(stored!, signal, async (bytes) => {
+    const batches = createBatches(blobs, createPacks(mesh.bus), logger, bytesMax);
+    const of = await batches.resolve(stored!, Layout.TRACES, signal, async (bytes) => {
       room = bytes;
     });
     return { of, batch: decodedBatch(of.batch), room };

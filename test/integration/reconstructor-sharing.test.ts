@@ -2,12 +2,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Cursor } from '../../gen/ts/polar/event/v1/work_pb.js';
+import { Layout } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { createLogger } from '../../services/common/logger.ts';
 import { giveBack } from '../../services/common/memory.ts';
 import { Cursors } from '../../services/reconstructor/cursors/cursors.ts';
 import { acked, nacked } from '../../services/reconstructor/domain/cursor.ts';
 import { decodedBatch } from '../../services/reconstructor/domain/stored.ts';
 import { type Batches, createBatches } from '../../services/reconstructor/streams/batches.ts';
+import { createPacks } from '../../services/reconstructor/streams/packs.ts';
 import {
   openPolicyVersion,
   type PolicyVersion,
@@ -25,7 +27,7 @@ const consumer = 'trainer';
 const log = createLogger('test', 'silent');
 
 const requestOf = (consumer: string, maxUnacked: number, taskId = ''): StreamRequest => ({
-  ...{ consumer, taskId, messageTokens: 0, shared: true, filter: undefined },
+  ...{ consumer, taskId, messageTokens: 0, shared: true, filter: undefined, layout: Layout.TRACES },
   credit: { maxUnacked, maxUnackedTokens: 0n },
 });
 
@@ -53,7 +55,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     using cursors = await Cursors.open(mesh.bus);
     using trajectories = openTrajectoryLog(mesh.bus, mesh.blobs);
     let fetched = 0;
-    const stored = createBatches(mesh.blobs, log);
+    const stored = createBatches(mesh.blobs, createPacks(mesh.bus), log);
     const batches: Batches = {
       ...stored,
       resolve(...asked) {
@@ -69,7 +71,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
       const got: number[] = [];
       const read = async (): Promise<void> => {
         for await (const parcel of streams.open(requestOf(consumer, maxUnacked), stop.signal)) {
-          for (const { batchId } of parcel?.batches ?? []) {
+          for (const { batchId } of (parcel?.batches ?? []).map(({ batch }) => batch)) {
             got.push(Number(batchId));
             const ack = (cursor: Cursor | undefined): Cursor => acked(cursor as Cursor, [batchId]);
             if (acks) await cursors.update(consumer, ack, stop.signal);
@@ -104,7 +106,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
         return await cursors.update(...asked);
       },
     };
-    const batches = createBatches(mesh.blobs, log);
+    const batches = createBatches(mesh.blobs, createPacks(mesh.bus), log);
     const streams = new Streams({ cursors: late as Cursors, trajectories, batches, policy, log });
     const both = [0, 1].map(() => streams.open(requestOf(name, 1, name), end.signal));
     opened.push(...both);
@@ -120,7 +122,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     isBack.resolve();
     const [one, other] = await Promise.all(coming);
     const [again] = (one === first ? other : one)?.value?.batches ?? [];
-    const whole = again && decodedBatch(again);
+    const whole = again && decodedBatch(again.batch);
     expect(whole).to.include({ batchId, deliveryCount: 2 });
     expect(whole?.trajectories[0]?.traces[0]?.responseIds.byteLength).to.equal(4_000);
   });
@@ -129,7 +131,7 @@ describe('reconstructor: streams of one process that share a consumer', () => {
     using cursors = await Cursors.open(mesh.bus);
     using trajectories = openTrajectoryLog(mesh.bus, mesh.blobs);
     const versions: PolicyVersion = { current: 0n, changed: new Wakeup() };
-    const batches = createBatches(mesh.blobs, log);
+    const batches = createBatches(mesh.blobs, createPacks(mesh.bus), log);
     const streams = new Streams({ cursors, trajectories, batches, policy: versions, log });
     const stream = streams.open(requestOf('waits', 1, 'waits'), end.signal);
     opened.push(stream);

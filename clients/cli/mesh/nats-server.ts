@@ -15,7 +15,7 @@ import type { LocalTopology } from './topology.ts';
 const GOMEMLIMIT = '512MiB';
 /** Cores that it works on at once. The others are for services and sandboxes, which it would take turns with. */
 const GOMAXPROCS = String(Math.max(1, Math.floor(availableParallelism() / 2)));
-/** What the streams may reserve; they declare 21 GiB. */
+/** What the streams may reserve; they declare 22 GiB. */
 const FILE_STORE = '64GB';
 /** Wait for the server of an earlier mesh to end. */
 const LOCK_WAIT_S = 15;

@@ -110,6 +110,8 @@ class Trajectories(pb_grpc.TrajectoryServiceServicer):
                 marked.CopyFrom(batch)
                 marked.redelivered = batch.batch_id in self.delivered
                 self.delivered.append(batch.batch_id)
+                if request.layout == pb.LAYOUT_COLUMNS:
+                    in_columns(marked)
                 yield pb.StreamTrajectoriesResponse(batch=marked, seeks=self.seeks)
 
     def AckTrajectories(self, request, context) -> pb.AckTrajectoriesResponse:
@@ -193,6 +195,31 @@ def batch(batch_id: int, tokens: int = 8, samples: int = 2) -> TrajectoryBatch:
     return TrajectoryBatch(
         batch_id=batch_id, task_id=f"t-{batch_id}", group_id="g0", trajectories=trajectories
     )
+
+
+def in_columns(batch: TrajectoryBatch) -> TrajectoryBatch:
+    """The same in LAYOUT_COLUMNS."""
+    whole, traces = batch.columns, [trace for one in batch.trajectories for trace in one.traces]
+    for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs"):
+        setattr(whole, name, b"".join(getattr(trace, name) for trace in traces))
+    for name, of in (("prompt_offsets", "prompt_ids"), ("response_offsets", "response_ids")):
+        lengths = [len(getattr(trace, of)) // 4 for trace in traces]
+        setattr(whole, name, np.cumsum([0, *lengths], dtype="<i4").tobytes())
+    indexes = [index for index, one in enumerate(batch.trajectories) for _ in one.traces]
+    rewards = [one.reward if one.HasField("reward") else np.nan for one in batch.trajectories]
+    own = [trace.reward if trace.HasField("reward") else rewards[at] for at, trace in zip(indexes, traces, strict=True)]
+    whole.trajectory_indexes = np.array(indexes, "<i4").tobytes()
+    whole.rewards = np.array(own, "<f8").tobytes()
+    whole.trajectory_rewards = np.array(rewards, "<f8").tobytes()
+    whole.policy_versions_min = np.array([one.policy_version_min for one in batch.trajectories], "<i8").tobytes()
+    whole.policy_versions_max = np.array([one.policy_version_max for one in batch.trajectories], "<i8").tobytes()
+    whole.outcomes = bytes(one.outcome for one in batch.trajectories)
+    for trace in traces:
+        for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs"):
+            trace.ClearField(name)
+    batch.details.trajectories.extend(batch.trajectories)
+    batch.ClearField("trajectories")
+    return batch
 
 
 def trace(mask: Sequence[int], prompt: int = 2, spans: Sequence[CallSpan] = ()) -> polar_mesh.Trace:

@@ -7,11 +7,12 @@ import random
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
-from support import batch
+from support import batch, in_columns
 
 from polar_mesh.batches import read_batch
+from polar_mesh.errors import DataLoss
 from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesResponse
-from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import CallSpan, Trace, TraceExperts
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import BatchColumns, CallSpan, Trace, TraceExperts
 from polar_mesh.wire import StreamMessage, read_trace
 
 
@@ -90,6 +91,30 @@ def test_it_is_what_protobuf_reads(seed):
     if want.HasField("batch"):
         assert told(got.batch) == told(want.batch)
     assert [told(one) for one in got.more] == [told(one) for one in want.more]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_columns_it_is_the_same(seed):
+    want, packed = response(seed), response(seed)
+    for one in [packed.batch, *packed.more] if packed.HasField("batch") else []:
+        in_columns(one)
+    got = StreamMessage(packed.SerializeToString())
+    if want.HasField("batch"):
+        assert told(got.batch) == told(want.batch)
+    assert [told(one) for one in got.more] == [told(one) for one in want.more]
+
+
+@pytest.mark.parametrize("field", [one.name for one in BatchColumns.DESCRIPTOR.fields if one.name != "dropped_reasons"])
+def test_columns_that_do_not_fit_are_refused(field):
+    message = StreamTrajectoriesResponse(batch=in_columns(batch(1, tokens=6)))
+    value = getattr(message.batch.columns, field)
+    assert value
+    for damaged in (value[1:], b"", value[:-8] if field.endswith("offsets") else value + bytes(8)):
+        setattr(message.batch.columns, field, damaged)
+        with pytest.raises(DataLoss, match="do not fit"):
+            read_batch(StreamMessage(message.SerializeToString()).batch, Nobody())
+    setattr(message.batch.columns, field, value)
+    read_batch(StreamMessage(message.SerializeToString()).batch, Nobody())
 
 
 @pytest.mark.parametrize("tokens", [6, 40_000])

@@ -190,7 +190,7 @@ function declared(error: unknown): PolarError {
   if (!/insufficient storage/.test(message)) return asPolarError(error);
   return new PolarError(
     'NATS_STORE_FULL',
-    'the NATS server cannot reserve 21 GiB for the streams: raise max_file_store in its configuration, or point nats.url at another server',
+    'the NATS server cannot reserve 22 GiB for the streams: raise max_file_store in its configuration, or point nats.url at another server',
     { cause: error },
   );
 }

@@ -42,6 +42,8 @@ export interface ConsumeOptions {
    */
   readonly handle: (delivery: Delivery, signal: AbortSignal) => Promise<void>;
   readonly onDead?: (delivery: Delivery, error: PolarError) => Promise<void>;
+  /** The messages stay in the stream for others, and so does what they stand for; else it is removed with them. */
+  readonly keepsClaims?: boolean;
   /** Deliveries before the dead letter; default WORK_DELIVERIES_MAX. */
   readonly deliveriesMax?: number;
 }
@@ -193,10 +195,10 @@ async function gone(
 }
 
 /** What a message stands for is its own: it names an attempt. Where it cannot be removed now, it stays. */
-function done({ message }: InHand, { bus, signal }: ConsumeOptions): void {
+function done({ message }: InHand, { bus, signal, keepsClaims = false }: ConsumeOptions): void {
   message.ack();
   const sha256 = claimOf(message.headers);
-  if (sha256 !== undefined) void removeBlob(bus, sha256, signal).catch(() => {});
+  if (sha256 !== undefined && !keepsClaims) void removeBlob(bus, sha256, signal).catch(() => {});
 }
 
 async function failed(

@@ -107,20 +107,36 @@ interface Answer {
   readonly payload: Uint8Array;
 }
 
-function messageOf({ headers: bytes, payload }: Answer): StoredMessage {
-  const headers = new Map(
-    Buffer.from(bytes)
-      .toString()
-      .split('\r\n')
-      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
-  );
-  return {
-    data: payload,
-    seq: Number(headers.get('Nats-Sequence')),
-    subject: headers.get('Nats-Subject') ?? '',
-    header: { get: (name) => headers.get(name) ?? '' },
-    time: new Date(headers.get('Nats-Time-Stamp') ?? 0),
+function messageOf({ headers: bytes, payload: data }: Answer): StoredMessage {
+  // Who knows what was asked for looks at none of them.
+  let headers: ReadonlyMap<string, string> | undefined;
+  const get = (name: string): string => {
+    headers ??= headersIn(bytes);
+    return headers.get(name) ?? '';
   };
+  return {
+    data,
+    get seq() {
+      return Number(get('Nats-Sequence'));
+    },
+    get subject() {
+      return get('Nats-Subject');
+    },
+    header: { get },
+    get time() {
+      return new Date(get('Nats-Time-Stamp') || 0);
+    },
+  };
+}
+
+function headersIn(bytes: Uint8Array): Map<string, string> {
+  const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().split('\r\n');
+  return new Map(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    }),
+  );
 }
 
 /** What was asked, and where the answer goes. */

@@ -2,6 +2,7 @@
 import {
   AckPolicy,
   type ConsumerConfig,
+  DeliverPolicy,
   DiscardPolicy,
   nanos,
   RetentionPolicy,
@@ -12,7 +13,7 @@ import { subjectToken } from '../ids.ts';
 import { WORK_ACK_WAIT_MS } from '../limits.ts';
 import { subjects, type WorkKind } from './subjects.ts';
 
-// Reserved by the server when a stream is made: its store must hold the sum, 21 GiB.
+// Reserved by the server when a stream is made: its store must hold the sum, 22 GiB.
 const GIB = 1024 ** 3;
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -91,6 +92,16 @@ export const STREAMS = {
     max_bytes: 8 * GIB,
     allow_direct: true,
   }),
+  // Made of what lies in the two above, and made anew of it where it is missing: the oldest goes first.
+  packs: stream({
+    name: 'POLAR_PACKS',
+    subjects: [subjects.packs],
+    discard: DiscardPolicy.Old,
+    max_msgs_per_subject: 1,
+    max_age: nanos(DAY_MS),
+    max_bytes: GIB,
+    allow_direct: true,
+  }),
   dead: stream({
     name: 'POLAR_DEAD',
     subjects: ['polar.v1.dead.>'],
@@ -124,6 +135,8 @@ const pull = (spec: Partial<ConsumerConfig>): Partial<ConsumerConfig> => ({
 
 export const CONSUMERS = {
   schedulerFacts: pull({ durable_name: 'scheduler', max_ack_pending: 5_000 }),
+  /** Shared by all reconstructors. What was announced before there was one goes without packs. */
+  packs: pull({ durable_name: 'packs', deliver_policy: DeliverPolicy.New, max_ack_pending: 1_000 }),
   /** One for each kind and node; `build` is shared by all reconstructors. */
   work: (kind: WorkKind, node: string, slots: number): Partial<ConsumerConfig> =>
     pull({

@@ -27,6 +27,8 @@ export const subjects = {
     `${ROOT}.trajectory.${subjectToken(task)}.${subjectToken(group)}`,
   trajectoriesOf: (task: string): string =>
     task === '' ? `${ROOT}.trajectory.>` : `${ROOT}.trajectory.${subjectToken(task)}.>`,
+  /** Beside the messages of `trajectory`; see packSubjectOf. */
+  packs: `${ROOT}.pack.>`,
   blobChunk: (sha256: string, index: number): string => `${ROOT}.blob.${sha256}.${index}`,
   blobManifest: (sha256: string): string => `${ROOT}.blob.${sha256}.manifest`,
   /** All messages of a blob. */
@@ -42,3 +44,7 @@ export const subjects = {
   policyHeartbeat: `${ROOT}.policy.hb`,
   control: (node: string): string => `${ROOT}.ctl.${subjectToken(node)}`,
 } as const;
+
+/** The pack of a group, by the subject of its message. */
+export const packSubjectOf = (trajectory: string): string =>
+  `${ROOT}.pack${trajectory.slice(`${ROOT}.trajectory`.length)}`;

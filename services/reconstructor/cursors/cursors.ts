@@ -1,7 +1,7 @@
 // Cursors of consumers in bucket polar_cursors: the truth about what was sent and acknowledged. Any process may write
 // them: each write names the revision that it was made from. What a process wants changed in one cursor while a write of
 // it is on its way goes into the next one, all together.
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { fromBinary } from '@bufbuild/protobuf';
 import { type Cursor, CursorSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { abortable } from '../../common/clock.ts';
 import { asPolarError, PolarError } from '../../common/errors.ts';
@@ -9,6 +9,7 @@ import { STREAM_READ_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { cameSecond, HEADER_BEHIND, withRetry } from '../../common/nats/publish.ts';
 import { BUCKETS, subjectOfKey } from '../../common/nats/streams.ts';
+import { cursorBytes } from '../domain/cursor-bytes.ts';
 import { Wakeup } from '../streams/wakeup.ts';
 
 const STREAM = `KV_${BUCKETS.cursors.name}`;
@@ -183,7 +184,7 @@ export class Cursors implements Disposable {
 
   /** Its revision; undefined when another write came first, which may be this one, sent before and not answered. */
   async #write(name: string, cursor: Cursor, before: Entry): Promise<number | undefined> {
-    const bytes = toBinary(CursorSchema, cursor);
+    const bytes = cursorBytes(cursor);
     return await withRetry('write cursor', this.#closed.signal, async () => {
       try {
         const fields = { [HEADER_BEHIND]: String(before.revision) };

@@ -84,18 +84,18 @@ describe('stream filter', () => {
       traces,
     }));
     const batch = create(TrajectoryBatchSchema, { batchId: 3n, trajectories });
-    const partly = offerOf(batch, filter({ stalenessMax: 1n }), 9n);
+    const partly = offerOf({ batch }, filter({ stalenessMax: 1n }), 9n);
     expect(partly).to.deep.include({ tokens: 5, droppedReason: '', droppedSessions: { stale: 1 } });
     const [stale, kept] = partly.batch.trajectories;
     expect(stale).to.include({ sessionId: 's0', reward: 0, droppedReason: 'stale' });
     expect([stale?.traces.length, kept?.traces.length]).to.deep.equal([0, 1]);
-    const whole = offerOf(batch, filter({ groupTokensMax: 9n }), 9n);
+    const whole = offerOf({ batch }, filter({ groupTokensMax: 9n }), 9n);
     expect(whole).to.deep.include({ tokens: 0, droppedReason: 'group_tokens', droppedSessions: {} });
     expect(whole.batch.trajectories.map((one) => one.traces.length)).to.deep.equal([0, 0]);
     const stored = batch.trajectories.map((one) => storedTrajectory(toBinary(TrajectorySchema, one)));
-    const same = offerOf({ ...batch, trajectories: stored }, filter({ stalenessMax: 1n }), 9n);
+    const same = offerOf({ batch: { ...batch, trajectories: stored } }, filter({ stalenessMax: 1n }), 9n);
     expect(decodedBatch(same.batch), 'stored').to.deep.equal(partly.batch);
-    expect(offerOf(batch, filter({}), 9n).batch, 'not copied').to.equal(batch);
+    expect(offerOf({ batch }, filter({}), 9n).batch, 'not copied').to.equal(batch);
     expect(batch.trajectories[0]?.traces.length).to.equal(1);
   });
 });

@@ -81,12 +81,13 @@ function idsIn({ data }: Unknown): number {
 
 /** The same batch with traces that can be read. */
 export const decodedBatch = (batch: TrajectoryBatch): TrajectoryBatch =>
-  fromStored(TrajectoryBatchSchema, Buffer.concat(partsOf(batch)));
+  fromStored(TrajectoryBatchSchema, Buffer.concat(tracesOf(batch)));
 
-/** The binary form of a batch as field `no` of a message, in pieces: stored traces are not copied. */
-export const batchParts = (no: number, batch: TrajectoryBatch): Uint8Array[] => field(no, partsOf(batch));
+/** The same as field `no` of a message. */
+export const batchParts = (no: number, batch: TrajectoryBatch): Uint8Array[] => field(no, tracesOf(batch));
 
-function partsOf(batch: TrajectoryBatch): Uint8Array[] {
+/** The binary form of a batch in LAYOUT_TRACES, in pieces: stored traces are not copied. */
+export function tracesOf(batch: TrajectoryBatch): Uint8Array[] {
   const head = toBinary(TrajectoryBatchSchema, create(TrajectoryBatchSchema, { ...batch, trajectories: [] }));
   return [head, ...batch.trajectories.flatMap((one) => field(TRAJECTORIES, trajectoryParts(one)))];
 }

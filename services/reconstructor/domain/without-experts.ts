@@ -8,6 +8,7 @@ import {
   type Trajectory,
   TrajectorySchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { fieldsIn } from './fields.ts';
 import { field } from './stored.ts';
 
 const TRACES = TrajectorySchema.field.traces.number;
@@ -64,23 +65,4 @@ export function countDropped(trajectory: Trajectory, calls: number): Trajectory 
   const { too_large: before = 0 } = expertsDropped;
   trajectory.stats = { ...stats, expertsDropped: { ...expertsDropped, too_large: before + calls } };
   return trajectory;
-}
-
-interface Field {
-  readonly no: number;
-  readonly wireType: WireType;
-  /** Behind its tag. */
-  readonly data: Uint8Array;
-  /** All of it. */
-  readonly bytes: Uint8Array;
-}
-
-function* fieldsIn(message: Uint8Array): Generator<Field, void> {
-  const reader = new BinaryReader(message);
-  while (reader.pos < reader.len) {
-    const start = reader.pos;
-    const [no, wireType] = reader.tag();
-    const data = reader.skip(wireType, no);
-    yield { no, wireType, data, bytes: message.subarray(start, reader.pos) };
-  }
 }

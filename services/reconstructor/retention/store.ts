@@ -5,11 +5,12 @@ import { RECORDS_FETCH_MAX, RECORDS_FETCH_MS } from '../../common/limits.ts';
 import type { Bus } from '../../common/nats/bus.ts';
 import { claimOf, withRetry } from '../../common/nats/publish.ts';
 import { STREAMS } from '../../common/nats/streams.ts';
-import { subjects } from '../../common/nats/subjects.ts';
+import { packSubjectOf, subjects } from '../../common/nats/subjects.ts';
 import { temporaryConsumer } from '../../common/nats/temporary-consumer.ts';
 
 export interface Store {
-  removeGroup(batchId: number, signal: AbortSignal): Promise<void>;
+  /** With its pack; `subject` is that of its message. */
+  removeGroup(batchId: number, subject: string, signal: AbortSignal): Promise<void>;
   removeBlob(sha256: string, signal: AbortSignal): Promise<void>;
   /** The completion records of an attempt, with the blobs that hold the large ones. */
   removeRecords(sessionId: string, attempt: number, signal: AbortSignal): Promise<void>;
@@ -23,7 +24,8 @@ export function createStore(bus: Bus): Store {
     purge(STREAMS.blobs.name, subjects.blobParts(sha256), signal);
   return {
     removeBlob,
-    async removeGroup(batchId, signal) {
+    async removeGroup(batchId, subject, signal) {
+      await purge(STREAMS.packs.name, packSubjectOf(subject), signal);
       await withRetry('remove', signal, () =>
         bus.jsm.streams.deleteMessage(STREAMS.trajectories.name, batchId, false).catch(orGone),
       );

@@ -61,7 +61,7 @@ export async function sweep(parts: SweepParts, beforeMs: number, signal: AbortSi
     for (const { sessionId, attempt: last } of group.sessions) {
       for (let attempt = 1; attempt <= last; attempt++) await store.removeRecords(sessionId, attempt, signal);
     }
-    await store.removeGroup(stored.batchId, signal);
+    await store.removeGroup(stored.batchId, stored.subject, signal);
     for (const sha256 of blobsOf(stored, group)) await store.removeBlob(sha256, signal);
     swept++;
   }

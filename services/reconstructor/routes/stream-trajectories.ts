@@ -1,12 +1,16 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
 import {
+  Layout,
   type StreamTrajectoriesRequest,
   StreamTrajectoriesRequestSchema,
   StreamTrajectoriesResponseSchema,
   TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import type { TrajectoryBatch } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import {
+  type TrajectoryBatch,
+  TrajectoryBatchSchema,
+} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import type { ByteStream } from '../../common/byte-stream.ts';
 import { faulty } from '../../common/config/faults.ts';
 import type { FieldFault } from '../../common/errors.ts';
@@ -14,9 +18,12 @@ import { TASK_ID_PATTERN } from '../../common/ids.ts';
 import { UNACKED_BATCHES_DEFAULT, UNACKED_BATCHES_MAX } from '../../common/limits.ts';
 import { giveBack } from '../../common/memory.ts';
 import { readRequest } from '../../common/request-faults.ts';
+import { fromStored } from '../../common/stored.ts';
 import type { ReconstructorContext } from '../context.ts';
+import { columnsOf } from '../domain/columns.ts';
 import { CONSUMER_PATTERN } from '../domain/cursor.ts';
-import { batchParts, decodedBatch } from '../domain/stored.ts';
+import type { Offered } from '../domain/offer.ts';
+import { field, tracesOf } from '../domain/stored.ts';
 import type { StreamRequest } from '../streams/stream-parts.ts';
 
 type Response = MessageInitShape<typeof StreamTrajectoriesResponseSchema>;
@@ -27,8 +34,8 @@ export const streamTrajectories = (
   ctx: ReconstructorContext,
 ): Pick<ServiceImpl<typeof TrajectoryService>, 'streamTrajectories'> => ({
   async *streamTrajectories(message, { signal }) {
-    for await (const { head, batches } of parcels(ctx, message, signal)) {
-      const [batch, ...more] = batches.map(decodedBatch);
+    for await (const { head, batches } of parcels(ctx, requestOf(message), signal)) {
+      const [batch, ...more] = batches.map((one) => decoded(one, message.layout));
       yield { ...head, ...(batch && { batch, more }) };
     }
   },
@@ -38,33 +45,41 @@ export const streamTrajectories = (
 export const trajectoryBytes = (ctx: ReconstructorContext): ByteStream => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.streamTrajectories.name}`,
   async *open(bytes, signal) {
-    for await (const { head, batches, memory } of parcels(
-      ctx,
-      readRequest(StreamTrajectoriesRequestSchema, bytes),
-      signal,
-    )) {
+    const request = requestOf(readRequest(StreamTrajectoriesRequestSchema, bytes));
+    for await (const { head, batches, memory } of parcels(ctx, request, signal)) {
       const own = toBinary(StreamTrajectoriesResponseSchema, create(StreamTrajectoriesResponseSchema, head));
-      const all = batches.flatMap((batch, i) => batchParts((i === 0 ? BATCH : MORE).number, batch));
+      const all = batches.flatMap((one, i) =>
+        field((i === 0 ? BATCH : MORE).number, partsOf(one, request.layout)),
+      );
       yield { parts: [own, ...all], onWritten: () => giveBack(memory) };
     }
   },
 });
 
+const decoded = (offered: Offered, layout: Layout): TrajectoryBatch =>
+  fromStored(TrajectoryBatchSchema, Buffer.concat(partsOf(offered, layout)));
+
+/** The binary form of a batch, in pieces: what is stored is not copied. What is packed stands behind what was not known then. */
+function partsOf({ batch, packed }: Offered, layout: Layout): Uint8Array[] {
+  if (packed !== undefined) return [toBinary(TrajectoryBatchSchema, batch), packed.body];
+  return layout === Layout.COLUMNS ? columnsOf(batch) : tracesOf(batch);
+}
+
 interface OpenParcel {
   /** What is said beside the batches. */
   readonly head: Response;
-  readonly batches: readonly TrajectoryBatch[];
+  readonly batches: readonly Offered[];
   /** What the batches' traces lie in, and nothing else does. */
   readonly memory: readonly Uint8Array[];
 }
 
 async function* parcels(
   ctx: ReconstructorContext,
-  message: StreamTrajectoriesRequest,
+  request: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<OpenParcel, void> {
   let seeks = 0n;
-  for await (const parcel of ctx.streams.open(requestOf(message), signal)) {
+  for await (const parcel of ctx.streams.open(request, signal)) {
     const { batches = [], memory = [] } = parcel ?? {};
     // Progress says what was said before.
     seeks = parcel?.seeks ?? seeks;
@@ -90,7 +105,11 @@ function requestOf(message: StreamTrajectoriesRequest): StreamRequest {
   if (!(part >= 0 && part <= 1)) {
     faults.push({ field: 'filter.usable_fraction_min', description: 'must be 0 to 1' });
   }
+  if (Layout[message.layout] === undefined) {
+    faults.push({ field: 'layout', description: 'must be a layout of this version' });
+  }
   if (faults.length > 0) throw faulty('INVALID_REQUEST', 'StreamTrajectories', faults);
   const credit = { maxUnacked: maxUnacked || UNACKED_BATCHES_DEFAULT, maxUnackedTokens };
-  return { consumer, taskId, credit, messageTokens, shared, filter };
+  const layout = message.layout === Layout.COLUMNS ? Layout.COLUMNS : Layout.TRACES;
+  return { consumer, taskId, credit, messageTokens, shared, filter, layout };
 }

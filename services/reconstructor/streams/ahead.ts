@@ -4,6 +4,7 @@ import { AHEAD_BATCHES_MAX, AHEAD_BYTES_MAX, STREAM_POLL_MS } from '../../common
 import { isKept } from '../cursors/lost-end.ts';
 import type { Batches, Resolved } from './batches.ts';
 import type { Persist } from './persistently.ts';
+import type { StreamRequest } from './stream-parts.ts';
 import type { Place, StoredGroup, TrajectoryLog } from './trajectory-log.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -18,6 +19,8 @@ export interface Ahead {
    * is up to it is let go. Throws what ended the search for the first.
    */
   ready(after: Place): Resolved[];
+  /** Whether some of the next ones are being fetched. */
+  readonly isComing: boolean;
   /** These are let go: their memory may end. */
   take(batchIds: ReadonlySet<number>): void;
 }
@@ -52,10 +55,9 @@ interface AheadReader {
   readonly goBack: () => Promise<void>;
 }
 
-/** Empty task: all. */
 export function openAhead(
   { trajectories, batches }: AheadParts,
-  taskId: string,
+  { taskId, layout }: Pick<StreamRequest, 'taskId' | 'layout'>,
   signal: AbortSignal,
   { persist, wake, goBack }: AheadReader,
 ): Ahead {
@@ -72,7 +74,7 @@ export function openAhead(
         ended.throwIfAborted();
       }
     },
-    resolve: (stored, room, ended) => persist(() => batches.resolve(stored, ended, room)),
+    resolve: (stored, room, ended) => persist(() => batches.resolve(stored, layout, ended, room)),
     wake,
   };
   let window: Window | undefined;
@@ -84,6 +86,9 @@ export function openAhead(
       }
       window.release(after.batchId);
       return window.ready();
+    },
+    get isComing() {
+      return window?.isComing === true;
     },
     take(batchIds) {
       const last = Math.max(...batchIds);
@@ -158,6 +163,10 @@ class Window {
     }
     if (all.length === 0 && this.#error !== undefined) throw this.#error;
     return all;
+  }
+
+  get isComing(): boolean {
+    return this.#entries.some(({ isDone, sizeBytes }) => !isDone && sizeBytes > 0);
   }
 
   close(): void {

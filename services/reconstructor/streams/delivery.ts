@@ -1,14 +1,12 @@
 // One stream's batches in order, as its credit allows: what may be sent again first, then the log.
 import { create } from '@bufbuild/protobuf';
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import {
-  type TrajectoryBatch,
-  TrajectoryBatchSchema,
-} from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { TrajectoryBatchSchema } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { sleep } from '../../common/clock.ts';
 import { STREAM_POLL_MS } from '../../common/limits.ts';
 import { type Admission, admit, nextDueMs } from '../domain/admission.ts';
 import { memberOf, type StreamRef } from '../domain/members.ts';
-import { type Offer, offerOf } from '../domain/offer.ts';
+import { type Offer, type Offered, offerOf } from '../domain/offer.ts';
 import { batchDropped } from '../events.ts';
 import type { Resolved } from './batches.ts';
 import { type Persist, persistently } from './persistently.ts';
@@ -17,10 +15,13 @@ import type { Supply } from './supply.ts';
 
 /** Batches in one message. */
 const MESSAGE_BATCHES_MAX = 256;
+/** Times that a message waits so long for more, while more is on its way. */
+const GATHER_WAITS_MAX = 4;
+const GATHER_WAIT_MS = 1;
 
 /** What one message holds. */
 export interface Parcel {
-  readonly batches: readonly TrajectoryBatch[];
+  readonly batches: readonly Offered[];
   /** What their traces lie in, and nothing else does. */
   readonly memory: readonly Uint8Array[];
   readonly seeks: bigint;
@@ -45,10 +46,10 @@ export async function* deliver(
     const { count } = changed;
     const cursor = known();
     memberOf(cursor, stream);
-    const candidates = packed(request, supply.ready(cursor));
+    const candidates = await gathered(work, supply, known);
     const { batches, isWaiting } = await admitted(work, cursor, candidates);
     if (batches.length > 0) {
-      const ids = new Set(batches.map((batch) => Number(batch.batchId)));
+      const ids = new Set(batches.map(({ batch }) => Number(batch.batchId)));
       const sent = candidates.filter(({ batchId }) => ids.has(batchId));
       supply.take(sent);
       // What comes next is fetched while this is being sent.
@@ -61,6 +62,32 @@ export async function* deliver(
       signal.throwIfAborted();
     }
   }
+}
+
+/** What goes into the next message: one that is not full waits a moment for what is being fetched, as each costs much. */
+async function gathered(
+  { request, stream, signal }: Work,
+  supply: Supply,
+  known: () => Cursor,
+): Promise<readonly Resolved[]> {
+  for (let waits = 0; ; waits++) {
+    const cursor = known();
+    const ready = supply.ready(cursor);
+    // A stream without credit judges nothing: it is woken by each acknowledgement.
+    const candidates = packed(request, ready.slice(0, roomIn(cursor, request, stream)));
+    const isFull = candidates.length < ready.length;
+    const isOver = request.messageTokens === 0 || isFull || waits >= GATHER_WAITS_MAX;
+    if (candidates.length === 0 || isOver || !supply.isComing()) return candidates;
+    await sleep(GATHER_WAIT_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Batches that the stream may still send. */
+function roomIn(cursor: Cursor, { credit }: StreamRequest, stream: StreamRef): number {
+  const { number } = memberOf(cursor, stream);
+  const mine = cursor.unacked.filter(({ member }) => member === number);
+  return Math.max(0, credit.maxUnacked - mine.length);
 }
 
 interface Work {
@@ -87,13 +114,13 @@ async function admitted(
   { parts, request, stream, signal, persist }: Work,
   cursor: Cursor,
   candidates: readonly Resolved[],
-): Promise<{ readonly batches: TrajectoryBatch[]; readonly isWaiting: boolean }> {
+): Promise<{ readonly batches: Offered[]; readonly isWaiting: boolean }> {
   if (candidates.length === 0) return { batches: [], isWaiting: true };
   const { consumer, credit, filter } = request;
   const policyVersion = parts.policy.current;
-  const offers = candidates.map(({ batch, storedMs }) => ({
-    ...offerOf(batch, filter, policyVersion),
-    storedMs,
+  const offers = candidates.map((one) => ({
+    ...offerOf(one, filter, policyVersion),
+    storedMs: one.storedMs,
   }));
   // One that another stream has sent meanwhile may be free again: it is fetched anew.
   const left = () => offers.filter((_, i) => candidates[i]?.isTaken === undefined);
@@ -118,15 +145,15 @@ async function admitted(
 function batchesOf(
   { log }: StreamParts,
   consumer: string,
-  { batch, droppedReason }: Offer,
+  { batch, packed, droppedReason }: Offer,
   sent: Admission['admitted'],
   policyVersion: bigint,
-): TrajectoryBatch[] {
+): Offered[] {
   const entry = sent.get(batch.batchId);
   if (entry === undefined) return [];
   if (droppedReason !== '') batchDropped(log, consumer, Number(batch.batchId), droppedReason);
   const { deliveries: deliveryCount, nacks: nackCount, nackReason } = entry;
   const redelivered = deliveryCount > 1;
   const fields = { policyVersion, deliveryCount, redelivered, droppedReason, nackCount, nackReason };
-  return [create(TrajectoryBatchSchema, { ...batch, ...fields })];
+  return [{ batch: create(TrajectoryBatchSchema, { ...batch, ...fields }), ...(packed && { packed }) }];
 }

@@ -18,6 +18,8 @@ export interface Fetched {
   readonly sizeBytes: number;
   /** What holds their traces. */
   readonly memory: readonly Uint8Array[];
+  /** None of them is gone, and nothing of them was left out. */
+  readonly isWhole: boolean;
 }
 
 export class GroupTrajectories {
@@ -50,14 +52,23 @@ export class GroupTrajectories {
     const refs = group.sessions.flatMap(({ trajectory }) => trajectory ?? []);
     const { blobs, memory } = await this.#blobs.getAll(refs, signal);
     const left = blobs.values();
+    let isWhole = true;
     const trajectories = group.sessions.map((result) => {
       const bytes = result.trajectory && left.next().value;
-      return this.#typed(group, result, signal, () => {
-        if (bytes instanceof PolarError) throw bytes;
-        return stored(group, result, bytes);
-      });
+      return this.#typed(
+        group,
+        result,
+        signal,
+        () => {
+          if (bytes instanceof PolarError) throw bytes;
+          return stored(group, result, bytes);
+        },
+        () => {
+          isWhole = false;
+        },
+      );
     });
-    return { trajectories, sizeBytes, memory: [memory] };
+    return { trajectories, sizeBytes, memory: [memory], isWhole };
   }
 
   /** One after another, without routed experts until the rest fits: so it is always the same ones, and no more of it is in
@@ -81,14 +92,21 @@ export class GroupTrajectories {
       giveBack(memory);
       throw batchTooLarge(group, sizeBytes);
     }
-    return { trajectories, sizeBytes: keptBytes, memory };
+    return { trajectories, sizeBytes: keptBytes, memory, isWhole: false };
   }
 
   /** What is gone, or cannot be read, in its typed form. */
-  #typed(group: GroupReady, result: SessionResult, signal: AbortSignal, made: () => Trajectory): Trajectory {
+  #typed(
+    group: GroupReady,
+    result: SessionResult,
+    signal: AbortSignal,
+    made: () => Trajectory,
+    onLost?: () => void,
+  ): Trajectory {
     try {
       return made();
     } catch (error) {
+      onLost?.();
       trajectoryLost(this.#log, result.sessionId, lost(error, signal));
       return withoutTrajectory(group, result, error);
     }

@@ -1,6 +1,9 @@
 // What a stream of a consumer is asked for, and what it is made of.
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
-import type { StreamFilter } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import type {
+  Layout,
+  StreamFilter,
+} from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Cursors } from '../cursors/cursors.ts';
@@ -18,6 +21,8 @@ export interface StreamRequest {
   readonly messageTokens: number;
   readonly shared: boolean;
   readonly filter: StreamFilter | undefined;
+  /** LAYOUT_TRACES or LAYOUT_COLUMNS. */
+  readonly layout: Layout;
 }
 
 export interface StreamParts {

@@ -1,6 +1,7 @@
 // What the streams of a consumer are to send next, fetched once for all of them in this process: each of them may be the
 // one that sends it, and the others would have fetched it for nothing.
 import type { Cursor } from '../../../gen/ts/polar/event/v1/work_pb.js';
+import type { Layout } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { placeOf, setBack } from '../cursors/lost-end.ts';
 import { againIds } from '../domain/admission.ts';
 import { acked } from '../domain/cursor.ts';
@@ -14,11 +15,13 @@ import { present, type StreamParts, type StreamRequest } from './stream-parts.ts
 export interface Supply {
   /** What comes next, as far as it is there; what comes behind it is being fetched. */
   ready(cursor: Cursor): Resolved[];
+  /** Whether more of what comes next is being fetched. */
+  readonly isComing: () => boolean;
   /** These are the caller's alone, and let go: their memory may end. */
   take(batches: readonly Resolved[]): void;
 }
 
-type Place = Pick<StreamRequest, 'consumer' | 'taskId'>;
+type Place = Pick<StreamRequest, 'consumer' | 'taskId' | 'layout'>;
 
 interface Shared {
   readonly supply: Supply;
@@ -37,7 +40,7 @@ export class Supplies {
   /** For one more stream of the consumer; when the last one disposes of it, all is let go. */
   join(place: Place): Supply & Disposable {
     // A consumer that was deleted may come again with another task.
-    const key = `${place.consumer} ${place.taskId}`;
+    const key = `${place.consumer} ${place.layout} ${place.taskId}`;
     const shared = this.#open.get(key) ?? this.#start(place);
     this.#open.set(key, shared);
     shared.streams++;
@@ -59,13 +62,14 @@ export class Supplies {
 }
 
 /** Ends with the signal. */
-function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: AbortSignal): Supply {
+function supplyOf(parts: StreamParts, place: Place, signal: AbortSignal): Supply {
+  const { consumer, layout } = place;
   const persist = persistently(parts.log, signal);
   const wake = (): void => parts.cursors.changed(consumer).wake();
   const goBack = (): Promise<void> => persist(() => setBack(parts, consumer, signal));
-  const ahead = openAhead(parts, taskId, signal, { persist, wake, goBack });
+  const ahead = openAhead(parts, place, signal, { persist, wake, goBack });
   const fetch = (batchId: number, room: Room): Promise<Resolved | undefined> =>
-    sentBefore({ parts, consumer, signal, persist }, batchId, room);
+    sentBefore({ parts, consumer, layout, signal, persist }, batchId, room);
   const again = new Again(fetch, signal, wake);
   return {
     ready(cursor) {
@@ -73,6 +77,7 @@ function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: Abort
       const before = again.ready(ids.map(Number));
       return ids.length > 0 ? before : ahead.ready(placeOf(cursor));
     },
+    isComing: () => ahead.isComing,
     take(batches) {
       for (const one of batches) one.isTaken = true;
       const batchIds = new Set(batches.map(({ batchId }) => batchId));
@@ -84,15 +89,16 @@ function supplyOf(parts: StreamParts, { consumer, taskId }: Place, signal: Abort
 interface Search {
   readonly parts: StreamParts;
   readonly consumer: string;
+  readonly layout: Layout;
   readonly signal: AbortSignal;
   readonly persist: Persist;
 }
 
 /** A batch that is to be sent again; undefined where it was removed from the stream, and is forgotten. */
 async function sentBefore(search: Search, batchId: number, room: Room): Promise<Resolved | undefined> {
-  const { parts, signal, persist } = search;
+  const { parts, layout, signal, persist } = search;
   const stored = await persist(() => parts.trajectories.at(batchId, signal));
-  if (stored !== undefined) return await persist(() => parts.batches.resolve(stored, signal, room));
+  if (stored !== undefined) return await persist(() => parts.batches.resolve(stored, layout, signal, room));
   await persist(() => forget(search, BigInt(batchId)));
   return undefined;
 }

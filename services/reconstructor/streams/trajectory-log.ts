@@ -35,7 +35,9 @@ export interface StoredGroup extends Place {
   readonly taskId: string;
   /** Digest of the blob that it is in where it is too large for a message. */
   readonly claim: string | undefined;
-  /** Fetches and decodes it. Throws BLOB_MISSING or RECORDS_INVALID. */
+  /** Its message as it is stored. Throws BLOB_MISSING. */
+  readonly bytes: (signal: AbortSignal) => Promise<Uint8Array>;
+  /** The same, decoded. Throws RECORDS_INVALID, too. */
   readonly read: (signal: AbortSignal) => Promise<GroupReady>;
 }
 
@@ -117,14 +119,17 @@ export function openTrajectoryLog(bus: Bus, blobs: BlobStore): TrajectoryLog {
 
 function stored(blobs: BlobStore, message: StoredMessage): StoredGroup {
   const { data, header, seq, subject, time } = message;
+  const bytesOf = (signal: AbortSignal): Promise<Uint8Array> =>
+    checkOut(blobs, { data, headers: header }, signal);
   return {
     batchId: seq,
     storedMs: time.getTime(),
     subject,
     taskId: namesIn(subject).taskId,
     claim: claimOf(header),
+    bytes: bytesOf,
     read: async (signal) => {
-      const bytes = await checkOut(blobs, { data, headers: header }, signal);
+      const bytes = await bytesOf(signal);
       try {
         return fromStored(GroupReadySchema, bytes);
       } catch (error) {

@@ -1,6 +1,6 @@
 """Streams batches, touches every array, acknowledges; tells what it saw as JSON lines.
 
-usage: consumer.py URL CONSUMER TASK_ID WARM_GROUPS GROUPS
+usage: consumer.py URL CONSUMER TASK_ID WARM_GROUPS GROUPS LAYOUT   (traces or columns)
 """
 
 import json
@@ -19,6 +19,11 @@ STEP_GROUPS = 16
 def touch(batch: Batch) -> tuple[int, int]:
     """Tokens of the batch, and a sum over all its arrays."""
     tokens = total = 0
+    if batch.columns is not None:
+        columns = batch.columns
+        for column in (columns.prompt_ids, columns.response_ids, columns.loss_mask, columns.logprobs):
+            total += int(np.add.reduce(column))
+        return columns.prompt_ids.size + columns.response_ids.size, total
     for trajectory in batch.trajectories:
         for trace in trajectory.traces:
             tokens += trace.prompt_ids.size + trace.response_ids.size
@@ -37,8 +42,9 @@ def tell(**what: object) -> None:
 
 
 def main() -> None:
-    url, consumer, task_id, warm, groups = sys.argv[1:]
-    with Client(trajectory_url=url) as client, client.stream(consumer, task_id=task_id, max_unacked=256) as stream:
+    url, consumer, task_id, warm, groups, layout = sys.argv[1:]
+    options = {"task_id": task_id, "max_unacked": 256, "layout": layout}
+    with Client(trajectory_url=url) as client, client.stream(consumer, **options) as stream:
         for _ in range(int(warm)):
             stream.next(timeout_s=60).ack()
         tell(event="begin")

@@ -11,6 +11,7 @@ import { type BlobRef, BlobRefSchema } from '../../../gen/ts/polar/common/v1/blo
 import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { type SessionResult, SessionResultSchema } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { sleep } from '../../../services/common/clock.ts';
+import { CONSUMERS, STREAMS } from '../../../services/common/nats/streams.ts';
 import { freePort, startNats } from '../../support/nats.ts';
 import { Mesh } from '../../support/reconstructor.ts';
 import { bytesOf, type Shape, trajectoryOf } from './traces.ts';
@@ -22,7 +23,7 @@ const FILLED_AT_ONCE = 32;
 export interface StreamMesh extends AsyncDisposable {
   readonly url: string;
   readonly pids: { readonly reconstructor: number; readonly nats: number };
-  /** Store the shape's trajectories and announce that many groups of them under the task. */
+  /** Store the shape's trajectories, announce that many groups of them under the task, and wait until they are packed. */
   fill(taskId: string, shape: Shape, groups: number): Promise<void>;
 }
 
@@ -86,6 +87,20 @@ async function fill(mesh: Mesh, taskId: string, shape: Shape, groups: number): P
     );
     await mesh.announce({ taskId, groupId: `g${group}`, sessions });
   });
+  await packed(mesh);
+}
+
+/** The reconstructor has looked at all that was announced. */
+async function packed({ bus }: Mesh): Promise<void> {
+  const { durable_name: name = '' } = CONSUMERS.packs;
+  for (;;) {
+    const { num_pending: pending, num_ack_pending: unacked } = await bus.jsm.consumers.info(
+      STREAMS.trajectories.name,
+      name,
+    );
+    if (pending + unacked === 0) return;
+    await sleep(50);
+  }
 }
 
 const result = (trajectory: BlobRef, sessionId: string, sampleIndex: number): SessionResult =>

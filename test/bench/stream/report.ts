@@ -7,9 +7,14 @@ import type { Shape } from './traces.ts';
 const RATE_GOALS: Readonly<Record<number, number>> = { 16384: 20, 1024: 5 };
 const RATIO_GOAL = 20;
 
-/** The stream and its peers, one after another. */
+/** How batches hold their traces. */
+const LAYOUTS = ['columns', 'traces'] as const;
+type Layout = (typeof LAYOUTS)[number];
+const NAMES: Readonly<Record<Layout, string>> = { columns: 'in columns', traces: 'trace by trace' };
+
+/** The stream in either layout and its peers, one after another. */
 export interface Round {
-  readonly stream: Consumed;
+  readonly stream: Readonly<Record<Layout, Consumed>>;
   readonly peers: Readonly<Record<string, Consumed>>;
 }
 
@@ -34,23 +39,24 @@ function costOf({ tokens, cpuMs }: Consumed, processes: readonly string[] = Obje
 const PAIR = ['reconstructor', 'consumer'];
 
 export function rateTable(all: readonly Measured[]): string {
-  const rows = all.map(({ shape, rounds }) => {
-    const goal = RATE_GOALS[shape.tokens] ?? 0;
-    const shareOf = ({ cpuMs, seconds }: Consumed, name: string): number =>
-      (cpuMs[name] ?? 0) / 1e3 / seconds;
-    const share = (name: string): string =>
-      medianOf(rounds.map(({ stream }) => shareOf(stream, name))).toFixed(2);
-    const rate = medianOf(rounds.map(({ stream }) => rateOf(stream)));
-    return [
-      `${shape.tokens}`,
-      `${goal}`,
-      `**${rate.toFixed(1)}**`,
-      verdict(rate >= goal),
-      share('reconstructor'),
-      share('nats'),
-      share('consumer'),
-    ];
-  });
+  const rows = all.flatMap(({ shape, rounds }) =>
+    LAYOUTS.map((layout) => {
+      const of = (value: (one: Consumed) => number): number =>
+        medianOf(rounds.map(({ stream }) => value(stream[layout])));
+      const goal = RATE_GOALS[shape.tokens] ?? 0;
+      const share = (name: string): string =>
+        of(({ cpuMs, seconds }) => (cpuMs[name] ?? 0) / 1e3 / seconds).toFixed(2);
+      const rate = of(rateOf);
+      const cores = ['reconstructor', 'nats', 'consumer'].map(share);
+      return [
+        `${shape.tokens}: ${NAMES[layout]}`,
+        `${goal}`,
+        `**${rate.toFixed(1)}**`,
+        verdict(rate >= goal),
+        ...cores,
+      ];
+    }),
+  );
   return table(
     [
       'tokens a trace',
@@ -75,14 +81,25 @@ export function costTable(all: readonly Measured[]): string {
       return `${medianOf(values).toFixed(digits)}${range}`;
     };
     const peer = (name: string, { peers }: Round): number => costOf(peers[name] as Consumed);
+    const times = (name: string, layout: Layout, processes?: readonly string[]): string =>
+      of((round) => peer(name, round) / costOf(round.stream[layout], processes), 1);
     return [
-      [`${shape.tokens}: the stream`, of(({ stream }) => costOf(stream, PAIR)), '', ''],
-      [`${shape.tokens}: the same with nats-server`, of(({ stream }) => costOf(stream)), '', ''],
+      ...LAYOUTS.flatMap((layout) => [
+        [`${shape.tokens}: ${NAMES[layout]}`, of(({ stream }) => costOf(stream[layout], PAIR)), '', '', ''],
+        [
+          `${shape.tokens}: the same with nats-server`,
+          of(({ stream }) => costOf(stream[layout])),
+          '',
+          '',
+          '',
+        ],
+      ]),
       ...Object.keys(rounds[0]?.peers ?? {}).map((name) => [
         `${shape.tokens}: JSON from ${name}`,
         of((round) => peer(name, round)),
-        `**${of((round) => peer(name, round) / costOf(round.stream, PAIR), 1)}**`,
-        of((round) => peer(name, round) / costOf(round.stream), 1),
+        `**${times(name, 'columns', PAIR)}**`,
+        times(name, 'columns'),
+        times(name, 'traces', PAIR),
       ]),
     ];
   });
@@ -90,8 +107,9 @@ export function costTable(all: readonly Measured[]): string {
     [
       'tokens a trace: how',
       'CPU ns a token, server and consumer',
-      `times the stream (goal ${RATIO_GOAL})`,
+      `times the stream in columns (goal ${RATIO_GOAL})`,
       'times it with nats-server',
+      'times it trace by trace',
     ],
     rows,
   );

@@ -25,13 +25,14 @@ const { values: flags } = parseArgs({
 const PARTS = flags.parts.split(',');
 const DOCUMENT = join(import.meta.dirname, '../../../docs/benchmarks.md');
 const NODE_FLAGS = flags.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${flags.profile}`];
-/** A stream goes on for hours: what its first second costs the compiler is not what it costs. */
-const WARM_GROUPS = 1_000;
 const JSON_GROUPS_DISTINCT = 8;
 const ROUNDS = flags.quick ? 1 : 5;
 
 interface Plan {
   readonly shape: Shape;
+  /** Groups before those that are measured. A stream goes on for hours: what its first second costs the compiler is not what
+   * it costs. */
+  readonly warm: number;
   readonly groups: number;
   readonly jsonGroups: number;
 }
@@ -39,15 +40,23 @@ interface Plan {
 const LONG: Shape = { tokens: 16_384, sessions: 8, distinct: 512 };
 const SHORT: Shape = { tokens: 1_024, sessions: 8, distinct: 4_096 };
 const PLANS: Readonly<Record<string, Plan>> = {
-  16384: { shape: LONG, groups: flags.quick ? 300 : 1_500, jsonGroups: flags.quick ? 5 : 40 },
-  1024: { shape: SHORT, groups: flags.quick ? 1_000 : 6_000, jsonGroups: flags.quick ? 60 : 600 },
+  16384: { shape: LONG, warm: 1_000, groups: flags.quick ? 300 : 1_500, jsonGroups: flags.quick ? 5 : 40 },
+  1024: {
+    shape: SHORT,
+    warm: flags.quick ? 1_000 : 4_000,
+    groups: flags.quick ? 2_000 : 8_000,
+    jsonGroups: flags.quick ? 60 : 600,
+  },
 };
 const MEMORY_TOKENS = flags.quick ? 1e8 : 1e9;
 
-async function stream(shape: Shape, groups: number): Promise<Consumed> {
+async function stream(
+  { shape, warm, groups }: Omit<Plan, 'jsonGroups'>,
+  layout: keyof Round['stream'],
+): Promise<Consumed> {
   await using mesh = await startStreamMesh(NODE_FLAGS);
-  await mesh.fill('bench', shape, groups + WARM_GROUPS);
-  return await consume('consumer.py', [mesh.url, 'trainer', 'bench', WARM_GROUPS, groups], mesh.pids);
+  await mesh.fill('bench', shape, groups + warm);
+  return await consume('consumer.py', [mesh.url, 'trainer', 'bench', warm, groups, layout], mesh.pids);
 }
 
 async function measure(plan: Plan): Promise<Measured> {
@@ -63,12 +72,12 @@ async function measure(plan: Plan): Promise<Measured> {
   }
 }
 
-async function round({ shape, groups, jsonGroups }: Plan, file: string): Promise<Round> {
+async function round(plan: Plan, file: string): Promise<Round> {
   const peers: Record<string, Consumed> = {};
   for (const name of Object.keys(PEERS) as (keyof typeof PEERS)[]) {
-    peers[name] = await measurePeer(name, file, jsonGroups);
+    peers[name] = await measurePeer(name, file, plan.jsonGroups);
   }
-  return { stream: await stream(shape, groups), peers };
+  return { stream: { columns: await stream(plan, 'columns'), traces: await stream(plan, 'traces') }, peers };
 }
 
 /** A part of the document is written when it was measured whole. */
@@ -86,5 +95,9 @@ if (measured.length > 0) {
 }
 if (PARTS.includes('memory')) {
   const groups = Math.ceil(MEMORY_TOKENS / LONG.tokens / LONG.sessions);
-  tell('stream memory', [memoryTable((await stream(LONG, groups)).samples)], true);
+  tell(
+    'stream memory',
+    [memoryTable((await stream({ shape: LONG, warm: 1_000, groups }, 'columns')).samples)],
+    true,
+  );
 }

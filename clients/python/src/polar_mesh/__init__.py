@@ -10,6 +10,7 @@
 from .batches import Batch, Drift, Failure, Stats, Trace, Trajectory
 from .captures import OpenSession
 from .client import Client
+from .columns import Columns
 from .errors import FieldFault, PolarError
 from .evaluator import EvaluatorClient
 from .experts import RoutedExperts
@@ -25,6 +26,7 @@ __all__ = [
     "Batch",
     "CallSpan",
     "Client",
+    "Columns",
     "Drift",
     "EvaluatorClient",
     "Failure",

@@ -45,7 +45,7 @@ from .leader import AioLeader
 from .ledger import Delivery
 from .reader import Ended
 from .retry import Backoff
-from .trajectory_calls import Streams, stream_request
+from .trajectory_calls import Layout, Streams, stream_request
 from .wire import grpc_stream_method
 from .words import value_of
 
@@ -194,6 +194,7 @@ class Client(Connected):
         filter: Filter | None = None,
         on_dropped: Callable[[Batch], None] | None = None,
         message_tokens: int = limits.MESSAGE_TOKENS,
+        layout: Layout = "traces",
     ) -> TrajectoryStream:
         """As ``polar_mesh.Client.stream``."""
         self._check_open()
@@ -205,6 +206,7 @@ class Client(Connected):
             shared=shared,
             filter=filter,
             message_tokens=message_tokens,
+            layout=layout,
         )
         stream = TrajectoryStream(
             self._open_stream,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .arguments import message_of
+from .columns import read_columns
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamFilter
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
+from .wire import WireBatch
 
 
 @dataclass(frozen=True)
@@ -45,4 +47,7 @@ class Filter:
         if self.staleness_max is None or policy_version == batch.policy_version:
             return False
         oldest = policy_version - self.staleness_max
+        if isinstance(batch, WireBatch) and batch.columns is not None:
+            columns = read_columns(batch.columns, ())
+            return bool((columns.policy_versions_min[columns.trajectory_indexes] < oldest).any())
         return any(one.policy_version_min < oldest for one in batch.trajectories if one.traces)

@@ -43,4 +43,7 @@ class HandOver:
         """The trainer has it, or its drop is acknowledged."""
         if batch.dropped_reason:
             self.dropped[batch.dropped_reason] += 1
-        self.dropped_sessions.update(one.dropped_reason for one in batch.trajectories if one.dropped_reason)
+        if batch.columns is not None:
+            self.dropped_sessions.update(filter(None, batch.columns.dropped_reasons))
+        else:
+            self.dropped_sessions.update(one.dropped_reason for one in batch.trajectories if one.dropped_reason)

@@ -17,6 +17,7 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
 )
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from .limits import ACKED_KEPT, VERSION_AGE_S
+from .wire import Cut
 
 
 class Delivery(NamedTuple):
@@ -56,8 +57,10 @@ class Sent(NamedTuple):
 
 
 def _sent(message: TrajectoryBatch) -> Sent:
-    delivery = message.delivery_count
-    return Sent(message.ready_time.ToMilliseconds(), message.nack_count, delivery, delivery)
+    # Asked for some times of each.
+    head = message.head if isinstance(message, Cut) else message
+    ready, delivery = head.ready_time, head.delivery_count
+    return Sent(ready.seconds * 1000 + ready.nanos // 1_000_000, head.nack_count, delivery, delivery)
 
 
 class Books:

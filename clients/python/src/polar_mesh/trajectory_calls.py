@@ -24,6 +24,11 @@ from .words import value_of
 T = TypeVar("T")
 
 
+#: How batches hold their traces: each with its own arrays, or each column one array over all of them.
+Layout = Literal["traces", "columns"]
+_LAYOUTS = {"traces": trajectories.LAYOUT_TRACES, "columns": trajectories.LAYOUT_COLUMNS}
+
+
 def stream_request(
     consumer: str,
     *,
@@ -33,10 +38,13 @@ def stream_request(
     shared: bool,
     filter: Filter | None,
     message_tokens: int,
+    layout: Layout,
 ) -> trajectories.StreamTrajectoriesRequest:
     """What opens a stream; see ``TrajectoryCalls.stream``."""
     if filter is not None and not isinstance(filter, Filter):
         raise TypeError(f"filter must be a polar_mesh.Filter, not {type(filter).__name__}")
+    if layout not in _LAYOUTS:
+        raise ValueError(f"layout: {layout!r} is none of {', '.join(_LAYOUTS)}")
     return message_of(
         trajectories.StreamTrajectoriesRequest,
         consumer=consumer,
@@ -46,6 +54,7 @@ def stream_request(
         shared=shared,
         filter=filter.message() if filter else None,
         message_tokens=message_tokens,
+        layout=_LAYOUTS[layout],
     )
 
 
@@ -115,6 +124,7 @@ class TrajectoryCalls:
         filter: Filter | None = None,
         on_dropped: Callable[[Batch], None] | None = None,
         message_tokens: int = limits.MESSAGE_TOKENS,
+        layout: Layout = "traces",
     ) -> TrajectoryStream:
         """The batches that the consumer has not acknowledged, oldest first, then new ones as they come.
 
@@ -127,6 +137,8 @@ class TrajectoryCalls:
             filter: What to drop. What is dropped is named, counted (``stream.dropped``) and acknowledged by the stream.
             on_dropped: Called with each batch that is dropped, before it is acknowledged.
             message_tokens: Small batches that are ready come together up to so many token ids; 0: one by one.
+            layout: ``columns``: each batch has ``columns``, its traces as one array a column, and makes its ``trajectories``
+                when they are asked for. Many short traces cost a fraction so.
         """
         self._check_open()
         request = stream_request(
@@ -137,6 +149,7 @@ class TrajectoryCalls:
             shared=shared,
             filter=filter,
             message_tokens=message_tokens,
+            layout=layout,
         )
         stream = TrajectoryStream(
             self._open_stream,

@@ -8,6 +8,7 @@ to copy it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -20,7 +21,14 @@ from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import (
     StreamTrajectoriesRequest,
     StreamTrajectoriesResponse,
 )
-from .gen.polar.reconstructor.v1.trajectory_pb2 import Trace, TraceExperts, Trajectory, TrajectoryBatch
+from .gen.polar.reconstructor.v1.trajectory_pb2 import (
+    BatchColumns,
+    BatchDetails,
+    Trace,
+    TraceExperts,
+    Trajectory,
+    TrajectoryBatch,
+)
 
 M = TypeVar("M", bound=Message)
 
@@ -36,7 +44,8 @@ def _number(message: type[Message], field: str) -> int:
 
 
 _BATCH, _MORE = _number(StreamTrajectoriesResponse, "batch"), _number(StreamTrajectoriesResponse, "more")
-_TRAJECTORIES = _number(TrajectoryBatch, "trajectories")
+_BATCH_PARTS = {_number(TrajectoryBatch, name): name for name in ("trajectories", "columns", "details")}
+_PACKED_COLUMNS = {field.number: field.name for field in BatchColumns.DESCRIPTOR.fields}
 _TRACES = _number(Trajectory, "traces")
 _EXPERTS = _number(Trace, "routed_experts")
 _EXPERT_COLUMNS = {_number(TraceExperts, name): name for name in ("rows", "known")}
@@ -98,17 +107,36 @@ class StreamMessage(Cut[StreamTrajectoriesResponse]):
 
 
 class WireBatch(Cut[TrajectoryBatch]):
-    """A ``TrajectoryBatch``."""
+    """A ``TrajectoryBatch``; in LAYOUT_COLUMNS with ``columns``, each a copy of its own, by name, and without trajectories:
+    these are to be made of ``details``."""
 
     def __init__(self, data: memoryview, start: int, end: int) -> None:
-        head, parts = _split(data, start, end, (_TRAJECTORIES,))
+        head, parts = _split(data, start, end, _BATCH_PARTS)
         self.head = TrajectoryBatch.FromString(head)
-        self.trajectories = [
-            Trajectory.FromString(bytes(data[begin:stop]))
-            if stop - begin < _SHORT_BYTES
-            else WireTrajectory(data, begin, stop)
-            for _, begin, stop in parts
-        ]
+        self.trajectories: list[Trajectory | WireTrajectory] = []
+        self.columns: dict[str, bytes] | None = None
+        self.dropped_reasons: list[str] = []
+        self.details = b""
+        for number, begin, stop in parts:
+            name = _BATCH_PARTS[number]
+            if name == "columns":
+                self._read_columns(data, begin, stop)
+            elif name == "details":
+                self.details = bytes(data[begin:stop])
+            elif stop - begin < _SHORT_BYTES:
+                self.trajectories.append(Trajectory.FromString(bytes(data[begin:stop])))
+            else:
+                self.trajectories.append(WireTrajectory(data, begin, stop))
+
+    def _read_columns(self, data: memoryview, start: int, end: int) -> None:
+        _, parts = _split(data, start, end, _PACKED_COLUMNS)
+        self.columns = {}
+        for number, begin, stop in parts:
+            name = _PACKED_COLUMNS[number]
+            if name == "dropped_reasons":
+                self.dropped_reasons.append(str(data[begin:stop], "utf-8"))
+            else:
+                self.columns[name] = bytes(data[begin:stop])
 
 
 class WireTrajectory(Cut[Trajectory]):
@@ -118,6 +146,19 @@ class WireTrajectory(Cut[Trajectory]):
         head, parts = _split(data, start, end, (_TRACES,))
         self.head = Trajectory.FromString(head)
         self.traces = [read_trace(data, begin, stop) for _, begin, stop in parts]
+
+
+class ColumnTrajectory(Cut[Trajectory]):
+    """A ``Trajectory`` of a batch in LAYOUT_COLUMNS."""
+
+    def __init__(self, head: Trajectory, traces: list[WireTrace]) -> None:
+        self.head = head
+        self.traces = traces
+
+
+def read_details(data: bytes) -> list[Trajectory]:
+    """The trajectories of a batch in LAYOUT_COLUMNS, their traces without columns. Raises DecodeError."""
+    return list(BatchDetails.FromString(data).trajectories)
 
 
 class WireExperts(Cut[TraceExperts]):
@@ -134,7 +175,7 @@ class WireExperts(Cut[TraceExperts]):
 class WireTrace(Cut[Trace]):
     """A ``Trace``; each column is a copy of its own, so that it holds no other bytes and is aligned."""
 
-    def __init__(self, head: Trace, columns: dict[str, bytes], experts: WireExperts | None = None) -> None:
+    def __init__(self, head: Trace, columns: Mapping[str, Any], experts: WireExperts | None = None) -> None:
         self.head = head
         self._experts = experts
         self.prompt_ids = columns.get("prompt_ids", b"")

@@ -8,6 +8,12 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Layout(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LAYOUT_UNSPECIFIED: _ClassVar[Layout]
+    LAYOUT_TRACES: _ClassVar[Layout]
+    LAYOUT_COLUMNS: _ClassVar[Layout]
+
 class SeekTarget(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SEEK_TARGET_UNSPECIFIED: _ClassVar[SeekTarget]
@@ -23,6 +29,9 @@ class ExportKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EXPORT_KIND_MESSAGES: _ClassVar[ExportKind]
     EXPORT_KIND_IMAGES: _ClassVar[ExportKind]
     EXPORT_KIND_SUMMARIES: _ClassVar[ExportKind]
+LAYOUT_UNSPECIFIED: Layout
+LAYOUT_TRACES: Layout
+LAYOUT_COLUMNS: Layout
 SEEK_TARGET_UNSPECIFIED: SeekTarget
 SEEK_TARGET_OLDEST: SeekTarget
 SEEK_TARGET_NEWEST: SeekTarget
@@ -35,7 +44,7 @@ EXPORT_KIND_IMAGES: ExportKind
 EXPORT_KIND_SUMMARIES: ExportKind
 
 class StreamTrajectoriesRequest(_message.Message):
-    __slots__ = ("consumer", "max_unacked", "task_id", "max_unacked_tokens", "message_tokens", "shared", "filter")
+    __slots__ = ("consumer", "max_unacked", "task_id", "max_unacked_tokens", "message_tokens", "shared", "filter", "layout")
     CONSUMER_FIELD_NUMBER: _ClassVar[int]
     MAX_UNACKED_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +52,7 @@ class StreamTrajectoriesRequest(_message.Message):
     MESSAGE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
     consumer: str
     max_unacked: int
     task_id: str
@@ -50,7 +60,8 @@ class StreamTrajectoriesRequest(_message.Message):
     message_tokens: int
     shared: bool
     filter: StreamFilter
-    def __init__(self, consumer: _Optional[str] = ..., max_unacked: _Optional[int] = ..., task_id: _Optional[str] = ..., max_unacked_tokens: _Optional[int] = ..., message_tokens: _Optional[int] = ..., shared: bool = ..., filter: _Optional[_Union[StreamFilter, _Mapping]] = ...) -> None: ...
+    layout: Layout
+    def __init__(self, consumer: _Optional[str] = ..., max_unacked: _Optional[int] = ..., task_id: _Optional[str] = ..., max_unacked_tokens: _Optional[int] = ..., message_tokens: _Optional[int] = ..., shared: bool = ..., filter: _Optional[_Union[StreamFilter, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ...) -> None: ...
 
 class StreamFilter(_message.Message):
     __slots__ = ("staleness_max", "policy_span_max", "usable_fraction_min", "drop_zero_variance", "group_tokens_max")

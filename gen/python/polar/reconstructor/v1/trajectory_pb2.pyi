@@ -20,7 +20,7 @@ DRIFT_KIND_RETOKENISED: DriftKind
 DRIFT_KIND_REWRITTEN: DriftKind
 
 class TrajectoryBatch(_message.Message):
-    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata", "policy_version", "delivery_count", "dropped_reason", "nack_count", "nack_reason", "carried_over_sessions")
+    __slots__ = ("batch_id", "task_id", "group_id", "trajectories", "redelivered", "ready_time", "metadata", "policy_version", "delivery_count", "dropped_reason", "nack_count", "nack_reason", "carried_over_sessions", "columns", "details")
     BATCH_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,8 @@ class TrajectoryBatch(_message.Message):
     NACK_COUNT_FIELD_NUMBER: _ClassVar[int]
     NACK_REASON_FIELD_NUMBER: _ClassVar[int]
     CARRIED_OVER_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
     batch_id: int
     task_id: str
     group_id: str
@@ -47,7 +49,45 @@ class TrajectoryBatch(_message.Message):
     nack_count: int
     nack_reason: str
     carried_over_sessions: int
-    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., policy_version: _Optional[int] = ..., delivery_count: _Optional[int] = ..., dropped_reason: _Optional[str] = ..., nack_count: _Optional[int] = ..., nack_reason: _Optional[str] = ..., carried_over_sessions: _Optional[int] = ...) -> None: ...
+    columns: BatchColumns
+    details: BatchDetails
+    def __init__(self, batch_id: _Optional[int] = ..., task_id: _Optional[str] = ..., group_id: _Optional[str] = ..., trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ..., redelivered: bool = ..., ready_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., policy_version: _Optional[int] = ..., delivery_count: _Optional[int] = ..., dropped_reason: _Optional[str] = ..., nack_count: _Optional[int] = ..., nack_reason: _Optional[str] = ..., carried_over_sessions: _Optional[int] = ..., columns: _Optional[_Union[BatchColumns, _Mapping]] = ..., details: _Optional[_Union[BatchDetails, _Mapping]] = ...) -> None: ...
+
+class BatchColumns(_message.Message):
+    __slots__ = ("prompt_ids", "response_ids", "loss_mask", "logprobs", "prompt_offsets", "response_offsets", "trajectory_indexes", "rewards", "trajectory_rewards", "policy_versions_min", "policy_versions_max", "outcomes", "dropped_reasons")
+    PROMPT_IDS_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_IDS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_MASK_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_OFFSETS_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_OFFSETS_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_INDEXES_FIELD_NUMBER: _ClassVar[int]
+    REWARDS_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_REWARDS_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSIONS_MIN_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSIONS_MAX_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    prompt_ids: bytes
+    response_ids: bytes
+    loss_mask: bytes
+    logprobs: bytes
+    prompt_offsets: bytes
+    response_offsets: bytes
+    trajectory_indexes: bytes
+    rewards: bytes
+    trajectory_rewards: bytes
+    policy_versions_min: bytes
+    policy_versions_max: bytes
+    outcomes: bytes
+    dropped_reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, prompt_ids: _Optional[bytes] = ..., response_ids: _Optional[bytes] = ..., loss_mask: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., prompt_offsets: _Optional[bytes] = ..., response_offsets: _Optional[bytes] = ..., trajectory_indexes: _Optional[bytes] = ..., rewards: _Optional[bytes] = ..., trajectory_rewards: _Optional[bytes] = ..., policy_versions_min: _Optional[bytes] = ..., policy_versions_max: _Optional[bytes] = ..., outcomes: _Optional[bytes] = ..., dropped_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class BatchDetails(_message.Message):
+    __slots__ = ("trajectories",)
+    TRAJECTORIES_FIELD_NUMBER: _ClassVar[int]
+    trajectories: _containers.RepeatedCompositeFieldContainer[Trajectory]
+    def __init__(self, trajectories: _Optional[_Iterable[_Union[Trajectory, _Mapping]]] = ...) -> None: ...
 
 class Trajectory(_message.Message):
     __slots__ = ("session_id", "task_id", "group_id", "sample_index", "attempt", "outcome", "failure", "reward", "traces", "stats", "builder", "policy_version_min", "policy_version_max", "drift", "evaluation", "builder_config", "dropped_reason")

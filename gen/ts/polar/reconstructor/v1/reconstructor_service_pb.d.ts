@@ -70,6 +70,13 @@ export declare type StreamTrajectoriesRequest = Message<"polar.reconstructor.v1.
    * @generated from field: polar.reconstructor.v1.StreamFilter filter = 7;
    */
   filter?: StreamFilter | undefined;
+
+  /**
+   * How batches hold their traces; default LAYOUT_TRACES. It may be another one each time a stream is opened.
+   *
+   * @generated from field: polar.reconstructor.v1.Layout layout = 8;
+   */
+  layout: Layout;
 };
 
 /**
@@ -628,6 +635,40 @@ export declare type Consumer = Message<"polar.reconstructor.v1.Consumer"> & {
  * Use `create(ConsumerSchema)` to create a new message.
  */
 export declare const ConsumerSchema: GenMessage<Consumer>;
+
+/**
+ * Layout is how a batch holds its traces. It says the same in each.
+ *
+ * @generated from enum polar.reconstructor.v1.Layout
+ */
+export enum Layout {
+  /**
+   * Not set: TRACES.
+   *
+   * @generated from enum value: LAYOUT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Each trace has its columns: TrajectoryBatch.trajectories.
+   *
+   * @generated from enum value: LAYOUT_TRACES = 1;
+   */
+  TRACES = 1,
+
+  /**
+   * Each column is one array over all traces of the batch: TrajectoryBatch.columns and details. Costs a reader of many
+   * short traces a fraction. A trajectory whose columns do not fit together comes as one that cannot be read.
+   *
+   * @generated from enum value: LAYOUT_COLUMNS = 2;
+   */
+  COLUMNS = 2,
+}
+
+/**
+ * Describes the enum polar.reconstructor.v1.Layout.
+ */
+export declare const LayoutSchema: GenEnum<Layout>;
 
 /**
  * SeekTarget is a named place of the trajectory stream.

@@ -115,6 +115,20 @@ export declare type TrajectoryBatch = Message<"polar.reconstructor.v1.Trajectory
    * @generated from field: uint32 carried_over_sessions = 13;
    */
   carriedOverSessions: number;
+
+  /**
+   * With LAYOUT_COLUMNS: the columns of all its traces. Then `trajectories` is empty, and `details` has what else is known.
+   *
+   * @generated from field: polar.reconstructor.v1.BatchColumns columns = 14;
+   */
+  columns?: BatchColumns | undefined;
+
+  /**
+   * With LAYOUT_COLUMNS: what is in no column.
+   *
+   * @generated from field: polar.reconstructor.v1.BatchDetails details = 15;
+   */
+  details?: BatchDetails | undefined;
 };
 
 /**
@@ -122,6 +136,131 @@ export declare type TrajectoryBatch = Message<"polar.reconstructor.v1.Trajectory
  * Use `create(TrajectoryBatchSchema)` to create a new message.
  */
 export declare const TrajectoryBatchSchema: GenMessage<TrajectoryBatch>;
+
+/**
+ * BatchColumns holds the traces of a batch as arrays over all of them: N traces, in the order of their trajectories and
+ * in the order of each one's traces, of S trajectories. P and R are the ids of all prompts and of all responses together.
+ *
+ * @generated from message polar.reconstructor.v1.BatchColumns
+ */
+export declare type BatchColumns = Message<"polar.reconstructor.v1.BatchColumns"> & {
+  /**
+   * int32[P].
+   *
+   * @generated from field: bytes prompt_ids = 1;
+   */
+  promptIds: Uint8Array;
+
+  /**
+   * int32[R].
+   *
+   * @generated from field: bytes response_ids = 2;
+   */
+  responseIds: Uint8Array;
+
+  /**
+   * uint8[R]: 1 = sampled by the policy and trained, 0 = context or masked.
+   *
+   * @generated from field: bytes loss_mask = 3;
+   */
+  lossMask: Uint8Array;
+
+  /**
+   * float32[R]: log-probability under the engine where loss_mask is 1, else 0.
+   *
+   * @generated from field: bytes logprobs = 4;
+   */
+  logprobs: Uint8Array;
+
+  /**
+   * int32[N + 1]: the prompt of trace i is prompt_ids[offsets[i]] to before prompt_ids[offsets[i + 1]].
+   *
+   * @generated from field: bytes prompt_offsets = 5;
+   */
+  promptOffsets: Uint8Array;
+
+  /**
+   * int32[N + 1]: the same of the other three.
+   *
+   * @generated from field: bytes response_offsets = 6;
+   */
+  responseOffsets: Uint8Array;
+
+  /**
+   * int32[N]: index of its trajectory.
+   *
+   * @generated from field: bytes trajectory_indexes = 7;
+   */
+  trajectoryIndexes: Uint8Array;
+
+  /**
+   * float64[N]: what a trace counts with: its own reward, else its trajectory's; NaN where there is none.
+   *
+   * @generated from field: bytes rewards = 8;
+   */
+  rewards: Uint8Array;
+
+  /**
+   * float64[S]: rewards of the trajectories; NaN where there is none.
+   *
+   * @generated from field: bytes trajectory_rewards = 9;
+   */
+  trajectoryRewards: Uint8Array;
+
+  /**
+   * int64[S]: smallest policy version that sampled a trained id of a trajectory; 0 where the engine tells none.
+   *
+   * @generated from field: bytes policy_versions_min = 10;
+   */
+  policyVersionsMin: Uint8Array;
+
+  /**
+   * int64[S]: largest one.
+   *
+   * @generated from field: bytes policy_versions_max = 11;
+   */
+  policyVersionsMax: Uint8Array;
+
+  /**
+   * uint8[S]: numbers of polar.common.v1.Outcome.
+   *
+   * @generated from field: bytes outcomes = 12;
+   */
+  outcomes: Uint8Array;
+
+  /**
+   * Each trajectory's dropped_reason; none at all where no session was dropped.
+   *
+   * @generated from field: repeated string dropped_reasons = 13;
+   */
+  droppedReasons: string[];
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.BatchColumns.
+ * Use `create(BatchColumnsSchema)` to create a new message.
+ */
+export declare const BatchColumnsSchema: GenMessage<BatchColumns>;
+
+/**
+ * BatchDetails is what a batch holds beside its columns.
+ *
+ * @generated from message polar.reconstructor.v1.BatchDetails
+ */
+export declare type BatchDetails = Message<"polar.reconstructor.v1.BatchDetails"> & {
+  /**
+   * As in TrajectoryBatch, but that their traces lack prompt_ids, response_ids, loss_mask and logprobs.
+   *
+   * @generated from field: repeated polar.reconstructor.v1.Trajectory trajectories = 1;
+   */
+  trajectories: Trajectory[];
+};
+
+/**
+ * Describes the message polar.reconstructor.v1.BatchDetails.
+ * Use `create(BatchDetailsSchema)` to create a new message.
+ */
+export declare const BatchDetailsSchema: GenMessage<BatchDetails>;
 
 /**
  * Trajectory is all traces of a session.
