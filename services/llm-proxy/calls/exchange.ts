@@ -8,6 +8,7 @@ import type { CompletionFields as Fields } from '../domain/completion.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import { type Digested, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
+import type { Notes } from '../domain/notes.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import type { ToldExperts } from '../domain/routed-experts.ts';
 import { samplingOf } from '../domain/sampling.ts';
@@ -35,6 +36,7 @@ export interface ExchangeParts {
   readonly attempt: Attempt;
   readonly call: Call;
   readonly asked: Asked;
+  readonly notes: Notes;
   readonly order: CallOrder;
   readonly writer: ReplyWriter;
   readonly delivery: Delivery;
@@ -97,7 +99,7 @@ export class Exchange implements Disposable {
   }
 
   #inTokenMode(text: TextCall): EngineCall {
-    const { ctx, attempt, asked, call } = this.parts;
+    const { ctx, attempt, asked, notes, call } = this.parts;
     const { sessionId, attempt: number } = attempt.key;
     const goesOn = (): GoesOn | Drift => {
       const { messages, tools } = this.prepare();
@@ -109,15 +111,17 @@ export class Exchange implements Disposable {
       session,
       messages: asked.messages,
       tools: asked.tools,
+      notes,
       goesOn,
     });
   }
 
   /** Do now, while the engine works, what the record needs of the request. */
   prepare(): Digests {
-    const { messages, tools } = this.parts.asked;
+    const { asked, notes } = this.parts;
+    const { messages, tools } = asked;
     this.#digests ??= {
-      messages: messages.map(digestMessage),
+      messages: notes.each(messages, digestMessage),
       tools: tools.length === 0 ? undefined : digestTools(tools),
     };
     return this.#digests;

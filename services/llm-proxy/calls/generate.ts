@@ -31,7 +31,7 @@ export async function generate(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const came = await readBody(request);
+  const came = await readBody(request, capability.ref && ctx.attempts.bodiesOf(capability.ref));
   const share = ctx.loopShares.take();
   if (share !== undefined) await share;
   const attempt = await attemptOf(ctx, capability);
@@ -63,10 +63,11 @@ async function begin(
   const { value, read } = parseConversation(ctx.attempts.bodies, attempt, came, member);
   const refers = dialect.refersTo?.(value);
   const found = refers && (await ctx.attempts.stored.find(attempt, refers));
-  const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed, found);
-  const { bytes, source } = read.body;
+  const { bytes, source, notes } = read.body;
+  const { allowed } = ctx.config;
+  const { asked: wanted, values } = readRequest(dialect, value, target, allowed, { found, notes });
   const { normalise } = ctx.config.node;
-  const { messages, by: normalisedBy } = normalised(wanted.messages, normalise, attempt.rules);
+  const { messages, by: normalisedBy } = normalised(wanted.messages, normalise, attempt.rules, notes);
   const pool = poolOf(ctx, capability, wanted);
   const asked = offeredBy(ctx, pool, { ...wanted, messages });
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
@@ -80,7 +81,8 @@ async function begin(
   try {
     const order = { ...orderOf(asked, attempt, capability, pool), source };
     const role = roleOf(request.headers, messages, wanted.tools);
-    using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
+    const parts = { ctx, attempt, call, asked, notes, order, writer, delivery, role, normalisedBy };
+    using exchange = new Exchange(parts);
     setImmediate(() => exchange.prepare());
     await (asked.stream ? streamedReply(exchange) : wholeReply(exchange));
     call.end();

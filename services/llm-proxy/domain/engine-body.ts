@@ -28,7 +28,7 @@ export function engineBody(
   if (order.showsLogprobs === true) body['logprobs'] = true;
   Object.assign(body, idFields, typeof top === 'number' ? { top_logprobs: most(top, idFields) } : {});
   body['model'] = model;
-  body['messages'] = order.messages.map(forTemplate);
+  body['messages'] = order.messages.some(isDeveloper) ? order.messages.map(forTemplate) : [...order.messages];
   if (order.tools.length > 0) body['tools'] = [...order.tools];
   if (order.n > 1) body['n'] = order.n;
   body['stream'] = order.stream;
@@ -38,8 +38,9 @@ export function engineBody(
 
 const most = (top: number, { top_logprobs: own }: JsonObject): number => Math.max(top, countOf(own));
 
+const isDeveloper = (message: JsonValue): message is JsonObject =>
+  isObject(message) && message['role'] === 'developer';
+
 /** Chat templates know no developer. */
-export function forTemplate(message: JsonValue): JsonValue {
-  if (!isObject(message) || message['role'] !== 'developer') return message;
-  return { ...message, role: 'system' };
-}
+export const forTemplate = (message: JsonValue): JsonValue =>
+  isDeveloper(message) ? { ...message, role: 'system' } : message;

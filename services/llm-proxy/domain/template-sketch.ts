@@ -41,8 +41,10 @@ export function sketchOf({ before, turn }: Head, fresh: readonly JsonObject[], k
 }
 
 /** Whether a message is more than text. */
-export const hasMedia = (message: JsonValue): boolean =>
-  arrayOf(objectOf(message)['content']).some((part) => isObject(part) && part['type'] !== 'text');
+export function hasMedia(message: JsonObject): boolean {
+  const { content } = message;
+  return Array.isArray(content) && content.some((part) => isObject(part) && part['type'] !== 'text');
+}
 
 /** The thinking of an assistant's message, whichever way it is written down. */
 export function thinkingOf(message: JsonObject): string {

@@ -9,6 +9,7 @@ import { joined } from '../domain/bridge.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
+import type { Notes } from '../domain/notes.ts';
 import { isOneOff, templateSettings } from '../domain/template-settings.ts';
 import { hasMedia } from '../domain/template-sketch.ts';
 import type { EngineCall, TextCall } from '../engines/engine-call.ts';
@@ -37,6 +38,8 @@ export interface TokenModeCall {
   readonly session: string;
   readonly messages: readonly JsonObject[];
   readonly tools: readonly JsonValue[];
+  /** Of the body with the messages. */
+  readonly notes: Notes;
   readonly goesOn: () => GoesOn | Drift;
 }
 
@@ -85,9 +88,9 @@ export class TokenMode {
   ): Promise<TokenPrompt | Drift> {
     const goesOn = call.goesOn();
     if (typeof goesOn === 'string') return goesOn;
-    const { messages, tools } = call;
+    const { messages, tools, notes } = call;
     const isRendered = !isOneOff(text.sent) && (way.takes?.(text.sent) ?? true);
-    if (!isRendered || messages.some(hasMedia)) return 'not_rendered';
+    if (!isRendered || notes.each(messages, hasMedia).includes(true)) return 'not_rendered';
     const renderer = this.#rendererOf(text);
     if (renderer === undefined) return 'not_rendered';
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
