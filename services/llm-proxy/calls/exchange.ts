@@ -7,7 +7,7 @@ import type { Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { CompletionFields as Fields } from '../domain/completion.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
-import { type Digested, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
+import { type Digested, digestIn, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
 import type { Notes } from '../domain/notes.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import type { ToldExperts } from '../domain/routed-experts.ts';
@@ -47,6 +47,7 @@ export interface ExchangeParts {
 
 interface Digests {
   readonly messages: readonly Digested[];
+  readonly digests: readonly string[];
   readonly tools: Digested | undefined;
 }
 
@@ -102,8 +103,9 @@ export class Exchange implements Disposable {
     const { ctx, attempt, asked, notes, call } = this.parts;
     const { sessionId, attempt: number } = attempt.key;
     const goesOn = (): GoesOn | Drift => {
-      const { messages, tools } = this.prepare();
-      return attempt.goesOn({ messages, tools: tools?.digest ?? '', settings: settingsKey(text.sent) });
+      const { messages, digests, tools } = this.prepare();
+      const settings = settingsKey(text.sent);
+      return attempt.goesOn({ messages, digests, tools: tools?.digest ?? '', settings });
     };
     const session = `${sessionId}.${number}`;
     return ctx.tokenMode.take(text, {
@@ -118,12 +120,12 @@ export class Exchange implements Disposable {
 
   /** Do now, while the engine works, what the record needs of the request. */
   prepare(): Digests {
+    if (this.#digests !== undefined) return this.#digests;
     const { asked, notes } = this.parts;
-    const { messages, tools } = asked;
-    this.#digests ??= {
-      messages: notes.each(messages, digestMessage),
-      tools: tools.length === 0 ? undefined : digestTools(tools),
-    };
+    const messages = notes.each(asked.messages, digestMessage);
+    const digests = notes.each(messages, digestIn);
+    const tools = asked.tools.length === 0 ? undefined : digestTools(asked.tools);
+    this.#digests = { messages, digests, tools };
     return this.#digests;
   }
 

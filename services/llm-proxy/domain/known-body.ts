@@ -104,7 +104,7 @@ function extended(came: Bytes, { body: earlier, source: known, shared }: Best): 
   const rest = sameRest(bytes, spans, known) ? known.rest : restOf(bytes, spans, member);
   if (rest === undefined) return undefined;
   const fresh = spans.starts.length > shared ? bracketed(bytes, spans, shared) : [];
-  const elements = [...known.elements.slice(0, shared), ...fresh];
+  const elements = known.elements.slice(0, shared).concat(fresh);
   const source = { bytes, elements, spans, rest, member };
   const body = { bytes, value: { ...rest, [member]: elements }, source, notes: new Notes(earlier.notes) };
   // Where only the first messages are the same it is another conversation, and both may go on.

@@ -1,14 +1,18 @@
 // Rules that take out of a request what changes from call to call without saying anything to the model. Each has a name
 // by which it can be switched off (`gateway.nodes[].normalise`), and is named on the records that it changed.
 import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
-import { Notes } from './notes.ts';
+import { Notes, sharedStart } from './notes.ts';
 
 /** The message without what the rule takes out; the same object where there is nothing. Undefined: nothing is left. */
 type Rule = (message: JsonObject) => Left;
 type Left = JsonObject | undefined;
 
-/** One that goes by what the session has said so far. */
-type SessionRule = (message: JsonObject, session: SessionRules) => JsonObject;
+/** One that goes by what the session has said so far too. */
+interface SessionRule {
+  /** What it may change. */
+  readonly is: (message: JsonObject) => boolean;
+  readonly change: (message: JsonObject, session: SessionRules) => JsonObject;
+}
 
 /** What rules need to know of the session. */
 export interface SessionRules {
@@ -29,9 +33,15 @@ const RULES = {
 
 const OF_SESSION = {
   /** Arguments of the model's own tool calls that the client has parsed and written again. */
-  'tool-arguments': (message, { restore }) => restore(message),
+  'tool-arguments': {
+    is: (message) => Array.isArray(message['tool_calls']),
+    change: (message, { restore }) => restore(message),
+  },
   /** The agent's name, which LangChain, Semantic Kernel and others write on what the model said without one. */
-  'reply-names': (message, { unnamed }) => unnamed(message),
+  'reply-names': {
+    is: ({ role, name }) => role === 'assistant' && typeof name === 'string',
+    change: (message, { unnamed }) => unnamed(message),
+  },
 } as const satisfies Record<string, SessionRule>;
 
 export type RuleName = keyof typeof RULES | keyof typeof OF_SESSION;
@@ -62,13 +72,18 @@ export function normalised(
     by.push(name);
   };
   for (const [name, rule] of PLAIN) apply(name, (list) => notes.each(list, rule));
-  for (const [name, rule] of SESSIONS) apply(name, (list) => list.map((one) => rule(one, session)));
+  for (const [name, { is, change }] of SESSIONS) {
+    apply(name, (list) => {
+      const its = notes.each(list, is);
+      return its.includes(true) ? list.map((one, i) => (its[i] === true ? change(one, session) : one)) : list;
+    });
+  }
   return { messages: result, by };
 }
 
 /** The same list where all is as it was, or nothing were left. */
 function kept(messages: readonly JsonObject[], left: readonly Left[]): readonly JsonObject[] {
-  if (left.every((one, i) => one === messages[i])) return messages;
+  if (sharedStart(messages, left) === messages.length) return messages;
   const some = left.filter((one) => one !== undefined);
   return some.length === 0 ? messages : some;
 }

@@ -41,8 +41,8 @@ export class Notes {
   }
 }
 
-/** How many elements both begin with. */
-function sharedStart(a: readonly unknown[], b: readonly unknown[]): number {
+/** How many elements both begin with. `===` would look at each of them, which for the most part are in no cache any more. */
+export function sharedStart(a: readonly unknown[], b: readonly unknown[]): number {
   const most = Math.min(a.length, b.length);
   let n = 0;
   while (n < most && Object.is(a[n], b[n])) n++;

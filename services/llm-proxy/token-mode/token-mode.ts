@@ -94,7 +94,7 @@ export class TokenMode {
     const renderer = this.#rendererOf(text);
     if (renderer === undefined) return 'not_rendered';
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
-    const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
+    const tail = await this.#continuation(renderer.bridges, goesOn, { ...rendering, notes }, signal);
     if (typeof tail === 'string') return tail;
     const { index, ids, expertRows, sampledAt } = goesOn;
     if (isAudited(call.callId, this.#settings.audit_share)) {

@@ -32,9 +32,10 @@ const CALL: JsonObject = { type: 'function', function: { name: 'f', arguments: '
 
 /** Nothing is rendered of them, but the calls of Kimi models are numbered behind those of the messages. */
 function messagesOf(sent: JsonObject): JsonObject[] {
-  const made = arrayOf(sent['messages']).flatMap((message) => arrayOf(objectOf(message)['tool_calls']));
+  let made = 0;
+  for (const message of arrayOf(sent['messages'])) made += arrayOf(objectOf(message)['tool_calls']).length;
   const asked: JsonObject = { role: 'user', content: '' };
-  return made.length === 0
+  return made === 0
     ? [asked]
-    : [{ role: 'assistant', content: '', tool_calls: made.map(() => CALL) }, asked];
+    : [{ role: 'assistant', content: '', tool_calls: Array<JsonObject>(made).fill(CALL) }, asked];
 }
