@@ -9,6 +9,7 @@ import type { Asked } from '../dialects/dialect.ts';
 import { dialectOf, readRequest } from '../dialects/dialects.ts';
 import type { Bytes } from '../domain/bytes.ts';
 import { chosenAlone } from '../domain/chosen-tool.ts';
+import { type ChatOrder, forTemplate } from '../domain/engine-body.ts';
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { CONVERSATION_IN } from '../domain/known-body.ts';
 import { normalised } from '../domain/normalise.ts';
@@ -79,7 +80,8 @@ async function begin(
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
-    const order = { ...orderOf(asked, attempt, capability, pool), source };
+    const chat = { ...asked, templated: notes.each(asked.messages, forTemplate) };
+    const order = { ...orderOf(chat, attempt, capability, pool), source };
     const role = roleOf(request.headers, messages, wanted.tools);
     const parts = { ctx, attempt, call, asked, notes, order, writer, delivery, role, normalisedBy };
     using exchange = new Exchange(parts);
@@ -111,7 +113,7 @@ export function offeredBy(ctx: LlmProxyContext, pool: string, asked: Asked): Ask
 }
 
 /** A frozen model's sampling is the harness's own matter. */
-function orderOf(asked: Asked, { key }: Attempt, { sampling }: Capability, pool: string): CallOrder {
+function orderOf(chat: ChatOrder, { key }: Attempt, { sampling }: Capability, pool: string): CallOrder {
   const { sessionId, attempt } = key;
-  return { sessionId, attempt, pool, chat: asked, sampling: pool === '' ? sampling : undefined };
+  return { sessionId, attempt, pool, chat, sampling: pool === '' ? sampling : undefined };
 }

@@ -111,13 +111,16 @@ function withOneCall(message: JsonObject): JsonObject {
 
 /** Kinds of turns begin so; others are roles. */
 const TURN = 'assistant:';
+/** The very same texts each time, as those are compared by where they lie. */
+const TURNS = Array.from({ length: 16 }, (_, place) => `${TURN}${place}`);
 
 function kindOf(message: JsonObject): string {
   const { role, tool_calls: calls, content } = message;
   if (role !== 'assistant') return String(role);
   const tagged = typeof content === 'string' && content.includes('</think>');
   const says = content !== null && content !== undefined && content !== '';
-  return TURN + [thinkingOf(message) !== '', tagged, arrayOf(calls).length > 0, says].join(':');
+  const told = [thinkingOf(message) !== '', tagged, arrayOf(calls).length > 0, says];
+  return TURNS[told.reduce((place, one) => place * 2 + Number(one), 0)] as string;
 }
 
 interface Shortening {

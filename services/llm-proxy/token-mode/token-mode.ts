@@ -8,7 +8,7 @@ import { type AuditCounts, isAudited } from '../domain/audit.ts';
 import { joined } from '../domain/bridge.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
-import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { arrayOf, type JsonObject, type JsonValue } from '../domain/json.ts';
 import type { Notes } from '../domain/notes.ts';
 import { isOneOff, templateSettings } from '../domain/template-settings.ts';
 import { hasMedia } from '../domain/template-sketch.ts';
@@ -49,6 +49,8 @@ interface Renderer {
   /** Renders from scratch. */
   readonly render: Render;
 }
+
+const callsUpTo = (message: JsonObject, before = 0): number => before + arrayOf(message['tool_calls']).length;
 
 export class TokenMode {
   readonly #settings: TokenModeSettings;
@@ -102,7 +104,8 @@ export class TokenMode {
       this.#audit.add({ render: renderer.render, rendering, sent });
     }
     const pieces = this.#texts.of(call.session, goesOn, tail);
-    return { behind: index, tail, expertRows, length: ids.length + tail.length, text: pieces };
+    const calls = notes.inOrder(callsUpTo, messages, callsUpTo).at(-1) ?? 0;
+    return { behind: index, tail, expertRows, length: ids.length + tail.length, text: pieces, calls };
   }
 
   /** A renderer that fails never fails a call: the engine can template what it is asked. */
