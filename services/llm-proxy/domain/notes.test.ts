@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { eventually } from '../../../test/support/eventually.ts';
+import { heldBytes } from '../../../test/support/held-bytes.ts';
 import { Notes } from './notes.ts';
 
 const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => ({ name })) as [Named, Named, Named, Named];
@@ -67,5 +69,21 @@ describe('notes of a conversation', () => {
     const silent = new Notes(first);
     new Notes(silent).each([a], make);
     expect(seen).to.deep.equal(['a', 'a']);
+  });
+
+  it('let go of bodies, however their steps change', async () => {
+    const gone: string[] = [];
+    const registry = new FinalizationRegistry((place: string) => gone.push(place));
+    let notes = new Notes();
+    for (let i = 0; i < 10; i++) {
+      const list = [{ name: `${i}` }];
+      registry.register(list, `${i}`);
+      notes = new Notes(notes);
+      notes.each(list, i % 2 === 0 ? ({ name }) => name : String);
+      notes.inOrder(i % 2, list, (_, __, place) => place);
+    }
+    heldBytes();
+    await eventually('bodies are let go', () => gone.length >= 7, 5_000);
+    expect(notes.each([a], String)).to.have.length(1);
   });
 });

@@ -4,18 +4,18 @@
 interface Made {
   readonly from: readonly unknown[];
   readonly made: readonly unknown[];
-  /** Whose list it is. */
-  readonly owner: Notes;
 }
 
 /** Of one body. */
 export class Notes {
   readonly #made = new Map<unknown, Made>();
+  /** Steps that were taken for this body. */
+  readonly #taken = new Set<unknown>();
 
   /** Begins with those of the body that this one goes on from; not with what that one had from bodies before it. */
   constructor(earlier?: Notes) {
     if (earlier === undefined) return;
-    for (const [step, made] of earlier.#made) if (made.owner === earlier) this.#made.set(step, made);
+    for (const [step, made] of earlier.#made) if (earlier.#taken.has(step)) this.#made.set(step, made);
   }
 
   /** What `make` makes of each; it goes by the element alone. The list is for who reads it. */
@@ -36,7 +36,8 @@ export class Notes {
     const same = known === undefined ? 0 : sharedStart(known.from, list);
     const made = (known?.made.slice(0, same) ?? []) as U[];
     for (let i = same; i < list.length; i++) made.push(make(list[i] as T, made[i - 1], i));
-    this.#made.set(step, { from: list, made, owner: this });
+    this.#made.set(step, { from: list, made });
+    this.#taken.add(step);
     return made;
   }
 }
