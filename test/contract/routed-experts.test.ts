@@ -36,6 +36,7 @@ function recordsOf(calls: readonly RecordedCall[], chance: () => number, lost: n
           rows: told === undefined ? undefined : { values: unpackIds(Buffer.from(told, 'base64')) },
         },
         messages: call.messages.map((digest) => ({ digest, value: digest })),
+        digests: call.messages,
         tools: undefined,
         reply: call.reply === null ? undefined : { digest: call.reply, value: call.reply },
         fields: {

@@ -7,6 +7,7 @@ import {
   CLOSED_ATTEMPTS_KEPT_MAX,
 } from '../../common/limits.ts';
 import type { AttemptState } from '../domain/attempt-state.ts';
+import type { Bytes } from '../domain/bytes.ts';
 import { KnownBodies } from '../domain/known-bodies.ts';
 import { Attempt, type Closed } from './attempt.ts';
 import type { AttemptKey, RecordLog } from './record-log.ts';
@@ -17,12 +18,18 @@ export const REQUESTS_PER_SESSION_MAX = CALLS_IN_FLIGHT_PER_SESSION_MAX * 2;
 
 const nameOf = (key: AttemptKey): string => `${key.sessionId}.${key.attempt}`;
 
+interface Opened {
+  readonly attempt: Promise<Attempt>;
+  /** Set as soon as it is there. */
+  now: Attempt | undefined;
+}
+
 export class Attempts {
   /** Request bodies of the attempts that are open. */
   readonly bodies = new KnownBodies();
   readonly stored: StoredMessages;
   readonly #log: RecordLog;
-  readonly #open = new Map<string, Promise<Attempt>>();
+  readonly #open = new Map<string, Opened>();
   /** Oldest first. */
   readonly #closed = new Map<string, Promise<Closed>>();
   #callsInFlight = 0;
@@ -42,13 +49,22 @@ export class Attempts {
   }
 
   #opened(name: string, key: AttemptKey, read: () => Promise<AttemptState>): Promise<Attempt> {
-    let opened = this.#open.get(name);
-    if (opened === undefined) {
-      opened = read().then((state) => new Attempt(key, this.#log, state));
-      this.#open.set(name, opened);
-      opened.catch(() => this.#open.delete(name));
-    }
-    return opened;
+    const known = this.#open.get(name);
+    if (known !== undefined) return known.attempt;
+    const attempt = read().then((state) => new Attempt(key, this.#log, state));
+    const opened: Opened = { attempt, now: undefined };
+    this.#open.set(name, opened);
+    attempt.then(
+      (one) => (opened.now = one),
+      () => this.#open.delete(name),
+    );
+    return attempt;
+  }
+
+  /** What the next body of the attempt may begin as, as far as it is known without a wait. */
+  bodiesOf(key: AttemptKey): readonly Bytes[] {
+    const attempt = this.#open.get(nameOf(key))?.now;
+    return attempt === undefined ? [] : this.bodies.of(attempt);
   }
 
   /** Count a call of any session while it is handled. Throws CALLS_IN_FLIGHT_LIMIT. */
@@ -116,14 +132,14 @@ export class Attempts {
     const name = nameOf(key);
     const opened = this.#open.get(name);
     if (opened === undefined) return;
-    const attempt = await opened.catch(() => undefined);
+    const attempt = await opened.attempt.catch(() => undefined);
     if (attempt !== undefined) await this.#end(attempt);
     if (this.#open.get(name) === opened) this.#open.delete(name);
   }
 
   /** Resolves when no call of any attempt is in flight. */
   async settled(): Promise<void> {
-    const open = await Promise.allSettled(this.#open.values());
+    const open = await Promise.allSettled(Array.from(this.#open.values(), ({ attempt }) => attempt));
     await Promise.allSettled(open.map((one) => (one.status === 'fulfilled' ? one.value.close() : undefined)));
   }
 }

@@ -23,7 +23,9 @@ export async function count(
   const body = parseBody(await readBody(request));
   const refers = dialect.refersTo?.(body);
   const found = refers && (await ctx.attempts.stored.find(await attemptOf(ctx, capability), refers));
-  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' }, ctx.config.allowed, found);
+  const { asked } = readRequest(dialect, body, { ...target, kind: 'generate' }, ctx.config.allowed, {
+    found,
+  });
   const { ids } = await tokenized(ctx, capability, asked);
   sendJson(response, 200, dialect.countBody(ids.length));
 }

@@ -7,7 +7,8 @@ import type { Draft, GoesOn } from '../domain/attempt-state.ts';
 import type { CompletionFields as Fields } from '../domain/completion.ts';
 import type { Drift } from '../domain/drift.ts';
 import { countOf, type JsonObject, type JsonValue } from '../domain/json.ts';
-import { type Digested, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
+import { type Digested, digestIn, digestMessage, digestReply, digestTools } from '../domain/messages.ts';
+import type { Notes } from '../domain/notes.ts';
 import type { RoleFound } from '../domain/roles.ts';
 import type { ToldExperts } from '../domain/routed-experts.ts';
 import { samplingOf } from '../domain/sampling.ts';
@@ -35,6 +36,7 @@ export interface ExchangeParts {
   readonly attempt: Attempt;
   readonly call: Call;
   readonly asked: Asked;
+  readonly notes: Notes;
   readonly order: CallOrder;
   readonly writer: ReplyWriter;
   readonly delivery: Delivery;
@@ -45,6 +47,7 @@ export interface ExchangeParts {
 
 interface Digests {
   readonly messages: readonly Digested[];
+  readonly digests: readonly string[];
   readonly tools: Digested | undefined;
 }
 
@@ -97,11 +100,12 @@ export class Exchange implements Disposable {
   }
 
   #inTokenMode(text: TextCall): EngineCall {
-    const { ctx, attempt, asked, call } = this.parts;
+    const { ctx, attempt, asked, notes, call } = this.parts;
     const { sessionId, attempt: number } = attempt.key;
     const goesOn = (): GoesOn | Drift => {
-      const { messages, tools } = this.prepare();
-      return attempt.goesOn({ messages, tools: tools?.digest ?? '', settings: settingsKey(text.sent) });
+      const { messages, digests, tools } = this.prepare();
+      const settings = settingsKey(text.sent);
+      return attempt.goesOn({ messages, digests, tools: tools?.digest ?? '', settings });
     };
     const session = `${sessionId}.${number}`;
     return ctx.tokenMode.take(text, {
@@ -109,17 +113,19 @@ export class Exchange implements Disposable {
       session,
       messages: asked.messages,
       tools: asked.tools,
+      notes,
       goesOn,
     });
   }
 
   /** Do now, while the engine works, what the record needs of the request. */
   prepare(): Digests {
-    const { messages, tools } = this.parts.asked;
-    this.#digests ??= {
-      messages: messages.map(digestMessage),
-      tools: tools.length === 0 ? undefined : digestTools(tools),
-    };
+    if (this.#digests !== undefined) return this.#digests;
+    const { asked, notes } = this.parts;
+    const messages = notes.each(asked.messages, digestMessage);
+    const digests = notes.each(messages, digestIn);
+    const tools = asked.tools.length === 0 ? undefined : digestTools(asked.tools);
+    this.#digests = { messages, digests, tools };
     return this.#digests;
   }
 

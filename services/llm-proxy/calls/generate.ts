@@ -9,6 +9,7 @@ import type { Asked } from '../dialects/dialect.ts';
 import { dialectOf, readRequest } from '../dialects/dialects.ts';
 import type { Bytes } from '../domain/bytes.ts';
 import { chosenAlone } from '../domain/chosen-tool.ts';
+import { type ChatOrder, forTemplate } from '../domain/engine-body.ts';
 import { ENGINE_FEATURES } from '../domain/engine-features.ts';
 import { CONVERSATION_IN } from '../domain/known-body.ts';
 import { normalised } from '../domain/normalise.ts';
@@ -31,7 +32,7 @@ export async function generate(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const came = await readBody(request);
+  const came = await readBody(request, capability.ref && ctx.attempts.bodiesOf(capability.ref));
   const share = ctx.loopShares.take();
   if (share !== undefined) await share;
   const attempt = await attemptOf(ctx, capability);
@@ -63,10 +64,11 @@ async function begin(
   const { value, read } = parseConversation(ctx.attempts.bodies, attempt, came, member);
   const refers = dialect.refersTo?.(value);
   const found = refers && (await ctx.attempts.stored.find(attempt, refers));
-  const { asked: wanted, values } = readRequest(dialect, value, target, ctx.config.allowed, found);
-  const { bytes, source } = read.body;
+  const { bytes, source, notes } = read.body;
+  const { allowed } = ctx.config;
+  const { asked: wanted, values } = readRequest(dialect, value, target, allowed, { found, notes });
   const { normalise } = ctx.config.node;
-  const { messages, by: normalisedBy } = normalised(wanted.messages, normalise, attempt.rules);
+  const { messages, by: normalisedBy } = normalised(wanted.messages, normalise, attempt.rules, notes);
   const pool = poolOf(ctx, capability, wanted);
   const asked = offeredBy(ctx, pool, { ...wanted, messages });
   const shown = asked.model ?? (capability.modelName || (await ctx.engines.model(ctx.stopping)));
@@ -78,9 +80,11 @@ async function begin(
   delivery.join(response);
   using _ = ctx.coalescer.add(attempt, target, bytes, delivery);
   try {
-    const order = { ...orderOf(asked, attempt, capability, pool), source };
+    const chat = { ...asked, templated: notes.each(asked.messages, forTemplate) };
+    const order = { ...orderOf(chat, attempt, capability, pool), source };
     const role = roleOf(request.headers, messages, wanted.tools);
-    using exchange = new Exchange({ ctx, attempt, call, asked, order, writer, delivery, role, normalisedBy });
+    const parts = { ctx, attempt, call, asked, notes, order, writer, delivery, role, normalisedBy };
+    using exchange = new Exchange(parts);
     setImmediate(() => exchange.prepare());
     await (asked.stream ? streamedReply(exchange) : wholeReply(exchange));
     call.end();
@@ -109,7 +113,7 @@ export function offeredBy(ctx: LlmProxyContext, pool: string, asked: Asked): Ask
 }
 
 /** A frozen model's sampling is the harness's own matter. */
-function orderOf(asked: Asked, { key }: Attempt, { sampling }: Capability, pool: string): CallOrder {
+function orderOf(chat: ChatOrder, { key }: Attempt, { sampling }: Capability, pool: string): CallOrder {
   const { sessionId, attempt } = key;
-  return { sessionId, attempt, pool, chat: asked, sampling: pool === '' ? sampling : undefined };
+  return { sessionId, attempt, pool, chat, sampling: pool === '' ? sampling : undefined };
 }

@@ -2,6 +2,7 @@
 // openai-chat, which every engine takes, and writes what an engine answers in them as the harness expects it.
 import type { PolarError } from '../../common/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
+import type { Notes } from '../domain/notes.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
 import type { Found, Refers } from '../domain/stored-replies.ts';
 import type { Allowed } from './faults.ts';
@@ -50,6 +51,14 @@ export interface StreamWriter {
   failed(error: PolarError): string | undefined;
 }
 
+/** What is known of a body besides what it says. */
+export interface KnownOfBody {
+  /** What it names; unset: nothing. */
+  readonly found?: Found<JsonObject> | undefined;
+  /** Unset: nothing was made of its conversation before. */
+  readonly notes?: Notes | undefined;
+}
+
 /** One of the provider APIs. */
 export interface Dialect {
   readonly name: DialectName;
@@ -57,8 +66,8 @@ export interface Dialect {
   readonly features: readonly Feature[];
   /** What a request names in the place of sending it; undefined: nothing. Unset: none can. */
   readonly refersTo?: (body: JsonObject) => Refers | undefined;
-  /** `found`: what it names. Throws DIALECT_INVALID with every fault. */
-  read(body: JsonObject, target: GenerateTarget, allowed?: Allowed, found?: Found<JsonObject>): Asked;
+  /** Throws DIALECT_INVALID with every fault. */
+  read(body: JsonObject, target: GenerateTarget, allowed?: Allowed, known?: KnownOfBody): Asked;
   /** Body of an answer with an error. */
   errorBody(error: PolarError, status: number): JsonObject;
   /** One model of the list. */

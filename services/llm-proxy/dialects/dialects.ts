@@ -2,10 +2,10 @@
 import { PolarError } from '../../common/errors.ts';
 import { arrayOf, type JsonObject } from '../domain/json.ts';
 import { CONVERSATION_IN } from '../domain/known-body.ts';
+import { Notes } from '../domain/notes.ts';
 import type { DialectName, GenerateTarget } from '../domain/paths.ts';
-import type { Found } from '../domain/stored-replies.ts';
 import { anthropicMessages } from './anthropic-messages/dialect.ts';
-import type { Asked, Dialect } from './dialect.ts';
+import type { Asked, Dialect, KnownOfBody } from './dialect.ts';
 import { type Allowed, invalid } from './faults.ts';
 import { googleGenerate } from './google-generate/dialect.ts';
 import { countValues } from './nesting.ts';
@@ -38,20 +38,20 @@ export interface ReadRequest {
   readonly values: number;
 }
 
-/** Read a request of a dialect; `found` is what it names. Throws DIALECT_INVALID with every fault. */
+/** Read a request of a dialect. Throws DIALECT_INVALID with every fault. */
 export function readRequest(
   dialect: Dialect,
   body: JsonObject,
   target: GenerateTarget,
   allowed: Allowed,
-  found?: Found<JsonObject>,
+  { found, notes = new Notes() }: KnownOfBody = {},
 ): ReadRequest {
   const member = CONVERSATION_IN[dialect.name];
   if (arrayOf(body[member]).length > MESSAGES_MAX) {
     throw invalid([{ field: member, description: `must have at most ${MESSAGES_MAX} elements` }]);
   }
-  const values = countValues(body);
-  const asked = dialect.read(body, target, allowed, found);
+  const values = countValues(body, notes);
+  const asked = dialect.read(body, target, allowed, { found, notes });
   if (found !== undefined && asked.messages.length > MESSAGES_MAX) {
     throw invalid([{ field: member, description: `must go on from at most ${MESSAGES_MAX} messages` }]);
   }

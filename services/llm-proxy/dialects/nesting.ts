@@ -1,6 +1,7 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
 import { isWithin, valuesIn } from '../../common/json-values.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { Notes } from '../domain/notes.ts';
 import { invalid } from './faults.ts';
 
 /** Above: 400. */
@@ -8,15 +9,11 @@ export const NESTING_MAX = 100;
 /** Deeper arguments of a tool call are taken for no JSON: they come back some levels down in the next request. */
 const ARGUMENTS_NESTING_MAX = NESTING_MAX - 10;
 
-/** Objects found shallow enough, and their values. The messages of earlier turns come as the very same objects. */
-const shallow = new WeakMap<object, number>();
-
 /** How many values a body is made of. Throws DIALECT_INVALID with the member that is nested too deep. */
-export function countValues(body: JsonObject): number {
+export function countValues(body: JsonObject, notes = new Notes()): number {
   let count = 0;
   for (const [field, value] of Object.entries(body)) {
-    const elements = Array.isArray(value) ? value : [value];
-    for (const element of elements) count += countOf(element);
+    count += Array.isArray(value) ? (notes.inOrder(field, value, countUpTo).at(-1) ?? 0) : countOf(value);
     if (count < Number.POSITIVE_INFINITY) continue;
     throw invalid([{ field, description: `must not be nested deeper than ${NESTING_MAX}` }]);
   }
@@ -33,12 +30,8 @@ export function parseArguments(text: string): JsonValue | undefined {
   }
 }
 
-function countOf(value: JsonValue): number {
-  if (typeof value !== 'object' || value === null) return 1;
-  const known = shallow.get(value);
-  if (known !== undefined) return known;
-  // Two above it: the member and the body.
-  const count = valuesIn(value, NESTING_MAX - 2);
-  if (count < Number.POSITIVE_INFINITY) shallow.set(value, count);
-  return count;
-}
+/** Of the elements of an array so far. */
+const countUpTo = (element: JsonValue, before = 0): number => before + countOf(element);
+
+/** Two levels are above it: the member and the body. */
+const countOf = (value: JsonValue): number => valuesIn(value, NESTING_MAX - 2);

@@ -5,16 +5,21 @@ import { unpackIds } from '../../common/columns.ts';
 import { PolarError } from '../../common/errors.ts';
 import { AttemptState, type Draft } from './attempt-state.ts';
 import { lastFailureOf } from './last-failure.ts';
-import { digestMessage, digestTools } from './messages.ts';
+import { digestIn, digestMessage, digestTools } from './messages.ts';
 import { settingsKey } from './template-settings.ts';
 
 const user = (text: string) => digestMessage({ role: 'user', content: text });
 const assistant = (text: string) => digestMessage({ role: 'assistant', content: text });
 
-const draft = (promptIds: number[], sampledIds: number[], more: Partial<Draft> = {}): Draft => ({
+const draft = (
+  promptIds: number[],
+  sampledIds: number[],
+  { messages = [user('a')], ...more }: Partial<Draft> = {},
+): Draft => ({
   promptIds: Int32Array.from(promptIds),
   sampledIds: Int32Array.from(sampledIds),
-  messages: [user('a')],
+  messages,
+  digests: messages.map(digestIn),
   tools: undefined,
   reply: assistant('b'),
   fields: { callId: 'c', startSeq: 0n, endSeq: 1n },
@@ -77,7 +82,8 @@ describe('attempt state', () => {
   it('goes on neither from a frozen model’s ids nor from a call without any', () => {
     const state = new AttemptState();
     const said = { messages: [user('a')], reply: assistant('b') };
-    const asked = { messages: [user('a'), assistant('b'), user('c')], tools: '', settings: settingsKey({}) };
+    const messages = [user('a'), assistant('b'), user('c')];
+    const asked = { messages, digests: messages.map(digestIn), tools: '', settings: settingsKey({}) };
     const record = (ids: number[], trainable: boolean, seq: number): void => {
       const fields = { callId: `c${seq}`, trainable };
       state.apply(state.encode(draft(ids, ids.length > 0 ? [3] : [], { ...said, fields })), seq);

@@ -25,6 +25,8 @@ export interface Draft {
   /** Unset: the engine was not asked for them. */
   readonly experts?: ToldExperts | undefined;
   readonly messages: readonly Digested[];
+  /** Of each message. */
+  readonly digests: readonly string[];
   readonly tools: Digested | undefined;
   /** Unset: it was not delivered. */
   readonly reply: Digested | undefined;
@@ -139,7 +141,7 @@ export class AttemptState {
     const { promptIds, behind = -1 } = draft;
     const before = behind < 0 ? 0 : this.#tree.lengthOf(behind);
     const base = this.#baseOf(promptIds, behind);
-    const digests = draft.messages.map(({ digest }) => digest);
+    const { digests } = draft;
     const baseMessageCount = this.#history.shared(base.index, digests);
     // What the base's messages say is in the records.
     const said = [...draft.messages.slice(baseMessageCount), draft.tools, draft.reply];
@@ -174,7 +176,7 @@ export class AttemptState {
 
   /** What the call itself says of it goes before what the ids show. */
   #driftOf(draft: Draft, { index, length }: Base): string {
-    const { messages, tools, fields } = draft;
+    const { messages, digests, tools, fields } = draft;
     const extended = index >= 0 && length === this.#tree.lengthOf(index);
     if (extended || (draft.promptIds.length === 0 && draft.behind === undefined) || this.calls === 0)
       return '';
@@ -182,7 +184,7 @@ export class AttemptState {
     const settings = settingsKey(fields.sampling ?? {});
     const whole = this.#wholePrompt(draft);
     const extendedBy = (call: number): boolean => startsWith(whole, this.#tree.idsOf(call));
-    const asked = { messages, tools: tools?.digest ?? '', settings };
+    const asked = { messages, digests, tools: tools?.digest ?? '', settings };
     return this.#history.driftOf(asked, length, extendedBy, draft.behind);
   }
 

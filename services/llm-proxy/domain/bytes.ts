@@ -4,10 +4,13 @@
 export class Bytes {
   readonly pieces: readonly Buffer[];
   readonly length: number;
+  /** Pieces at the start that are another's, in the same memory. */
+  readonly lent: number;
 
-  constructor(pieces: readonly Buffer[]) {
+  constructor(pieces: readonly Buffer[], lent = 0) {
     this.pieces = pieces;
     this.length = sizeOf(pieces);
+    this.lent = lent;
   }
 
   /** Those from `from` up to `to`, in the same memory. */
@@ -65,6 +68,17 @@ export class Bytes {
     }
   }
 
+  /** Whether the piece is what stands there. */
+  has(piece: Buffer, from: number): boolean {
+    if (from + piece.length > this.length) return false;
+    let at = 0;
+    for (const own of this.slice(from, from + piece.length)) {
+      if (piece.compare(own, 0, own.length, at, at + own.length) !== 0) return false;
+      at += own.length;
+    }
+    return true;
+  }
+
   equals(other: Bytes): boolean {
     return this.length === other.length && this.shared(other) === this.length;
   }
@@ -85,6 +99,7 @@ const fitted = (piece: Buffer): Buffer =>
 
 /** How many of `length` bytes are the same from the first on. */
 function sharedLength(a: Buffer, fromA: number, b: Buffer, fromB: number, length: number): number {
+  if (a.buffer === b.buffer && a.byteOffset + fromA === b.byteOffset + fromB) return length;
   const same = (from: number, to: number): boolean =>
     a.compare(b, fromB + from, fromB + to, fromA + from, fromA + to) === 0;
   if (same(0, length)) return length;

@@ -1,6 +1,7 @@
 // The conversations of an attempt as a tree of message digests: which recorded calls a request goes on from is a walk
 // of its own length, however many calls there are, and a call adds what is new in it.
 import type { Turn } from '../../common/conversations.ts';
+import { sharedStart } from './notes.ts';
 
 /** The place behind a message. */
 interface Place {
@@ -86,9 +87,7 @@ export class ConversationTree {
   /** The places behind each message at the start of the request that was recorded so. */
   #wayOf(digests: readonly string[]): readonly Place[] {
     const { digests: before, way: known } = this.#walked;
-    const most = Math.min(known.length, digests.length);
-    let n = 0;
-    while (n < most && digests[n] === before[n]) n++;
+    let n = Math.min(known.length, sharedStart(before, digests));
     const way = known.slice(0, n);
     for (let at = way.at(-1) ?? this.#root; n < digests.length; n++) {
       const next = at.children?.get(digests[n] as string);

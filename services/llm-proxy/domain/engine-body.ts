@@ -6,6 +6,8 @@ import { overrideSampling } from './sampling.ts';
 /** What is asked for, as far as an engine is concerned. */
 export interface ChatOrder {
   readonly messages: readonly JsonValue[];
+  /** Each by `forTemplate`; unset: that is still to be done. */
+  readonly templated?: readonly JsonValue[];
   readonly tools: readonly JsonValue[];
   readonly fields: JsonObject;
   readonly stream: boolean;
@@ -28,7 +30,7 @@ export function engineBody(
   if (order.showsLogprobs === true) body['logprobs'] = true;
   Object.assign(body, idFields, typeof top === 'number' ? { top_logprobs: most(top, idFields) } : {});
   body['model'] = model;
-  body['messages'] = order.messages.map(forTemplate);
+  body['messages'] = [...(order.templated ?? order.messages.map(forTemplate))];
   if (order.tools.length > 0) body['tools'] = [...order.tools];
   if (order.n > 1) body['n'] = order.n;
   body['stream'] = order.stream;

@@ -2,7 +2,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { CompletionSchema } from '../../../gen/ts/polar/event/v1/completion_pb.js';
 import { AttemptState, type Draft, type GoesOn } from './attempt-state.ts';
-import { type Digested, digestMessage, digestTools } from './messages.ts';
+import { type Digested, digestIn, digestMessage, digestTools } from './messages.ts';
 
 const user = (content: string): Digested => digestMessage({ role: 'user', content });
 const said = (content: string, more = {}): Digested => digestMessage({ role: 'assistant', content, ...more });
@@ -21,6 +21,7 @@ const draftOf = ({ messages, reply, prompt, sampled = [9], tools, fields = {} }:
   promptIds: Int32Array.from(prompt),
   sampledIds: Int32Array.from(sampled),
   messages,
+  digests: messages.map(digestIn),
   tools,
   reply,
   fields: { callId: 'c', finishReason: 'stop', mode: 'text', trainable: true, ...fields },
@@ -37,7 +38,12 @@ function recorded(...calls: Call[]): AttemptState[] {
   return [live, rebuilt];
 }
 
-const asked = (messages: readonly Digested[], tools = '', settings = '{}') => ({ messages, tools, settings });
+const asked = (messages: readonly Digested[], tools = '', settings = '{}') => ({
+  messages,
+  digests: messages.map(digestIn),
+  tools,
+  settings,
+});
 const FIRST: Call = { messages: [user('a')], reply: said('b'), prompt: [1, 2], sampled: [3, 4] };
 
 describe('the history of an attempt', () => {

@@ -11,7 +11,9 @@ import { thinkingOf } from './template-sketch.ts';
 
 /** A request as it is compared with what was recorded. */
 export interface Conversation {
-  readonly messages: readonly { readonly digest: string; readonly value: JsonValue }[];
+  readonly messages: readonly { readonly value: JsonValue }[];
+  /** Of each message. */
+  readonly digests: readonly string[];
   /** Digest of the tool definitions, empty for none. */
   readonly tools: string;
   /** Of the chat template: `settingsKey`. */
@@ -106,7 +108,7 @@ export class History {
 
   /** The call to go on from; a reason where there is none that was rendered with the same tools and settings. */
   headOf(asked: Conversation): Head | Drift {
-    const digests = asked.messages.map(({ digest }) => digest);
+    const { digests } = asked;
     const isPolicys = (index: number): boolean => this.call(index).lastId !== undefined;
     for (const { heads, headCount } of this.#tree.headsOf(digests)) {
       const index = heads.findLast((one) => isPolicys(one) && this.#sameFrame(asked, one));
@@ -123,7 +125,7 @@ export class History {
    * whether it begins with all ids of a call; `behind` is the one that it was made to go on from, if it was.
    */
   driftOf(asked: Conversation, at: number, extended: (call: number) => boolean, behind?: number): Drift {
-    const found = this.#tree.find(asked.messages.map(({ digest }) => digest));
+    const found = this.#tree.find(asked.digests);
     const heads = behind === undefined ? found.heads : [behind];
     return this.#classify(asked, { ...found, heads }, at, extended);
   }
@@ -142,7 +144,7 @@ export class History {
   }
 
   #classify(asked: Conversation, found: Found, at: number, extended: (call: number) => boolean): Drift {
-    const digests = asked.messages.map(({ digest }) => digest);
+    const { digests } = asked;
     const { shared, nearest, heads } = found;
     const earlier = nearest < 0 ? [] : this.#wholeOf(nearest);
     const later = digests.slice(shared + 1).filter((digest, i) => digest === earlier[shared + 1 + i]);

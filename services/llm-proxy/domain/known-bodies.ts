@@ -25,6 +25,11 @@ export class KnownBodies {
     return this.#sizeBytes;
   }
 
+  /** What the attempt's next body may begin as. */
+  of(attempt: object): readonly Bytes[] {
+    return this.#known.get(attempt)?.map(({ body }) => body.bytes) ?? [];
+  }
+
   /** Parse an attempt's next body; nothing of what `came` is held. What it returns must not be changed. Throws SyntaxError. */
   read(attempt: object, came: Bytes, member: string): ReadBody {
     const earlier = this.#known.get(attempt) ?? [];

@@ -5,6 +5,7 @@
 import { Bytes } from './bytes.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 import { findArray, type Spans, spansFrom } from './json-spans.ts';
+import { Notes } from './notes.ts';
 import type { DialectName } from './paths.ts';
 
 /** The member that holds the conversation. */
@@ -21,6 +22,8 @@ export interface KnownBody {
   /** Unset: it has no such array, or has it twice. */
   readonly source: BodySource | undefined;
   readonly value: JsonValue;
+  /** What is made of its conversation. */
+  readonly notes: Notes;
 }
 
 /** A body, and the earlier one that it goes on from, which is of no more use. It must not hold that: nor so all before. */
@@ -54,9 +57,9 @@ function whole(came: Bytes, member: string): KnownBody {
   const spans = open < 0 ? undefined : spansFrom(all.subarray(open), open, { open, starts: [], ends: [] });
   const rest = spans && restOf(bytes, spans, member);
   if (spans === undefined || rest === undefined || !Array.isArray(elements)) {
-    return { bytes, value, source: undefined };
+    return { bytes, value, source: undefined, notes: new Notes() };
   }
-  return { bytes, value, source: { bytes, elements, spans, rest, member } };
+  return { bytes, value, source: { bytes, elements, spans, rest, member }, notes: new Notes() };
 }
 
 interface Best {
@@ -101,9 +104,9 @@ function extended(came: Bytes, { body: earlier, source: known, shared }: Best): 
   const rest = sameRest(bytes, spans, known) ? known.rest : restOf(bytes, spans, member);
   if (rest === undefined) return undefined;
   const fresh = spans.starts.length > shared ? bracketed(bytes, spans, shared) : [];
-  const elements = [...known.elements.slice(0, shared), ...fresh];
+  const elements = known.elements.slice(0, shared).concat(fresh);
   const source = { bytes, elements, spans, rest, member };
-  const body = { bytes, value: { ...rest, [member]: elements }, source };
+  const body = { bytes, value: { ...rest, [member]: elements }, source, notes: new Notes(earlier.notes) };
   // Where only the first messages are the same it is another conversation, and both may go on.
   return { body, goesOn: shared * 2 > known.elements.length ? earlier : undefined };
 }

@@ -31,6 +31,9 @@ const digestOf = (content: JsonValue): string => sha256Half(canonicalJson(conten
 /** The message must not be changed afterwards. */
 export const digestMessage = (message: JsonValue): Digested => digested(message, contentOf);
 
+/** The digests of messages. */
+export const digestIn = ({ digest }: Digested): string => digest;
+
 /** A message that no request has brought: it will not come again as the same object. */
 export const digestReply = (message: JsonValue): Digested => ({
   digest: digestOf(contentOf(message)),

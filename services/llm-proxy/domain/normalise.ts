@@ -1,9 +1,18 @@
 // Rules that take out of a request what changes from call to call without saying anything to the model. Each has a name
 // by which it can be switched off (`gateway.nodes[].normalise`), and is named on the records that it changed.
 import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+import { Notes, sharedStart } from './notes.ts';
 
 /** The message without what the rule takes out; the same object where there is nothing. Undefined: nothing is left. */
-type Rule = (message: JsonObject, session: SessionRules) => JsonObject | undefined;
+type Rule = (message: JsonObject) => Left;
+type Left = JsonObject | undefined;
+
+/** One that goes by what the session has said so far too. */
+interface SessionRule {
+  /** What it may change. */
+  readonly is: (message: JsonObject) => boolean;
+  readonly change: (message: JsonObject, session: SessionRules) => JsonObject;
+}
 
 /** What rules need to know of the session. */
 export interface SessionRules {
@@ -20,14 +29,25 @@ const RULES = {
   'cache-control': withoutCacheControl,
   /** Keys that a client keeps for itself and sends along at times: Copilot's, LiteLLM's, and what OpenAI's own has parsed. */
   'private-keys': withoutPrivateKeys,
-  /** Arguments of the model's own tool calls that the client has parsed and written again. */
-  'tool-arguments': (message, { restore }) => restore(message),
-  /** The agent's name, which LangChain, Semantic Kernel and others write on what the model said without one. */
-  'reply-names': (message, { unnamed }) => unnamed(message),
 } as const satisfies Record<string, Rule>;
 
-export type RuleName = keyof typeof RULES;
-export const RULE_NAMES = Object.keys(RULES) as RuleName[];
+const OF_SESSION = {
+  /** Arguments of the model's own tool calls that the client has parsed and written again. */
+  'tool-arguments': {
+    is: (message) => Array.isArray(message['tool_calls']),
+    change: (message, { restore }) => restore(message),
+  },
+  /** The agent's name, which LangChain, Semantic Kernel and others write on what the model said without one. */
+  'reply-names': {
+    is: ({ role, name }) => role === 'assistant' && typeof name === 'string',
+    change: (message, { unnamed }) => unnamed(message),
+  },
+} as const satisfies Record<string, SessionRule>;
+
+export type RuleName = keyof typeof RULES | keyof typeof OF_SESSION;
+const PLAIN = Object.entries(RULES) as [RuleName, Rule][];
+const SESSIONS = Object.entries(OF_SESSION) as [RuleName, SessionRule][];
+export const RULE_NAMES = [...PLAIN, ...SESSIONS].map(([name]) => name);
 
 export interface Normalised {
   readonly messages: readonly JsonObject[];
@@ -40,28 +60,32 @@ export function normalised(
   messages: readonly JsonObject[],
   names: readonly RuleName[],
   session: SessionRules,
+  notes = new Notes(),
 ): Normalised {
   let result = messages;
   const by: RuleName[] = [];
-  for (const name of RULE_NAMES) {
-    if (!names.includes(name)) continue;
-    const next = changed(result, RULES[name], session);
-    if (next === result) continue;
+  const apply = (name: RuleName, rule: (messages: readonly JsonObject[]) => readonly Left[]): void => {
+    if (!names.includes(name)) return;
+    const next = kept(result, rule(result));
+    if (next === result) return;
     result = next;
     by.push(name);
+  };
+  for (const [name, rule] of PLAIN) apply(name, (list) => notes.each(list, rule));
+  for (const [name, { is, change }] of SESSIONS) {
+    apply(name, (list) => {
+      const its = notes.each(list, is);
+      return its.includes(true) ? list.map((one, i) => (its[i] === true ? change(one, session) : one)) : list;
+    });
   }
   return { messages: result, by };
 }
 
-function changed(messages: readonly JsonObject[], rule: Rule, session: SessionRules): readonly JsonObject[] {
-  let result: JsonObject[] | undefined;
-  for (let i = 0; i < messages.length; i++) {
-    const message = messages[i] as JsonObject;
-    const next = rule(message, session);
-    if (next !== message) result ??= messages.slice(0, i);
-    if (next !== undefined) result?.push(next);
-  }
-  return result === undefined || result.length === 0 ? messages : result;
+/** The same list where all is as it was, or nothing were left. */
+function kept(messages: readonly JsonObject[], left: readonly Left[]): readonly JsonObject[] {
+  if (sharedStart(messages, left) === messages.length) return messages;
+  const some = left.filter((one) => one !== undefined);
+  return some.length === 0 ? messages : some;
 }
 
 const BILLING = /^x-anthropic-billing-header:[^\n]*(?:\n+|$)/;

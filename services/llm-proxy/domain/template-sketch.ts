@@ -2,6 +2,7 @@
 // texts short. Templates look at roles, at what comes first, last and next, at whether a turn has thinking or calls,
 // and at the last user message; not at what is said.
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
+import { Notes } from './notes.ts';
 
 /** Messages before the sampled turn, and that turn. */
 export interface Head {
@@ -28,11 +29,16 @@ export const SKETCH_TOOLS: readonly JsonObject[] = [
   },
 ];
 
-/** `keepIds`: the template writes down the ids of tool calls. */
-export function sketchOf({ before, turn }: Head, fresh: readonly JsonObject[], keepIds: boolean): Sketch {
+/** `keepIds`: the template writes down the ids of tool calls. `notes`: of the body with the messages. */
+export function sketchOf(
+  { before, turn }: Head,
+  fresh: readonly JsonObject[],
+  keepIds: boolean,
+  notes = new Notes(),
+): Sketch {
   const short = (message: JsonObject, i: number): JsonObject => shortened(message, { keepIds, place: i });
   return {
-    before: kindsOf(before).map(short),
+    before: kindsOf(before, notes.each(before, kindOf)).map(short),
     turn: (text, thinking = text) => shortened(turn, { text, thinking, keepIds }),
     realTurn: shortened(turn, { keepIds: true }),
     hasThinking: thinkingOf(turn) !== '',
@@ -41,8 +47,10 @@ export function sketchOf({ before, turn }: Head, fresh: readonly JsonObject[], k
 }
 
 /** Whether a message is more than text. */
-export const hasMedia = (message: JsonValue): boolean =>
-  arrayOf(objectOf(message)['content']).some((part) => isObject(part) && part['type'] !== 'text');
+export function hasMedia(message: JsonObject): boolean {
+  const { content } = message;
+  return Array.isArray(content) && content.some((part) => isObject(part) && part['type'] !== 'text');
+}
 
 /** The thinking of an assistant's message, whichever way it is written down. */
 export function thinkingOf(message: JsonObject): string {
@@ -52,14 +60,13 @@ export function thinkingOf(message: JsonObject): string {
 }
 
 /** The first turn of each kind, with what follows it to the next turn; everything that comes before the first turn. */
-function kindsOf(messages: readonly JsonObject[]): JsonObject[] {
-  const kinds = messages.map(kindOf);
+function kindsOf(messages: readonly JsonObject[], kinds: readonly string[]): JsonObject[] {
   const lastUser = kinds.lastIndexOf('user');
   const seen = new Set<string>();
   const kept: JsonObject[] = [];
   let last: Step = { from: 0, to: 0 };
   for (let from = 0; from < messages.length; from = last.to) {
-    const step = { from, to: endOfStep(messages, from) };
+    const step = { from, to: endOfStep(kinds, from) };
     const isSame = isAlike(kinds, last, step) && (step.to <= lastUser || last.from > lastUser);
     last = step;
     // Most are as the one before.
@@ -83,9 +90,9 @@ interface Step {
 const range = ({ from, to }: Step): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /** Behind the last message before the next turn. */
-function endOfStep(messages: readonly JsonObject[], from: number): number {
+function endOfStep(kinds: readonly string[], from: number): number {
   let to = from + 1;
-  while (to < messages.length && messages[to]?.['role'] !== 'assistant') to++;
+  while (to < kinds.length && kinds[to]?.startsWith(TURN) === false) to++;
   return to;
 }
 
@@ -102,25 +109,18 @@ function withOneCall(message: JsonObject): JsonObject {
   return call === undefined ? message : { ...message, tool_calls: [call] };
 }
 
-/** Kinds of turns by message: those of earlier requests come as the very same objects. */
-const known = new WeakMap<JsonObject, string>();
+/** Kinds of turns begin so; others are roles. */
+const TURN = 'assistant:';
+/** The very same texts each time, as those are compared by where they lie. */
+const TURNS = Array.from({ length: 16 }, (_, place) => `${TURN}${place}`);
 
 function kindOf(message: JsonObject): string {
-  const { role } = message;
-  if (role !== 'assistant') return String(role);
-  let kind = known.get(message);
-  if (kind === undefined) {
-    kind = kindOfTurn(message);
-    known.set(message, kind);
-  }
-  return kind;
-}
-
-function kindOfTurn(message: JsonObject): string {
   const { role, tool_calls: calls, content } = message;
+  if (role !== 'assistant') return String(role);
   const tagged = typeof content === 'string' && content.includes('</think>');
   const says = content !== null && content !== undefined && content !== '';
-  return [role, thinkingOf(message) !== '', tagged, arrayOf(calls).length > 0, says].join(':');
+  const told = [thinkingOf(message) !== '', tagged, arrayOf(calls).length > 0, says];
+  return TURNS[told.reduce((place, one) => place * 2 + Number(one), 0)] as string;
 }
 
 interface Shortening {

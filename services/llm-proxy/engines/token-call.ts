@@ -12,6 +12,8 @@ export interface TokenPrompt extends Continuation {
   readonly length: number;
   /** All of them as the members of a JSON array, in pieces. */
   readonly text: readonly Buffer[];
+  /** Tool calls in its messages. */
+  readonly calls: number;
 }
 
 /** A call that is given ids. */

@@ -77,6 +77,28 @@ describe('a request body', () => {
     expect(read[1]?.source?.elements[6]).to.equal(read[0]?.source?.elements[6]);
   });
 
+  it('is read against those before it, whose memory stays: unchanged, grown, edited in place, cut', async () => {
+    const bodies = new KnownBodies();
+    const attempt = {};
+    const [first = '', ...others] = [6, 6, 9, 9, 4].map(conversation);
+    // One of the same length with other bytes amid them.
+    const edited = others[1]?.replace('2é2é', '2é3é') ?? '';
+    const texts = [first, others[0] ?? '', edited, others[2] ?? '', others[3] ?? '', first];
+    const read = await taken(
+      texts.map((text) => Buffer.from(text)),
+      async (request) => {
+        const came = await readBody(request, bodies.of(attempt));
+        const { value, read } = parseConversation(bodies, attempt, came, 'messages');
+        bodies.keep(attempt, read, 1);
+        return { value, read };
+      },
+    );
+    for (const [i, { value, read: one }] of read.entries()) {
+      expect(value).to.deep.equal(JSON.parse(texts[i] as string));
+      expect(one.body.bytes.text(), `body ${i}`).to.equal(texts[i]);
+    }
+  });
+
   it('is none where its client leaves before its end, over HTTP/2 too', async () => {
     const read = Promise.withResolvers<unknown>();
     const server = createHttp2Server((request) => {

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { PolarError } from '../../common/errors.ts';
 import { PROXY_BODY_BYTES_MAX } from '../../common/limits.ts';
+import { ArrivingBody } from '../domain/arriving-body.ts';
 import { Bytes } from '../domain/bytes.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { hasMoreMarks } from '../domain/json-marks.ts';
@@ -22,10 +23,13 @@ const decoders = {
   zstd: promisify(zstdDecompress),
 } as const;
 
-/** The body, unpacked, until it is parsed. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED when the harness leaves. */
-export async function readBody(request: IncomingMessage): Promise<Bytes> {
-  const came = await readBytes(request);
+/**
+ * The body, unpacked, until it is parsed; `known` is what it may begin as. Throws BODY_TOO_LARGE, DIALECT_INVALID, CANCELLED
+ * when the harness leaves.
+ */
+export async function readBody(request: IncomingMessage, known: readonly Bytes[] = []): Promise<Bytes> {
   const encoding = request.headers['content-encoding'];
+  const came = await readBytes(request, new ArrivingBody(encoding === undefined ? known : []));
   const bytes = encoding === undefined ? came : await decoded(came, encoding);
   if (bytes.length > VALUES_UNCOUNTED_BYTES_MAX && hasMoreMarks(bytes, PROXY_BODY_VALUES_MAX)) {
     throw tooLarge(`the request body has more than ${PROXY_BODY_VALUES_MAX} JSON values`);
@@ -70,11 +74,13 @@ const GIVEN_BACK_BYTES_MIN = 16 * 1024;
  * Nobody looks at it any more. Left to itself, memory outside of V8's heap brings on a collection of the whole heap each
  * 64 MiB: with long requests those cost more than the requests, and all calls wait for them.
  */
-export function giveBack({ pieces }: Bytes): void {
-  for (const { buffer, byteLength } of pieces) {
-    const own = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
-    if (own && byteLength >= GIVEN_BACK_BYTES_MIN) buffer.transfer(0);
-  }
+export function giveBack({ pieces, lent }: Bytes): void {
+  for (let i = lent; i < pieces.length; i++) givePieceBack(pieces[i] as Buffer);
+}
+
+function givePieceBack({ buffer, byteLength }: Buffer): void {
+  const own = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (own && byteLength >= GIVEN_BACK_BYTES_MIN) buffer.transfer(0);
 }
 
 function asObject(value: unknown): JsonObject {
@@ -91,13 +97,14 @@ function parsed<T>(parse: () => T): T {
   }
 }
 
-function readBytes(request: IncomingMessage): Promise<Bytes> {
-  const chunks: Buffer[] = [];
+function readBytes(request: IncomingMessage, arriving: ArrivingBody): Promise<Bytes> {
   let sizeBytes = 0;
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       sizeBytes += chunk.length;
-      if (sizeBytes <= PROXY_BODY_BYTES_MAX) chunks.push(chunk);
+      if (sizeBytes <= PROXY_BODY_BYTES_MAX) {
+        if (!arriving.add(chunk)) givePieceBack(chunk);
+      }
       // Somewhat more is read and thrown away, so that the client gets to read the answer.
       else if (sizeBytes > PROXY_BODY_BYTES_MAX * 2) {
         request.pause();
@@ -110,7 +117,7 @@ function readBytes(request: IncomingMessage): Promise<Bytes> {
       // Over HTTP/2 a request that broke off ends as well, and says that it is complete.
       if (request.aborted) left();
       else if (sizeBytes > PROXY_BODY_BYTES_MAX) reject(tooLarge());
-      else resolve(new Bytes(chunks));
+      else resolve(arriving.whole());
     });
     request.once('close', () => {
       if (!request.complete || request.aborted) left();

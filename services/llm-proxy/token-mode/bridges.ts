@@ -54,7 +54,7 @@ export class Bridges {
     const { messages } = asked;
     const head = { before: messages.slice(0, count - 1), turn: messages[count - 1] as JsonObject };
     const fresh = messages.slice(count);
-    const sketch = sketchOf(head, fresh, frame.keepIds);
+    const sketch = sketchOf(head, fresh, frame.keepIds, asked.notes);
     const key = canonicalJson([keyOf(asked), [...sketch.before], sketch.turn('x'), [...sketch.fresh]]);
     const whole = [...sketch.before, sketch.realTurn, ...fresh];
     for (;;) {

@@ -1,6 +1,7 @@
 // Prompts as text: a turn writes out its new ids only, behind the text of the call that it goes on from.
 import { ID_TEXT_BYTES_MAX, ID_TEXTS_PER_SESSION_MAX } from '../../common/limits.ts';
 import type { CallIds } from '../domain/attempt-state.ts';
+import { idBytes, writeIds } from '../domain/id-digits.ts';
 
 /** A recorded call, and its ids. */
 export interface IdsOfCall {
@@ -8,13 +9,16 @@ export interface IdsOfCall {
   readonly ids: CallIds;
 }
 
-/** The ids of a recorded call as text: the first `sizeBytes` of the memory. Behind them is room for what comes next. */
+/** The ids of a recorded call, each behind a comma: the first `sizeBytes` of the memory. Behind them is room for what comes next. */
 interface IdText {
   readonly call: number;
   readonly length: number;
   readonly memory: Buffer;
   readonly sizeBytes: number;
 }
+
+/** What stands before the first id. */
+const FIRST_COMMA = 1;
 
 const NOTHING: IdText = { call: -1, length: 0, memory: Buffer.alloc(0), sizeBytes: 0 };
 
@@ -30,8 +34,8 @@ export class IdTexts {
     const text = before?.call === index ? before : extended(before ?? NOTHING, index, ids);
     // It has the memory of the text before it.
     this.#keep(session, [text, ...known.filter((one) => one !== before)]);
-    const whole = text.memory.subarray(0, text.sizeBytes);
-    return tail.length === 0 ? [whole] : [whole, Buffer.from(`,${tail.join()}`, 'latin1')];
+    const whole = text.memory.subarray(FIRST_COMMA, text.sizeBytes);
+    return tail.length === 0 ? [whole] : [whole, digits(tail)];
   }
 
   #keep(session: string, texts: readonly IdText[]): void {
@@ -57,10 +61,9 @@ const sizeOf = (texts: readonly IdText[] = []): number =>
 /** What is being sent of the earlier text stays as it is: writing goes on behind it. */
 function extended({ length, memory, sizeBytes }: IdText, call: number, ids: CallIds): IdText {
   const fresh = ids.from(length);
-  const text = `${length === 0 || fresh.length === 0 ? '' : ','}${fresh.join()}`;
-  const end = sizeBytes + text.length;
+  const end = sizeBytes + idBytes(fresh);
   const roomy = end <= memory.length ? memory : grown(memory, sizeBytes, end);
-  roomy.write(text, sizeBytes, 'latin1');
+  writeIds(fresh, roomy, sizeBytes);
   return { call, length: ids.length, memory: roomy, sizeBytes: end };
 }
 
@@ -69,4 +72,10 @@ function grown(memory: Buffer, sizeBytes: number, end: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(Math.ceil(end * 1.5));
   memory.copy(larger, 0, 0, sizeBytes);
   return larger;
+}
+
+function digits(ids: Int32Array): Buffer {
+  const bytes = Buffer.allocUnsafe(idBytes(ids));
+  writeIds(ids, bytes, 0);
+  return bytes;
 }

@@ -2,6 +2,7 @@
 import { forTemplate } from '../domain/engine-body.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
 import { idsOf, type JsonObject, type JsonValue } from '../domain/json.ts';
+import type { Notes } from '../domain/notes.ts';
 import type { Engine } from '../engines/engine.ts';
 import { notIds } from '../engines/failures.ts';
 
@@ -11,6 +12,8 @@ export interface Rendering {
   readonly tools: readonly JsonValue[];
   /** `templateSettings`. */
   readonly settings: JsonObject;
+  /** Of the body with the messages; unset: there is none. */
+  readonly notes?: Notes;
 }
 
 /** Throws ENGINE_REFUSED where it cannot render this, and what else a call of the engine throws. */

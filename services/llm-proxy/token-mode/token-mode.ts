@@ -8,7 +8,8 @@ import { type AuditCounts, isAudited } from '../domain/audit.ts';
 import { joined } from '../domain/bridge.ts';
 import type { Drift } from '../domain/drift.ts';
 import type { EngineKind } from '../domain/engine-features.ts';
-import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { arrayOf, type JsonObject, type JsonValue } from '../domain/json.ts';
+import type { Notes } from '../domain/notes.ts';
 import { isOneOff, templateSettings } from '../domain/template-settings.ts';
 import { hasMedia } from '../domain/template-sketch.ts';
 import type { EngineCall, TextCall } from '../engines/engine-call.ts';
@@ -37,6 +38,8 @@ export interface TokenModeCall {
   readonly session: string;
   readonly messages: readonly JsonObject[];
   readonly tools: readonly JsonValue[];
+  /** Of the body with the messages. */
+  readonly notes: Notes;
   readonly goesOn: () => GoesOn | Drift;
 }
 
@@ -46,6 +49,8 @@ interface Renderer {
   /** Renders from scratch. */
   readonly render: Render;
 }
+
+const callsUpTo = (message: JsonObject, before = 0): number => before + arrayOf(message['tool_calls']).length;
 
 export class TokenMode {
   readonly #settings: TokenModeSettings;
@@ -85,13 +90,13 @@ export class TokenMode {
   ): Promise<TokenPrompt | Drift> {
     const goesOn = call.goesOn();
     if (typeof goesOn === 'string') return goesOn;
-    const { messages, tools } = call;
+    const { messages, tools, notes } = call;
     const isRendered = !isOneOff(text.sent) && (way.takes?.(text.sent) ?? true);
-    if (!isRendered || messages.some(hasMedia)) return 'not_rendered';
+    if (!isRendered || notes.each(messages, hasMedia).includes(true)) return 'not_rendered';
     const renderer = this.#rendererOf(text);
     if (renderer === undefined) return 'not_rendered';
     const rendering = { messages, tools, settings: templateSettings(text.sent) };
-    const tail = await this.#continuation(renderer.bridges, goesOn, rendering, signal);
+    const tail = await this.#continuation(renderer.bridges, goesOn, { ...rendering, notes }, signal);
     if (typeof tail === 'string') return tail;
     const { index, ids, expertRows, sampledAt } = goesOn;
     if (isAudited(call.callId, this.#settings.audit_share)) {
@@ -99,7 +104,8 @@ export class TokenMode {
       this.#audit.add({ render: renderer.render, rendering, sent });
     }
     const pieces = this.#texts.of(call.session, goesOn, tail);
-    return { behind: index, tail, expertRows, length: ids.length + tail.length, text: pieces };
+    const calls = notes.inOrder(callsUpTo, messages, callsUpTo).at(-1) ?? 0;
+    return { behind: index, tail, expertRows, length: ids.length + tail.length, text: pieces, calls };
   }
 
   /** A renderer that fails never fails a call: the engine can template what it is asked. */

@@ -19,7 +19,7 @@ export const openaiChat: Dialect = {
     ...contentFeatures,
     ...toolFeatures,
   ],
-  read: (body, _, allowed) => readChatRequest(body, allowed),
+  read: (body, _, allowed, known) => readChatRequest(body, allowed, known?.notes),
   errorBody: (error, status) => errorBody(error, status),
   modelBody,
   modelsBody,

@@ -1,8 +1,11 @@
 // The openai-chat dialect: the messages of a request, checked, and in the form that engines take.
-import { arrayOf, isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
+import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../../domain/json.ts';
+import type { Notes } from '../../domain/notes.ts';
 import { argumentsOfInput } from '../custom-tools.ts';
 import type { Faults } from '../faults.ts';
 import { featuresOf, type Rules } from '../features.ts';
+import { GrownSet } from '../grown.ts';
+import type { Reading } from '../read-once.ts';
 import { readContent } from './content.ts';
 
 const ROLES: Rules = {
@@ -21,50 +24,69 @@ export const roleFeatures = featuresOf('messages', ROLES);
 
 /** What can be said of a message only with those before it. */
 interface Before {
-  readonly callIds: Set<string>;
-  /** Ids given to calls of the legacy form, by function. */
-  readonly legacyIds: Map<string, string>;
+  readonly callIds: GrownSet;
+  /** The last call of the legacy form. */
+  readonly legacy: LegacyCall | undefined;
 }
 
+interface LegacyCall {
+  /** Of the function. */
+  readonly name: string;
+  /** It has been given one. */
+  readonly id: string;
+  readonly before: LegacyCall | undefined;
+}
+
+/** How many legacy calls back the one of an answer is looked for. */
+const LEGACY_CALLS_MAX = 1_000;
+
+const NOTHING: Before = { callIds: GrownSet.none, legacy: undefined };
+
+type Read = Reading<Before, JsonObject>;
+
 /** The messages as the engine gets them: the same objects where nothing is to be said otherwise. */
-export function readMessages(messages: JsonValue | undefined, faults: Faults): JsonObject[] {
+export function readMessages(
+  messages: JsonValue | undefined,
+  faults: Faults,
+  notes: Notes,
+): readonly JsonObject[] {
   if (!Array.isArray(messages) || messages.length === 0) {
     faults.add('messages', 'must be an array with at least one message');
     return [];
   }
-  const before: Before = { callIds: new Set(), legacyIds: new Map() };
-  return messages.map((message: JsonValue, i) => {
-    if (isObject(message)) return readOnce(message, i, before, faults);
-    faults.add(`messages[${i}]`, 'must be an object');
-    return {};
-  });
+  const read = notes.inOrder<JsonValue, Read>(readMessages, messages, (message, last, i) =>
+    readBehind(message, i, last?.after ?? NOTHING, faults),
+  );
+  return notes.each(read, saidIn);
 }
 
-/**
- * Messages of earlier turns come as the very same objects: each is read once, but for what depends on those before. Those
- * that say what they are to say stand by themselves, as V8's small collections keep what a WeakMap holds.
- */
-const plain = new WeakSet<JsonObject>();
-const known = new WeakMap<JsonObject, JsonObject>();
+const saidIn = ({ said }: Read): JsonObject => said;
 
-function readOnce(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
-  const { role, tool_call_id: answers } = message;
-  const already = plain.has(message) ? message : known.get(message);
-  const said = already ?? readMessage(message, i, before, faults);
-  for (const call of arrayOf(said['tool_calls'])) {
-    const id = isObject(call) ? textOf(call['id']) : undefined;
-    if (id !== undefined) before.callIds.add(id);
+function readBehind(message: JsonValue, i: number, before: Before, faults: Faults): Read {
+  if (!isObject(message)) {
+    faults.add(`messages[${i}]`, 'must be an object');
+    return { said: {}, after: before };
   }
-  if (role === 'tool' && !(typeof answers === 'string' && before.callIds.has(answers))) {
+  const said = readMessage(message, i, before, faults);
+  const { role, tool_call_id: answers } = message;
+  const after = behind(said, message, before);
+  if (role === 'tool' && !(typeof answers === 'string' && after.callIds.has(answers))) {
     faults.add(`messages[${i}].tool_call_id`, 'must name a tool call of an earlier message');
   }
-  if (already !== undefined) return said;
-  const alone = role !== 'function' && !isObject(message['function_call']);
-  if (alone && faults.none) {
-    if (said === message) plain.add(message);
-    else known.set(message, said);
+  return { said, after };
+}
+
+/** What the next message is read after; `said` has the calls of either form. */
+function behind(said: JsonObject, { role, function_call: named }: JsonObject, before: Before): Before {
+  const ids = arrayOf(said['tool_calls'])
+    .map((call) => textOf(objectOf(call)['id']))
+    .filter((id) => id !== undefined);
+  const [id] = ids;
+  const callIds = before.callIds.with(ids);
+  if (role === 'assistant' && isObject(named) && id !== undefined) {
+    return { callIds, legacy: { name: String(named['name']), id, before: before.legacy } };
   }
-  return said;
+  return callIds === before.callIds ? before : { ...before, callIds };
 }
 
 function readMessage(message: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
@@ -78,13 +100,13 @@ function readMessage(message: JsonObject, i: number, before: Before, faults: Fau
   const same = content === (message['content'] ?? null);
   const refusal = role === 'assistant' && content === null ? textOf(message['refusal']) : undefined;
   const said = same && refusal === undefined ? message : { ...message, content: refusal ?? content };
-  if (role === 'assistant') return readAssistant(said, i, before, faults);
+  if (role === 'assistant') return readAssistant(said, i, faults);
   const silent = (message['content'] ?? null) === null && role !== 'tool' && role !== 'function';
   faults.expect(!silent, `${at}.content`, 'is missing');
   return role === 'function' ? readFunction(said, at, before, faults) : said;
 }
 
-function readAssistant(given: JsonObject, i: number, before: Before, faults: Faults): JsonObject {
+function readAssistant(given: JsonObject, i: number, faults: Faults): JsonObject {
   const at = `messages[${i}]`;
   const { reasoning_content: thought, reasoning } = given;
   const message = thoughtOf(given);
@@ -94,7 +116,7 @@ function readAssistant(given: JsonObject, i: number, before: Before, faults: Fau
     faults.expect(said === null || typeof said === 'string', `${at}.${name}`, 'must be a string');
   }
   faults.expect((message['audio'] ?? null) === null, `${at}.audio`, 'audio is not offered');
-  if (isObject(legacy)) return readLegacyCall(message, legacy, i, before, faults);
+  if (isObject(legacy)) return readLegacyCall(message, legacy, i, faults);
   if (calls === undefined || calls === null) return message;
   if (!faults.expect(Array.isArray(calls), `${at}.tool_calls`, 'must be an array')) return message;
   const list = calls as readonly JsonValue[];
@@ -138,7 +160,6 @@ function readLegacyCall(
   message: JsonObject,
   { name, arguments: args }: JsonObject,
   i: number,
-  before: Before,
   faults: Faults,
 ): JsonObject {
   const at = `messages[${i}].function_call`;
@@ -146,16 +167,23 @@ function readLegacyCall(
   faults.expect(typeof args === 'string', `${at}.arguments`, 'must be a string');
   const { function_call: _, ...rest } = message;
   const id = `call_of_message_${i}`;
-  before.legacyIds.set(String(name), id);
   return {
     ...rest,
     tool_calls: [{ id, type: 'function', function: { name: name ?? '', arguments: args ?? '' } }],
   };
 }
 
-function readFunction(message: JsonObject, at: string, { legacyIds }: Before, faults: Faults): JsonObject {
-  const id = legacyIds.get(textOf(message['name']) ?? '');
+function readFunction(message: JsonObject, at: string, { legacy }: Before, faults: Faults): JsonObject {
+  const id = lastOf(textOf(message['name']) ?? '', legacy);
   faults.expect(id !== undefined, `${at}.name`, 'must name the function of an earlier function_call');
   const { name: _, ...rest } = message;
   return { ...rest, role: 'tool', tool_call_id: id ?? '' };
+}
+
+function lastOf(name: string, last: LegacyCall | undefined): string | undefined {
+  let call = last;
+  for (let i = 0; i < LEGACY_CALLS_MAX && call !== undefined; i++, call = call.before) {
+    if (call.name === name) return call.id;
+  }
+  return undefined;
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { PolarError } from '../../../common/errors.ts';
 import { type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
 import { digestMessage } from '../../domain/messages.ts';
+import { Notes } from '../../domain/notes.ts';
 import { samplingOf } from '../../domain/sampling.ts';
 import type { Asked } from '../dialect.ts';
 import { openaiChat } from './dialect.ts';
@@ -16,8 +17,9 @@ const tool = (name = 'f'): JsonObject => ({ type: 'function', function: { name, 
 
 const MANY = 1_000;
 
-const read = (body: JsonObject): Asked =>
-  openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' }, { imageUrls: true });
+const readNoted = (body: JsonObject, notes: Notes): Asked =>
+  openaiChat.read(body, { kind: 'generate', dialect: 'openai-chat' }, { imageUrls: true }, { notes });
+const read = (body: JsonObject): Asked => readNoted(body, new Notes());
 
 /** Names of the fields that are refused. */
 function faultsOf(body: JsonObject): string[] {
@@ -126,12 +128,31 @@ describe('openai-chat messages', () => {
     const custom = { id: 'a', type: 'custom', custom: { name: 'patch', input: 'x' } };
     const messages = [user, { role: 'assistant', content: null, tool_calls: [custom] }];
     const answer = { role: 'tool', tool_call_id: 'a', content: [{ type: 'refusal', refusal: 'no' }] };
-    const first = read({ messages: [...messages, answer] });
-    const second = read({ messages: [...messages, answer, user] });
+    const notes = new Notes();
+    const first = readNoted({ messages: [...messages, answer] }, notes);
+    const second = readNoted({ messages: [...messages, answer, user] }, new Notes(notes));
     for (const [i, message] of first.messages.entries()) expect(second.messages[i]).to.equal(message);
-    expect(faultsOf({ messages: [user, answer] })).to.deep.equal(['messages[1].tool_call_id']);
+    const without = { messages: [user, answer] };
+    expect(faultsOf(without)).to.deep.equal(['messages[1].tool_call_id']);
+    expect(() => readNoted(without, new Notes(notes))).to.throw('messages[1].tool_call_id');
     const wrong = { role: 'user', content: 5 };
     for (let i = 0; i < 2; i++) expect(faultsOf({ messages: [wrong] })).to.have.length(1);
+  });
+
+  it('of the legacy form answer the last call of their name, also behind what was read before', () => {
+    const call = { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } };
+    const answer = { role: 'function', name: 'f', content: 'x' };
+    const notes = new Notes();
+    readNoted({ messages: [user, call, answer] }, notes);
+    const { messages } = readNoted(
+      { messages: [user, call, answer, call, answer, answer] },
+      new Notes(notes),
+    );
+    const answered = messages.map((message) => message['tool_call_id']).filter((id) => id !== undefined);
+    const [first, last] = ['call_of_message_1', 'call_of_message_3'];
+    expect(answered).to.deep.equal([first, last, last]);
+    const other = { messages: [user, user, answer] };
+    expect(() => readNoted(other, new Notes(notes))).to.throw('messages[2].name');
   });
 
   it('of custom tools come back as the engine said them', () => {

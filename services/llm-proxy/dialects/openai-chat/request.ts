@@ -1,5 +1,6 @@
 // The openai-chat dialect: what a harness asks.
 import { countOf, type JsonObject, objectOf, textOf } from '../../domain/json.ts';
+import { Notes } from '../../domain/notes.ts';
 import type { Asked } from '../dialect.ts';
 import { type Allowed, Faults } from '../faults.ts';
 import { readFields } from '../features.ts';
@@ -10,12 +11,12 @@ import type { Declared } from './tool-calls.ts';
 import { readToolChoice, readTools } from './tools.ts';
 
 /** Throws DIALECT_INVALID with every fault. */
-export function readChatRequest(body: JsonObject, allowed?: Allowed): Asked {
+export function readChatRequest(body: JsonObject, allowed?: Allowed, notes = new Notes()): Asked {
   const faults = new Faults(allowed);
   const fields = readFields(body, FIELDS, faults);
   const tools = readTools(body, faults);
   const { list, choice } = readToolChoice(body, tools, faults);
-  const messages = readMessages(body['messages'], faults);
+  const messages = readMessages(body['messages'], faults, notes);
   faults.throwIfAny();
   if (choice !== undefined) fields['tool_choice'] = choice;
   const { n, logprobs, top_logprobs: top } = body;

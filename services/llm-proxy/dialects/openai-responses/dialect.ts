@@ -21,7 +21,7 @@ export const openaiResponses: Dialect = {
     ...toolFeatures,
   ],
   refersTo,
-  read: (body, _, allowed, found) => readResponsesRequest(body, allowed, found),
+  read: (body, _, allowed, known) => readResponsesRequest(body, allowed, known?.found),
   errorBody: (error, status) =>
     errorBody(error, status, 'input', isUnknownResponse(error) ? 'previous_response_not_found' : undefined),
   modelBody,

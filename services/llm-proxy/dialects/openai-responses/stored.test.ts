@@ -18,7 +18,7 @@ const TOOLS: JsonValue = [
 const NAMES = { functions: ['read', 'files__list'], custom: ['patch'] };
 
 const read = (body: JsonObject, found?: Found<JsonObject>): Asked =>
-  readRequest(openaiResponses, { tools: TOOLS, ...body }, TARGET, { imageUrls: true }, found).asked;
+  readRequest(openaiResponses, { tools: TOOLS, ...body }, TARGET, { imageUrls: true }, { found }).asked;
 
 const found = (previous: readonly JsonObject[] | undefined, replies = {}): Found<JsonObject> => ({
   previous,

@@ -41,7 +41,8 @@ describe('a call of SGLang with ids', () => {
 
   async function idFor(messages: JsonObject[]): Promise<unknown> {
     const text = [Buffer.from('1,2')];
-    const prompt = { behind: 0, tail: Int32Array.of(2), expertRows: 0, length: 2, text };
+    const calls = messages.flatMap(({ tool_calls: made }) => arrayOf(made)).length;
+    const prompt = { behind: 0, tail: Int32Array.of(2), expertRows: 0, length: 2, text, calls };
     const request = {
       engine,
       model: 'm',

@@ -1,8 +1,8 @@
 // SGLang: `input_ids` in the place of the chat template; it streams, and parses calls and thinking, as in text mode.
-import { arrayOf, type JsonObject, objectOf } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { askExperts } from '../../engines/ask-experts.ts';
 import { readFirst } from '../../engines/engine-call.ts';
-import type { TokenRequest, TokenWay } from '../../engines/token-call.ts';
+import type { TokenPrompt, TokenRequest, TokenWay } from '../../engines/token-call.ts';
 import { withIds } from './body.ts';
 
 export const sglang: TokenWay = {
@@ -23,7 +23,7 @@ function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer
   // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
   const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
   const asked = askExperts(engine, sent, tokens, prompt);
-  const body: JsonObject = { ...rest, ...asked, messages: messagesOf(sent) };
+  const body: JsonObject = { ...rest, ...asked, messages: messagesOf(prompt) };
   return withIds('input_ids', prompt, body);
 }
 
@@ -31,10 +31,9 @@ function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer
 const CALL: JsonObject = { type: 'function', function: { name: 'f', arguments: '{}' } };
 
 /** Nothing is rendered of them, but the calls of Kimi models are numbered behind those of the messages. */
-function messagesOf(sent: JsonObject): JsonObject[] {
-  const made = arrayOf(sent['messages']).flatMap((message) => arrayOf(objectOf(message)['tool_calls']));
+function messagesOf({ calls }: TokenPrompt): JsonObject[] {
   const asked: JsonObject = { role: 'user', content: '' };
-  return made.length === 0
+  return calls === 0
     ? [asked]
-    : [{ role: 'assistant', content: '', tool_calls: made.map(() => CALL) }, asked];
+    : [{ role: 'assistant', content: '', tool_calls: Array<JsonObject>(calls).fill(CALL) }, asked];
 }

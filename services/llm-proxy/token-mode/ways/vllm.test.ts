@@ -65,7 +65,7 @@ describe('a call of vLLM with ids', () => {
     made.push(engine);
     const tokens = noTokens();
     const tail = Int32Array.from({ length: 20 }, (_, i) => i);
-    const prompt = { behind: 0, tail, expertRows: 1_500, length: 2_000, text: [] };
+    const prompt = { behind: 0, tail, expertRows: 1_500, length: 2_000, text: [], calls: 0 };
     const sent = { messages: [{ role: 'user', content: 'x' }], ...limits };
     const request = { engine, model: 'm', sent, showsLogprobs: false, tokens, prompt };
     await way.whole(request, AbortSignal.timeout(10_000));
