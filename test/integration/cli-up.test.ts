@@ -21,6 +21,7 @@ import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { readTopology } from '../../services/common/config/topology.ts';
 import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 
 const GONE_MS = 40_000;
 const READY_MS = 60_000;
@@ -34,12 +35,15 @@ const BEHIND_A_PROXY = {
 /** What a node keeps: no sandbox. */
 const NODE_FILES = [
   'data-id',
+  'docker-images',
   'harness-artifacts',
   'harness-logs',
   'layers',
+  'podman-images',
   'runtime-prewarm.lock',
   'seccomp.bpf',
   'unpacked',
+  'unpacked-used',
 ];
 
 interface Ready {
@@ -268,8 +272,11 @@ describe('polar up', function () {
     writeFileSync(join(folder, 'logs/scheduler.log'), Buffer.alloc(33 * 1024 * 1024, 'x'));
     const mesh = startWith(BEHIND_A_PROXY);
     const { topology } = await ready(mesh);
-    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
-    expect(status.stdout, status.stderr).to.match(/^local +up /m);
+    // The node's first heartbeat comes behind it.
+    await eventually('the node is up', async () => {
+      const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
+      return /^local +up /m.test(status.stdout);
+    });
     expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
     const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
     await until(() => written().includes('"msg":"ready"'), READY_MS, written);
