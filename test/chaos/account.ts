@@ -19,7 +19,7 @@ export interface Evidence {
   /** Session to the times that the state log has its end. */
   readonly ends: ReadonlyMap<string, number>;
   readonly batches: readonly LoggedBatch[];
-  /** Processes of sandboxes that were killed: each may have cost one harness its good end. */
+  /** Processes of sandboxes that were killed: each may have cost one harness, or one step of a preparation, its good end. */
   readonly harnessKills: number;
 }
 
@@ -34,10 +34,8 @@ export function accountOf(evidence: Evidence): Entry[] {
   const { submitted, sessions } = evidence;
   const asked = [...submitted.values()].flat();
   const outcomes = Map.groupBy(sessions, ({ outcome }) => Outcome[outcome] ?? 'none');
-  const failed = sessions
-    .filter(({ outcome }) => outcome !== Outcome.COMPLETED && outcome !== Outcome.HARNESS_ERROR)
-    .map(told);
-  const struck = sessions.filter(({ outcome }) => outcome === Outcome.HARNESS_ERROR).map(told);
+  const failed = sessions.filter((one) => one.outcome !== Outcome.COMPLETED && !mayBeStruck(one)).map(told);
+  const struck = sessions.filter(mayBeStruck).map(told);
   const surplus = struck.slice(evidence.harnessKills);
   return [
     { what: 'tasks acknowledged', count: submitted.size },
@@ -55,6 +53,10 @@ export function accountOf(evidence: Evidence): Entry[] {
     ...ofTrainer(evidence, asked),
   ];
 }
+
+/** As one ends whose process in a sandbox was killed. */
+const mayBeStruck = ({ outcome, failure }: Session): boolean =>
+  outcome === Outcome.HARNESS_ERROR || failure?.reason === 'PREPARE_FAILED';
 
 /** As sessions were retried or carried over. */
 export const groupsOf = (sessions: readonly Session[]): Set<string> =>
