@@ -23,7 +23,7 @@ def optimizer_step(batches: list[Batch], step_s: float) -> str:
     return f"weights-{batches[-1].batch_id}"
 
 
-def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float, layout: str) -> None:
+def train(client: Client, journal: Journal, consumer: str, batches_a_step: int, step_s: float, layout: str = "traces") -> None:
     # By what a journal knows them: one that a seek brings again before its step gives way to its later delivery.
     taken: dict[tuple[int, datetime], Batch] = {}
     # A step needs all of its batches at once.
