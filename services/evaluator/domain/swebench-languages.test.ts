@@ -1,33 +1,12 @@
 // Logs of repositories that are not in Python, and what SWE-bench's own package says of them: test/vectors/swebench-languages.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
+import { casesIn, expectGraded } from '../../../test/support/swebench.ts';
 import { LOG_PARSERS, type LogParser } from '../../common/specs/catalogue.ts';
 import { logOf, statusesIn } from './swebench-log.ts';
 import { JOINED_NAMES_MAX } from './swebench-names.ts';
 import { LOG_READERS } from './swebench-parsers.ts';
-import { reportOf, unresolved } from './swebench-report.ts';
 
-interface Case {
-  readonly what: string;
-  readonly text: string;
-  readonly log_parser: LogParser;
-  readonly eval_type: string;
-  readonly FAIL_TO_PASS: string[];
-  readonly PASS_TO_PASS: string[];
-  readonly expected: {
-    readonly applied: boolean;
-    readonly resolution: string;
-    readonly statuses?: Record<string, string>;
-    readonly tests_status?: Record<string, { success: string[]; failure: string[] }>;
-  };
-}
-
-const casesIn = (folder: string): readonly Case[] =>
-  JSON.parse(
-    readFileSync(join(import.meta.dirname, '../../../test/vectors', folder, 'results.json'), 'utf8'),
-  );
 const CASES = casesIn('swebench-languages');
 const PYTHON: readonly LogParser[] = [
   'parse_log_pytest_pydantic',
@@ -40,23 +19,8 @@ describe('logs of SWE-bench in other languages', () => {
     expect(new Set(CASES.map((one) => one.log_parser))).to.have.all.keys(OTHERS);
   });
 
-  for (const { what, text, log_parser, eval_type, expected, ...lists } of CASES) {
-    it(`are graded as it grades them: ${what}`, () => {
-      const row = {
-        failToPass: lists.FAIL_TO_PASS,
-        passToPass: lists.PASS_TO_PASS,
-        failOnly: eval_type === 'fail_only',
-      };
-      const told = statusesIn(text, LOG_READERS[log_parser]);
-      expect('statuses' in told).to.equal(expected.applied);
-      const report = 'statuses' in told ? reportOf(row, told.statuses) : unresolved(row);
-      expect(`RESOLVED_${report.resolution}`).to.equal(expected.resolution);
-      if (!('statuses' in told)) return;
-      expect(Object.fromEntries(told.statuses)).to.deep.equal(expected.statuses);
-      expect({ FAIL_TO_PASS: report.failToPass, PASS_TO_PASS: report.passToPass }).to.deep.equal(
-        expected.tests_status,
-      );
-    });
+  for (const one of CASES) {
+    it(`are graded as it grades them: ${one.what}`, () => expectGraded(one, one.text ?? ''));
   }
 
   it('are read in time that grows as they do', () => {

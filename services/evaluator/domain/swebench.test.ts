@@ -3,30 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { casesIn, expectGraded, vectorsIn } from '../../../test/support/swebench.ts';
 import type { LogParser } from '../../common/specs/catalogue.ts';
 import { exitCodeIn, logOf, scriptOf, statusesIn } from './swebench-log.ts';
 import { LOG_READERS } from './swebench-parsers.ts';
-import { reportOf, unresolved } from './swebench-report.ts';
+import { reportOf } from './swebench-report.ts';
 
-interface Case {
-  readonly what: string;
-  readonly file?: string;
-  readonly text?: string;
-  readonly log_parser: LogParser;
-  readonly eval_type: string;
-  readonly FAIL_TO_PASS: string[];
-  readonly PASS_TO_PASS: string[];
-  readonly expected: {
-    readonly applied: boolean;
-    readonly resolution: string;
-    readonly statuses?: Record<string, string>;
-    readonly tests_status?: Record<string, { success: string[]; failure: string[] }>;
-  };
-}
-
-const FOLDER = join(import.meta.dirname, '../../../test/vectors/swebench');
+const FOLDER = vectorsIn('swebench');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
-const CASES: readonly Case[] = JSON.parse(read('results.json'));
+const CASES = casesIn('swebench');
 /** What is read where it grades otherwise: to it, markers that tests print hide what they tell behind these. */
 const BEHIND_MARKERS: Readonly<Record<string, object>> = {
   'the first end counts': { a: 'PASSED', c: 'FAILED' },
@@ -39,24 +24,11 @@ describe('logs of SWE-bench', () => {
     expect(readdirSync(FOLDER)).to.have.members([...new Set(files), 'results.json']);
   });
 
-  for (const { what, file, text, log_parser, eval_type, expected, ...lists } of CASES) {
+  for (const one of CASES) {
+    const { what, file, text = '' } = one;
     if (BEHIND_MARKERS[what] !== undefined) continue;
-    it(`are graded as it grades them: ${what}`, () => {
-      const row = {
-        failToPass: lists.FAIL_TO_PASS,
-        passToPass: lists.PASS_TO_PASS,
-        failOnly: eval_type === 'fail_only',
-      };
-      const told = statusesIn(file === undefined ? (text ?? '') : read(file), LOG_READERS[log_parser]);
-      expect('statuses' in told).to.equal(expected.applied);
-      const report = 'statuses' in told ? reportOf(row, told.statuses) : unresolved(row);
-      expect(`RESOLVED_${report.resolution}`).to.equal(expected.resolution);
-      if (!('statuses' in told)) return;
-      expect(Object.fromEntries(told.statuses)).to.deep.equal(expected.statuses);
-      expect({ FAIL_TO_PASS: report.failToPass, PASS_TO_PASS: report.passToPass }).to.deep.equal(
-        expected.tests_status,
-      );
-    });
+    it(`are graded as it grades them: ${what}`, () =>
+      expectGraded(one, file === undefined ? text : read(file)));
   }
 
   it("are read for SWE-Gym's pydantic: without notes and colours, in the old form too", () => {

@@ -57,7 +57,6 @@ export function columnsOf(batch: TrajectoryBatch): Uint8Array[] {
 
 function columnFields(trajectories: readonly Trajectory[], cuts: readonly (readonly Cut[])[]): Uint8Array[] {
   const all = cuts.flat();
-  const column = (no: number, parts: readonly Uint8Array[]): Uint8Array[] => field(no, parts);
   const array = (no: number, values: ArrayBufferView): Uint8Array[] => field(no, [bytesOf(values)]);
   const rewards = cuts.flatMap((of, i) =>
     of.map((one) => one.reward ?? trajectories[i]?.reward ?? Number.NaN),
@@ -84,19 +83,19 @@ function columnFields(trajectories: readonly Trajectory[], cuts: readonly (reado
       Uint8Array.from(trajectories, (one) => one.outcome),
     ),
     ...droppedReasons(trajectories),
-    ...column(
+    ...field(
       COLUMN.promptIds.number,
       all.map((one) => one.promptIds),
     ),
-    ...column(
+    ...field(
       COLUMN.responseIds.number,
       all.map((one) => one.responseIds),
     ),
-    ...column(
+    ...field(
       COLUMN.lossMask.number,
       all.map((one) => one.lossMask),
     ),
-    ...column(
+    ...field(
       COLUMN.logprobs.number,
       all.map((one) => one.logprobs),
     ),

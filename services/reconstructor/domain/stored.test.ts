@@ -7,7 +7,7 @@ import {
   TrajectoryBatchSchema,
   TrajectorySchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { batchParts, decodedBatch, moveTraces, storedTrajectory, tokensOf } from './stored.ts';
+import { decodedBatch, field, moveTraces, storedTrajectory, tokensOf, tracesOf } from './stored.ts';
 
 const column = (ids: number): Uint8Array => new Uint8Array(new Int32Array(ids).fill(ids).buffer);
 
@@ -56,7 +56,7 @@ describe('stored trajectory', () => {
     const whole = batchOf(built(2, 300), built(), built(40));
     const batch = batchOf(storedOf(built(2, 300)), storedOf(built()), storedOf(built(40)));
     expect(decodedBatch(batch)).to.deep.equal(whole);
-    const parts = batchParts(StreamTrajectoriesResponseSchema.field.batch.number, batch);
+    const parts = field(StreamTrajectoriesResponseSchema.field.batch.number, tracesOf(batch));
     const message = fromBinary(StreamTrajectoriesResponseSchema, Buffer.concat(parts));
     expect(message.batch).to.deep.equal(whole);
   });

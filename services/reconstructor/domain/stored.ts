@@ -83,9 +83,6 @@ function idsIn({ data }: Unknown): number {
 export const decodedBatch = (batch: TrajectoryBatch): TrajectoryBatch =>
   fromStored(TrajectoryBatchSchema, Buffer.concat(tracesOf(batch)));
 
-/** The same as field `no` of a message. */
-export const batchParts = (no: number, batch: TrajectoryBatch): Uint8Array[] => field(no, tracesOf(batch));
-
 /** The binary form of a batch in LAYOUT_TRACES, in pieces: stored traces are not copied. */
 export function tracesOf(batch: TrajectoryBatch): Uint8Array[] {
   const head = toBinary(TrajectoryBatchSchema, create(TrajectoryBatchSchema, { ...batch, trajectories: [] }));

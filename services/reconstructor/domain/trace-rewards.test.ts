@@ -6,7 +6,7 @@ import {
   TrajectoryBatchSchema,
   TrajectorySchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { batchParts, decodedBatch, storedTrajectory, tokensOf } from './stored.ts';
+import { decodedBatch, field, storedTrajectory, tokensOf, tracesOf } from './stored.ts';
 import { rewardsIn, rewardTraces } from './trace-rewards.ts';
 
 /** A trace for each list of calls. */
@@ -49,7 +49,7 @@ describe('rewards of traces', () => {
     const bytes = encoded(built(...TRACES));
     const batch = create(TrajectoryBatchSchema, { trajectories: [storedTrajectory(bytes)] });
     rewardTraces(batch.trajectories[0]!, rewards({ a: 1, d: 3, f: 0 }));
-    const copied = batchParts(1, batch).filter((part) => part.buffer !== bytes.buffer);
+    const copied = field(1, tracesOf(batch)).filter((part) => part.buffer !== bytes.buffer);
     expect(copied.every((part) => part.byteLength < 40)).to.equal(true);
   });
 

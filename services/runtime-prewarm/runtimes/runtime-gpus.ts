@@ -14,15 +14,10 @@ export class RuntimeGpus {
     this.#count = count;
   }
 
-  /** For a sandbox that has them from its creation on. Throws as NodeGpus.claim. */
-  async forSandbox(signal: AbortSignal): Promise<GpuGrant> {
+  /** One call at a time: before it is made, or by a command of it. Throws as NodeGpus.claim. */
+  async granted(signal: AbortSignal): Promise<GpuGrant> {
     this.#claim ??= await this.#gpus.claim(this.#holder, this.#count, signal);
     return this.#claim;
-  }
-
-  /** For one of its commands, of which there is one at a time. Throws as NodeGpus.claim. */
-  async forCommand(signal: AbortSignal): Promise<GpuGrant> {
-    return await this.forSandbox(signal);
   }
 
   release(): void {

@@ -86,7 +86,7 @@ export class Runtime {
       this.#limit = command.limit;
       if (files.length > 0) await this.#box.putFiles(files, gone);
       const all = AbortSignal.any([signal, gone]);
-      const gpus = await this.#gpus?.forCommand(all);
+      const gpus = await this.#gpus?.granted(all);
       const result = await this.#box.exec({ ...command, env, ...(gpus && { gpus }) }, sink, all);
       this.denied.add(result.denied);
       refuseStarved(result, this.plan);

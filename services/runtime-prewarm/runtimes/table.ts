@@ -166,7 +166,7 @@ export class RuntimeTable {
     let runtime: Runtime | undefined;
     try {
       const isEarly = this.#backends.get(plan.backend).gpus === 'from_creation';
-      const grant = isEarly ? await gpus?.forSandbox(all) : undefined;
+      const grant = isEarly ? await gpus?.granted(all) : undefined;
       runtime = await this.#maker.make({ plan, options, grant }, all);
       if (gpus !== undefined) runtime.giveGpus(gpus);
       all.throwIfAborted();
