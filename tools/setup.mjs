@@ -60,10 +60,13 @@ function ended(child) {
   });
 }
 
-/** Do `work` unless a stamp says that it was done for these files. It lies in what was made, and goes with it. */
-async function once(stamp, files, work) {
+/**
+ * Do `work` unless a stamp says that it was done for these files. It lies in what was made, and goes with it; `place` is that
+ * of what cannot be used anywhere else.
+ */
+async function once(stamp, files, work, place = '') {
   const digest = createHash('sha256')
-    .update(files.map((file) => readFileSync(join(root, file))).join('\0'))
+    .update(files.map((file) => readFileSync(join(root, file))).join('\0') + place)
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
   await work();
@@ -119,7 +122,8 @@ async function apptainer() {
   const install = 'test/support/apptainer-install.ts';
   const stamp = join(cacheDir, 'apptainer', '.polar-stamp');
   try {
-    await once(stamp, [install], () => run('apptainer', node, [join(root, install)]));
+    // Its programs name their loader by its path.
+    await once(stamp, [install], () => run('apptainer', node, [join(root, install)]), dirname(stamp));
   } catch (error) {
     say(`${error.message}\nsetup: tests of runtime apptainer are left out`);
   }
