@@ -1,8 +1,8 @@
 // Runs the jobs of a test run, several at a time; the output of each is shown as one piece when it has ended.
 //
 // A job has `name`, `command` and `args`. `read` gives its counts, with the `titles` of failed tests and a `report` of
-// them; a job without it counts as one test. `again` makes, of a result with such titles, the job that is run once more,
-// and `others` counts what that job leaves out.
+// them; a job without it counts as one test. `again` makes, of a result with such titles, the job that is run once more
+// when all jobs have ended, and `others` counts what that job leaves out.
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +12,8 @@ const JOB_MS = 900_000;
 /** What a job that has ended gives those that hold its output, before they count as left running. */
 const OUTPUT_CLOSE_MS = 5_000;
 const OUTPUT_TAIL_CHARS = 4_000;
+/** Where tests of more jobs fail, it is not chance, and none is tried again. */
+const AGAIN_MAX = 6;
 
 /**
  * mocha over some files; its result passes through a file in `folder`. Files with failed tests are run once more.
@@ -39,25 +41,32 @@ export function mochaJob(name, files, { folder, args: more = [] }) {
 /** What came of each job: `name`, counts, `report`, and `secondTry`: titles of tests that passed only then. */
 export async function runJobs(jobs, { slots, say, ...options }) {
   const waiting = [...jobs];
-  const results = [];
+  const tries = [];
   const work = async () => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      results.push({ name: job.name, ...(await runJob(job, say, options)) });
+      tries.push({ job, first: await tryJob(job, say, options) });
     }
   };
   await Promise.all(Array.from({ length: slots }, work));
+  const results = [];
+  const again = tries.filter(mayBeChance).length <= AGAIN_MAX ? mayBeChance : () => false;
+  for (const { job, first } of tries) {
+    const result = again({ job, first }) ? await secondTry(job, first, say, options) : first;
+    results.push({ name: job.name, ...result });
+  }
   return results;
 }
 
-async function runJob(job, say, options) {
-  const first = await tryJob(job, say, options);
-  if (job.again === undefined || first.titles.length === 0) return first;
-  say('== once more, as tests of it failed');
+const mayBeChance = ({ job, first }) => job.again !== undefined && first.titles.length > 0;
+
+/** After all others and alone: what failed because the machine was busy would fail so again beside them. */
+async function secondTry(job, first, say, options) {
+  say(`\n== once more: ${job.name}, as tests of it failed`);
   const second = await tryJob(job.again(first), say, options);
-  const secondTry = first.titles.filter((title) => !second.titles.includes(title));
+  const titles = first.titles.filter((title) => !second.titles.includes(title));
   const passed = first.others.passed + second.passed;
   const skipped = first.others.skipped + second.skipped;
-  return { ...second, passed, skipped, secondTry, report: `${first.report}${second.report}` };
+  return { ...second, passed, skipped, secondTry: titles, report: `${first.report}${second.report}` };
 }
 
 async function tryJob({ name, command, args, read }, say, options) {

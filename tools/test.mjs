@@ -2,8 +2,8 @@
 // one test but those of mocha and pytest, whose own tests are counted.
 //   node tools/test.mjs [lint] [gen] [mocha] [pytest]
 // Each file below ALONE has a mocha of its own. Processes, sockets and timers are real, so that a machine which stands still
-// can fail a test: a file of mocha's with a failed test is run once more, a failed test of pytest's, too, and what passes only
-// then is told at the end.
+// can fail a test: a file of mocha's with a failed test is run once more when all else has ended, a failed test of pytest's,
+// too, and what passes only then is told at the end.
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';

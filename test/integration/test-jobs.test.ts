@@ -45,6 +45,29 @@ describe('the jobs of a test run', () => {
     expect(said.join('\n')).to.contain('once more');
   });
 
+  it('runs it when all others have ended, as a busy machine may be why it failed', async () => {
+    const slow = file(
+      'slow.cjs',
+      `it('slow', (done) => setTimeout(() => fs.rmSync('busy') ?? done(), 700));`,
+    );
+    const test = `if (fs.existsSync('busy')) throw new Error('too late');`;
+    const hasty = file('hasty.cjs', `fs.writeFileSync('busy', '');`, `it('hasty', () => { ${test} });`);
+    const quiet = file('quiet.cjs', `it('hasty', () => { ${test} });`);
+    const again = () => mochaJob('hasty', [quiet], { folder });
+    const jobs = [{ ...mochaJob('hasty', [hasty], { folder }), again }, mochaJob('slow', [slow], { folder })];
+    const results = await run(jobs);
+    expect(results.map(({ failed }) => failed)).to.deep.equal([0, 0]);
+    expect(results.flatMap((result) => result.secondTry)).to.deep.equal(['hasty']);
+  });
+
+  it('tries nothing again where so much fails that it is not chance', async () => {
+    const failing = file('a.cjs', `it('broken', () => { throw new Error('so wrong'); });`);
+    const jobs = Array.from({ length: 7 }, (_, i) => mochaJob(`broken ${i}`, [failing], { folder }));
+    const results = await run(jobs);
+    expect(results.map(({ failed }) => failed)).to.deep.equal(Array(7).fill(1));
+    expect(said.join('\n')).to.not.contain('once more');
+  });
+
   it('runs no other file once more, and counts each once', async () => {
     const other = [`fs.appendFileSync('ran', '.');`, `it('other', () => {}); it('later');`];
     const files = [file('a.cjs', ...FLAKY), file('b.cjs', ...other)];
