@@ -1,4 +1,5 @@
 // The pieces of a message on their way to a socket.
+import { PolarError } from './errors.ts';
 
 /** A message's flags and its length before it: gRPC and Connect have the same. */
 export const PREFIX_BYTES = 5;
@@ -13,6 +14,16 @@ export function prefixOf(parts: readonly Uint8Array[], flags = 0): Uint8Array {
   prefix.writeUInt8(flags);
   prefix.writeUInt32BE(sizeOf(parts), 1);
   return prefix;
+}
+
+/** The message of a body that has one, behind its prefix. Throws INVALID_REQUEST. */
+export function messageBehindPrefix(body: Uint8Array): Uint8Array {
+  const { buffer, byteOffset, byteLength } = body;
+  const prefix = new DataView(buffer, byteOffset, byteLength);
+  if (byteLength < PREFIX_BYTES || body[0] !== 0 || prefix.getUint32(1) !== byteLength - PREFIX_BYTES) {
+    throw new PolarError('INVALID_REQUEST', 'the request is not one message without compression');
+  }
+  return body.subarray(PREFIX_BYTES);
 }
 
 const CHUNK_END = Buffer.from('\r\n');

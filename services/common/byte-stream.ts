@@ -8,7 +8,7 @@ import type { Writable } from 'node:stream';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { AccessControl } from './access/access-control.ts';
 import { type ByteForm, formOf } from './byte-form.ts';
-import { chunkOf, PREFIX_BYTES, prefixOf, together } from './byte-pieces.ts';
+import { chunkOf, messageBehindPrefix, prefixOf, together } from './byte-pieces.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { giveBack } from './memory.ts';
 import { countCall } from './rpc-metrics.ts';
@@ -16,8 +16,6 @@ import { countCall } from './rpc-metrics.ts';
 export interface ByteStream {
   /** `/<package>.<Service>/<Method>`. */
   readonly path: string;
-  /** It has one message: to its callers it is no stream. By gRPC alone. */
-  readonly isUnary?: boolean;
   /** Largest request; default BYTE_STREAM_REQUEST_BYTES_MAX. */
   readonly requestBytesMax?: number;
   /** May throw before the first message or between two. */
@@ -48,8 +46,7 @@ export function createByteStreams(
     const stream = byPath.get(request.url ?? '');
     if (stream === undefined || request.method !== 'POST') return false;
     const form = formOf(request);
-    // Connect frames one answer in another way than several.
-    if (form === undefined || (stream.isUnary === true && !form.isAlike)) return false;
+    if (form === undefined) return false;
     const allowed = (): void => access?.require(stream.path, request.headers.authorization);
     // HTTP/2 has Node's compatibility form, with what is used here.
     void serve({ stream, form, allowed, shutdown }, request, response as ServerResponse);
@@ -74,7 +71,6 @@ async function serve(
   // Of HTTP/2, that form hides whether a write has come to its end.
   const body = 'stream' in response ? (response.stream as Writable) : response;
   body.once('close', () => left.abort(new PolarError('CANCELLED', 'the caller left')));
-  const began = performance.now();
   let failure: unknown;
   try {
     const signal = limited(form, request, AbortSignal.any([left.signal, shutdown]));
@@ -87,7 +83,7 @@ async function serve(
     failure = error;
   }
   const error = failure === undefined ? undefined : toConnectError(failure);
-  countCall(stream.path.slice(1), error, stream.isUnary === true ? performance.now() - began : undefined);
+  countCall(stream.path.slice(1), error);
   if (body.destroyed) return;
   if (!response.headersSent) response.writeHead(200, { 'content-type': form.type });
   form.end(response, error);
@@ -111,16 +107,10 @@ async function messageOf(request: Request, bytesMax: number): Promise<Uint8Array
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk);
     size += chunk.byteLength;
-    if (size > bytesMax) throw unreadable('is too large');
+    if (size > bytesMax) throw new PolarError('INVALID_REQUEST', 'the request is too large');
   }
-  const body = Buffer.concat(chunks);
-  if (size < PREFIX_BYTES || body[0] !== 0 || body.readUInt32BE(1) !== size - PREFIX_BYTES) {
-    throw unreadable('is not one message without compression');
-  }
-  return body.subarray(PREFIX_BYTES);
+  return messageBehindPrefix(Buffer.concat(chunks));
 }
-
-const unreadable = (why: string): PolarError => new PolarError('INVALID_REQUEST', `the request ${why}`);
 
 interface Outlet {
   readonly flow: Writable;

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectRouter, Interceptor } from '@connectrpc/connect';
 import type { ConnectNodeAdapterOptions } from '@connectrpc/connect-node';
 import type { AccessControl } from './access/access-control.ts';
+import { type ByteCall, createByteCalls } from './byte-call.ts';
 import { type ByteStream, createByteStreams } from './byte-stream.ts';
 import { boundCallTime } from './call-time.ts';
 import { connectHandler } from './connect-handler.ts';
@@ -31,6 +32,8 @@ export interface ServerOptions {
   readonly access?: AccessControl | undefined;
   /** Methods of these services whose messages go out as they lie in memory, by gRPC and by Connect in binary form. */
   readonly byteStreams?: readonly ByteStream[];
+  /** The same of methods with one message each way. */
+  readonly byteCalls?: readonly ByteCall[];
   /** Plain HTTP requests that are neither RPCs nor health; true when it took the request. */
   readonly http?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Between two looks for callers whose machines are gone; undefined: the kernel takes a quarter of an hour. */
@@ -102,7 +105,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     compressMinBytes: 2 ** 31 - 1,
     fallback,
   });
-  const bytes = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
+  const streams = createByteStreams(options.byteStreams ?? [], options.access, stop.signal);
+  const calls = createByteCalls(options.byteCalls ?? [], options.access, stop.signal);
   const serve: Handler = (request, response) => {
     if (request.url === METRICS_PATH) {
       void answerMetrics(request as IncomingMessage, response as ServerResponse, options.access);
@@ -110,7 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     }
     boundCallTime(request.headers);
     request.url = reflectionPath(request.url ?? '');
-    if (!bytes(request, response)) connect(request, response);
+    if (!streams(request, response) && !calls(request, response)) connect(request, response);
   };
   const port = servicePort(serve, options);
   const listening = await port.listen(options.port, options.host);

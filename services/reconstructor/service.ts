@@ -50,7 +50,8 @@ export class ReconstructorService implements RunningService {
       port,
       services: [TrajectoryService.typeName],
       routes: (router) => routes(router, context),
-      byteStreams: [trajectoryBytes(context), ackBytes(context)],
+      byteStreams: [trajectoryBytes(context)],
+      byteCalls: [ackBytes(context)],
       lookMs: CALLER_LOOK_MS,
     });
     const service = new ReconstructorService(context, server, signal);

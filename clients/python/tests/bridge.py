@@ -9,9 +9,12 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import grpc
 from google.rpc import status_pb2
+
+Metadata = list[tuple[str, str]] | None
 
 _PREFIX = struct.Struct(">BI")
 _LAST = 2
@@ -24,22 +27,51 @@ def speaks_http2(near: socket.socket) -> bool:
 
 
 def serve_connect(near: socket.socket, grpc_port: int) -> None:
-    """Answer the call on this connection, a server stream, with what the gRPC server says."""
+    """Answer the calls on this connection with what the gRPC server says: a server stream, or one call after another."""
     near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with near, near.makefile("rb") as file, _channel(grpc_port) as channel:
-        _, path, _ = file.readline().split()
-        headers = http.client.parse_headers(file)
-        body = file.read(int(headers["content-length"]))
-        metadata = [("authorization", headers["authorization"])] if headers["authorization"] else None
-        call = channel.unary_stream(path.decode())(body[_PREFIX.size :], metadata=metadata)
-        threading.Thread(target=_cancel_at_end, args=(near, call), daemon=True).start()
-        try:
-            near.sendall(_HEAD)
-            for part in _envelopes(call):
-                near.sendall(b"%x\r\n%b\r\n" % (len(part), part))
-            near.sendall(b"0\r\n\r\n")
-        except OSError:
-            call.cancel()
+        while line := _line(file):
+            _, path, _ = line.split()
+            headers = http.client.parse_headers(file)
+            body = file.read(int(headers["content-length"]))
+            metadata = [("authorization", headers["authorization"])] if headers["authorization"] else None
+            if headers["content-type"] != "application/proto":
+                _stream(near, channel, path, body, metadata)
+                return
+            try:
+                near.sendall(_answer(channel, path, body, metadata))
+            except OSError:
+                return
+
+
+def _line(file: BinaryIO) -> bytes:
+    """The first one of the next request; none where the caller has left."""
+    try:
+        return file.readline()
+    except OSError:
+        return b""
+
+
+def _answer(channel: grpc.Channel, path: bytes, body: bytes, metadata: Metadata) -> bytes:
+    try:
+        status, kind, data = "200 OK", "proto", channel.unary_unary(path.decode())(body, metadata=metadata)
+    except grpc.RpcError as error:
+        # Which number it is says nothing to who reads the body.
+        status, kind, data = "400 Bad Request", "json", json.dumps(_json(error)).encode()
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/{kind}\r\ncontent-length: {len(data)}\r\n\r\n"
+    return head.encode() + data
+
+
+def _stream(near: socket.socket, channel: grpc.Channel, path: bytes, body: bytes, metadata: Metadata) -> None:
+    call = channel.unary_stream(path.decode())(body[_PREFIX.size :], metadata=metadata)
+    threading.Thread(target=_cancel_at_end, args=(near, call), daemon=True).start()
+    try:
+        near.sendall(_HEAD)
+        for part in _envelopes(call):
+            near.sendall(b"%x\r\n%b\r\n" % (len(part), part))
+        near.sendall(b"0\r\n\r\n")
+    except OSError:
+        call.cancel()
 
 
 def _channel(port: int) -> grpc.Channel:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import polar_mesh
-from polar_mesh import aio, channel, http_stream
+from polar_mesh import aio, channel, http_calls, http_stream
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "clients/python/src"
@@ -55,7 +55,7 @@ def everywhere(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whatever address is named, it is this one; streams end after ``BATCHES``."""
     split = channel.split_url
     with monkeypatch.context() as patch:
-        for module in (channel, http_stream):
+        for module in (channel, http_calls, http_stream):
             patch.setattr(module, "split_url", lambda _: split(url))
         patch.setattr(polar_mesh.TrajectoryStream, "__next__", _next)
         patch.setattr(aio.TrajectoryStream, "__anext__", _anext)

@@ -7,7 +7,7 @@ import {
   AckTrajectoriesResponseSchema,
   TrajectoryService,
 } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
-import type { ByteStream } from '../../common/byte-stream.ts';
+import type { ByteCall } from '../../common/byte-call.ts';
 import { readRequest } from '../../common/request-faults.ts';
 import type { ReconstructorContext } from '../context.ts';
 import { changeCursor, checkCount, checkTask } from '../cursors/named-consumer.ts';
@@ -20,14 +20,13 @@ export const ackTrajectories = (
   ackTrajectories: (request, { signal }) => answer(ctx, request, signal),
 });
 
-/** The same by gRPC: a trainer makes this call with every step, and Connect's library would be most of what it costs. */
-export const ackBytes = (ctx: ReconstructorContext): ByteStream => ({
+/** The same for callers by gRPC, or by Connect in binary form. */
+export const ackBytes = (ctx: ReconstructorContext): ByteCall => ({
   path: `/${TrajectoryService.typeName}/${TrajectoryService.method.ackTrajectories.name}`,
-  isUnary: true,
-  async *open(bytes, signal) {
+  async answer(bytes, signal) {
     const request = readRequest(AckTrajectoriesRequestSchema, bytes);
     const message = create(AckTrajectoriesResponseSchema, await answer(ctx, request, signal));
-    yield { parts: [toBinary(AckTrajectoriesResponseSchema, message)] };
+    return toBinary(AckTrajectoriesResponseSchema, message);
   },
 });
 

@@ -72,9 +72,10 @@ async function gathered(
 ): Promise<readonly Resolved[]> {
   for (let waits = 0; ; waits++) {
     const cursor = known();
-    const ready = supply.ready(cursor);
     // A stream without credit judges nothing: it is woken by each acknowledgement.
-    const candidates = packed(request, ready.slice(0, roomIn(cursor, request, stream)));
+    const room = roomIn(cursor, request, stream);
+    const ready = room === 0 ? [] : supply.ready(cursor);
+    const candidates = packed(request, ready.slice(0, room));
     const isFull = candidates.length < ready.length;
     const isOver = request.messageTokens === 0 || isFull || waits >= GATHER_WAITS_MAX;
     if (candidates.length === 0 || isOver || !supply.isComing()) return candidates;

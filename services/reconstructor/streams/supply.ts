@@ -65,7 +65,12 @@ export class Supplies {
 function supplyOf(parts: StreamParts, place: Place, signal: AbortSignal): Supply {
   const { consumer, layout } = place;
   const persist = persistently(parts.log, signal);
-  const wake = (): void => parts.cursors.changed(consumer).wake();
+  // A stream without credit does not ask: what is fetched meanwhile wakes nobody.
+  let isAwaited = false;
+  const wake = (): void => {
+    if (isAwaited) parts.cursors.changed(consumer).wake();
+    isAwaited = false;
+  };
   const goBack = (): Promise<void> => persist(() => setBack(parts, consumer, signal));
   const ahead = openAhead(parts, place, signal, { persist, wake, goBack });
   const fetch = (batchId: number, room: Room): Promise<Resolved | undefined> =>
@@ -73,6 +78,7 @@ function supplyOf(parts: StreamParts, place: Place, signal: AbortSignal): Supply
   const again = new Again(fetch, signal, wake);
   return {
     ready(cursor) {
+      isAwaited = true;
       const ids = againIds(cursor, Date.now());
       const before = again.ready(ids.map(Number));
       return ids.length > 0 ? before : ahead.ready(placeOf(cursor));

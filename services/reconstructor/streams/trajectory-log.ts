@@ -17,8 +17,8 @@ import { namesIn } from '../domain/batch.ts';
 import { Wakeup } from './wakeup.ts';
 
 const STREAM = STREAMS.trajectories.name;
-/** Asked for at once: an answer costs less than a question. */
-const GROUPS_AT_ONCE = 16;
+/** Asked for at once: an answer costs less than a question, and than the look behind it whether the place is kept. */
+const GROUPS_AT_ONCE = 64;
 
 type Query = Parameters<Bus['direct']['getMessage']>[1];
 

@@ -1,6 +1,8 @@
 """Streams batches, touches every array, acknowledges; tells what it saw as JSON lines.
 
 usage: consumer.py URL CONSUMER TASK_ID WARM_GROUPS GROUPS LAYOUT   (traces or columns)
+
+Of the groups that are not acknowledged, those of a step are with the trainer, and as many are on their way.
 """
 
 import json
@@ -42,25 +44,27 @@ def tell(**what: object) -> None:
 
 
 def main() -> None:
-    url, consumer, task_id, warm, groups, layout = sys.argv[1:]
-    options = {"task_id": task_id, "max_unacked": 256, "layout": layout}
+    url, consumer, task_id, layout = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[6]
+    warm, groups = int(sys.argv[4]), int(sys.argv[5])
+    options = {"task_id": task_id, "max_unacked": 2 * STEP_GROUPS, "layout": layout}
     with Client(trajectory_url=url) as client, client.stream(consumer, **options) as stream:
-        for _ in range(int(warm)):
-            stream.next(timeout_s=60).ack()
-        tell(event="begin")
-        began = told = time.monotonic()
+        began = told = 0.0
         tokens = total = 0
         step: list[Batch] = []
-        for number in range(int(groups)):
+        for number in range(-warm, groups):
+            if number == 0:
+                tell(event="begin")
+                began = told = time.monotonic()
+                tokens = total = 0
             batch = stream.next(timeout_s=60)
             of_batch, sum_of_batch = touch(batch)
             tokens += of_batch
             total += sum_of_batch
             step.append(batch)
-            if len(step) == STEP_GROUPS or number == int(groups) - 1:
+            if len(step) == STEP_GROUPS or number in (-1, groups - 1):
                 stream.ack(step)
                 step.clear()
-            if time.monotonic() - told > 1:
+            if number >= 0 and time.monotonic() - told > 1:
                 told = time.monotonic()
                 tell(event="progress", tokens=tokens, resident_mib=resident_mib())
         tell(event="end", tokens=tokens, total=total, seconds=time.monotonic() - began, resident_mib=resident_mib())

@@ -17,6 +17,8 @@ import { Mesh } from '../../support/reconstructor.ts';
 import { bytesOf, type Shape, trajectoryOf } from './traces.ts';
 
 const READY_MS = 20_000;
+/** Groups are old enough to be packed at once, and too young for the sweep of what was acknowledged days ago. */
+const READY_AGO_MS = 10_000;
 /** Stored at once while the store is filled. */
 const FILLED_AT_ONCE = 32;
 
@@ -85,7 +87,12 @@ async function fill(mesh: Mesh, taskId: string, shape: Shape, groups: number): P
     const sessions = Array.from({ length: shape.sessions }, (_, i) =>
       result(refs[(group * shape.sessions + i) % shape.distinct] as BlobRef, `${taskId}-${group}-${i}`, i),
     );
-    await mesh.announce({ taskId, groupId: `g${group}`, sessions });
+    await mesh.announce({
+      taskId,
+      groupId: `g${group}`,
+      sessions,
+      readyMs: BigInt(Date.now() - READY_AGO_MS),
+    });
   });
   await packed(mesh);
 }

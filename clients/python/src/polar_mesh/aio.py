@@ -140,6 +140,7 @@ class Client(Connected):
         by_http = http_stream_method(trajectory_url, transport, secure, token)
         by_grpc = grpc_stream_method(self._channels[0])
         self._open_stream = by_grpc if by_http is None else lambda request: InThread(by_http(request))
+        self._ack_call = self._trajectories.AckTrajectories
         self._rollout = AioLeader(self._channels[1:])
 
     submit = _awaited(blocking.Client, blocking.Client.submit)

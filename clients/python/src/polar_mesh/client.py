@@ -19,8 +19,10 @@ from .channel import open_channel
 from .errors import Aborted, Cancelled, DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.common.v1.session_pb2 import Session
 from .gen.polar.common.v1.task_pb2 import TaskSpec
+from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import AckTrajectoriesResponse
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2_grpc import TrajectoryServiceStub
 from .gen.polar.scheduler.v1 import scheduler_service_pb2 as rollout
+from .http_calls import HttpCalls
 from .http_stream import Transport, http_stream_method
 from .leader import Leader
 from .reader import Ended, Reader
@@ -28,7 +30,7 @@ from .retry import Backoff, call
 from .specs import task_spec, task_specs
 from .stream import TrajectoryStream
 from .trajectory_calls import Streams, TrajectoryCalls
-from .wire import grpc_stream_method
+from .wire import ACK_PATH, grpc_stream_method
 from .words import value_of
 
 T = TypeVar("T")
@@ -53,7 +55,8 @@ class Client(TrajectoryCalls, CaptureCalls):
         credentials: In place of ``ca``, ``cert`` and ``key``, for gRPC calls.
         tls: The same for ``stream`` over HTTP. Where there are credentials alone, it goes by gRPC.
         token: Access token, where the mesh asks for one; default: ``$POLAR_TOKEN``.
-        transport: What ``stream`` comes by: ``http``, for a fraction of the CPU, or ``grpc`` as all other calls.
+        transport: What ``stream`` and its acknowledgements go by: ``http``, for a fraction of the CPU, or ``grpc`` as all
+            other calls.
     """
 
     def __init__(
@@ -81,6 +84,9 @@ class Client(TrajectoryCalls, CaptureCalls):
         self._trajectories = TrajectoryServiceStub(self._channels[0])
         by_http = http_stream_method(trajectory_url, transport, secure, token)
         self._open_stream = by_http or grpc_stream_method(self._channels[0])
+        self._http = HttpCalls(trajectory_url, secure, token)
+        by_grpc = self._trajectories.AckTrajectories
+        self._ack_call = by_grpc if by_http is None else self._http.method(ACK_PATH, AckTrajectoriesResponse)
         self._rollout = Leader(self._channels[1:])
 
     def submit(
@@ -234,6 +240,7 @@ class Client(TrajectoryCalls, CaptureCalls):
         self._closed.set()
         for stream in self._streams:
             stream.close()
+        self._http.close()
         for channel in self._channels:
             channel.close()
 

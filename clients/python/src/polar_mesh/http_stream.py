@@ -1,7 +1,7 @@
 """The trajectory stream over HTTP/1.1, by Connect's protocol: messages behind their lengths, in the body of one answer.
 
 gRPC for Python moves every byte of a large message several times. Over a plain connection the kernel writes it into memory
-that is the message's own; see docs/adr/0030. All other calls go by gRPC.
+that is the message's own; see docs/adr/0030.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from google.protobuf.message import DecodeError
 
 from .certificates import Security
 from .channel import authorization, split_url
-from .errors import TLS_FAILED, Internal, PolarError, Unavailable, from_connect_error, is_tls_failure
+from .errors import Internal, PolarError, from_connect_error
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
 from .http_body import HttpBody, Unbuffered
-from .limits import CONNECT_S
+from .http_connection import code_of, connected, failure
 from .reader import Ended
 from .wire import STREAM_PATH, StreamMessage
 
@@ -39,16 +39,6 @@ _PREFIX = struct.Struct(">BI")
 _COMPRESSED, _LAST = 1, 2
 #: What a socket that does not wait raises where nothing has come.
 _NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError)
-#: What an answer that is not the mesh's own means, as Connect has it, where asking again can help.
-_CODES = {
-    401: "unauthenticated",
-    403: "permission_denied",
-    408: "unavailable",
-    429: "unavailable",
-    502: "unavailable",
-    503: "unavailable",
-    504: "unavailable",
-}
 _MEDIA_TYPE = "application/connect+proto"
 
 
@@ -109,7 +99,7 @@ class HttpCall(Iterator[StreamMessage]):
             except PolarError:
                 raise
             except Exception as error:
-                raise _failure(error) from error
+                raise failure(error) from error
 
     def poll(self, until: float) -> StreamMessage | None:
         """The next message; None where it has not come whole until then. Raises Ended where the server ended the stream.
@@ -124,7 +114,7 @@ class HttpCall(Iterator[StreamMessage]):
             except Exception as error:
                 # One that another thread closes says anything.
                 if self._cancelled or _is_connections(error):
-                    raise _failure(error) from error
+                    raise failure(error) from error
                 raise
 
     @property
@@ -162,7 +152,7 @@ class HttpCall(Iterator[StreamMessage]):
         try:
             if self._cancelled:
                 # What has come already is not given out any more.
-                raise _failure(ConnectionAbortedError("the call was cancelled"))
+                raise failure(ConnectionAbortedError("the call was cancelled"))
             yield
         except BaseException:
             self.cancel()
@@ -206,7 +196,7 @@ class HttpCall(Iterator[StreamMessage]):
         return bool(poller.poll(None if left_s == math.inf else max(left_s, 0) * 1000))
 
     def _ask(self) -> None:
-        connection = _connected(self._url, self._tls)
+        connection = connected(self._url, self._tls)
         self._socket = connection.sock
         # Nothing is waited for with a limit: who reads ends a call that is silent.
         self._socket.settimeout(None)
@@ -221,26 +211,10 @@ class HttpCall(Iterator[StreamMessage]):
         kind = answer.headers.get_content_type()
         if answer.status != http.HTTPStatus.OK or kind != _MEDIA_TYPE:
             told = f"HTTP {answer.status} {answer.reason}, {kind}"
-            raise from_connect_error({"code": _code(answer.status), "message": told})
+            raise from_connect_error({"code": code_of(answer.status), "message": told})
         self.heard = time.monotonic()
         self._socket.setblocking(False)
         self._body = HttpBody(self._socket, chunked=bool(answer.chunked))
-
-
-def _code(status: int) -> str:
-    """A page, a redirection or a refusal without the mesh's word is another server's, and stays so."""
-    return _CODES.get(status, "unknown" if status >= 500 else "unimplemented")
-
-
-def _connected(url: SplitResult, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
-    host = url.hostname or ""
-    if url.scheme == "http":
-        connection = http.client.HTTPConnection(host, url.port or 80, timeout=CONNECT_S)
-    else:
-        context = tls or ssl.create_default_context()
-        connection = http.client.HTTPSConnection(host, url.port or 443, timeout=CONNECT_S, context=context)
-    connection.connect()
-    return connection
 
 
 def _end(data: memoryview) -> PolarError | Ended:
@@ -249,7 +223,7 @@ def _end(data: memoryview) -> PolarError | Ended:
         error = json.loads(bytes(data)).get("error")
         return Ended() if error is None else from_connect_error(error)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        return _failure(error)
+        return failure(error)
 
 
 def _is_connections(error: Exception) -> bool:
@@ -258,12 +232,3 @@ def _is_connections(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno is not None
     return isinstance(error, (http.client.HTTPException, DecodeError))
-
-
-def _failure(error: Exception) -> PolarError:
-    if isinstance(error, (OSError, http.client.HTTPException)):
-        message = f"the connection broke: {error!r}"
-        if is_tls_failure(str(error)):
-            return Unavailable(message, code="UNAVAILABLE", reason=TLS_FAILED)
-        return Unavailable(message, code="UNAVAILABLE", retryable=True)
-    return Internal(f"the stream could not be read: {error!r}", code="INTERNAL")

@@ -110,6 +110,7 @@ class TrajectoryCalls:
 
     _trajectories: TrajectoryServiceStub
     _open_stream: Callable[[trajectories.StreamTrajectoriesRequest], Any]
+    _ack_call: Callable[..., trajectories.AckTrajectoriesResponse]
     _streams: Streams[TrajectoryStream]
     _reconnect_s: float
 
@@ -270,7 +271,7 @@ class TrajectoryCalls:
         request = message_of(
             trajectories.AckTrajectoriesRequest, consumer=consumer, batch_ids=batch_ids, seeks=seeks
         )
-        return self._call(self._trajectories.AckTrajectories, request, timeout_s)
+        return self._call(self._ack_call, request, timeout_s)
 
     def _nack(
         self,

@@ -56,8 +56,9 @@ _LARGE_BYTES = 4096
 _COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
 
 
-#: Of ``TrajectoryService.StreamTrajectories``.
-STREAM_PATH = f"/{DESCRIPTOR.services_by_name['TrajectoryService'].full_name}/StreamTrajectories"
+_SERVICE = DESCRIPTOR.services_by_name["TrajectoryService"].full_name
+STREAM_PATH = f"/{_SERVICE}/StreamTrajectories"
+ACK_PATH = f"/{_SERVICE}/AckTrajectories"
 
 
 def grpc_stream_method(channel: grpc.Channel | grpc.aio.Channel) -> Any:

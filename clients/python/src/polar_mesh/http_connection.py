@@ -1,0 +1,48 @@
+"""Plain connections to the mesh, and what is told of those that fail."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from urllib.parse import SplitResult
+
+from .errors import TLS_FAILED, Internal, PolarError, Unavailable, is_tls_failure
+from .limits import CONNECT_S
+
+#: What a connection raises that breaks, or that says what HTTP does not.
+BROKEN = (OSError, http.client.HTTPException)
+#: What an answer that is not the mesh's own means, as Connect has it, where asking again can help.
+_CODES = {
+    401: "unauthenticated",
+    403: "permission_denied",
+    408: "unavailable",
+    429: "unavailable",
+    502: "unavailable",
+    503: "unavailable",
+    504: "unavailable",
+}
+
+
+def code_of(status: int) -> str:
+    """A page, a redirection or a refusal without the mesh's word is another server's, and stays so."""
+    return _CODES.get(status, "unknown" if status >= 500 else "unimplemented")
+
+
+def connected(url: SplitResult, tls: ssl.SSLContext | None, timeout_s: float = CONNECT_S) -> http.client.HTTPConnection:
+    host = url.hostname or ""
+    if url.scheme == "http":
+        connection = http.client.HTTPConnection(host, url.port or 80, timeout=timeout_s)
+    else:
+        context = tls or ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, url.port or 443, timeout=timeout_s, context=context)
+    connection.connect()
+    return connection
+
+
+def failure(error: Exception) -> PolarError:
+    if isinstance(error, BROKEN):
+        message = f"the connection broke: {error!r}"
+        if is_tls_failure(str(error)):
+            return Unavailable(message, code="UNAVAILABLE", reason=TLS_FAILED)
+        return Unavailable(message, code="UNAVAILABLE", retryable=True)
+    return Internal(f"the answer could not be read: {error!r}", code="INTERNAL")
