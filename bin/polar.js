@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can parse: hands over to the Node.js that this project pins.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import * as module from 'node:module';
 import { Socket } from 'node:net';
 import { constants } from 'node:os';
@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url';
 
 /** Set for a process that was handed over to; descriptor 3 then ends when its parent does, however that ends. */
 const HANDED_OVER = 'POLAR_CLI_HANDED_OVER';
+/** Between two looks whether npm is still there. */
+const NPM_CHECK_MS = 1_000;
 
+if (process.env[HANDED_OVER] === undefined) endWithNpm();
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   if (process.env[HANDED_OVER] !== undefined) endWithParent();
   keepCompiled();
@@ -62,6 +65,38 @@ function endWithParent() {
     .on('error', () => {})
     .resume()
     .unref();
+}
+
+/** npm hands signals on to the shell that it runs commands by, which dies of them and tells nobody: who ends npm means this. */
+function endWithNpm() {
+  const above = [process.ppid, parentOf(process.ppid)];
+  const [first, second] = above.map(commandOf);
+  const isNpm = (command) => /^npm\b/.test(command);
+  const byShell = / -c /.test(first) && isNpm(second);
+  if (!isNpm(first) && !byShell) return;
+  const check = setInterval(() => {
+    if (process.ppid === above[0] && (!byShell || parentOf(above[0]) === above[1])) return;
+    clearInterval(check);
+    process.kill(process.pid, 'SIGTERM');
+  }, NPM_CHECK_MS);
+  check.unref();
+}
+
+/** 0 where it is gone, or nothing is told of processes. */
+function parentOf(pid) {
+  return Number(/^PPid:\s+(\d+)$/m.exec(fileOf(pid, 'status'))?.[1] ?? 0);
+}
+
+function commandOf(pid) {
+  return fileOf(pid, 'cmdline').replaceAll('\0', ' ');
+}
+
+function fileOf(pid, name) {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function pinnedNode() {

@@ -116,3 +116,11 @@ export const textFlag = (args: Arguments, name: string): string | undefined => {
   const value = args.flags[name];
   return typeof value === 'string' ? value : undefined;
 };
+
+/** --attempt; 0 where it is not given. */
+export function attemptFlag(args: Arguments): number {
+  const text = textFlag(args, 'attempt');
+  if (text === undefined) return 0;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UsageError('--attempt must be a number from 1');
+}

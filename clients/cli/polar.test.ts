@@ -44,6 +44,10 @@ describe('polar', () => {
     ['a bound for what is not asked for', ['audit', 's', '--tolerance', '1'], /--tolerance is for --rescore/],
     ['a file and the list of files', ['logs', 's', '--files', '--file', 'x'], /one of --files and --file/],
     ['a file as JSON', ['logs', 's', '--file', 'x', '--json'], /--json is not for --file/],
+    ['a lease of no time', ['capture', '--lease', '0', 'true'], /--lease must be a number above 0/],
+    ['a time without an end', ['capture', '--timeout', '1e20', 'true'], /--timeout must be a number/],
+    ['logs of no attempt', ['logs', 's-0', '--attempt', '0'], /--attempt must be a number from 1/],
+    ['an export of no attempt', ['export', 's-0', '--calls', '--attempt', ''], /--attempt must be a number/],
     ['a reward that is no number', ['capture', '--reward', 'much', 'true'], /--reward must be a number/],
     [
       'a reward that is too large',

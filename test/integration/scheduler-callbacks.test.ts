@@ -66,6 +66,27 @@ describe('scheduler callbacks', () => {
   const submit = async (spec: TaskSpec): Promise<string[]> =>
     (await scheduler.client.submitTask({ spec })).sessionIds;
 
+  it("of a receiver that does not answer hold up nobody else's", async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    try {
+      await using receiver = await startReceiver([]);
+      await using _node = await startFakeNode(nats.url);
+      const urls = [...Array(100).fill(`http://127.0.0.1:${port}/hook`), receiver.url];
+      const tasks = urls.map((callbackUrl, i) => ({ spec: taskSpec(`t${i}`, { callbackUrl }) }));
+      await scheduler.client.submitTasks({ tasks });
+      await until('all have ended', async () => {
+        const all = await scheduler.client.listTasks({});
+        return all.tasks.every(({ endTime }) => endTime !== undefined);
+      });
+      await until('the other one is told', () => receiver.told.length === 1);
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  });
+
   it('are signed, tried again until the receiver takes them, and follow no redirect', async () => {
     await using receiver = await startReceiver([500, 302]);
     await using _node = await startFakeNode(nats.url);

@@ -29,6 +29,8 @@ const OPEN_MS = 300_000;
 /** A command that took hours is not lost with a scheduler that is away for a moment; closing is safe to repeat. */
 const CLOSE_TRIES_MS = 120_000;
 const CLOSE_PAUSE_MS = 1_000;
+/** Of a flag; what more the mesh does not take of it, it says itself. */
+const SECONDS_MAX = 1_000_000;
 
 export const capture: Command = {
   name: 'capture',
@@ -128,8 +130,9 @@ function secondsOf(flags: Arguments['flags'], name: string): number | undefined 
   const text = flags[name];
   if (typeof text !== 'string') return undefined;
   const number = text.trim() === '' ? Number.NaN : Number(text);
-  if (Number.isFinite(number)) return number;
-  throw new UsageError(`--${name} must be a number, not ${JSON.stringify(text)}`);
+  if (number > 0 && number <= SECONDS_MAX) return number;
+  const range = `above 0 and at most ${SECONDS_MAX}`;
+  throw new UsageError(`--${name} must be a number ${range}, not ${JSON.stringify(text)}`);
 }
 
 /** 0: there is none. */

@@ -3,7 +3,14 @@ import process from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { writeWhole } from '../../../services/common/whole-file.ts';
-import { type Command, TLS_FLAGS, TRAJECTORY_FLAGS, textFlag, UsageError } from '../arguments.ts';
+import {
+  attemptFlag,
+  type Command,
+  TLS_FLAGS,
+  TRAJECTORY_FLAGS,
+  textFlag,
+  UsageError,
+} from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { progress } from '../output/say.ts';
 
@@ -26,9 +33,7 @@ export const exportSession: Command = {
   async run(args) {
     const { calls, traces } = args.flags;
     if (calls === traces) throw new UsageError('one of --calls and --traces is needed');
-    const attempt = Number(textFlag(args, 'attempt') ?? 0);
-    if (!Number.isSafeInteger(attempt) || attempt < 0)
-      throw new UsageError('--attempt must be a number from 1');
+    const attempt = attemptFlag(args);
     const kind = calls === true ? ExportKind.CALLS : ExportKind.TRACES;
     const url = trajectoryUrl(args);
     const client = trajectoryClient(url);

@@ -8,7 +8,7 @@ import {
 } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { createPlainClient } from '../../../services/common/client.ts';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { type Arguments, attemptFlag, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { type AskedAttempt, type Place, placeNow, placeOf } from '../attempt-place.ts';
 import { credentialsFor } from '../credentials.ts';
 import { at } from '../mesh-clients.ts';
@@ -46,9 +46,7 @@ export const logs: Command = {
     'polar logs s0123456789ab-0 --files',
   ],
   async run(args) {
-    const attempt = Number(textFlag(args, 'attempt') ?? 0);
-    if (!Number.isSafeInteger(attempt) || attempt < 0)
-      throw new UsageError('--attempt must be a number from 1');
+    const attempt = attemptFlag(args);
     const asked = { sessionId: args.operands[0] ?? '', attempt };
     const file = textFlag(args, 'file');
     checkFlags(args.flags, file);

@@ -13,7 +13,7 @@ from support import Server, abort
 from test_client import Rollout
 
 import polar_mesh
-from polar_mesh import aio, errors
+from polar_mesh import aio, errors, limits
 from polar_mesh.gen.polar.common.v1 import session_pb2 as sessions
 from polar_mesh.gen.polar.scheduler.v1 import external_session_pb2 as pb
 
@@ -235,6 +235,19 @@ def test_a_session_may_fail_without_an_exception(service):
     assert (end.outcome, end.message, end.reward) == (sessions.OUTCOME_HARNESS_ERROR, "it gave up", -1.0)
 
 
+@both
+@pytest.mark.parametrize("lease_s", [0.1, 0, -5, 3601, float("nan"), float("inf"), "long"])
+def test_a_lease_that_is_none_is_refused_before_the_task_is_submitted(service, kind, lease_s):
+    with pytest.raises((ValueError, TypeError), match="^lease_s: "):
+        asyncio.run(kind(service.url).run(lambda session: None, "t", model="m", num_samples=8, lease_s=lease_s))
+    assert (service.submits, service.opened) == ({}, {})
+
+
+@pytest.fixture
+def short_leases(monkeypatch):
+    monkeypatch.setattr(limits, "LEASE_MIN_S", 0.1)
+
+
 def renewed_blocking(url, until):
     with polar_mesh.Client(url) as client, client.capture("t", lease_s=0.3):
         wait_until(until)
@@ -256,7 +269,7 @@ def wait_until(what):
 
 
 @pytest.mark.parametrize("renewed", [renewed_blocking, renewed_aio])
-def test_a_lease_is_renewed_until_the_session_is_closed_or_lost(service, renewed):
+def test_a_lease_is_renewed_until_the_session_is_closed_or_lost(service, short_leases, renewed):
     def thrice():
         if len(service.renewed) == 1 and not service.failures:
             service.failures.append(grpc.StatusCode.INTERNAL)

@@ -56,7 +56,8 @@ const NAMED =
 function named(text: string): { name: string; rest: string } {
   const [, name = '', rest] = NAMED.exec(text) ?? [];
   if (rest !== undefined) return { name: name.replaceAll(' ', ''), rest: rest.trim() };
-  const isList = /[,{≤≥≠<>∈]| (?:and|or) /.test(text);
+  // `5!=120` is a factorial.
+  const isList = /[,{≤≥≠<>∈]| (?:and|or) | !=|\/=|\\not\b|\bnot\b/.test(text);
   return { name: '', rest: isList ? text : text.slice(text.lastIndexOf('=') + 1).trim() };
 }
 

@@ -10,10 +10,11 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
 import { eventually } from '../../../test/support/eventually.ts';
@@ -24,6 +25,7 @@ import type { Adapter } from '../adapters/adapter.ts';
 import { pi } from '../adapters/pi.ts';
 import { runCommand } from './command.ts';
 import { ensureInstalled, installFolder, isInstalled } from './install.ts';
+import { LIST } from './pip.ts';
 
 const ENTRY = 'node_modules/polar-test-harness/cli.js';
 const { signal } = new AbortController();
@@ -99,6 +101,25 @@ describe('harness installation', () => {
         (name) => (modeOf(join(there as string, name)) & 0o044) !== 0o044,
       );
       expect(closed).to.deep.equal([]);
+    });
+
+    it('of versions that no session has asked for in a month goes with the next one', async () => {
+      const agoS = (days: number): number => Date.now() / 1_000 - days * 86_400;
+      const parent = parentOf(python);
+      const { requirements, entry } = python.install!;
+      for (const version of ['1.1.0', '1.2.0', '1.3.0']) {
+        mkdirSync(join(parent, version, dirname(entry)), { recursive: true });
+        writeFileSync(join(parent, version, entry), '');
+        writeFileSync(join(parent, version, LIST), readFileSync(requirements as string));
+      }
+      mkdirSync(join(parent, 'mine'));
+      for (const name of ['1.1.0', '1.2.0', 'mine']) utimesSync(join(parent, name), agoS(31), agoS(31));
+      utimesSync(join(parent, '1.3.0'), agoS(29), agoS(29));
+      // Asked for again.
+      const again = { ...python, install: { ...python.install!, version: '1.2.0' } };
+      await ensureInstalled(cache, again, events, signal);
+      await ensureInstalled(cache, python, events, signal);
+      expect(readdirSync(parent).sort()).to.deep.equal(['1.0.0', '1.2.0', '1.3.0', 'mine']);
     });
 
     it('that fails says what pip said', async () => {

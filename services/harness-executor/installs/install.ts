@@ -11,6 +11,7 @@ import { type CommandEnd, runCommand } from './command.ts';
 import { withLock } from './lock.ts';
 import { npmInstall } from './npm.ts';
 import { LIST, pipInstall } from './pip.ts';
+import { noteUse, removeUnused } from './unused.ts';
 
 /** What is to be installed, under its name. */
 export type Installable = { readonly name: string } & Pick<Adapter, 'install'>;
@@ -72,7 +73,10 @@ export async function ensureInstalled(
   const { name, install } = adapter;
   if (install === undefined) return undefined;
   const folder = installFolder(cacheDir, name, install.version);
-  if (await isInstalled(cacheDir, adapter)) return folder;
+  if (await isInstalled(cacheDir, adapter)) {
+    await noteUse(folder);
+    return folder;
+  }
   let work = installing.get(folder);
   if (work === undefined) {
     work = installAt(cacheDir, name, install, events, signal).finally(() => installing.delete(folder));
@@ -107,6 +111,7 @@ async function installAt(
       }
       events.done(name, elapsedMs());
     });
+    await removeUnused(folder, deadline.signal).catch(() => {});
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof PolarError) throw error;

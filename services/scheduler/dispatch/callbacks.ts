@@ -17,6 +17,9 @@ import * as events from '../events.ts';
 import type { Journal } from '../journal/journal.ts';
 import { postCallback } from './callback-post.ts';
 
+/** At one receiver at once: one that does not answer holds up nobody else's. */
+const CALLBACKS_AT_RECEIVER_MAX = 4;
+
 export interface CallbacksOptions {
   readonly journal: Journal;
   readonly log: Logger;
@@ -37,6 +40,8 @@ interface Callback {
 export class Callbacks {
   readonly #options: CallbacksOptions;
   readonly #slots = new Semaphore(CALLBACKS_AT_ONCE_MAX);
+  /** By host and port, of receivers that are told something, or are to be. */
+  readonly #receivers = new Map<string, { slots: Semaphore; users: number }>();
   /** By id. */
   readonly #running = new Map<string, Promise<void>>();
 
@@ -75,12 +80,27 @@ export class Callbacks {
   async #tell(callback: Callback): Promise<PolarError | undefined> {
     const { signal, log, pauseMs = CALLBACK_PAUSE_MS } = this.#options;
     for (let tries = 1; ; tries++) {
-      const error = await this.#slots.run(() => this.#tryOnce(callback));
+      const error = await this.#inTurn(callback.url, () => this.#tryOnce(callback));
       signal.throwIfAborted();
       if (error === undefined || !error.retryable || tries === CALLBACK_TRIES_MAX) return error;
       events.callbackFailed(log, callback.id, error);
       await sleep(pauseMs * 2 ** (tries - 1), signal);
       signal.throwIfAborted();
+    }
+  }
+
+  async #inTurn<T>(url: string, task: () => Promise<T>): Promise<T> {
+    const host = URL.parse(url)?.host ?? '';
+    const receiver = this.#receivers.get(host) ?? {
+      slots: new Semaphore(CALLBACKS_AT_RECEIVER_MAX),
+      users: 0,
+    };
+    this.#receivers.set(host, receiver);
+    receiver.users++;
+    try {
+      return await receiver.slots.run(() => this.#slots.run(task));
+    } finally {
+      if (--receiver.users === 0) this.#receivers.delete(host);
     }
   }
 

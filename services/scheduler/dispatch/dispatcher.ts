@@ -7,9 +7,10 @@ import { failure } from '../../common/errors.ts';
 import { SCHEDULER_TICK_MS } from '../../common/limits.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Engines } from '../domain/engines.ts';
-import { hasFreeGpus } from '../domain/gpus.ts';
+import { takesGpus } from '../domain/gpu-turns.ts';
 import { canPrepare, canRun, loadOf, type NodeState, sessionsOn } from '../domain/nodes.ts';
 import { mayTake } from '../domain/placement.ts';
+import type { QueueItem } from '../domain/queue.ts';
 import { dispatched, isOpen, needsSandbox, running, SessionState, sessionOf } from '../domain/session.ts';
 import * as events from '../events.ts';
 import { type Board, type Found, itemOf } from './board.ts';
@@ -131,7 +132,7 @@ export class Dispatcher {
       .map((id) => this.#board.find(id))
       .filter((found) => found !== undefined)
       .map((found) => ({ found, item: itemOf(found.task, found.record) }))
-      .filter(({ found, item }) => this.#mayRun(found, item.need));
+      .filter(({ found, item }) => this.#mayRun(found, item));
     const [one, ...others] = ready;
     if (one === undefined) return undefined;
     const first = others.reduce((a, b) => (b.found.record.stateMs < a.found.record.stateMs ? b : a), one);
@@ -139,9 +140,10 @@ export class Dispatcher {
     return same.reduce((best, next) => (next.item.rank < best.item.rank ? next : best), first).found;
   }
 
-  #mayRun({ record }: Found, need: string): boolean {
-    const node = this.#board.nodes.get(sessionOf(record).nodeId);
-    return node !== undefined && hasFreeGpus(node, need, 'run');
+  #mayRun({ record }: Found, item: QueueItem): boolean {
+    const { nodes, queue } = this.#board;
+    const node = nodes.get(sessionOf(record).nodeId);
+    return node !== undefined && takesGpus(node, item, 'run', { queue, open: [], nowMs: unixMs() });
   }
 
   /** One more run on nodes that share an engine, or on one that shares none; false: none can begin. */
@@ -158,8 +160,9 @@ export class Dispatcher {
 
   #startPrepare(node: NodeState, open: readonly NodeState[]): boolean {
     const { queue } = this.#board;
-    const item = queue.take(unixMs(), (waiting) => {
-      return mayTake(node, waiting, open) && hasFreeGpus(node, waiting.need, 'prepare');
+    const around = { queue, open, nowMs: unixMs() };
+    const item = queue.take(around.nowMs, (waiting) => {
+      return mayTake(node, waiting, open) && takesGpus(node, waiting, 'prepare', around);
     });
     const bootId = node.heartbeat?.bootId;
     if (item === undefined || bootId === undefined) return false;

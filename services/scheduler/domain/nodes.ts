@@ -8,6 +8,7 @@ import { HEARTBEAT_MS, NODE_FORGET_MS, NODE_LOST_MS } from '../../common/limits.
 import { type Failures, failuresAfter, mayTry, NO_FAILURES, resumed } from './failing.ts';
 import { hasImage } from './images.ts';
 import { endingWithin, type Pace, paceAfter } from './pace.ts';
+import type { QueueItem } from './queue.ts';
 import { isOpen, SessionState, sessionOf } from './session.ts';
 import { partsOfNeed } from './task.ts';
 
@@ -37,10 +38,21 @@ export interface NodeState {
   readonly finishing: Set<string>;
   /** What those of all these need which have a sandbox, or get one, with GPUs; by session. */
   readonly gpuNeeds: Map<string, string>;
+  /** Sessions that wait for GPUs here and are passed by others, one for each step, see gpu-turns.ts. */
+  readonly passed: Map<GpuStep, Passed>;
   /** Sessions in RUNNING whose harness runs elsewhere: they take no slot. */
   readonly open: Set<string>;
   pace: Pace;
   failures: Failures;
+}
+
+/** What a session would do with its GPUs: have its sandbox prepared, or run in it. */
+export type GpuStep = 'prepare' | 'run';
+
+export interface Passed {
+  readonly item: QueueItem;
+  /** Of the scheduler's clock. */
+  readonly sinceMs: number;
 }
 
 export class Nodes {
@@ -152,6 +164,7 @@ export class Nodes {
         finishing: new Set(),
         open: new Set(),
         gpuNeeds: new Map(),
+        passed: new Map(),
         pace: {},
         failures: NO_FAILURES,
       };

@@ -100,6 +100,13 @@ export class DispatchQueue {
     return this.#entries.get(sessionId);
   }
 
+  /** It waits, and nothing keeps it back but that no node takes it. */
+  isDue(sessionId: string, nowMs: number): boolean {
+    const item = this.#entries.get(sessionId);
+    if (item === undefined || item.notBeforeMs > nowMs || isAtCap(this.shares.of(item.queue))) return false;
+    return item.taskCap === 0 || this.running(item.taskId) < item.taskCap;
+  }
+
   push(item: QueueItem): void {
     this.drop(item.sessionId);
     const entry = { ...item, gone: false };

@@ -1,6 +1,7 @@
 // Why a session does not go on, from what the scheduler knows at this moment.
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import type { SessionRecord } from '../../../gen/ts/polar/event/v1/state_pb.js';
 import {
@@ -12,6 +13,7 @@ import { isExternal } from '../../common/specs/external.ts';
 import { isInstalling } from './budgets.ts';
 import type { Engine, Engines } from './engines.ts';
 import { isFailing } from './failing.ts';
+import { isKeptBack, keptFor } from './gpu-turns.ts';
 import { freeGpusText, hasFreeGpus } from './gpus.ts';
 import { canPrepare, canRun, type NodeState, type Nodes, offers } from './nodes.ts';
 import { placesFor } from './placement.ts';
@@ -75,7 +77,7 @@ function waitingIn(
       return item === undefined ? undefined : waitingInQueue(item, spec, around, ahead);
     }
     case SessionState.READY:
-      return waitingToRun(nodeId, needOf(spec), around);
+      return waitingToRun(sessionOf(record), needOf(spec), around);
     case SessionState.RUNNING:
       if (isInstalling(record)) return waitingForHarness(nodeId, spec);
       return around.paused
@@ -138,11 +140,8 @@ function waitingForCap(
   return undefined;
 }
 
-function waitingForTurn(
-  item: QueueItem,
-  { nodes, isDraining, logFull }: Surroundings,
-  aheadOf: Ahead,
-): Waiting {
+function waitingForTurn(item: QueueItem, around: Surroundings, aheadOf: Ahead): Waiting {
+  const { nodes, isDraining, logFull } = around;
   if (logFull) return told(WaitReason.STATE_LOG, 'too many changes wait for the state log');
   const ahead = aheadOf(item);
   const before = `${count(ahead, 'session')} of queue ${item.queue} before it`;
@@ -153,6 +152,12 @@ function waitingForTurn(
   if (able.length > 0 && short.length === able.length) {
     const each = short.map((node) => freeGpusText(node, item.need)).join(', ');
     return told(WaitReason.GPU, `${gpusAskedFor(item.need)}: ${each}; ${before}`, ahead);
+  }
+  const keeper = able.find((node) => isKeptBack(node, item, 'prepare', around));
+  const kept = keeper && keptFor(keeper, 'prepare', around);
+  if (kept !== undefined) {
+    const message = `${gpusAskedFor(item.need)}: ${keptText(kept)}; ${before}`;
+    return told(WaitReason.GPU, message, ahead);
   }
   if (able.length > 0) return told(WaitReason.TURN, `a node is free; ${before}`, ahead);
   if (places.every(({ failures }) => isFailing(failures))) return waitingForFailing(places);
@@ -176,13 +181,21 @@ function waitingForFailing(places: readonly NodeState[]): Waiting {
   });
 }
 
+const keptText = ({ sessionId, need }: QueueItem): string =>
+  `what is freed is kept for session ${sessionId}, which has waited for ${count(partsOfNeed(need).gpus, 'GPU')} for long`;
+
 const gpusAskedFor = (need: string): string => `it asks for ${count(partsOfNeed(need).gpus, 'GPU')}`;
 
-function waitingToRun(nodeId: string, need: string, { nodes, engines, logFull }: Surroundings): Waiting {
+function waitingToRun({ nodeId, sessionId }: Session, need: string, around: Surroundings): Waiting {
+  const { nodes, engines, logFull } = around;
   const node = nodes.get(nodeId);
   if (node !== undefined && canRun(node)) {
     if (!hasFreeGpus(node, need, 'run')) {
       return told(WaitReason.GPU, `${gpusAskedFor(need)}: ${freeGpusText(node, need)}`);
+    }
+    const kept = partsOfNeed(need).gpus > 0 ? keptFor(node, 'run', around) : undefined;
+    if (kept !== undefined && kept.sessionId !== sessionId) {
+      return told(WaitReason.GPU, `${gpusAskedFor(need)}: ${keptText(kept)}`);
     }
     const engine = engines.full(nodeId, (id) => nodes.get(id));
     if (engine !== undefined) return waitingForEngine(engine);

@@ -28,7 +28,7 @@ from . import captures, limits, policy
 from .aio_connected import Connected
 from .aio_evaluator import EvaluatorClient
 from .aio_stream import AioReader, TrajectoryStream, pause
-from .arguments import message_of
+from .arguments import end_of, message_of, seconds
 from .batches import Batch
 from .certificates import File, Security, security
 from .channel import open_aio_channel
@@ -131,7 +131,7 @@ class Client(Connected):
         transport: Transport = "http",
     ) -> None:
         super().__init__(timeout_s)
-        self._reconnect_s = reconnect_s
+        self._reconnect_s = seconds("reconnect_s", reconnect_s)
         self._streams: Streams[TrajectoryStream] = Streams()
         urls = blocking.rollout_urls(rollout_url)
         secure = security((trajectory_url, *urls), Security(credentials, tls), ca, cert, key)
@@ -224,7 +224,7 @@ class Client(Connected):
         self, task_id: str, *, timeout_s: float | None = None
     ) -> AsyncIterator[rollout.WatchTaskResponse]:
         """As ``polar_mesh.Client.watch``."""
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        end = end_of(timeout_s)
         seen: dict[str, Session] = {}
         backoff = Backoff(self._reconnect_s)
         cursor = ""

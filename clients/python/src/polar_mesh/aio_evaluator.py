@@ -10,6 +10,7 @@ import grpc
 
 from . import limits
 from .aio_connected import Connected
+from .arguments import seconds
 from .certificates import File, Security, security
 from .channel import open_aio_channel
 from .errors import from_rpc_error
@@ -48,7 +49,7 @@ class EvaluatorClient(Connected):
         self._check_open()
         request = evaluate_request(session_id, evaluator)
         try:
-            return await self._evaluator.EvaluateSession(request, timeout=timeout_s)
+            return await self._evaluator.EvaluateSession(request, timeout=seconds("timeout_s", timeout_s))
         except grpc.RpcError as error:
             raise from_rpc_error(error) from error
         except asyncio.CancelledError:

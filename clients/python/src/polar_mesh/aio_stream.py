@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import grpc
 import grpc.aio
 
+from .arguments import end_of
 from .batches import Batch
 from .errors import Internal, PolarError, Unavailable, from_rpc_error
 from .filters import Filter
@@ -213,7 +214,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         await self.aclose()
 
     async def _next(self, timeout_s: float | None) -> Batch:
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        end = end_of(timeout_s)
         while not self._closed.is_set():
             message = self._intake.first()
             if message is None:

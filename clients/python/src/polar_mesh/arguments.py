@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,6 +20,18 @@ def message_of(kind: type[M], /, **arguments: Any) -> M:
         with named(name):
             message.MergeFrom(kind(**{name: value}))
     return message
+
+
+def seconds(argument: str, value: float) -> float:
+    """It, unless it is NaN: with that no time is ever over. Raises ValueError, TypeError."""
+    if math.isnan(value):
+        raise ValueError(f"{argument}: must be a number of seconds, not {value}")
+    return value
+
+
+def end_of(timeout_s: float | None) -> float:
+    """The moment of ``time.monotonic()`` at which so many seconds are over; None: never. Raises ValueError, TypeError."""
+    return math.inf if timeout_s is None else time.monotonic() + seconds("timeout_s", timeout_s)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from . import limits
 from .arguments import message_of, named
 from .errors import InvalidArgument, PolarError
 from .gen.polar.common.v1 import session_pb2 as sessions
@@ -64,6 +65,8 @@ def request_of(task_id: str, lease_s: float | None) -> external.OpenSessionReque
     if lease_s is not None:
         with named("lease_s"):
             request.lease.FromTimedelta(timedelta(seconds=lease_s))
+            if not limits.LEASE_MIN_S <= lease_s <= limits.LEASE_MAX_S:
+                raise ValueError(f"must be {limits.LEASE_MIN_S:g} to {limits.LEASE_MAX_S:g} seconds, not {lease_s}")
     return request
 
 
@@ -148,8 +151,8 @@ class CaptureCalls:
         """Begin the next session of a task of harness ``external``; the caller works on it, and closes it.
 
         Args:
-            lease_s: 1 to 3600 seconds. Where the caller does not call ``renew_session`` within them, again and again, the
-                session is lost, and waits to be opened again; default: it ends with its time alone.
+            lease_s: 1 to 3600 seconds, else a ValueError. Where the caller does not call ``renew_session`` within them, again
+                and again, the session is lost, and waits to be opened again; default: it ends with its time alone.
 
         Raises:
             NotFound: no such task.
@@ -213,6 +216,8 @@ class CaptureCalls:
             As ``submit``, ``open_session`` and ``close_session``.
         """
         own_id, task = capture_task(task_id, model, instruction, num_samples, run_s)
+        # What would be refused then leaves no task that nobody opens.
+        request_of(own_id, lease_s)
         if task is not None:
             self.submit(task, timeout_s=timeout_s)
         try:
@@ -258,6 +263,7 @@ async def capture(
 ) -> AsyncIterator[OpenSession]:
     """As ``polar_mesh.Client.capture``, in ``async with``."""
     own_id, task = capture_task(task_id, model, instruction, num_samples, run_s)
+    request_of(own_id, lease_s)
     if task is not None:
         await self.submit(task, timeout_s=timeout_s)
     try:

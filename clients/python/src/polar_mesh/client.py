@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from . import limits
-from .arguments import message_of
+from .arguments import end_of, message_of, seconds
 from .captures import CaptureCalls
 from .certificates import File, Security, security
 from .channel import open_channel
@@ -75,7 +75,7 @@ class Client(TrajectoryCalls, CaptureCalls):
         transport: Transport = "http",
     ) -> None:
         self._timeout_s = timeout_s
-        self._reconnect_s = reconnect_s
+        self._reconnect_s = seconds("reconnect_s", reconnect_s)
         self._closed = threading.Event()
         self._streams: Streams[TrajectoryStream] = Streams()
         urls = rollout_urls(rollout_url)
@@ -210,7 +210,7 @@ class Client(TrajectoryCalls, CaptureCalls):
             DeadlineExceeded: ``timeout_s`` seconds are over (default: no limit).
             Unavailable: the server could not be reached for ``reconnect_s`` seconds.
         """
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        end = end_of(timeout_s)
         seen: dict[str, Session] = {}
         for change in self._changes(task_id, end):
             if is_news(change, seen):

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from . import limits
-from .arguments import message_of
+from .arguments import message_of, seconds
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Cancelled, from_rpc_error
@@ -77,7 +77,7 @@ class EvaluatorClient:
             raise Cancelled("the client is closed", code="CANCELLED")
         request = evaluate_request(session_id, evaluator)
         try:
-            return self._evaluator.EvaluateSession(request, timeout=timeout_s)
+            return self._evaluator.EvaluateSession(request, timeout=seconds("timeout_s", timeout_s))
         except grpc.RpcError as error:
             raise from_rpc_error(error) from error
 

@@ -16,6 +16,8 @@ RECONNECT_S = 600.0
 STREAM_SILENCE_S = 35.0
 #: The same where a silence may be a long message on its way, as gRPC does not tell: it doubles with each one, up to this.
 STREAM_SILENCE_MAX_S = 600.0
+#: Leases of sessions that are opened, as the mesh takes them; others are a ValueError before any call.
+LEASE_MIN_S, LEASE_MAX_S = 1.0, 3600.0
 #: Pause before the first retry; doubles with each one up to the next limit, with a random part.
 RETRY_PAUSE_S = 0.1
 #: Longest pause between two tries.

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import grpc
 
+from .arguments import seconds
 from .errors import DeadlineExceeded, NotFound, PolarError, Unavailable, from_rpc_error
 from .limits import RETRY_PAUSE_MAX_S, RETRY_PAUSE_S, TRY_MAX_S
 
@@ -73,7 +74,7 @@ class Tries:
     """
 
     def __init__(self, timeout_s: float, stopped: threading.Event | None = None) -> None:
-        self.backoff = Backoff(timeout_s, stopped)
+        self.backoff = Backoff(seconds("timeout_s", timeout_s), stopped)
         self._unreached: PolarError | None = None
         self._failures = 0
 

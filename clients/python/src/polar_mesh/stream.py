@@ -11,6 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn
 
+from .arguments import end_of
 from .batches import Batch
 from .errors import PolarError, Unavailable
 from .filters import Filter
@@ -88,7 +89,7 @@ class TrajectoryStream(Iterator[Batch]):
         """
         if os.getpid() != self._process:
             raise RuntimeError("this stream was opened before the fork: open one in each process, with shared=True")
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        end = end_of(timeout_s)
         thread = threading.get_ident()
         if self._asker not in (None, thread):
             raise RuntimeError(
