@@ -30,6 +30,7 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects, type WorkKind } from '../../services/common/nats/subjects.ts';
 import { proxySocketOf } from '../../services/common/proxy-socket.ts';
+import { COMPILED } from './compile-cache.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
 export type NodeService = 'runtime-prewarm' | 'harness-executor' | 'evaluator';
@@ -181,6 +182,7 @@ async function startChild(
       HOME: process.env['HOME'],
       POLAR_TOPOLOGY: join(folder, 'topology.yaml'),
       POLAR_LIFELINE: 'stdin',
+      ...COMPILED,
       ...env,
     },
   });
