@@ -14,6 +14,7 @@ import { freePort, startNats, type TestNats } from './nats.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const READY_MS = 60_000;
+const READY_LOOK_MS = 50;
 
 export interface MeshOptions {
   readonly runSlots?: number;
@@ -240,7 +241,7 @@ async function startService(
       .then((response) => response.ok)
       .catch(() => false);
     if (ready) return;
-    await sleep(20);
+    await sleep(READY_LOOK_MS);
   }
   throw new Error(`${name} was not ready within ${READY_MS} ms`);
 }

@@ -39,6 +39,7 @@ export type RuntimeInit = MessageInitShape<typeof RuntimeSpecSchema>;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const READY_MS = 60_000;
+const READY_LOOK_MS = 50;
 const FACT_MS = 45_000;
 
 export interface TestNode extends AsyncDisposable {
@@ -197,7 +198,7 @@ async function startChild(
       () => false,
     );
     if (ready) return;
-    await sleep(20);
+    await sleep(READY_LOOK_MS);
   }
   throw new Error(`${service} did not start:\n${readFileSync(join(folder, `${service}.log`), 'utf8')}`);
 }

@@ -188,8 +188,9 @@ export function processesWith(text: string): number[] {
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((pid) => {
       try {
-        const alive = !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-        return alive && readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').includes(text);
+        if (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').includes(text))
+          return false;
+        return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
       } catch {
         return false;
       }
