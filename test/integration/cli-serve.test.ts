@@ -10,8 +10,7 @@ import { sleep } from '../../services/common/clock.ts';
 import { LEASE_RENEW_MS } from '../../services/common/limits.ts';
 import { polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
 import { freePort, startNats, type TestNats } from '../support/nats.ts';
-
-const READY_MS = 60_000;
+import { nodesUp } from '../support/nodes-up.ts';
 
 describe('polar serve_rollout and serve_gateway', function () {
   this.timeout(120_000);
@@ -65,8 +64,12 @@ describe('polar serve_rollout and serve_gateway', function () {
   });
 
   it('end when one of their services does, with its failure', async () => {
-    const taken = serve('serve', 'scheduler');
+    const env = { POLAR_CACHE_DIR: folder, NODE_COMPILE_CACHE: '' };
+    const taken = startPolar(['serve', 'scheduler', '-c', topology], { env });
+    running.push(taken);
     await untilNodesAreUp(topology, 0);
+    const compiled = `NODE_COMPILE_CACHE=${join(folder, 'compiled')}`;
+    expect(usersOf(compiled), 'it keeps what it compiles').to.have.length(1);
     const { code, stdout, stderr } = await serve('serve_rollout').ended;
     expect(code).to.equal(1);
     expect(stdout + stderr).to.match(
@@ -101,12 +104,8 @@ async function topologyFor(natsUrl: string, engineUrl: string, folder: string): 
 }
 
 async function untilNodesAreUp(topology: string, count: number): Promise<void> {
-  const until = performance.now() + READY_MS;
-  for (;;) {
-    const { code, stdout, stderr } = await polar(['status', '-c', topology]);
-    if (code === 0 && (stdout.match(/ up /g) ?? []).length >= count) return;
-    if (performance.now() > until)
-      throw new Error(`not ${count} nodes within ${READY_MS} ms: ${stdout}${stderr}`);
-    await sleep(200);
-  }
+  await nodesUp(topology, count);
+  const { code, stdout, stderr } = await polar(['status', '-c', topology]);
+  expect(code, stderr).to.equal(0);
+  expect(stdout.match(/ up /g) ?? [], stdout + stderr).to.have.length.at.least(count);
 }

@@ -21,7 +21,7 @@ import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { readTopology } from '../../services/common/config/topology.ts';
 import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
-import { eventually } from '../support/eventually.ts';
+import { nodesUp } from '../support/nodes-up.ts';
 
 const GONE_MS = 40_000;
 const READY_MS = 60_000;
@@ -167,18 +167,22 @@ describe('polar up', function () {
 
     for (const name of ['scheduler', 'nats-server', 'engine']) process.kill(pids[name] ?? 0, 'SIGKILL');
     await until(() => mesh.stderr().includes('scheduler ended'), READY_MS, mesh.stderr);
-    while ((await polar(['status', ...config])).code !== 0) await sleep(100);
+    await nodesUp(topology, 1);
+    expect((await polar(['status', ...config])).code).to.equal(0);
     const after = await polar(['submit', task, '--task-id', 'after', '--wait', ...config]);
     expect(after.code, after.stderr + mesh.stderr()).to.equal(0);
     expect(mesh.stderr()).to.contain('scheduler ended').and.contain('nats-server ended');
   });
 
-  it('takes other ports where its own are taken, and says so; commands in its folder find it there', async () => {
+  it('takes other ports where its own are taken, or are those of one that starts with it, and says so; commands in its folder find it there', async () => {
     const blocker = await block(8080);
     try {
       const mesh = startPolar(['up', '--json'], { cwd: folder });
       running.push(mesh);
-      const { addresses, topology } = await ready(mesh);
+      const another = start('--data-dir', join(folder, 'another'));
+      const [{ addresses, topology }, others] = await Promise.all([ready(mesh), ready(another)]);
+      const taken = [addresses, others.addresses].flatMap((those) => Object.values(those));
+      expect(new Set(taken).size, 'no port of a mesh that starts in the same moment').to.equal(taken.length);
       const rollout = addresses['tasks (RolloutService)'];
       expect(rollout).to.not.equal('http://127.0.0.1:8080');
       expect(readTopology(topology).rollout.public_url).to.equal(rollout);
@@ -200,12 +204,6 @@ describe('polar up', function () {
     } finally {
       blocker.close();
     }
-  });
-
-  it('takes ports that no mesh has which starts in the same moment', async () => {
-    const others = [1, 2].map((n) => start('--data-dir', join(folder, `mesh-${n}`)));
-    const taken = await Promise.all(others.map(async (mesh) => Object.values((await ready(mesh)).addresses)));
-    expect(new Set(taken.flat()).size).to.equal(taken.flat().length);
   });
 
   it('tells with its reason what a service misses that ends while it starts', async () => {
@@ -273,10 +271,9 @@ describe('polar up', function () {
     const mesh = startWith(BEHIND_A_PROXY);
     const { topology } = await ready(mesh);
     // The node's first heartbeat comes behind it.
-    await eventually('the node is up', async () => {
-      const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
-      return /^local +up /m.test(status.stdout);
-    });
+    await nodesUp(topology, 1);
+    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
+    expect(status.stdout).to.match(/^local +up /m);
     expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
     const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
     await until(() => written().includes('"msg":"ready"'), READY_MS, written);

@@ -277,10 +277,10 @@ describe('evaluator rubric', function () {
     it('never answers, as long as the evaluate budget lasts, and says what took it', async () => {
       judge.answers(() => {});
       const config = { judge_max_retries: 0, judge_timeout: 1 };
-      const kind = await kindOf(config, CALLS, { timeoutMs: 1_500 });
+      const kind = await kindOf(config, CALLS, { timeoutMs: 5_000 });
       const why = kind.case === 'failed' ? kind.value.failure : undefined;
       expect(why).to.include({ reason: 'JUDGE_UNAVAILABLE', infrastructure: true });
-      expect(judge.asked.length).to.be.within(1, 2);
+      expect(judge.asked.length).to.be.within(1, 5);
     });
 
     it('is not there at all, and in the end gives no reward', async () => {

@@ -128,7 +128,7 @@ for (const [backend, kind] of BACKENDS) {
       const { running: told } = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(50) });
       expect(told).to.equal(true);
       expect(await running).to.include({ timedOut: true, empty: true });
-      const longer = node.sh(id, 'sleep 1; echo whole', { timeoutMs: 600 });
+      const longer = node.sh(id, 'sleep 2.5; echo whole', { timeoutMs: 2_000 });
       await eventually('it has more time', async () => {
         const { running } = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(60_000) });
         return running;

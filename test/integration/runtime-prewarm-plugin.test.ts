@@ -197,7 +197,7 @@ describe('runtime-prewarm: backends by path', function () {
     await using node = await startNode({ natsUrl: nats.url, node: nodeWith('gated.ts') });
     const id = await node.acquire({ spec: { backend: 'gated.ts' } });
     const files = [{ target: '/polar/session/x', content: Buffer.from('x') }];
-    const running = node.sh(id, 'sleep 1; echo whole', { timeoutMs: 500, files });
+    const running = node.sh(id, 'sleep 3; echo whole', { timeoutMs: 2_500, files });
     await eventually('its files are written', () => existsSync(inFolder('putting')));
     const told = await node.runtimes.limitExec({ runtimeId: id, timeout: durationFromMs(60_000) });
     writeFileSync(inFolder('put'), '');

@@ -139,15 +139,15 @@ describe('scheduler: a wall clock that is set', () => {
       const { client } = scheduler;
       const { signal } = stop;
       const policy = await PolicyWatch.open({ bus, signal });
-      const budgets = create(BudgetsSchema, { run: durationFromMs(1_000) });
+      const budgets = create(BudgetsSchema, { run: durationFromMs(4_000) });
       await client.submitTask({ spec: taskSpec('held', { budgets, maxAttempts: 1 }) });
       const session = async () => (await sessionsOf(client, 'held'))[0];
       await until('it runs', async () => (await session())?.state === SessionState.RUNNING);
       const pause = { id: 'p', mode: PauseMode.DRAIN, nowMs: now() + byMs, ttlMs: HOUR_MS };
       await policy.update((known) => pausing(known, pause), signal);
-      await sleep(2_500);
+      await sleep(5_000);
       expect((await session())?.state).to.equal(SessionState.RUNNING);
-      await policy.update((known) => resumed(known, 'p', 2_500), signal);
+      await policy.update((known) => resumed(known, 'p', 5_000), signal);
       await until('it is late', async () => (await session())?.failure?.reason === 'STAGE_TIMEOUT');
     });
   }

@@ -333,11 +333,11 @@ describe('scheduler queues', () => {
     let graded = 0;
     node.on.evaluate = (work) =>
       slot.run(async () => {
-        await sleep(900);
+        await sleep(1_200);
         // The last one's first grading never answers.
         return ++graded === 4 ? undefined : await evaluate(work);
       });
-    const budgets = create(BudgetsSchema, { evaluate: durationFromMs(1_500) });
+    const budgets = create(BudgetsSchema, { evaluate: durationFromMs(3_000) });
     await submit(taskSpec('graded', { budgets, numSamples: 4, maxAttempts: 2 }));
     const { sessions } = await groupOf(bus, 'graded');
     expect(sessions.map(({ reward }) => reward)).to.deep.equal([0.5, 0.5, 0.5, 0.5]);
@@ -349,16 +349,17 @@ describe('scheduler queues', () => {
 
   it('count no time against a session that waits to be built', async () => {
     await scheduler[Symbol.asyncDispose]();
-    scheduler = await startScheduler(nats.url, { stageGraceMs: 300 }, TOPOLOGY);
+    scheduler = await startScheduler(nats.url, { stageGraceMs: 1_500 }, TOPOLOGY);
     await using node = await startFakeNode(nats.url, { id: 'node-9', prepareSlots: 12, runSlots: 12 });
     const { build } = node.on;
     const builders = new Semaphore(BUILDS_AT_ONCE_MAX);
     node.on.build = (work) =>
       builders.run(async () => {
-        await sleep(250);
+        // All of them take longer than one may, and each much shorter.
+        await sleep(750);
         return await build(work);
       });
-    const budgets = create(BudgetsSchema, { build: durationFromMs(150) });
+    const budgets = create(BudgetsSchema, { build: durationFromMs(500) });
     await submit(taskSpec('built', { budgets, numSamples: 12 }));
     const { sessions } = await groupOf(bus, 'built');
     expect(sessions.map(({ attempt }) => attempt)).to.deep.equal(Array(12).fill(1));

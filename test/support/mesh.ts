@@ -9,11 +9,12 @@ import { stringify } from 'yaml';
 import { nodeFlagsOf, SERVICES, type ServiceName } from '../../clients/cli/services.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { clockFlags } from './clock-flags.ts';
+import { COMPILED } from './compile-cache.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const READY_MS = 60_000;
-const compileCache = join(process.env['POLAR_CACHE_DIR'] ?? join(ROOT, '.cache'), 'compiled');
+const READY_LOOK_MS = 50;
 
 export interface MeshOptions {
   readonly runSlots?: number;
@@ -224,7 +225,7 @@ async function startService(
       POLAR_TOPOLOGY: topologyFile,
       POLAR_LIFELINE: 'stdin',
       ...(token !== undefined && { POLAR_TOKEN: token }),
-      NODE_COMPILE_CACHE: compileCache,
+      ...COMPILED,
     },
   });
   children.set(name, child);
@@ -240,7 +241,7 @@ async function startService(
       .then((response) => response.ok)
       .catch(() => false);
     if (ready) return;
-    await sleep(20);
+    await sleep(READY_LOOK_MS);
   }
   throw new Error(`${name} was not ready within ${READY_MS} ms`);
 }

@@ -30,6 +30,7 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects, type WorkKind } from '../../services/common/nats/subjects.ts';
 import { proxySocketOf } from '../../services/common/proxy-socket.ts';
+import { COMPILED } from './compile-cache.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
 export type NodeService = 'runtime-prewarm' | 'harness-executor' | 'evaluator';
@@ -38,6 +39,7 @@ export type RuntimeInit = MessageInitShape<typeof RuntimeSpecSchema>;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const READY_MS = 60_000;
+const READY_LOOK_MS = 50;
 const FACT_MS = 45_000;
 
 export interface TestNode extends AsyncDisposable {
@@ -181,6 +183,7 @@ async function startChild(
       HOME: process.env['HOME'],
       POLAR_TOPOLOGY: join(folder, 'topology.yaml'),
       POLAR_LIFELINE: 'stdin',
+      ...COMPILED,
       ...env,
     },
   });
@@ -195,7 +198,7 @@ async function startChild(
       () => false,
     );
     if (ready) return;
-    await sleep(20);
+    await sleep(READY_LOOK_MS);
   }
   throw new Error(`${service} did not start:\n${readFileSync(join(folder, `${service}.log`), 'utf8')}`);
 }

@@ -27,6 +27,7 @@ import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/runtime-prewarm/config.ts';
 import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
 import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
+import { COMPILED } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './nats.ts';
 
@@ -144,7 +145,7 @@ function writeTopology(
   const file = join(folder, 'topology.yaml');
   const one = { id: NODE_ID, public_url: proxyUrl, runtime_prewarm_port: port, ...node };
   writeFileSync(file, JSON.stringify({ data_dir: join(folder, 'data'), gateway: { nodes: [one] } }));
-  return { POLAR_TOPOLOGY: file, POLAR_NATS_URL: natsUrl, PATH: path };
+  return { POLAR_TOPOLOGY: file, POLAR_NATS_URL: natsUrl, PATH: path, ...COMPILED };
 }
 
 /** A sandbox of a node that the caller has started. */
@@ -187,8 +188,9 @@ export function processesWith(text: string): number[] {
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((pid) => {
       try {
-        const alive = !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-        return alive && readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').includes(text);
+        if (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').includes(text))
+          return false;
+        return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
       } catch {
         return false;
       }

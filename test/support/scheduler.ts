@@ -20,6 +20,7 @@ import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import type { ContextOverrides } from '../../services/scheduler/context.ts';
 import { SchedulerService } from '../../services/scheduler/service.ts';
+import { COMPILED } from './compile-cache.ts';
 import { eventually as until } from './eventually.ts';
 import { freePort } from './nats.ts';
 
@@ -123,6 +124,7 @@ export async function spawnScheduler(
       POLAR_ROLLOUT_PORT: String(port),
       POLAR_LIFELINE: 'stdin',
       POLAR_LOG_LEVEL: process.env['POLAR_TEST_LOG'] ?? 'silent',
+      ...COMPILED,
     };
     child = spawn(process.execPath, [...nodeFlags, main], { env, stdio: ['pipe', 'ignore', 'inherit'] });
     await until('the scheduler is ready', async () => /^(ok|following)$/.test(await state()));

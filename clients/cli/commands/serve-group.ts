@@ -1,7 +1,9 @@
 // polar serve_rollout and polar serve_gateway: the services of one machine in the foreground.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import process from 'node:process';
 import { type Arguments, type Command, textFlag, UsageError } from '../arguments.ts';
-import { inherited } from '../config.ts';
+import { environment, inherited } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
 import { startChild } from '../mesh/child.ts';
 import { mainOf, NODE_SERVICES, nodeFlagsOf, type ServiceName } from '../services.ts';
@@ -36,11 +38,15 @@ export async function serveAll(
   const { nodes } = topologyOf(args).gateway;
   if (names.some((name) => NODE_SERVICES.includes(name))) checkNode(nodes, nodeId);
   const topology = textFlag(args, 'config');
+  const { cacheDir } = environment;
+  // Else each start compiles all anew, for as much CPU again. Set-up makes the folder.
+  const keepsCompiled = !inherited['NODE_COMPILE_CACHE'] && existsSync(cacheDir);
   const env = {
     ...inherited,
     ...(topology !== undefined && { POLAR_TOPOLOGY: topology }),
     ...(nodeId !== undefined && { POLAR_GATEWAY_NODE_ID: nodeId }),
     POLAR_LIFELINE: 'stdin',
+    ...(keepsCompiled && { NODE_COMPILE_CACHE: join(cacheDir, 'compiled') }),
   };
   const children = names.map((name) =>
     startChild({

@@ -26,7 +26,7 @@ import {
 
 /** From the first process to the last answer that it is ready. */
 const READY_MS = 30_000;
-const READY_CHECK_MS = 25;
+const READY_CHECK_MS = 50;
 
 export interface MeshOptions extends LocalOptions {
   /** Of the embedded engine. */

@@ -60,11 +60,11 @@ describe('the reward of a Harbor verifier', () => {
   });
 
   it('is found at once, whatever was written', () => {
-    const startedAt = performance.now();
+    const { user } = process.cpuUsage();
     for (const text of ['1', '1.', '.1', '1e', '-', ' ']) {
       const written = text.repeat(REWARD_FILE_BYTES_MAX).slice(0, REWARD_FILE_BYTES_MAX - 1);
       expect(of(undefined, `${written}x`), text).to.match(/no number/);
     }
-    expect(performance.now() - startedAt).to.be.lessThan(1_000);
+    expect((process.cpuUsage().user - user) / 1000).to.be.lessThan(1_000);
   });
 });

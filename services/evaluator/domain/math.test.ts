@@ -183,12 +183,12 @@ describe('answers', () => {
       'x∈',
       '(x,',
     ].map((one) => one.repeat(1_000).slice(0, 1_000));
-    const startedAt = performance.now();
+    const { user } = process.cpuUsage();
     for (const text of [...odd, ...long, `1e${'9'.repeat(3)}`, `9e-999/7e999`]) {
       expect(isAnswer(text) && sameAnswer(text, '17'), text).to.equal(false);
       expect(sameAnswer(text, text), text).to.equal(isAnswer(text));
     }
-    expect(performance.now() - startedAt).to.be.lessThan(2_000);
+    expect((process.cpuUsage().user - user) / 1000).to.be.lessThan(2_000);
     expect([isAnswer(' $ '), isAnswer('1'.repeat(1_001)), isAnswer('1'.repeat(1_000))]).to.deep.equal([
       ...[false, false, true],
     ]);
@@ -234,7 +234,7 @@ describe('the answer of a reply', () => {
   });
 
   it('is found at once in a long one', () => {
-    const startedAt = performance.now();
+    const { user } = process.cpuUsage();
     for (const part of [
       'answer ',
       'answer: ',
@@ -254,6 +254,6 @@ describe('the answer of a reply', () => {
     ]) {
       answerIn(part.repeat(300_000));
     }
-    expect(performance.now() - startedAt).to.be.lessThan(3_000);
+    expect((process.cpuUsage().user - user) / 1000).to.be.lessThan(3_000);
   });
 });

@@ -85,9 +85,9 @@ describe('logs of SWE-bench', () => {
     ];
     const parsers = new Set<LogParser>(['parse_log_pytest_pydantic', ...CASES.map((one) => one.log_parser)]);
     for (const text of odd) {
-      const startedAt = performance.now();
+      const { user } = process.cpuUsage();
       for (const parser of parsers) statusesIn(logOf(text, 0), LOG_READERS[parser]);
-      expect(performance.now() - startedAt, text.slice(0, 40)).to.be.lessThan(3_000);
+      expect((process.cpuUsage().user - user) / 1000, text.slice(0, 40)).to.be.lessThan(3_000);
     }
     const names = Array.from({ length: 50_000 }, (_, index) => `PASSED a[${index} x`);
     const told = statusesIn(logOf(names.join('\n'), 0), LOG_READERS.parse_log_pytest);

@@ -13,10 +13,14 @@ describe('a judge', () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  const ask = async (path = '/v1', signal = new AbortController().signal): Promise<unknown> => {
+  const ask = async (
+    path = '/v1',
+    signal = new AbortController().signal,
+    timeoutMs = 20_000,
+  ): Promise<unknown> => {
     const judge = { name: 'strict', baseUrl: `${server.url}${path}`, model: 'm', key: () => KEY };
     const messages = [{ role: 'user' as const, content: 'well?' }];
-    return await askJudge(judge, { messages, temperature: 0, timeoutMs: 500 }, signal).catch(
+    return await askJudge(judge, { messages, temperature: 0, timeoutMs }, signal).catch(
       (error: unknown) => error,
     );
   };
@@ -76,7 +80,6 @@ describe('a judge', () => {
     ['refuses its key', (response) => response.writeHead(401).end(`no key ${KEY}`), /status 401$/],
     ['breaks the connection', (response) => response.destroy(), /was not reached$/],
     ['breaks off', (response) => response.write('{', () => response.destroy()), /was not reached$/],
-    ['does not answer', () => {}, /did not answer in 500 ms$/],
     ['answers no JSON', (response) => response.end('<html>'), /no JSON$/],
     ['answers no completion', (response) => response.end('{"choices": []}'), /no chat completion$/],
     ['answers too much', (response) => response.end(`"${'x'.repeat(1024 * 1024)}"`), /than 1048576 bytes$/],
@@ -95,6 +98,13 @@ describe('a judge', () => {
       expect(server.asked).to.have.length(1);
     });
   }
+
+  it('that does not answer in its time is a failure of its own', async () => {
+    server.answers(() => {});
+    const error = await ask('/v1', new AbortController().signal, 100);
+    expect(error).to.include({ reason: 'JUDGE_UNAVAILABLE' });
+    expect(error).to.have.property('message', 'judge strict did not answer in 100 ms');
+  });
 
   for (const status of [400, 413, 422]) {
     it(`that does not take the question (${status}) has refused it: asking again is of no use`, async () => {

@@ -61,7 +61,7 @@ export class Container {
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
       return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
-      if (id !== undefined) await removeContainer(engine, id).catch(() => {});
+      if (id !== undefined) await containerRemoved(engine, id).catch(() => {});
       throw startFailure(dialect.name, error);
     }
   }
@@ -95,7 +95,7 @@ export class Container {
   /** Throws where the engine cannot be asked; nothing of it runs then, and the reaper deletes it later. */
   async remove(): Promise<void> {
     await this.end();
-    await removeContainer(this.#at.engine, this.id);
+    await containerRemoved(this.#at.engine, this.id);
     this.#at.dialect.forget(this.id);
   }
 
@@ -111,12 +111,24 @@ export class Container {
 export const containerEnded = (): PolarError =>
   new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it');
 
-/** 404 and 409: it is gone, or going. */
-export async function removeContainer(engine: Engine, id: string): Promise<void> {
+/** 404 and 409: it is gone, or going, which the answer tells. */
+export async function removeContainer(engine: Engine, id: string): Promise<'gone' | 'going'> {
   try {
     await engine.call('DELETE', `/containers/${id}?force=true&v=true`);
+    return 'gone';
   } catch (error) {
     if (!(error instanceof EngineError && [404, 409].includes(error.status))) throw error;
+    return error.status === 409 ? 'going' : 'gone';
+  }
+}
+
+/** Resolves when it is gone: an engine deletes by itself what ends, and may be about to as it is asked to. */
+export async function containerRemoved(engine: Engine, id: string): Promise<void> {
+  if ((await removeContainer(engine, id)) === 'gone') return;
+  try {
+    await engine.call('POST', `/containers/${id}/wait?condition=removed`);
+  } catch (error) {
+    if (!(error instanceof EngineError && error.status === 404)) throw error;
   }
 }
 
