@@ -15,7 +15,7 @@ import {
   readIfThere,
   writeQuietly,
 } from './hierarchies.ts';
-import { type MemoryEvents, memoryEvents } from './memory-events.ts';
+import { type MemoryEvents, memoryEvents, oomKillsOf } from './memory-events.ts';
 
 /** A group that is gone makes the write fail, and the launcher with it: removing a group is a fence. */
 const JOIN = 'for g in $1; do echo 0 > "$g/cgroup.procs"; done; shift; exec "$@"';
@@ -107,7 +107,7 @@ class CgroupCell implements Cell {
   }
 
   oomKills(): number {
-    return this.#memoryEvents().oomKills;
+    return oomKillsOf(this.#file('memory', ''), this.#isV2('memory'));
   }
 
   /** The kernel answers EBUSY until the last process is reaped. One that stays leaves the others to be removed. */

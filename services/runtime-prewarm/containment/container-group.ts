@@ -7,13 +7,22 @@ import { PolarError } from '../../common/errors.ts';
 import { SANDBOX_END_MS, SANDBOX_PIDS_MAX, SANDBOX_START_MS } from '../../common/limits.ts';
 import type { CellUsage } from './containment.ts';
 import { findMounts, readIfThere, writeQuietly } from './hierarchies.ts';
-import { eventsSince, type MemoryEvents, memoryEvents, NO_MEMORY_EVENTS } from './memory-events.ts';
+import {
+  eventsSince,
+  type MemoryEvents,
+  memoryEvents,
+  NO_MEMORY_EVENTS,
+  oomKillsOf,
+} from './memory-events.ts';
 
 /** The init and `cat`. */
 const OWN_PROCESSES = 2;
 /** In /proc/PID/stat, behind the name. */
 const FLAGS_AT = 7;
 const PF_EXITING = 4;
+/** Between two looks whether it is only its init and `cat` yet, doubled from one to the next. */
+const SETTLE_MIN_MS = 2;
+const SETTLE_MAX_MS = 32;
 /** Of a container that does not stay. */
 export const ENDED_AT_ONCE = 'the container ended at once: its image needs the program cat, for this machine';
 
@@ -23,12 +32,16 @@ interface Group {
 }
 
 export class ContainerGroup {
+  /** They stay where they are; the list of all mounts is long where there are many containers. */
+  static #mounts: ReturnType<typeof findMounts> | undefined;
   readonly #pids: Group;
   readonly #memory: Group;
   readonly #cpu: Group;
   /** In v1 what is frozen, as by `docker pause`, does not die. */
   #freezer: string | undefined;
   #own = new Set<number>();
+  /** Nothing can be forked in it: else it may have what it was made with. */
+  #isHeld = false;
   #before = { ...NO_MEMORY_EVENTS, cpuMs: 0 };
 
   private constructor(find: (controller: string) => Group) {
@@ -39,7 +52,8 @@ export class ContainerGroup {
 
   /** Of the container with that first process, which is only its init and `cat` yet. Throws SANDBOX_FAILED. */
   static async of(pid: number, id: string): Promise<ContainerGroup> {
-    const { v2, v1 } = findMounts();
+    ContainerGroup.#mounts ??= findMounts();
+    const { v2, v1 } = ContainerGroup.#mounts;
     const paths = pathsOf(pid);
     const group = new ContainerGroup((controller) => {
       const point = v1.get(controller);
@@ -60,9 +74,14 @@ export class ContainerGroup {
     return this.#processes().includes(pid);
   }
 
+  /** Whether it has processes beside its own. */
+  get hasOthers(): boolean {
+    return this.#others().length > 0;
+  }
+
   /** A command begins: what is used from now on is its own. */
   begin(): void {
-    this.#limitProcesses(SANDBOX_PIDS_MAX);
+    this.#letGo();
     // The kernel takes it in v1 only: elsewhere the peak is that of the whole sandbox.
     if (!this.#memory.v2) writeQuietly(join(this.#memory.folder, 'memory.max_usage_in_bytes'), 0);
     this.#before = this.#counters();
@@ -70,7 +89,7 @@ export class ContainerGroup {
 
   /** Kill what commands have left running; nothing is forked meanwhile. Does not wait. */
   kill(): void {
-    this.#limitProcesses(0);
+    this.#hold();
     for (const pid of this.#others()) kill(pid);
     if (this.#freezer !== undefined) writeQuietly(this.#freezer, 'THAWED');
   }
@@ -86,7 +105,7 @@ export class ContainerGroup {
       }
       return true;
     } finally {
-      this.#limitProcesses(SANDBOX_PIDS_MAX);
+      this.#letGo();
     }
   }
 
@@ -108,16 +127,18 @@ export class ContainerGroup {
   }
 
   oomKills(): number {
-    return eventsSince(this.#memoryEvents(), this.#before).oomKills;
+    const { folder, v2 } = this.#memory;
+    return Math.max(0, oomKillsOf(folder, v2) - this.#before.oomKills);
   }
 
   async #settle(): Promise<void> {
     const until = performance.now() + SANDBOX_START_MS;
-    let pids = this.#processes();
+    let [pids, pauseMs] = [this.#processes(), SETTLE_MIN_MS];
     for (; !areOwn(pids); pids = this.#processes()) {
       if (pids.length === 0) throw new PolarError('BACKEND_UNAVAILABLE', ENDED_AT_ONCE);
       if (performance.now() > until) throw failed('the container has not begun to wait for commands');
-      await sleep(2);
+      await sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, SETTLE_MAX_MS);
     }
     this.#own = new Set(pids);
   }
@@ -142,6 +163,16 @@ export class ContainerGroup {
     return lines.filter((pid) => pid !== '' && pid !== '0').map(Number);
   }
 
+  #hold(): void {
+    this.#isHeld = true;
+    this.#limitProcesses(0);
+  }
+
+  #letGo(): void {
+    if (this.#isHeld) this.#limitProcesses(SANDBOX_PIDS_MAX);
+    this.#isHeld = false;
+  }
+
   #limitProcesses(count: number): void {
     writeQuietly(join(this.#pids.folder, 'pids.max'), count);
   }
@@ -161,8 +192,9 @@ function pathsOf(pid: number): Map<string, string> {
 
 /** The init, and not itself once more any longer: it looks for `cat` in the child that becomes it. */
 function areOwn(pids: readonly number[]): boolean {
+  if (pids.length !== OWN_PROCESSES) return false;
   const commands = new Set(pids.map((pid) => readIfThere(`/proc/${pid}/cmdline`)));
-  return pids.length === OWN_PROCESSES && commands.size === OWN_PROCESSES && !commands.has('');
+  return commands.size === OWN_PROCESSES && !commands.has('');
 }
 
 /** The kernel takes a process that ends out of its groups before it shows it as ended, but says before that it ends. */

@@ -1,8 +1,7 @@
 // The Docker Engine API over its Unix socket, by node:http alone. Paths carry no version: the engine's newest is taken.
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
-import { withTimeout } from '../../../common/clock.ts';
+import { Deadline } from '../../../common/clock.ts';
 import { DOCKER_CALL_MS } from '../../../common/limits.ts';
 
 const CONNECTIONS_MAX = 64;
@@ -45,26 +44,21 @@ export class Engine {
   /** The whole answer. Throws EngineError. */
   async text(method: string, path: string, options: CallOptions = {}): Promise<string> {
     const { body, signal, limitMs = this.#callMs } = options;
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const limit = withTimeout(limitMs, signal);
+    signal?.throwIfAborted();
+    // Not withTimeout: a sandbox takes a dozen calls, and each would be held for all of its limit.
+    using limit = new Deadline(limitMs, ...(signal === undefined ? [] : [signal]));
     const { socketPath } = this;
-    const call = request({
-      socketPath,
-      agent: this.#agent,
-      method,
-      path,
-      signal: limit,
-      ...jsonHeaders(body),
-    });
-    call.once('response', resolve).once('error', reject);
+    const call = request({ socketPath, agent: this.#agent, method, path, ...jsonHeaders(body) });
+    limit.signal.addEventListener('abort', () => call.destroy(), { once: true });
+    const answered = answerOf(call);
     send(call, body);
     try {
-      const answer = await promise;
-      return checked(answer, await text(answer));
+      const [answer, said] = await answered;
+      return checked(answer, said);
     } catch (error) {
       if (error instanceof EngineError) throw error;
       signal?.throwIfAborted();
-      if (limit.aborted) throw tooLate(method, path, limitMs);
+      if (limit.isOver) throw tooLate(method, path, limitMs);
       this.onBroken();
       throw error;
     }
@@ -80,12 +74,9 @@ export class Engine {
       headers: { ...headers, Connection: 'Upgrade', Upgrade: 'tcp' },
     });
     const late = setTimeout(() => call.destroy(new Error('the engine does not answer')), DOCKER_CALL_MS);
-    call.once('error', reject);
-    call.once('response', (answer) => {
-      text(answer)
-        .then((said) => checked(answer, said))
-        .then(() => reject(new Error('the engine did not hand over the connection')), reject);
-    });
+    answerOf(call)
+      .then(([answer, said]) => checked(answer, said))
+      .then(() => reject(new Error('the engine did not hand over the connection')), reject);
     call.once('upgrade', (_answer, socket: Socket, head) => {
       if (head.byteLength > 0) socket.unshift(head);
       socket.on('error', () => {});
@@ -102,6 +93,21 @@ export class Engine {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+/** What it is answered, and the whole of it. Rejects where that breaks off. */
+function answerOf(call: ClientRequest): Promise<[answer: IncomingMessage, said: string]> {
+  return new Promise((resolve, reject) => {
+    call.on('error', reject);
+    call.once('response', (answer) => {
+      let said = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (piece: string) => {
+        said += piece;
+      });
+      answer.on('error', reject).once('end', () => resolve([answer, said]));
+    });
+  });
 }
 
 function tooLate(method: string, path: string, limitMs: number): Error {

@@ -19,8 +19,10 @@ import { type Container, containerEnded } from './container.ts';
 import type { Dialect, ExecState } from './dialect.ts';
 import type { Engine } from './engine.ts';
 
-/** No engine starts a command sooner, and each look costs it as much as us. */
+/** No engine starts a command sooner. */
 const START_PAUSE_MS = 32;
+/** An engine is asked after that of a command of which nothing is seen. */
+const UNSEEN_MS = 128;
 const PAUSE_MIN_MS = 4;
 const PAUSE_MAX_MS = 100;
 
@@ -211,12 +213,23 @@ class RunningExec {
 
   async #startedPid(): Promise<number> {
     const { container, dialect } = this.#exec;
-    await sleep(START_PAUSE_MS);
+    await this.#begun();
     const hasBegun = (state: ExecState): boolean => {
       if (this.#killing) container.group.kill();
       return state.Pid > 0 || dialect.hasEnded(state);
     };
     return (await this.#whenTrue(SANDBOX_START_MS, hasBegun, START_PAUSE_MS)).Pid;
+  }
+
+  /** Each look at the engine costs it as much as us, one at the container nearly nothing: what enters that is no command yet. */
+  async #begun(): Promise<void> {
+    const { group } = this.#exec.container;
+    const until = performance.now() + UNSEEN_MS;
+    for (let isIn = false; !isIn && !this.#socket?.closed && performance.now() < until; ) {
+      isIn = group.hasOthers;
+      if (this.#killing) group.kill();
+      await settledWithin(this.#closed, START_PAUSE_MS);
+    }
   }
 
   async #whenTrue(

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { queryObjects } from 'node:v8';
+import { expect } from 'chai';
+import { Engine, EngineError } from './engine.ts';
+
+const CALLS = 40;
+
+/** What it is rejected with. */
+const rejection = (call: Promise<unknown>): Promise<Error> =>
+  call.then(
+    () => new Error('it was answered'),
+    (error: Error) => error,
+  );
+
+describe('calls to a container engine', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'polar-test-engine-'));
+  let server: Server;
+  let engine: Engine;
+  let broken = 0;
+
+  before(async () => {
+    server = createServer((request, response) => {
+      const { pathname } = new URL(request.url ?? '', 'http://engine');
+      if (pathname === '/silent') return;
+      if (pathname === '/cut') {
+        response.writeHead(200, { 'content-length': 100 }).write('{"half":');
+        setTimeout(() => response.destroy(), 20);
+        return;
+      }
+      const is = pathname === '/there';
+      response.writeHead(is ? 200 : 404).end(JSON.stringify(is ? { Id: 'a\u00e9' } : { message: 'no such' }));
+    });
+    await new Promise<void>((resolve) => server.listen(join(folder, 'engine.sock'), resolve));
+    engine = new Engine(join(folder, 'engine.sock'));
+    engine.onBroken = () => broken++;
+  });
+  after(() => {
+    engine.close();
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('hold nothing once they are answered', async () => {
+    await engine.call('GET', '/there');
+    const signals = (): number => queryObjects(AbortSignal, { format: 'count' });
+    const before = signals();
+    const { signal } = new AbortController();
+    for (let i = 0; i < CALLS; i++) {
+      expect(await engine.call('GET', '/there', { signal })).to.deep.equal({ Id: 'a\u00e9' });
+    }
+    expect(signals() - before).to.be.lessThan(CALLS / 4);
+  });
+
+  it('end with what the engine says, with their limit, with their caller, or with the connection', async () => {
+    const missing = await rejection(engine.call('GET', '/missing'));
+    expect(missing).to.be.instanceOf(EngineError).with.property('status', 404);
+    const late = await rejection(engine.call('GET', '/silent', { limitMs: 30 }));
+    expect(late.message).to.equal('the engine did not answer GET /silent within 30 ms');
+    const why = new Error('left');
+    const caller = new AbortController();
+    const left = rejection(engine.call('GET', '/silent', { signal: caller.signal }));
+    caller.abort(why);
+    expect(await left).to.equal(why);
+    expect(await rejection(engine.call('GET', '/there', { signal: caller.signal }))).to.equal(why);
+    expect(broken).to.equal(0);
+    await rejection(engine.call('GET', '/cut'));
+    expect(broken).to.equal(1);
+  });
+});
