@@ -27,7 +27,8 @@ export const NODE_SERVICES: readonly ServiceName[] = [
  * A mesh is many processes on one machine: their heaps are kept small, and are collected before they are 1.6 times what
  * lives in them, where V8 would wait for four times as much. A young generation so small is collected by the thread that
  * uses it, as waking others costs more than they spare. The llm-proxy's young objects are those of all calls in flight
- * and need room; its garbage collection gets one thread, as four take the core from the calls.
+ * and need room; they, too, are collected by the thread that uses them, and the rest of its garbage collection gets one
+ * thread, as four take the core from the calls.
  */
 export const nodeFlagsOf = (name: ServiceName): readonly string[] =>
   FLAGS_OF[name] ?? ['--no-parallel-scavenge', '--max-semi-space-size=2', '--heap-growing-percent=60'];
@@ -35,6 +36,7 @@ export const nodeFlagsOf = (name: ServiceName): readonly string[] =>
 const FLAGS_OF: Partial<Record<ServiceName, readonly string[]>> = {
   'llm-proxy': [
     '--v8-pool-size=1',
+    '--no-parallel-scavenge',
     '--min-semi-space-size=32',
     '--max-semi-space-size=32',
     '--heap-growing-percent=60',

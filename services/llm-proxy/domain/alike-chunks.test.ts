@@ -96,6 +96,29 @@ describe('chunks that are alike', () => {
     expect(read(JSON.stringify(vllm('n')).replace('-0.5', 'NaN'))).to.equal(JSON.stringify(hole));
   });
 
+  it('have the ids that JSON says, and no others', () => {
+    const reader = new ChunkReader(() => 'made');
+    const textWith = (ids: string): string =>
+      JSON.stringify(vllm('a', { token_ids: ['ids'] })).replace('["ids"]', ids);
+    for (const ids of [
+      '[0]',
+      '[7]',
+      '[151643]',
+      '[]',
+      '[1,2]',
+      '[ 3 ]',
+      '[-1]',
+      '[1.5]',
+      '[99999999999999999]',
+    ]) {
+      const text = textWith(ids);
+      expect(JSON.stringify(reader.read(text)), ids).to.equal(JSON.stringify(JSON.parse(text)));
+    }
+    for (const ids of ['[01]', '[00]', '[1', '[1]]', '[x]']) {
+      expect(reader.read(textWith(ids)), ids).to.equal(undefined);
+    }
+  });
+
   it('are none where more is to be put right in them', () => {
     const parts = { reasoning_content: 'a', content: [{ type: 'text', text: 'b' }] };
     const called = { content: 'a', tool_calls: [{ function: { name: 'f' } }] };

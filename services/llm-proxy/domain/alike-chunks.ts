@@ -12,6 +12,8 @@ const ALIKE = Symbol('alike');
 export interface Alike {
   readonly form: Form;
   readonly said: string;
+  /** As it stood in the text. */
+  readonly json: string;
 }
 
 /** Set where the chunk was read as one of a form. */
@@ -107,6 +109,7 @@ export class Form {
   read(text: string): JsonObject | undefined {
     if (!text.startsWith(this.#first)) return undefined;
     let at = this.#first.length;
+    let json = '';
     const found: { said?: JsonValue; logprobs?: JsonValue; ids?: JsonValue } = {};
     for (let i = 0; i < this.#behind.length; i++) {
       const literal = this.#behind[i] as string;
@@ -114,21 +117,23 @@ export class Form {
       const end = last ? text.length - literal.length : text.indexOf(literal, at);
       if (end < at || (last && !text.endsWith(literal))) return undefined;
       const what = this.#values[i] as Spot['what'];
-      const value = readValue(text.slice(at, end), what);
+      const written = text.slice(at, end);
+      const value = readValue(written, what);
       if (value === undefined) return undefined;
+      if (what === 'said') json = written;
       found[what] = value;
       at = end + literal.length;
     }
     const { said, logprobs, ids } = found;
-    return typeof said === 'string' ? this.#with(said, logprobs, ids) : undefined;
+    return typeof said === 'string' ? this.#with(said, json, logprobs, ids) : undefined;
   }
 
   /** A chunk of this form that says this alone. */
   saying(said: string): JsonObject {
-    return this.#with(said, undefined, undefined);
+    return this.#with(said, JSON.stringify(said), undefined, undefined);
   }
 
-  #with(said: string, logprobs: JsonValue | undefined, ids: JsonValue | undefined): JsonObject {
+  #with(said: string, json: string, logprobs: JsonValue | undefined, ids: JsonValue | undefined): JsonObject {
     const choice: JsonObject = {
       ...this.#choice,
       delta: { ...objectOf(this.#choice['delta']), [this.#key]: said },
@@ -136,7 +141,7 @@ export class Form {
     if (logprobs !== undefined) choice['logprobs'] = { ...objectOf(choice['logprobs']), content: logprobs };
     if (ids !== undefined) choice['token_ids'] = ids;
     const chunk: JsonObject & { [ALIKE]?: Alike } = { ...this.#chunk, choices: [choice] };
-    if (said !== '') chunk[ALIKE] = { form: this, said };
+    if (said !== '') chunk[ALIKE] = { form: this, said, json };
     return chunk;
   }
 }

@@ -8,14 +8,12 @@ interface Made {
 
 /** Of one body. */
 export class Notes {
+  /** Of the body that this one goes on from; not what that one had from bodies before it. */
+  #before: ReadonlyMap<unknown, Made> | undefined;
   readonly #made = new Map<unknown, Made>();
-  /** Steps that were taken for this body. */
-  readonly #taken = new Set<unknown>();
 
-  /** Begins with those of the body that this one goes on from; not with what that one had from bodies before it. */
   constructor(earlier?: Notes) {
-    if (earlier === undefined) return;
-    for (const [step, made] of earlier.#made) if (earlier.#taken.has(step)) this.#made.set(step, made);
+    if (earlier !== undefined) this.#before = earlier.#made;
   }
 
   /** What `make` makes of each; it goes by the element alone. The list is for who reads it. */
@@ -32,12 +30,13 @@ export class Notes {
     list: readonly T[],
     make: (one: T, before: U | undefined, place: number) => U,
   ): readonly U[] {
-    const known = this.#made.get(step);
+    const known = this.#made.get(step) ?? this.#before?.get(step);
     const same = known === undefined ? 0 : sharedStart(known.from, list);
     const made = (known?.made.slice(0, same) ?? []) as U[];
     for (let i = same; i < list.length; i++) made.push(make(list[i] as T, made[i - 1], i));
     this.#made.set(step, { from: list, made });
-    this.#taken.add(step);
+    // All steps are taken for this body, too: what was made for the one before is not held for longer.
+    if (this.#made.size >= (this.#before?.size ?? 0)) this.#before = undefined;
     return made;
   }
 }

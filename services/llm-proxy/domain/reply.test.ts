@@ -35,6 +35,21 @@ describe('reply assembler', () => {
     });
   });
 
+  it('keeps the order of long texts that take turns, whenever it is asked', () => {
+    const assembler = new ReplyAssembler();
+    const told = { content: '', reasoning_content: '' };
+    for (let i = 0; i < 200; i++) {
+      const key = i % 50 < 40 ? 'content' : 'reasoning_content';
+      assembler.add({ [key]: `${i} `, refusal: null });
+      told[key] += `${i} `;
+      if (i % 33 === 0) {
+        expect(assembler.soFar).to.include({ content: told.content });
+        expect(assembler.message).to.include({ content: told.content });
+      }
+    }
+    expect(assembler.message).to.deep.equal({ role: 'assistant', refusal: null, ...told });
+  });
+
   it('gives an empty message for an empty reply', () => {
     expect(new ReplyAssembler().message).to.deep.equal({ role: 'assistant', content: null });
   });

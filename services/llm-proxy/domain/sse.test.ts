@@ -23,6 +23,27 @@ describe('server-sent events', () => {
     expect(decoder.push(Buffer.from('\n'))).to.deep.equal(['{"a":1}']);
   });
 
+  it('are read one by one as all at once', () => {
+    const parts = [
+      'data: {"a":"ä"}\n\n',
+      'data: x\r\n\r\n',
+      'data: \n\n',
+      'data:y\n\n',
+      'data: two\ndata: lines\n\n',
+      'event: z\n\n',
+      'data: half\n',
+      'data: and half\n\n',
+      'data: cut',
+      ' here\n\n',
+      'data: one\n\ndata: more\n\n',
+      'data: last\n\n',
+    ];
+    const decoder = new EventDecoder();
+    const events = parts.flatMap((part) => decoder.push(Buffer.from(part)));
+    expect(events).to.deep.equal(new EventDecoder().push(Buffer.from(parts.join(''))));
+    expect(events).to.include.members(['{"a":"ä"}', 'two\nlines', 'half\nand half', 'cut here', 'last']);
+  });
+
   it('are read as they were written', () => {
     expect(new EventDecoder().push(Buffer.from(eventOf('{"x":"\\n"}')))).to.deep.equal(['{"x":"\\n"}']);
   });

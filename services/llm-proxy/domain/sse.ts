@@ -3,6 +3,9 @@ import type { JsonValue } from './json.ts';
 
 const LINE_END = 0x0a;
 const EVENT_END = Buffer.from('\n\n');
+const DATA_TEXT = 'data: ';
+const DATA = Buffer.from(DATA_TEXT);
+const LINE_BREAK = /[\r\n]/;
 const BYTE_ORDER = '\ufeff';
 
 /** Takes bytes as they come, in whatever pieces, and gives the data of each event that they complete. */
@@ -15,6 +18,20 @@ export class EventDecoder {
 
   /** The bytes are the caller's again when it returns. */
   push(bytes: Buffer): string[] {
+    return this.#one(bytes) ?? this.#pushed(bytes);
+  }
+
+  /** Where the bytes are one event that has one line, as most pieces are; undefined: they are not. */
+  #one(bytes: Buffer): string[] | undefined {
+    const end = bytes.length - EVENT_END.length;
+    const from = DATA.length;
+    if (!this.#begun || this.#rest.length > 0 || this.#data !== undefined || end <= from) return undefined;
+    if (bytes[end] !== LINE_END || bytes[end + 1] !== LINE_END || bytes[0] !== DATA[0]) return undefined;
+    const text = bytes.toString('utf8', 0, end);
+    return text.startsWith(DATA_TEXT) && !LINE_BREAK.test(text) ? [text.slice(from)] : undefined;
+  }
+
+  #pushed(bytes: Buffer): string[] {
     // No character in several bytes has the byte of a line's end in it: whole lines are whole characters.
     const whole = bytes.lastIndexOf(LINE_END) + 1;
     const rest = this.#rest;
@@ -56,9 +73,13 @@ export class EventDecoder {
 /** Ends of lines to some clients that are none to JSON. */
 const LINE_ENDS = /[\u0085\u2028\u2029]/g;
 
-/** JSON on what every client takes for one line. */
-export const lineOf = (value: JsonValue): string =>
-  JSON.stringify(value).replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** JSON, written already, on what every client takes for one line. */
+export const onOneLine = (json: string): string => json.replace(LINE_ENDS, escaped);
+
+const escaped = (end: string): string => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** The same of a value. */
+export const lineOf = (value: JsonValue): string => onOneLine(JSON.stringify(value));
 
 /** One event. JSON holds no line break. */
 export const eventOf = (data: string): string => `data: ${data}\n\n`;

@@ -85,6 +85,21 @@ describe('openai-chat reply', () => {
     }
   });
 
+  it('says what an engine says in escapes of its own', () => {
+    const [stream, reader] = [chatWriter(nothing, 'm').stream(), new ChunkReader(() => 'made')];
+    const said = ['a', 'b', 'c'].map((letter) => {
+      const choice = { index: 0, delta: { content: letter } };
+      const text = JSON.stringify({ choices: [choice] }).replace(
+        `"${letter}"`,
+        `"${letter}\\u00e4\\/\u2028"`,
+      );
+      const told = stream.chunk(reader.read(text) as JsonObject);
+      expect(told).to.not.include('\u2028');
+      return JSON.parse(told.slice('data: '.length)).choices[0].delta.content;
+    });
+    expect(said).to.deep.equal(['aä/\u2028', 'bä/\u2028', 'cä/\u2028']);
+  });
+
   it('is on one line of a stream for every client', () => {
     const stream = chatWriter(nothing, 'm').stream();
     const told = stream.chunk({ choices: [{ index: 0, delta: { content: 'a\u2028b\u0085c\nd' } }] });

@@ -1,7 +1,7 @@
 // The openai-chat dialect: what a harness gets to see of a reply.
 import { alikeOf, type Form } from '../../domain/alike-chunks.ts';
 import { arrayOf, countOf, isObject, type JsonObject, type JsonValue, objectOf } from '../../domain/json.ts';
-import { DONE, eventOf, lineOf } from '../../domain/sse.ts';
+import { DONE, eventOf, lineOf, onOneLine } from '../../domain/sse.ts';
 import type { ReplyWriter, StreamWriter } from '../dialect.ts';
 import { CallStream, type Declared, showCalls } from './tool-calls.ts';
 
@@ -120,7 +120,7 @@ class KnownEvent {
       this.#around = around.length === 2 ? around : undefined;
     }
     if (this.#around === undefined) return undefined;
-    return `${this.#around[0]}${lineOf(alike.said)}${this.#around[1]}`;
+    return `${this.#around[0]}${onOneLine(alike.json)}${this.#around[1]}`;
   }
 }
 
