@@ -43,7 +43,7 @@ const FLAGS_OF: Partial<Record<ServiceName, readonly string[]>> = {
   ],
   // Bytes of trajectories on their way count as old; only a heap that may begin large does not look at them all the time.
   // Groups on their way live for a while: in a small young space each would be moved twice.
-  reconstructor: ['--no-parallel-scavenge', '--max-semi-space-size=16', '--initial-old-space-size=128'],
+  reconstructor: ['--no-parallel-scavenge', '--max-semi-space-size=8', '--initial-old-space-size=128'],
 };
 
 export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name, 'main.ts');

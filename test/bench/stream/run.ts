@@ -43,8 +43,8 @@ const PLANS: Readonly<Record<string, Plan>> = {
   16384: { shape: LONG, warm: 1_000, groups: flags.quick ? 300 : 1_500, jsonGroups: flags.quick ? 5 : 40 },
   1024: {
     shape: SHORT,
-    warm: flags.quick ? 1_000 : 4_000,
-    groups: flags.quick ? 2_000 : 8_000,
+    warm: flags.quick ? 1_000 : 8_000,
+    groups: flags.quick ? 2_000 : 5_500,
     jsonGroups: flags.quick ? 60 : 600,
   },
 };
