@@ -65,8 +65,10 @@ describe('runtime-prewarm: a node that comes back late', () => {
     });
 
   /** Hears what the node says, too. */
-  function during(callback: (message: Msg) => Promise<void>): Disposable {
+  async function during(callback: (message: Msg) => Promise<void>): Promise<Disposable> {
     const more = nc.subscribe(subjects.anyHeartbeat, { callback: (_, message) => void callback(message) });
+    // Known to the server: what it is for may be said only once.
+    await nc.flush();
     return { [Symbol.dispose]: () => more.unsubscribe() };
   }
 
@@ -145,7 +147,7 @@ describe('runtime-prewarm: a node that comes back late', () => {
     const id = await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-asking' });
     answering = false;
     const told = Promise.withResolvers<unknown>();
-    using _ = during(async (message) => {
+    using _ = await during(async (message) => {
       if (!fromBinary(HeartbeatSchema, message.data).leaving) return;
       const asked = runtimes.getFile({ runtimeId: id, path: '/polar/session/x' });
       told.resolve(await asked.catch((error) => asPolarError(error).reason));
