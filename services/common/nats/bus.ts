@@ -120,6 +120,9 @@ interface EndingMarks extends Partial<StreamConfig> {
   readonly allow_msg_ttl?: boolean;
 }
 
+/** JetStream's code of a stream that was made with other settings. */
+const NAME_IN_USE = 10058;
+
 interface BucketSpec {
   readonly name: string;
   readonly ttlMs?: number;
@@ -131,7 +134,12 @@ async function openBucket(
   jsm: JetStreamManager,
   { name, ttlMs = 0, marksEnd = false }: BucketSpec,
 ): Promise<KV> {
-  const kv = await js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
+  const open = (): Promise<KV> => js.views.kv(name, { history: 1, ...(ttlMs > 0 && { ttl: ttlMs }) });
+  const kv = await open().catch((error: unknown) => {
+    if (jetstreamCode(error) !== NAME_IN_USE) throw error;
+    // Another service has made it since it was looked for, and let its marks end: now it is found.
+    return open();
+  });
   if (!marksEnd) return kv;
   const stream = `KV_${name}`;
   const config: EndingMarks = (await jsm.streams.info(stream)).config;
