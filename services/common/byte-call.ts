@@ -1,11 +1,10 @@
 // Calls with one message each way whose handlers take and give bytes. A trainer makes such a call with every step, and
 // Connect's library would be most of what it costs. For the binary forms of gRPC and Connect; that library serves the same
 // method in all others.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { ServerResponse } from 'node:http';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { AccessControl } from './access/access-control.ts';
-import { type CallForm, callFormOf } from './byte-form.ts';
+import { type CallForm, callFormOf, type Request, type Response } from './byte-form.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { countCall } from './rpc-metrics.ts';
 
@@ -14,9 +13,6 @@ export interface ByteCall {
   readonly path: string;
   readonly answer: (request: Uint8Array, signal: AbortSignal) => Promise<Uint8Array>;
 }
-
-type Request = IncomingMessage | Http2ServerRequest;
-type Response = ServerResponse | Http2ServerResponse;
 
 /** Largest request; above: INVALID_REQUEST. */
 export const BYTE_CALL_REQUEST_BYTES_MAX = 64 * 1024;

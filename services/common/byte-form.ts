@@ -14,8 +14,9 @@ import { parseTimeout as parseGrpcTimeout, setTrailerStatus } from '@connectrpc/
 import { messageBehindPrefix, prefixOf } from './byte-pieces.ts';
 import { CALL_TIME_MS_MAX } from './call-time.ts';
 
-type Request = IncomingMessage | Http2ServerRequest;
-type Response = ServerResponse | Http2ServerResponse;
+/** Of either version of HTTP. */
+export type Request = IncomingMessage | Http2ServerRequest;
+export type Response = ServerResponse | Http2ServerResponse;
 
 /** Of a stream. */
 export interface ByteForm {

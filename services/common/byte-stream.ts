@@ -2,12 +2,11 @@
 // every byte of a large one some six times; here the pieces of a message go to the socket as they lie in memory. For the
 // binary forms of gRPC, and of Connect on either version of HTTP; Connect's library serves the same method in all others.
 import { once } from 'node:events';
-import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { AccessControl } from './access/access-control.ts';
-import { type ByteForm, formOf } from './byte-form.ts';
+import { type ByteForm, formOf, type Request, type Response } from './byte-form.ts';
 import { chunkOf, messageBehindPrefix, prefixOf, together } from './byte-pieces.ts';
 import { PolarError, toConnectError } from './errors.ts';
 import { giveBack } from './memory.ts';
@@ -28,9 +27,6 @@ export interface ByteMessage {
   /** Called when the pieces are with the kernel, and nobody looks at them any more; not where the caller leaves before. */
   readonly onWritten?: () => void;
 }
-
-type Request = IncomingMessage | Http2ServerRequest;
-type Response = ServerResponse | Http2ServerResponse;
 
 /** Largest request of a stream whose messages are bytes; above: INVALID_REQUEST. */
 export const BYTE_STREAM_REQUEST_BYTES_MAX = 64 * 1024;

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import grpc
 import pytest
-from support import Link, Server, Trajectories, batch
+from support import Link, Server, Trajectories, batch, free_port
 
 from polar_mesh import Client, errors
-from polar_mesh.gen.polar.reconstructor.v1 import reconstructor_service_pb2 as pb
+from polar_mesh.certificates import Security
+from polar_mesh.gen.polar.reconstructor.v1.reconstructor_service_pb2 import AckTrajectoriesRequest, AckTrajectoriesResponse
+from polar_mesh.http_calls import HttpCalls
 
 
 class Counted(Link):
@@ -19,6 +24,7 @@ class Counted(Link):
 
     def __init__(self, target: int) -> None:
         self.connections = 0
+        self.grpc_port = 0
         super().__init__(target)
 
     def _take(self, near: socket.socket) -> None:
@@ -32,6 +38,8 @@ def mesh(stack):
     server = Server(service.register)
     stack.callback(server.stop)
     link = Counted(server.port)
+    #: Of a port that speaks nothing else.
+    link.grpc_port = server.grpc_port
     stack.callback(link.close)
     return service, link
 
@@ -119,6 +127,20 @@ def test_close_ends_a_call_that_waits(stack):
     near[0].close()
 
 
+def test_close_ends_a_call_that_is_just_connecting(stack):
+    listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+    def security() -> Security:
+        calls.close()
+        return Security(None, None)
+
+    calls = HttpCalls(f"http://127.0.0.1:{listener.getsockname()[1]}", security, None)
+    began = time.monotonic()
+    with pytest.raises(errors.Cancelled):
+        calls.method("/any", AckTrajectoriesResponse)(AckTrajectoriesRequest(), timeout=20)
+    assert time.monotonic() - began < 15
+
+
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
@@ -135,20 +157,34 @@ def test_another_servers_answer_is_named_and_not_tried_again(stack, answer, kind
         client.ack("trainer", [1], timeout_s=20)
 
 
-def test_a_process_that_was_forked_leaves_the_connection_to_the_other(mesh, stack):
+FORKED = """
+import os, sys
+from polar_mesh import Client
+client = Client(trajectory_url=sys.argv[1])
+client.ack("trainer", [1])
+child = os.fork()
+client.ack("trainer", [3 if child else 2])
+if child == 0: os._exit(0)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_process_that_was_forked_leaves_the_connection_to_the_other(mesh):
     service, link = mesh
-    client = stack.enter_context(Client(trajectory_url=link.url))
-    client.ack("trainer", [1])
-    kept = client._http._take()
-    assert kept is not None
-    client._http._keep(kept._replace(process=kept.process + 1))
-    client.ack("trainer", [2])
-    assert service.acked == {1, 2}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, link.url], check=True, timeout=60, env=env)
+    assert service.acked == {1, 2, 3}
     assert link.connections == 2
+
+
+def test_who_cannot_be_reached_is_named():
+    url = f"http://127.0.0.1:{free_port()}"
+    with Client(trajectory_url=url) as client, pytest.raises(errors.Unavailable, match=url.removeprefix("http://")):
+        client.ack("trainer", [1], timeout_s=0.5)
 
 
 def test_by_grpc_where_that_is_asked_for(mesh):
     service, link = mesh
-    with Client(trajectory_url=link.url, transport="grpc") as client:
-        assert isinstance(client._ack("trainer", [1], None), pb.AckTrajectoriesResponse)
+    with Client(trajectory_url=f"http://127.0.0.1:{link.grpc_port}", transport="grpc") as client:
+        client.ack("trainer", [1])
     assert service.acked == {1}

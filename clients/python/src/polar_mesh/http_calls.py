@@ -90,7 +90,7 @@ class HttpCalls:
                     raise DeadlineExceeded("no answer came in time", code="DEADLINE_EXCEEDED") from error
                 # A server ends connections that nobody uses, also where somebody begins to: a new one says more.
                 if kept is None:
-                    raise failure(error) from error
+                    raise failure(error, self._url.netloc) from error
 
     def _answer(self, kept: _Kept | None, path: str, body: bytes, end: float) -> bytes:
         left_s = max(end - time.monotonic(), 0.001)
@@ -98,6 +98,9 @@ class HttpCalls:
         connection = used.connection
         self._busy.add(connection)
         try:
+            if self._closed:
+                # Meanwhile, and who closed did not see this one.
+                raise ConnectionAbortedError("closed")
             connection.sock.settimeout(left_s)
             headers = {**self._headers, "connect-timeout-ms": str(round(left_s * 1000) or 1)}
             connection.request("POST", path, body, headers)

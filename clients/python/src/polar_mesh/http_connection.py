@@ -39,9 +39,10 @@ def connected(url: SplitResult, tls: ssl.SSLContext | None, timeout_s: float = C
     return connection
 
 
-def failure(error: Exception) -> PolarError:
+def failure(error: Exception, place: str = "") -> PolarError:
+    """The typed form of what a connection, to that place if it is known, or the reading of an answer raised."""
     if isinstance(error, BROKEN):
-        message = f"the connection broke: {error!r}"
+        message = f"the connection{place and f' to {place}'} broke: {error!r}"
         if is_tls_failure(str(error)):
             return Unavailable(message, code="UNAVAILABLE", reason=TLS_FAILED)
         return Unavailable(message, code="UNAVAILABLE", retryable=True)

@@ -99,7 +99,7 @@ class HttpCall(Iterator[StreamMessage]):
             except PolarError:
                 raise
             except Exception as error:
-                raise failure(error) from error
+                raise failure(error, self._url.netloc) from error
 
     def poll(self, until: float) -> StreamMessage | None:
         """The next message; None where it has not come whole until then. Raises Ended where the server ended the stream.
@@ -114,7 +114,7 @@ class HttpCall(Iterator[StreamMessage]):
             except Exception as error:
                 # One that another thread closes says anything.
                 if self._cancelled or _is_connections(error):
-                    raise failure(error) from error
+                    raise failure(error, self._url.netloc) from error
                 raise
 
     @property
