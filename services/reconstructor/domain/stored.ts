@@ -106,8 +106,11 @@ export const storedTraces = ({
 /** Without the length before it. */
 export const contentOf = (data: Uint8Array): Uint8Array => new BinaryReader(data).bytes();
 
+/** Its buffer is kept from one to the next: a new one takes longer than what is written. */
+const prefixes = new BinaryWriter();
+
 /** Parts with the tag and length of a message field before them. */
 export function field(no: number, parts: readonly Uint8Array[]): Uint8Array[] {
   const size = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  return [new BinaryWriter().tag(no, WireType.LengthDelimited).uint32(size).finish(), ...parts];
+  return [prefixes.tag(no, WireType.LengthDelimited).uint32(size).finish(), ...parts];
 }

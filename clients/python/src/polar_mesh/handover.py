@@ -44,6 +44,8 @@ class HandOver:
         if batch.dropped_reason:
             self.dropped[batch.dropped_reason] += 1
         if batch.columns is not None:
-            self.dropped_sessions.update(filter(None, batch.columns.dropped_reasons))
+            # Nearly always there are none, and a Counter takes a while to find that out.
+            if batch.columns.dropped_reasons:
+                self.dropped_sessions.update(filter(None, batch.columns.dropped_reasons))
         else:
             self.dropped_sessions.update(one.dropped_reason for one in batch.trajectories if one.dropped_reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+from typing import Any
 from urllib.parse import SplitResult
 
 from .errors import TLS_FAILED, Internal, PolarError, Unavailable, is_tls_failure
@@ -28,13 +29,32 @@ def code_of(status: int) -> str:
     return _CODES.get(status, "unknown" if status >= 500 else "unimplemented")
 
 
+class _OneSend(http.client.HTTPConnection):
+    """Sends a request's head and body together: each send is a packet, which wakes the server."""
+
+    _unsent = b""
+
+    def send(self, data: Any) -> None:
+        self._unsent += data
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        data, self._unsent = self._unsent, b""
+        self.sock.sendall(data)
+        return super().getresponse()
+
+
+class _OneSecureSend(_OneSend, http.client.HTTPSConnection):
+    pass
+
+
 def connected(url: SplitResult, tls: ssl.SSLContext | None, timeout_s: float = CONNECT_S) -> http.client.HTTPConnection:
     host = url.hostname or ""
+    connection: http.client.HTTPConnection
     if url.scheme == "http":
-        connection = http.client.HTTPConnection(host, url.port or 80, timeout=timeout_s)
+        connection = _OneSend(host, url.port or 80, timeout=timeout_s)
     else:
         context = tls or ssl.create_default_context()
-        connection = http.client.HTTPSConnection(host, url.port or 443, timeout=timeout_s, context=context)
+        connection = _OneSecureSend(host, url.port or 443, timeout=timeout_s, context=context)
     connection.connect()
     return connection
 

@@ -120,15 +120,18 @@ class Books:
             return self._knows(message)
 
     def _knows(self, message: TrajectoryBatch) -> bool:
-        batch_id, sent = message.batch_id, _sent(message)
-        held, nacked = self._held.get(batch_id), self._nacked.get(batch_id)
+        batch_id = message.batch_id
+        held, nacked, acked_ms = self._held.get(batch_id), self._nacked.get(batch_id), self._acked.get(batch_id)
+        if held is None and nacked is None and acked_ms is None:
+            return False
+        sent = _sent(message)
         if held is not None and _same(held, sent):
             self._held[batch_id] = held._replace(latest=max(held.latest, sent.latest))
             return True
         # One that was sent before the server was told of an earlier delivery alone is not given back by that.
         if nacked is not None and _same(nacked, sent) and sent.delivery <= nacked.latest:
             return True
-        return self._acked.get(batch_id) == sent.ready_ms
+        return acked_ms == sent.ready_ms
 
     def put_back(self, batch_id: int) -> None:
         """It was taken, and nothing could be done with it, nor could it be given back."""
@@ -290,10 +293,13 @@ class Ledger:
         #: As the server last told, and when that was.
         self.policy_version = 0
         self._told = float("-inf")
+        self._since = Since(consumer, None, self)
 
     def since(self) -> Since:
         """For the batches of the message that was received last."""
-        return Since(self.consumer, self.books.seeks, self)
+        if self._since.seeks != self.books.seeks:
+            self._since = Since(self.consumer, self.books.seeks, self)
+        return self._since
 
     def ack(self, batches: Sequence[Batch]) -> list[Batch]:
         """Returns those that came before a seek, which are not acknowledged."""

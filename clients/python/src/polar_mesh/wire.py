@@ -46,11 +46,13 @@ def _number(message: type[Message], field: str) -> int:
 _BATCH, _MORE = _number(StreamTrajectoriesResponse, "batch"), _number(StreamTrajectoriesResponse, "more")
 _BATCH_PARTS = {_number(TrajectoryBatch, name): name for name in ("trajectories", "columns", "details")}
 _PACKED_COLUMNS = {field.number: field.name for field in BatchColumns.DESCRIPTOR.fields}
+_PACKED_NAMES = [name for name in _PACKED_COLUMNS.values() if name != "dropped_reasons"]
 _TRACES = _number(Trajectory, "traces")
 _EXPERTS = _number(Trace, "routed_experts")
 _EXPERT_COLUMNS = {_number(TraceExperts, name): name for name in ("rows", "known")}
-#: A trajectory of less is decoded by protobuf.
+#: A trajectory of less is decoded by protobuf, and so are the columns of a batch.
 _SHORT_BYTES = 64 * 1024
+_SHORT_COLUMNS_BYTES = 512 * 1024
 #: What follows the columns is cut as well from here on; below, protobuf is faster.
 _LARGE_BYTES = 4096
 _COLUMNS = {_number(Trace, name): name for name in ("prompt_ids", "response_ids", "loss_mask", "logprobs")}
@@ -130,6 +132,11 @@ class WireBatch(Cut[TrajectoryBatch]):
                 self.trajectories.append(WireTrajectory(data, begin, stop))
 
     def _read_columns(self, data: memoryview, start: int, end: int) -> None:
+        if end - start < _SHORT_COLUMNS_BYTES:
+            packed = BatchColumns.FromString(bytes(data[start:end]))
+            self.dropped_reasons += packed.dropped_reasons
+            self.columns = {name: getattr(packed, name) for name in _PACKED_NAMES}
+            return
         _, parts = _split(data, start, end, _PACKED_COLUMNS)
         self.columns = {}
         for number, begin, stop in parts:
