@@ -1,12 +1,13 @@
 // Everything that `npm test` checks, several jobs at a time, and one last line `N passed, N failed`. Each job counts as
 // one test but those of mocha and pytest, whose own tests are counted.
 //   node tools/test.mjs [lint] [gen] [mocha] [pytest]
-// Each file below ALONE has a mocha of its own. Processes, sockets and timers are real, so that a machine which stands still
+// Each file below ALONE has a mocha of its own, and those below FEW share one with a few others: each mocha loads the
+// services anew, which takes a second of CPU. Processes, sockets and timers are real, so that a machine which stands still
 // can fail a test: a file of mocha's with a failed test is run once more when all else has ended, a failed test of pytest's,
 // too, and what passes only then is told at the end.
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pytestJob } from './pytest-job.mjs';
 import { mochaJob, runJobs } from './test-jobs.mjs';
@@ -22,14 +23,9 @@ const env = {
 /** More than cores: tests wait half of their time. */
 const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 1);
 /** What takes longest comes first; the rest fills what they leave at the end. */
-const ALONE = [
-  'test/chaos/',
-  'test/consumers/',
-  'test/e2e/',
-  'test/conformance/',
-  'test/integration/scheduler-',
-  'test/integration/',
-];
+const ALONE = ['test/chaos/', 'test/consumers/', 'test/e2e/', 'test/conformance/'];
+const FEW = 'test/integration/';
+const FEW_FILES = 5;
 
 const say = (text) => process.stdout.write(`${text}\n`);
 const job = (name, command, ...args) => ({ name, command, args });
@@ -37,8 +33,9 @@ const job = (name, command, ...args) => ({ name, command, args });
 function mochas() {
   const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
   const alone = [...new Set(ALONE.flatMap((place) => files.filter((file) => file.startsWith(place))))];
+  const few = files.filter((file) => file.startsWith(FEW));
   const together = Object.groupBy(
-    files.filter((file) => !alone.includes(file)),
+    files.filter((file) => !alone.includes(file) && !few.includes(file)),
     (file) => file.split('/')[0],
   );
   return [
@@ -46,8 +43,16 @@ function mochas() {
       mochaJob(`unit tests of ${place}`, those, { folder: scratch }),
     ),
     ...alone.map((file) => mochaJob(file, [file], { folder: scratch })),
+    ...inFew(few).map((those) =>
+      mochaJob(`${those[0]} to ${basename(those.at(-1))}`, those, { folder: scratch }),
+    ),
   ];
 }
+
+const inFew = (files) =>
+  Array.from({ length: Math.ceil(files.length / FEW_FILES) }, (_, i) =>
+    files.slice(i * FEW_FILES, (i + 1) * FEW_FILES),
+  );
 
 const JOBS = {
   // Long, and one job, as unit tests are: begun last, it would run alone.
