@@ -74,6 +74,27 @@ describe('a limit above the window', () => {
     expect(call.sent).to.include({ max_tokens: WINDOW });
   });
 
+  it('is what the prompt leaves of it where SGLang counts both', async () => {
+    const before = server.answer;
+    server.answer = ({ body: { max_tokens: most } }) => {
+      const sums =
+        `Requested token count exceeds the model's maximum context length of ${WINDOW} tokens. You requested a total of ` +
+        `${13 + most} tokens: 13 tokens from the input messages and ${most} tokens for the completion. Please reduce`;
+      const large = `max_completion_tokens is too large: ${most}.This model supports at most ${WINDOW} completion tokens.`;
+      if (13 + most <= WINDOW) return { body: { choices: [CHOICE] } };
+      return { status: 400, body: { object: 'error', message: most > WINDOW ? large : sums, code: 400 } };
+    };
+    const call = callWith({ max_tokens: 32_000 });
+    await call.whole(never);
+    expect(call.sent).to.include({ max_tokens: WINDOW - 13 });
+    // It would fit by itself: the harness is told that prompt and reply together do not.
+    const refused = await callWith({ max_tokens: WINDOW - 1 })
+      .whole(never)
+      .catch((error) => error);
+    expect(refused).to.include({ reason: 'ENGINE_REFUSED' });
+    server.answer = before;
+  });
+
   it('is asked for once where the engine takes it', async () => {
     const before = server.requests.length;
     await callWith({ max_tokens: WINDOW }).whole(never);

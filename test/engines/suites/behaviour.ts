@@ -35,8 +35,6 @@ export function behaviour(engine: RealEngine, site: () => Site): void {
       expect(String(error['message'])).to.include(String(engine.contextTokens));
     }).timeout(CALL_MS);
 
-    // SGLang refuses as if the prompt were too long, and harnesses ask for less then.
-    if (engine.kind === 'sglang') continue;
     it(`gives a reply to a harness that asks for more than the window has room for (${form})`, async () => {
       const conversation = await Conversation.start(site().proxy);
       const sampling = { temperature: 1, maxTokens: 2 * engine.contextTokens, bias: { [engine.endId]: 100 } };
