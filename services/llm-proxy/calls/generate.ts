@@ -69,7 +69,7 @@ async function begin(
   const { asked: wanted, values } = readRequest(dialect, value, target, allowed, { found, notes });
   const pool = poolOf(ctx, capability, wanted);
   const engines = ctx.engines.pool(pool);
-  const unknown = untilKnown(ctx, engines, wanted.messages);
+  const unknown = untilKnown(ctx, engines, wanted.messages, notes);
   if (unknown !== undefined) await unknown;
   const { messages, by: normalisedBy } = normalisedFor(ctx, attempt, engines, wanted.messages, notes);
   const asked = offeredBy(ctx, pool, { ...wanted, messages });

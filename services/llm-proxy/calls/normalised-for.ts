@@ -13,8 +13,9 @@ export function untilKnown(
   { config, stopping }: LlmProxyContext,
   pool: Pool,
   given: readonly JsonObject[],
+  notes?: Notes,
 ): Promise<void> | undefined {
-  const concerned = config.node.normalise.includes(LATE_SYSTEM) && saysLate(given);
+  const concerned = config.node.normalise.includes(LATE_SYSTEM) && saysLate(given, notes);
   return concerned ? askSystemFirst(pool, stopping) : undefined;
 }
 
@@ -28,6 +29,6 @@ export function normalisedFor(
   const { normalise } = config.node;
   const done = normalised(given, normalise, rules, notes);
   const { messages, by } = done;
-  const late = normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) && saysLate(messages);
+  const late = normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) && saysLate(messages, notes);
   return late ? { messages: asUsers(messages), by: [...by, LATE_SYSTEM] } : done;
 }

@@ -2,11 +2,12 @@
 // at its head. Some chat templates, as those of Qwen3.5 and later, take the first message alone for that, and refuse the
 // whole conversation.
 import type { JsonObject } from './json.ts';
+import { Notes } from './notes.ts';
 
 const isSystem = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
 
-export const saysLate = (messages: readonly JsonObject[]): boolean =>
-  messages.some((message, i) => i > 0 && isSystem(message));
+export const saysLate = (messages: readonly JsonObject[], notes = new Notes()): boolean =>
+  notes.each(messages, isSystem).includes(true, 1);
 
 /** The very same each time that the message comes again. */
 const known = new WeakMap<JsonObject, JsonObject>();
