@@ -157,6 +157,15 @@ variants: [{ name: x, steps: [{ think: Hm., text: I calculate something. }, { te
     expect(await goesOn('keep_content_newline=false')).to.equal(true);
   });
 
+  it('system_first', async () => {
+    const late = { messages: [...BODY.messages, { role: 'system', content: 'Be brief.' }] };
+    await using engine = await start({ system_first: true });
+    expect((await post(engine.url, BODY)).status).to.equal(200);
+    const refused = await post(engine.url, late);
+    expect(refused.status).to.equal(400);
+    expect(await refused.text()).to.contain('System message must be at the beginning.');
+  });
+
   it('context_tokens', async () => {
     await using engine = await start({ context_tokens: 14 });
     expect((await chat(engine.url, BODY)).choices[0].finish_reason).to.equal('length');

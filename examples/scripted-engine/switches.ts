@@ -45,6 +45,8 @@ const switchesSchema = z.strictObject({
   tool_format: z.enum(['hermes', 'xml']),
   /** The newline before a tool call stays in `content`, so that the next prompt has two. */
   keep_content_newline: z.boolean(),
+  /** The chat template refuses a system message behind the first message. */
+  system_first: z.boolean(),
   /** Context window; a longer request is a 400. */
   context_tokens: z.int().min(1),
   /** Tokens that usage says the prompt has; 0: as many as it has. */
@@ -81,6 +83,7 @@ export const DEFAULT_SWITCHES: Switches = {
   thinking_history: 'template',
   tool_format: 'hermes',
   keep_content_newline: false,
+  system_first: false,
   context_tokens: 262_144,
   prompt_tokens_told: 0,
   expert_layers: 0,

@@ -4,7 +4,7 @@ import { sglang } from '../../examples/scripted-engine/dialects/sglang.ts';
 import { vllm } from '../../examples/scripted-engine/dialects/vllm.ts';
 import { parseScript } from '../../examples/scripted-engine/script/schema.ts';
 import { startEngine } from '../../examples/scripted-engine/server.ts';
-import { DEFAULT_SWITCHES } from '../../examples/scripted-engine/switches.ts';
+import { DEFAULT_SWITCHES, mergeSwitches } from '../../examples/scripted-engine/switches.ts';
 import { TestProxy } from '../support/llm-proxy.ts';
 import { startNode, type TestNode } from '../support/runtime-prewarm.ts';
 import type { Case } from './cases/case.ts';
@@ -16,14 +16,17 @@ export interface Site extends AsyncDisposable {
 }
 
 /** `scripts` as scriptsOf() gives them. */
-export async function startSite(kind: Case['engine'], scripts: readonly object[]): Promise<Site> {
+export async function startSite(
+  { engine: kind, switches }: Pick<Case, 'engine' | 'switches'>,
+  scripts: readonly object[],
+): Promise<Site> {
   await using stack = new AsyncDisposableStack();
   const engine = stack.use(
     await startEngine({
       port: 0,
       dialect: { sglang, vllm }[kind],
       scripts: scripts.map((one) => parseScript(JSON.stringify(one), 'a conformance script')),
-      switches: DEFAULT_SWITCHES,
+      switches: mergeSwitches(DEFAULT_SWITCHES, switches),
       modelName: 'scripted-qwen3',
     }),
   );

@@ -19,23 +19,26 @@ export const pairsOf = (clis: readonly Cli[], cases: readonly Case[]): Pair[] =>
     clis.filter(({ cannot }) => cannot[one.name] === undefined).map((cli) => ({ cli, one })),
   );
 
+const engineOf = ({ engine, switches = {} }: Case): string => JSON.stringify([engine, switches]);
+
 /** One site for each engine that the pairs name. */
 export class Sites implements AsyncDisposable {
-  readonly #sites = new Map<Case['engine'], Site>();
+  /** By what `engineOf` gives. */
+  readonly #sites = new Map<string, Site>();
 
   static async start(pairs: readonly Pair[]): Promise<Sites> {
     const sites = new Sites();
-    const engines = Map.groupBy(pairs, ({ one }) => one.engine);
-    for (const [engine, own] of engines) {
+    for (const [name, own] of Map.groupBy(pairs, ({ one }) => engineOf(one))) {
       const scripts = own.flatMap(({ cli, one }) => scriptsOf(cli, one));
-      sites.#sites.set(engine, await startSite(engine, scripts));
+      const [{ one }] = own as [Pair];
+      sites.#sites.set(name, await startSite(one, scripts));
     }
     return sites;
   }
 
-  of({ engine }: Case): Site {
-    const site = this.#sites.get(engine);
-    if (site === undefined) throw new Error(`no site with ${engine}`);
+  of(one: Case): Site {
+    const site = this.#sites.get(engineOf(one));
+    if (site === undefined) throw new Error(`no site with ${engineOf(one)}`);
     return site;
   }
 

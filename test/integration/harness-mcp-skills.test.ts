@@ -52,7 +52,7 @@ if (bwrapIsThere) {
     this.timeout(HARNESS_INSTALL_MS);
     let site: Site;
     before(async () => {
-      site = await startSite('sglang', TAKES_SKILLS.map(script));
+      site = await startSite({ engine: 'sglang' }, TAKES_SKILLS.map(script));
     });
     after(() => site?.[Symbol.asyncDispose]());
 

@@ -1,5 +1,6 @@
 // Prompt ids of a request, in text mode: the whole conversation is rendered and encoded each time.
 import { Template } from '@huggingface/jinja';
+import { RequestFault } from '../faults.ts';
 import type { ChatRequest } from '../request.ts';
 import type { Switches } from '../switches.ts';
 import { otherwiseSplit } from '../tokenizer/split.ts';
@@ -19,7 +20,11 @@ export class Prompts {
     this.#turnEnd = model.tokenizer.idOf('<|im_end|>');
   }
 
+  /** Throws a RequestFault for what the template refuses. */
   text(request: ChatRequest, switches: Switches): string {
+    if (switches.system_first && request.messages.some(({ role }, i) => i > 0 && role === 'system')) {
+      throw new RequestFault(400, 'System message must be at the beginning.');
+    }
     return this.#template.render({
       messages: toTemplate(request.messages, switches),
       ...(request.tools != null && request.tools.length > 0 ? { tools: request.tools } : {}),

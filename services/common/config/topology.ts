@@ -78,6 +78,7 @@ const NORMALISE_RULES = [
   'private-keys',
   'tool-arguments',
   'reply-names',
+  'late-system',
 ] as const;
 
 export const ENGINE_KINDS = ['sglang', 'vllm', 'llamacpp', 'openai'] as const;

@@ -44,10 +44,16 @@ const OF_SESSION = {
   },
 } as const satisfies Record<string, SessionRule>;
 
-export type RuleName = keyof typeof RULES | keyof typeof OF_SESSION;
+/** What is said as the system behind the first message is the user's, for engines that would refuse it: `late-system.ts`. */
+export const LATE_SYSTEM = 'late-system';
+
+export type RuleName = keyof typeof RULES | keyof typeof OF_SESSION | typeof LATE_SYSTEM;
 const PLAIN = Object.entries(RULES) as [RuleName, Rule][];
 const SESSIONS = Object.entries(OF_SESSION) as [RuleName, SessionRule][];
-export const RULE_NAMES = [...PLAIN, ...SESSIONS].map(([name]) => name);
+export const RULE_NAMES: readonly RuleName[] = [
+  ...[...PLAIN, ...SESSIONS].map(([name]) => name),
+  LATE_SYSTEM,
+];
 
 export interface Normalised {
   readonly messages: readonly JsonObject[];
@@ -55,7 +61,7 @@ export interface Normalised {
   readonly by: readonly RuleName[];
 }
 
-/** Apply the rules; a request that none of them changes keeps its very messages. */
+/** Apply the rules that go by no engine; a request that none of them changes keeps its very messages. */
 export function normalised(
   messages: readonly JsonObject[],
   names: readonly RuleName[],

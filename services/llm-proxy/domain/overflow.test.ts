@@ -3,7 +3,7 @@ import { PolarError } from '../../common/errors.ts';
 import { isOverflow, overflowSizes } from './overflow.ts';
 
 /** As the engines said it: vLLM 0.32, its /inference/v1/generate, llama-server, SGLang 0.5.23; vLLM 0.12; OpenAI. */
-const SAID: readonly [string, number, number | undefined, number][] = [
+const SAID: readonly [string, number | undefined, number | undefined, number][] = [
   [
     "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens, " +
       'which exceeds this limit even without any output tokens.',
@@ -11,6 +11,16 @@ const SAID: readonly [string, number, number | undefined, number][] = [
     undefined,
     4096,
   ],
+  // It did not count the tokens of what is that long.
+  [
+    "This model's maximum context length is 4096 tokens. However, your prompt contains 600000 characters (more than " +
+      '524288 characters, which is the upper bound for 4096 input tokens). Please reduce the length of the input ' +
+      'prompt. (parameter=input_text, value=600000)',
+    undefined,
+    undefined,
+    4096,
+  ],
+  ["Input length (5000) exceeds model's maximum context length (4096).", 5000, undefined, 4096],
   [
     'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that',
     5000,

@@ -17,7 +17,8 @@ export interface OverflowSizes {
 
 const PROMPT = new RegExp(
   [
-    '(\\d+) (?:input tokens|tokens from the input|in the messages)',
+    '(?<!upper bound for \\d*)(\\d+) (?:input tokens|tokens from the input|in the messages)',
+    'Input length \\((\\d+)\\)',
     '(?:input|request) \\((\\d+) tokens\\)',
     'prompt \\(length (\\d+)\\)',
     'messages resulted in (\\d+) tokens',
@@ -26,7 +27,7 @@ const PROMPT = new RegExp(
 const REPLY =
   /requested (\d+) output tokens|(\d+) (?:tokens for|in) the completion|_tokens' is too large: (\d+)/;
 const MOST =
-  /context length (?:is|of) (\d+)|context (?:length|size) \((\d+) tokens\)|maximum model length of (\d+)/;
+  /context length (?:is|of) (\d+)|context (?:length|size) \((\d+)(?: tokens)?\)|maximum model length of (\d+)/;
 
 export const overflowSizes = (message: string): OverflowSizes => ({
   prompt: numberIn(PROMPT, message),

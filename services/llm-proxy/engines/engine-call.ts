@@ -10,6 +10,7 @@ import type { BodySource } from '../domain/known-body.ts';
 import { overrideSampling } from '../domain/sampling.ts';
 import { noTokens, type Tokens } from '../domain/tokens.ts';
 import { unknownFields, withoutFields } from '../domain/unknown-fields.ts';
+import { withinWindow } from '../domain/window-limit.ts';
 import { askExperts } from './ask-experts.ts';
 import type { Engine } from './engine.ts';
 import type { Taker } from './taker.ts';
@@ -81,7 +82,7 @@ export class TextCall implements EngineCall {
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
     const { engine, tokens } = this;
-    const reply = await this.#asked(() => engine.whole(this.#body(), signal, this.showsLogprobs));
+    const reply = await this.asked(() => engine.whole(this.#body(), signal, this.showsLogprobs));
     engine.adapter.readReply(reply, tokens);
     const { completeReply } = engine.adapter;
     if (completeReply === undefined) return reply;
@@ -91,33 +92,42 @@ export class TextCall implements EngineCall {
 
   async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
     const { engine, tokens } = this;
-    await this.#asked(() => engine.stream(this.#body(), readFirst(engine, tokens, to), signal));
+    await this.asked(() => engine.stream(this.#body(), readFirst(engine, tokens, to), signal));
   }
 
   /** Asks again without what the engine says that it does not know or take: it has told nothing else then. */
-  async #asked<T>(ask: () => Promise<T>): Promise<T> {
+  async asked<T>(ask: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await ask();
       } catch (error) {
-        if (!this.#saysOtherwise(error) && !this.#learns(error)) throw error;
+        const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
+        if (!refused || !this.#asksOtherwise(error.message)) throw error;
       }
     }
   }
 
-  #saysOtherwise(error: unknown): boolean {
-    const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
-    if (!refused || !wantsArgumentObjects(error.message)) return false;
+  #asksOtherwise(answer: string): boolean {
+    return this.#asksLess(answer) || this.#saysOtherwise(answer) || this.#learns(answer);
+  }
+
+  #asksLess(answer: string): boolean {
+    const less = withinWindow(this.#sent, answer);
+    this.#sent = less ?? this.#sent;
+    return less !== undefined;
+  }
+
+  #saysOtherwise(answer: string): boolean {
+    if (!wantsArgumentObjects(answer)) return false;
     const messages = withArgumentObjects(arrayOf(this.#sent['messages']));
     if (messages !== undefined) this.#sent = { ...this.#sent, messages };
     return messages !== undefined;
   }
 
-  #learns(error: unknown): boolean {
+  #learns(answer: string): boolean {
     const { engine, sent } = this;
-    const refused = error instanceof PolarError && error.reason === 'ENGINE_REFUSED';
-    if (!refused || engine.adapter.knowsLess !== true) return false;
-    const fields = this.#spared(new Set(unknownFields(sent, error.message)));
+    if (engine.adapter.knowsLess !== true) return false;
+    const fields = this.#spared(new Set(unknownFields(sent, answer)));
     if (fields.size === 0) return false;
     const byModel = unknownTo.get(engine) ?? new Map();
     const known = new Set([...(byModel.get(this.model) ?? []), ...fields]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { failureOfStatus, messageIn } from './failures.ts';
+import { failureOfStatus, messageIn, statusMeant } from './failures.ts';
 
 describe('engine failures', () => {
   it('are told apart by what a repetition can do', () => {
@@ -13,6 +13,13 @@ describe('engine failures', () => {
       for (const status of those)
         expect(failureOfStatus('e', status, 'm'), `${status}`).to.include({ reason });
     }
+  });
+
+  it('are the request’s own where a template refuses it, whatever llama-server says', () => {
+    const said =
+      'While executing CallExpression at line 85:\n^\nError: Jinja Exception: No user query found.';
+    expect(statusMeant(500, said)).to.equal(400);
+    expect(statusMeant(500, 'failed to decode')).to.equal(500);
   });
 
   it('have the message of whichever form the body has', () => {

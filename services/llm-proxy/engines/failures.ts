@@ -13,7 +13,8 @@ const BUSY = [408, 429];
 const NEVER = [501, 505];
 
 /** What is wrong with a request though llama-server says 500, as if it had failed itself. */
-const REQUESTS_OWN = /^(?:image|audio) input is not supported|^failed to parse tool call arguments/i;
+const REQUESTS_OWN =
+  /^(?:image|audio) input is not supported|^failed to parse tool call arguments|\bJinja Exception: /i;
 
 /** The status that an answer would have from an engine that tells its own faults from those of requests. */
 export const statusMeant = (status: number, message: string): number =>

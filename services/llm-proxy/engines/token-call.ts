@@ -77,26 +77,36 @@ export class TokenCall implements EngineCall {
   }
 
   async whole(signal: AbortSignal): Promise<JsonObject> {
-    const request = await this.#request(signal);
-    return await (request === undefined ? this.#text.whole(signal) : this.#way.whole(request, signal));
+    const prompt = await this.#find(signal);
+    if (prompt === undefined) return await this.#text.whole(signal);
+    return await this.#text.asked(() => this.#way.whole(this.#request(prompt), signal));
   }
 
   async stream(to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
-    const request = await this.#request(signal);
-    if (request === undefined) await this.#text.stream(to, signal);
-    else if (this.#way.stream !== undefined) await this.#way.stream(request, to, signal);
-    else await madeStream(await this.#way.whole(request, signal), to);
+    const prompt = await this.#find(signal);
+    if (prompt === undefined) await this.#text.stream(to, signal);
+    else await this.#text.asked(() => this.#streamed(prompt, to, signal));
   }
 
-  async #request(signal: AbortSignal): Promise<TokenRequest | undefined> {
+  async #streamed(prompt: TokenPrompt, to: Taker<JsonObject>, signal: AbortSignal): Promise<void> {
+    const [way, request] = [this.#way, this.#request(prompt)];
+    if (way.stream !== undefined) await way.stream(request, to, signal);
+    else await madeStream(await way.whole(request, signal), to);
+  }
+
+  async #find(signal: AbortSignal): Promise<TokenPrompt | undefined> {
     const found = await this.#findPrompt(signal);
     if (typeof found === 'string') {
       this.#drift = found;
       return undefined;
     }
     this.#prompt = found;
+    this.#text.tokens.given = found;
+    return found;
+  }
+
+  #request(prompt: TokenPrompt): TokenRequest {
     const { engine, model, sent, showsLogprobs, tokens } = this.#text;
-    tokens.given = found;
-    return { engine, model, sent, showsLogprobs, tokens, prompt: found };
+    return { engine, model, sent, showsLogprobs, tokens, prompt };
   }
 }

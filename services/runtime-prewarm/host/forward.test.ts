@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { eventually } from '../../../test/support/eventually.ts';
+import { sleep } from '../../common/clock.ts';
 import { greetingLine } from '../../common/greeting.ts';
 import { forwardConnections, ProxyLine, proxyAt } from './forward.ts';
 
@@ -131,6 +132,21 @@ describe('connections to the LLM proxy', () => {
     last.emit('end');
     await looked;
     expect(line.isAway).to.equal(true);
+  });
+
+  it('are looked at for no longer than is left, however long one took to be made', async () => {
+    const [cut, last] = [new Socket(), new Socket()];
+    const made = [Promise.resolve(cut), sleep(600).then(() => last)];
+    const line = new ProxyLine(async () => await made.shift(), 's1');
+    await line.connect();
+    Object.defineProperty(cut, 'bytesWritten', { value: 100 });
+    const warnings: Error[] = [];
+    const warned = (warning: Error): unknown => warnings.push(warning);
+    process.on('warning', warned);
+    cut.emit('end');
+    await line.looked();
+    process.off('warning', warned);
+    expect([last.destroyed, line.isAway, warnings]).to.deep.equal([true, false, []]);
   });
 
   it('tell nothing where the proxy is killed between calls', async () => {

@@ -69,7 +69,7 @@ function ended(socket: Socket, until: number): Promise<void> {
       socket.destroy();
       resolve();
     };
-    const timer = setTimeout(end, until - performance.now());
+    const timer = setTimeout(end, Math.max(0, until - performance.now()));
     socket.once('end', end).once('error', end).resume();
   });
 }

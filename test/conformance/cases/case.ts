@@ -1,4 +1,5 @@
 // What is asked of every CLI: the commands, the script that the engine plays, and what must come of it.
+import type { SomeSwitches } from '../../../examples/scripted-engine/switches.ts';
 import type { Cli } from '../clis/cli.ts';
 
 export const CASE_NAMES = [
@@ -21,6 +22,7 @@ export const CASE_NAMES = [
   'compaction',
   'sub-agents',
   'resume',
+  'system-first',
 ] as const;
 export type CaseName = (typeof CASE_NAMES)[number];
 
@@ -59,6 +61,8 @@ export interface Case {
   /** For the document. */
   readonly what: string;
   readonly engine: 'sglang' | 'vllm';
+  /** What that engine has otherwise, beside what scripts say. */
+  readonly switches?: SomeSwitches;
   /** Every one after the first resumes. */
   readonly commands: readonly Command[];
   /** What the engine plays where it meets `marks.other`. */

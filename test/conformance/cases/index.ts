@@ -2,13 +2,22 @@
 import { CASE_NAMES, type Case } from './case.ts';
 import { compaction, overflows } from './context.ts';
 import { faults } from './faults.ts';
-import { edit, longOutput, parallelCalls, reasoning, resume, silence, subAgents } from './work.ts';
+import {
+  edit,
+  longOutput,
+  parallelCalls,
+  reasoning,
+  resume,
+  silence,
+  subAgents,
+  systemFirst,
+} from './work.ts';
 
 const all = [
   ...[edit, parallelCalls, reasoning, longOutput, silence],
   ...faults,
   ...overflows,
-  ...[compaction, subAgents, resume],
+  ...[compaction, subAgents, resume, systemFirst],
 ];
 
 export const CASES: readonly Case[] = CASE_NAMES.map((name) => {

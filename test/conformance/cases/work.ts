@@ -37,6 +37,14 @@ export const edit: Case = {
   },
 };
 
+export const systemFirst: Case = {
+  ...edit,
+  name: 'system-first',
+  what: '`edit` before a chat template that takes the first message alone for the system, as those of Qwen3.5 and later',
+  engine: 'vllm',
+  switches: { system_first: true },
+};
+
 export const parallelCalls: Case = {
   name: 'parallel-calls',
   what: 'three tool calls in one turn',

@@ -34,6 +34,13 @@ export function behaviour(engine: RealEngine, site: () => Site): void {
       expect(error).to.include({ code: 'context_length_exceeded', type: 'invalid_request_error' });
       expect(String(error['message'])).to.include(String(engine.contextTokens));
     }).timeout(CALL_MS);
+
+    it(`gives a reply to a harness that asks for more than the window has room for (${form})`, async () => {
+      const conversation = await Conversation.start(site().proxy);
+      const sampling = { temperature: 1, maxTokens: 2 * engine.contextTokens, bias: { [engine.endId]: 100 } };
+      for (const turn of ['Say seven.', 'And now?']) await conversation.say(turn, stream, sampling);
+      expect((await conversation.last()).record).to.include({ finishReason: 'stop', errorReason: '' });
+    }).timeout(CALL_MS);
   }
 }
 

@@ -41,6 +41,13 @@ describe('anthropic-messages reply', () => {
     expect(events[2]).to.have.nested.property('delta.text', 'No.');
   });
 
+  it('has the numbers of a call as they were sampled', () => {
+    const args = '{"id":1234567890123456789,"s":[1.50,-0,1e3,7]}';
+    const tool_calls = [{ id: 'a', function: { name: 'f', arguments: args } }];
+    const whole = writer().whole({ choices: [{ message: { tool_calls }, finish_reason: 'tool_calls' }] });
+    expect(JSON.stringify(whole)).to.include(`"input":${args}`);
+  });
+
   it('goes from thinking to text to calls, arguments as they were sampled', () => {
     const events = streamed(writer(), [
       { ...chunk({ role: 'assistant', content: '' }), prompt_token_ids: [1, 2, 3] },

@@ -60,7 +60,7 @@ function finishReasonOf(finish: string | undefined): string {
 
 function argsOf(text: string): JsonObject | undefined {
   if (text === '') return {};
-  const args = parseArguments(text);
+  const args = /^\s*\{/.test(text) ? parseArguments(text) : undefined;
   return isObject(args) ? args : undefined;
 }
 

@@ -45,6 +45,24 @@ describe('google-generate reply', () => {
     expect(partsOf(first)).to.deep.equal([{ text: 'No.' }]);
   });
 
+  it('has the numbers of a call as they were sampled, whole and streamed', () => {
+    const made = { name: 'f', arguments: '{"id":1234567890123456789,"s":[1.50,-0,1e3,7]}' };
+    const tool_calls = [{ id: 'a', function: made }];
+    const whole = writer().whole({ choices: [{ message: { tool_calls }, finish_reason: 'tool_calls' }] });
+    const stream = writer().stream();
+    const pieces = [chunk(piece(0, made, { id: 'a' })), chunk({}, 'tool_calls')];
+    const text = pieces.map((one) => stream.chunk(one)).join('') + stream.end();
+    for (const reply of [JSON.stringify(whole), text]) expect(reply).to.include(`"args":${made.arguments}`);
+  });
+
+  it('takes arguments that are no object for malformed', () => {
+    for (const args of ['1.0', '12345678901234567890', '[1.0]', '"a"', 'null']) {
+      const tool_calls = [{ id: 'a', function: { name: 'f', arguments: args } }];
+      const whole = writer().whole({ choices: [{ message: { tool_calls }, finish_reason: 'tool_calls' }] });
+      expect(firstOf(whole)).to.include({ finishReason: 'MALFORMED_FUNCTION_CALL' });
+    }
+  });
+
   it('streams thoughts and text, then whole calls with what was thought', () => {
     const responses = streamed(writer({ thinkingConfig: { includeThoughts: true } }), [
       chunk({ role: 'assistant', content: '' }),

@@ -1,0 +1,34 @@
+// The messages of a request as the rules of the node leave them, for the engines that they go to.
+import type { Attempt } from '../attempts/attempt.ts';
+import type { LlmProxyContext } from '../context.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { asUsers, saysLate } from '../domain/late-system.ts';
+import { LATE_SYSTEM, type Normalised, normalised } from '../domain/normalise.ts';
+import type { Notes } from '../domain/notes.ts';
+import type { Pool } from '../engines/pool.ts';
+import { askSystemFirst, takesSystemFirstOnly } from '../engines/system-first.ts';
+
+/** Resolves when all is known that the rules go by; undefined: it is, and nothing is to be waited for. */
+export function untilKnown(
+  { config, stopping }: LlmProxyContext,
+  pool: Pool,
+  given: readonly JsonObject[],
+  notes?: Notes,
+): Promise<void> | undefined {
+  const concerned = config.node.normalise.includes(LATE_SYSTEM) && saysLate(given, notes);
+  return concerned ? askSystemFirst(pool, stopping) : undefined;
+}
+
+export function normalisedFor(
+  { config }: LlmProxyContext,
+  { rules }: Attempt,
+  pool: Pool,
+  given: readonly JsonObject[],
+  notes?: Notes,
+): Normalised {
+  const { normalise } = config.node;
+  const done = normalised(given, normalise, rules, notes);
+  const { messages, by } = done;
+  const late = normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) && saysLate(messages, notes);
+  return late ? { messages: asUsers(messages), by: [...by, LATE_SYSTEM] } : done;
+}
