@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { queryObjects } from 'node:v8';
 import { expect } from 'chai';
 import { Engine, EngineError } from './engine.ts';
 
 const CALLS = 40;
+/** That an engine is asked over at once. */
+const CONNECTIONS = 64;
 
 /** What it is rejected with. */
 const rejection = (call: Promise<unknown>): Promise<Error> =>
@@ -14,6 +17,10 @@ const rejection = (call: Promise<unknown>): Promise<Error> =>
     () => new Error('it was answered'),
     (error: Error) => error,
   );
+
+function* endless(): Generator<string> {
+  for (const piece = 'x'.repeat(1 << 20); ; ) yield piece;
+}
 
 describe('calls to a container engine', () => {
   const folder = mkdtempSync(join(tmpdir(), 'polar-test-engine-'));
@@ -31,6 +38,7 @@ describe('calls to a container engine', () => {
         setTimeout(() => response.destroy(), 20);
         return;
       }
+      if (pathname === '/endless') return void Readable.from(endless()).pipe(response);
       const is = pathname === '/there';
       response.writeHead(is ? 200 : 404).end(JSON.stringify(is ? { Id: 'a\u00e9' } : { message: 'no such' }));
     });
@@ -70,5 +78,24 @@ describe('calls to a container engine', () => {
     expect(broken).to.equal(0);
     await rejection(engine.call('GET', '/cut'));
     expect(broken).to.equal(1);
+  });
+
+  it('wait for no long ones, as fetches of images are, and for others no longer than their limit', async () => {
+    const busy = new Engine(join(folder, 'engine.sock'));
+    const silent = (limitMs?: number): Promise<Error> =>
+      rejection(busy.call('GET', '/silent', limitMs === undefined ? {} : { limitMs }));
+    const long = Array.from({ length: 2 * CONNECTIONS }, () => silent(1_800_000));
+    expect(await busy.call('GET', '/there')).to.deep.equal({ Id: 'a\u00e9' });
+    const quick = Array.from({ length: CONNECTIONS }, () => silent());
+    const late = await silent(30);
+    expect(late.message).to.equal('the engine did not answer GET /silent within 30 ms');
+    busy.close();
+    await Promise.all([...long.slice(0, CONNECTIONS), ...quick]);
+  });
+
+  it('end where the answer does not', async () => {
+    expect(await rejection(engine.call('GET', '/endless'))).to.include({
+      message: 'the engine answers with too much',
+    });
   });
 });

@@ -1,10 +1,13 @@
 // The Docker Engine API over its Unix socket, by node:http alone. Paths carry no version: the engine's newest is taken.
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
-import { Deadline } from '../../../common/clock.ts';
+import { abortable, Deadline } from '../../../common/clock.ts';
 import { DOCKER_CALL_MS } from '../../../common/limits.ts';
 
+/** Of each kind of calls; more wait, and no longer than their limit. */
 const CONNECTIONS_MAX = 64;
+/** The progress of a fetch that takes all of its time is a quarter of it. */
+const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 
 /** An answer that is no success. What the engine could not be asked is an error of node:http. */
 export class EngineError extends Error {
@@ -20,7 +23,7 @@ export interface CallOptions {
   readonly body?: object;
   /** Ends it sooner. */
   readonly signal?: AbortSignal;
-  /** Default: DOCKER_CALL_MS. */
+  /** Default: DOCKER_CALL_MS. With more it has a connection beside those of all other calls, which it does not keep waiting. */
   readonly limitMs?: number;
 }
 
@@ -29,7 +32,9 @@ export class Engine {
   /** Called when it ends a call without an answer, or is not there. */
   onBroken: () => void = () => {};
   readonly #callMs: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  readonly #quick = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  /** Of fetches of images and such: those whose callers have left go on, and may be many. */
+  readonly #long = new Agent({ maxSockets: CONNECTIONS_MAX });
 
   constructor(socketPath: string, callMs = DOCKER_CALL_MS) {
     this.socketPath = socketPath;
@@ -48,12 +53,14 @@ export class Engine {
     // Not withTimeout: a sandbox takes a dozen calls, and each would be held for all of its limit.
     using limit = new Deadline(limitMs, ...(signal === undefined ? [] : [signal]));
     const { socketPath } = this;
-    const call = request({ socketPath, agent: this.#agent, method, path, ...jsonHeaders(body) });
+    const agent = limitMs > this.#callMs ? this.#long : this.#quick;
+    const call = request({ socketPath, agent, method, path, ...jsonHeaders(body) });
     limit.signal.addEventListener('abort', () => call.destroy(), { once: true });
     const answered = answerOf(call);
     send(call, body);
     try {
-      const [answer, said] = await answered;
+      // One that waits for a connection tells its end no sooner than it has one.
+      const [answer, said] = await abortable(answered, limit.signal);
       return checked(answer, said);
     } catch (error) {
       if (error instanceof EngineError) throw error;
@@ -91,7 +98,8 @@ export class Engine {
   }
 
   close(): void {
-    this.#agent.destroy();
+    this.#quick.destroy();
+    this.#long.destroy();
   }
 }
 
@@ -104,6 +112,7 @@ function answerOf(call: ClientRequest): Promise<[answer: IncomingMessage, said: 
       answer.setEncoding('utf8');
       answer.on('data', (piece: string) => {
         said += piece;
+        if (said.length > ANSWER_CHARS_MAX) call.destroy(new Error('the engine answers with too much'));
       });
       answer.on('error', reject).once('end', () => resolve([answer, said]));
     });

@@ -1,4 +1,5 @@
 // Images of an engine: found by name, pulled where that is allowed.
+import { abortable } from '../../../common/clock.ts';
 import { PolarError } from '../../../common/errors.ts';
 import { DOCKER_CALL_MS } from '../../../common/limits.ts';
 import { LABELS } from '../../domain/container-config.ts';
@@ -46,7 +47,7 @@ export function dockerImages(
     async find(name, signal) {
       if (name === '')
         throw new PolarError('IMAGE_NOT_FOUND', `${dialect.name} has no image of its own: set runtime.image`);
-      await pulled.settled();
+      await abortable(pulled.settled(), signal);
       const here = await digestOf(engine, name, signal);
       if (here !== undefined) pulled.used(here);
       if (here !== undefined) return here;

@@ -68,4 +68,25 @@ describe('layers of an engine that fails', () => {
     expect(asked).to.eql([...once, ...once]);
     expect(stuck).to.eql(['bad']);
   });
+
+  it('that come while others are deleted stay', async () => {
+    let deleted = (): void => {};
+    const deleting = new Promise<void>((begun) => {
+      answer = ({ method, url = '' }, response) => {
+        if (method === 'DELETE') {
+          deleted = () => response.end('{}');
+          begun();
+        } else if (url.startsWith('/commit')) response.end('{"Id": "sha256:new"}');
+        else response.end('{"Image": "sha256:i", "SizeRw": 1, "Mounts": []}');
+      };
+    });
+    const coming = { ...image('sha256:new'), RepoTags: [`${INSTANCE}/layer:new`] };
+    const reaped = layers.reap([image('good'), coming]);
+    await deleting;
+    await layers.add('new', 'c', new AbortController().signal, 60_000);
+    deleted();
+    await reaped;
+    expect(asked.filter((one) => one.startsWith('DELETE'))).to.eql(['DELETE /images/good']);
+    expect(layers.has('new')).to.equal(true);
+  });
 });

@@ -133,9 +133,10 @@ export class DockerLayers implements Disposable {
 
   /** Of all images, delete those of this manager that it does not know: an earlier one made them, or they came too late. */
   async reap(all: readonly ListedImage[]): Promise<void> {
-    const known = new Set(this.#ids.values());
     for (const { Id, RepoTags, Labels } of all) {
-      if (!isLayer({ Labels }) || Labels?.[LABELS.instance] !== this.#instance || known.has(Id)) continue;
+      if (!isLayer({ Labels }) || Labels?.[LABELS.instance] !== this.#instance) continue;
+      // Looked at now: one that was coming as they were listed may have come while another was deleted.
+      if ([...this.#ids.values()].includes(Id)) continue;
       const isComing = RepoTags?.some((tag) => this.#making.has(tag.split(':').at(-1) ?? ''));
       if (!isComing) await this.#delete(Id);
     }
