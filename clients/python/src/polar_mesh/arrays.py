@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 A = TypeVar("A")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sequences(Generic[A]):
     """Sequences side by side (``padded``: one a row, on its right filled up) or in one row (``packed``).
 
@@ -56,6 +56,11 @@ class Sequences(Generic[A]):
     #: Whether the sequences lie in one row.
     packed: bool
 
+    def __repr__(self) -> str:
+        ids = sum(one.length for one in self.samples)
+        layout = "packed" if self.packed else "padded"
+        return f"{type(self).__name__}({layout}, {len(self.samples)} sequences, {ids} ids, length_max={self.length_max})"
+
     @property
     def inputs(self) -> dict[str, A]:
         """What a model of transformers is called with: ids and positions, and padded the attention mask.
@@ -79,7 +84,7 @@ class Sequences(Generic[A]):
         return versions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MicroBatch(Sequences[Array]):
     """Sequences as numpy arrays."""
 
@@ -99,7 +104,11 @@ def micro_batches(
 
     Raises:
         ValueError: A trace has more than ``tokens_max`` ids; another layout.
+        TypeError: What is given are no samples.
     """
+    for one in samples:
+        if not isinstance(one, Sample):
+            raise TypeError(f"{type(one).__name__} is no Sample: give rewards.samples([batch, ...])")
     if layout not in get_args(Layout):
         raise ValueError(f"layout {layout!r} is none of {', '.join(get_args(Layout))}")
     order = sorted(samples, key=lambda one: one.length, reverse=True)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .batches import Float32Array, Float64Array, Int64Array, Trace, Trajectory
-from .samples import Group, Sample, TraceRewards, own_rewards, session_rewards, traces_of, trained_tokens
+from .samples import Group, Sample, TraceRewards, groups_of, own_rewards, session_rewards, traces_of, trained_tokens
 
 __all__ = [
     "EPSILON",
@@ -161,12 +161,13 @@ def samples(
     Raises:
         ValueError: another ``estimator`` or ``normalise``; ``constant`` without ``tokens_max``; not one reward for each
             trace.
+        TypeError: one batch or its trajectories in place of a list of them.
     """
     _check_word("estimator", estimator, _BASELINES)
     _check_word("normalise", normalise, get_args(Normalise))
     if normalise == "constant" and tokens_max < 1:
         raise ValueError("normalise='constant' needs tokens_max")
-    each = [traces_of(group, trace_rewards) for group in groups]
+    each = [traces_of(group, trace_rewards) for group in groups_of(groups)]
     advantages = [_trace_advantages(one.rewards, one.sessions, one.session_count, estimator) for one in each]
     # A session takes part with all of its traces, or with none.
     parts = [~np.isnan(one) for one in advantages]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,16 @@ def traces_of(group: Group, trace_rewards: TraceRewards | None = None) -> GroupT
     without = ~np.isfinite(rewards) | (_sums(trained, sessions, count) == 0)[sessions]
     left_out = _sums(without, sessions, count) > 0
     return GroupTraces(count, sessions, trained, np.where(left_out[sessions], np.nan, rewards), group)
+
+
+def groups_of(given: Iterable[Group]) -> list[Group]:
+    """Raises TypeError where one group was given in place of several."""
+    if isinstance(given, Batch):
+        raise TypeError("one Batch is one group, and several are needed: [batch]")
+    groups = list(given)
+    if any(isinstance(one, Trajectory) for one in groups):
+        raise TypeError("the trajectories of one batch are one group, and several are needed: [batch.trajectories], or [batch]")
+    return groups
 
 
 def trajectories_of(group: Group) -> Sequence[Trajectory]:

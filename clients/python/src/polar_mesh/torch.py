@@ -37,7 +37,7 @@ class TraceTensors:
     logprobs: torch.Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MicroBatch(arrays.Sequences[torch.Tensor]):
     """Sequences as tensors."""
 
