@@ -131,7 +131,7 @@ def test_nothing_to_train_makes_no_arrays(layout):
 
 def test_a_packed_row_is_called_without_a_mask():
     samples = rewards.samples([[trajectory(1.0, [trace([0, 1, 1])]), trajectory(0.0, [trace([1])])]])
-    assert set(arrays.pack(samples).inputs) == {"input_ids", "position_ids"}
-    assert set(arrays.pad(samples).inputs) == {"input_ids", "position_ids", "attention_mask"}
+    assert set(arrays.pack(samples).inputs) == {"input_ids", "position_ids", "use_cache"}
+    assert set(arrays.pad(samples).inputs) == {"input_ids", "position_ids", "use_cache", "attention_mask"}
     assert arrays.pack(samples).length_max == 5
     np.testing.assert_array_equal(arrays.pack(samples).boundaries, [0, 5, 8])

@@ -62,13 +62,13 @@ class Sequences(Generic[A]):
         return f"{type(self).__name__}({layout}, {len(self.samples)} sequences, {ids} ids, length_max={self.length_max})"
 
     @property
-    def inputs(self) -> dict[str, A]:
-        """What a model of transformers is called with: ids and positions, and padded the attention mask.
+    def inputs(self) -> dict[str, A | bool]:
+        """What a model of transformers is called with: ids and positions, padded the attention mask, and no cache.
 
-        A packed row goes without: a mask of 1 alone would have each sequence attend to those before it, and without one its
-        positions, which begin again at 0, keep them apart.
+        A packed row goes without a mask: one of 1 alone would have each sequence attend to those before it. Without it, and
+        without a cache, the model keeps them apart by their positions, which begin again at 0.
         """
-        told = {"input_ids": self.input_ids, "position_ids": self.position_ids}
+        told: dict[str, A | bool] = {"input_ids": self.input_ids, "position_ids": self.position_ids, "use_cache": False}
         return told if self.packed else {**told, "attention_mask": self.attention_mask}
 
     @property
