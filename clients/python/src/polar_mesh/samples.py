@@ -15,7 +15,8 @@ from .columns import Columns
 #: The sessions that a trainer compares with each other.
 Group = Batch | Sequence[Trajectory]
 TraceRewards = Callable[[Trajectory], Sequence[float] | Float64Array]
-Columns4 = tuple[Int32Array, Int32Array, UInt8Array, Float32Array]
+#: The arrays of a sample.
+Counted = tuple[Int32Array, Int32Array, UInt8Array, Float32Array, Float32Array, Float32Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,20 +84,14 @@ class GroupTraces:
 
     def samples(self, advantages: Float64Array, weights: Float64Array) -> Iterator[Sample]:
         """The traces with a trained id and an advantage: float64[N], NaN = none; ``weights``, float64[N], are each id's."""
-        kept = np.flatnonzero(~np.isnan(advantages) & (self.trained > 0))
-        first = np.searchsorted(self.sessions, self.sessions[kept])
-        trajectories, columns = trajectories_of(self._group), _columns(self._group)
-        told = (kept, self.sessions[kept], kept - first, advantages[kept], weights[kept])
-        for at, session, place, advantage, weight in zip(*(one.tolist() for one in told), strict=True):
-            prompt_ids, response_ids, loss_mask, logprobs = columns(at)
-            trained = loss_mask != 0
-            yield Sample(
-                *(prompt_ids, response_ids, loss_mask, logprobs),
-                np.multiply(trained, advantage, dtype=np.float32),
-                np.multiply(trained, weight, dtype=np.float32),
-                trajectories,
-                (session, place),
-            )
+        kept = ~np.isnan(advantages) & (self.trained > 0)
+        counted = [np.where(kept, each, 0).astype(np.float32) for each in (advantages, weights)]
+        columns, trajectories = _columns(self._group, *counted), trajectories_of(self._group)
+        at = np.flatnonzero(kept)
+        of = self.sessions[at]
+        places = zip(of.tolist(), (at - np.searchsorted(self.sessions, of)).tolist(), strict=True)
+        for index, place in zip(at.tolist(), places, strict=True):
+            yield Sample(*columns(index), trajectories, place)
 
 
 def traces_of(group: Group, trace_rewards: TraceRewards | None = None) -> GroupTraces:
@@ -129,22 +124,31 @@ def trajectories_of(group: Group) -> Sequence[Trajectory]:
     return group.trajectories if isinstance(group, Batch) else group
 
 
-def _columns(group: Group) -> Callable[[int], Columns4]:
-    """The columns of a trace, by its index in the group."""
+def _columns(group: Group, advantages: Float32Array, weights: Float32Array) -> Callable[[int], Counted]:
+    """The columns of a trace by its index in the group, with what its ids count."""
     if isinstance(group, Batch) and group.columns is not None:
-        return _views(group.columns)
+        return _views(group.columns, advantages, weights)
     traces = [trace for one in trajectories_of(group) for trace in one.traces]
-    return lambda at: (traces[at].prompt_ids, traces[at].response_ids, traces[at].loss_mask, traces[at].logprobs)
+
+    def columns(at: int) -> Counted:
+        one, trained = traces[at], traces[at].loss_mask != 0
+        counts = trained * advantages[at : at + 1], trained * weights[at : at + 1]
+        return one.prompt_ids, one.response_ids, one.loss_mask, one.logprobs, *counts
+
+    return columns
 
 
-def _views(columns: Columns) -> Callable[[int], Columns4]:
-    of_prompts, of_responses = columns.prompt_offsets.tolist(), columns.response_offsets.tolist()
-    prompt_ids, response_ids = columns.prompt_ids, columns.response_ids
-    loss_mask, logprobs = columns.loss_mask, columns.logprobs
+def _views(columns: Columns, advantages: Float32Array, weights: Float32Array) -> Callable[[int], Counted]:
+    trained, lengths = columns.loss_mask != 0, columns.response_lengths
+    of_responses = (
+        *(columns.response_ids, columns.loss_mask, columns.logprobs),
+        *(trained * np.repeat(counts, lengths) for counts in (advantages, weights)),
+    )
+    prompt_ids, prompts, responses = columns.prompt_ids, columns.prompt_offsets.tolist(), columns.response_offsets.tolist()
 
-    def views(at: int) -> Columns4:
-        response = slice(of_responses[at], of_responses[at + 1])
-        return prompt_ids[of_prompts[at] : of_prompts[at + 1]], response_ids[response], loss_mask[response], logprobs[response]
+    def views(at: int) -> Counted:
+        response = slice(responses[at], responses[at + 1])
+        return prompt_ids[prompts[at] : prompts[at + 1]], *[column[response] for column in of_responses]
 
     return views
 
