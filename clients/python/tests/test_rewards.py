@@ -87,6 +87,7 @@ def test_a_session_without_traces_or_with_half_its_rewards_takes_no_part(estimat
     np.testing.assert_array_equal(lone, [0, 0])
     np.testing.assert_array_equal(half, [nan, nan])
     assert none.shape == (0,)
+    assert rewards.trace_advantages([], estimator) == []
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

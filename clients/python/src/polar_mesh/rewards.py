@@ -113,7 +113,9 @@ def trace_advantages(
     counts = [len(one) for one in rewards]
     sessions = np.repeat(np.arange(len(counts)), counts)
     flat = np.concatenate([np.empty(0), *rewards])
-    return np.split(_trace_advantages(flat, sessions, len(counts), estimator), np.cumsum(counts)[:-1])
+    advantages = _trace_advantages(flat, sessions, len(counts), estimator)
+    ends = np.cumsum(counts, dtype=np.int64)
+    return [advantages[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def token_advantages(trace: Trace, advantage: float) -> Float32Array:
