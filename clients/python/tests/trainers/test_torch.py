@@ -162,6 +162,21 @@ def test_logprobs_are_those_of_the_model_one_trace_at_a_time(model):
             torch.testing.assert_close(row[1:], expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (3, 8), (2, 1)])
+def test_logprobs_and_their_gradient_are_the_same_part_by_part(shape, monkeypatch):
+    monkeypatch.setattr(pt, "PART_IDS", 4)
+    logits = torch.randn(*shape, VOCABULARY, dtype=torch.bfloat16, requires_grad=True)
+    ids = torch.randint(VOCABULARY, shape)
+    found = pt.token_logprobs(logits, ids, temperature=0.7)
+    whole = torch.log_softmax(logits[:, :-1].float() / 0.7, dim=-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
+    assert found.shape == shape
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found[:, 1:], whole)
+    assert not found[:, :1].any()
+    grads = [torch.autograd.grad((one**2).sum(), logits)[0] for one in (found, whole)]
+    torch.testing.assert_close(*grads)
+
+
 def test_packed_sequences_do_not_see_each_other(model):
     samples = samples_of(9, 4, 6)
     with torch.no_grad():
