@@ -20,6 +20,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("buf could not read proto/".into());
     }
     let files = FileDescriptorSet::decode(&fs::read(&image)?[..])?;
-    tonic_prost_build::configure().build_server(false).compile_fds(files)?;
+    tonic_prost_build::configure().build_server(false).include_file("generated.rs").compile_fds(files)?;
     Ok(())
 }

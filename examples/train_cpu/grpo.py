@@ -6,10 +6,10 @@ come from weights of some steps ago.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
-from polar_mesh import Trajectory, rewards
+from polar_mesh import rewards
 from polar_mesh.torch import pad, token_logprobs
 from transformers import PreTrainedModel
 
@@ -19,7 +19,7 @@ GRADIENT_NORM_MAX = 1.0
 
 
 def step(
-    model: PreTrainedModel, optimizer: torch.optim.Optimizer, groups: Iterable[Sequence[Trajectory]]
+    model: PreTrainedModel, optimizer: torch.optim.Optimizer, groups: Iterable[rewards.Group]
 ) -> dict[str, float] | None:
     """Update the model by the groups' sessions; None where none of them tells anything.
 
@@ -30,7 +30,7 @@ def step(
     if not any(sample.advantages.any() for sample in samples):
         return None
     batch = pad(samples)
-    logits = model(batch.input_ids, attention_mask=batch.attention_mask).logits
+    logits = model(**batch.inputs).logits
     change = (token_logprobs(logits, batch.input_ids) - batch.logprobs) * batch.loss_mask
     ratio = change.exp()
     gain = torch.minimum(ratio * batch.advantages, ratio.clamp(1 - CLIP, 1 + CLIP) * batch.advantages)

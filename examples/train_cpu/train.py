@@ -88,9 +88,8 @@ def publish(model: torch.nn.Module, version: int, site: Site, policy: PolicyClie
     policy.publish_version(version, str(version))
 
 
-def groups_of(batches: Sequence[Batch], shuffle: random.Random | None) -> list[Sequence[Trajectory]]:
-    groups = [batch.trajectories for batch in batches]
-    return groups if shuffle is None else [_shuffled(group, shuffle) for group in groups]
+def groups_of(batches: Sequence[Batch], shuffle: random.Random | None) -> Sequence[rewards.Group]:
+    return batches if shuffle is None else [_shuffled(batch.trajectories, shuffle) for batch in batches]
 
 
 def _shuffled(group: Sequence[Trajectory], rng: random.Random) -> list[Trajectory]:

@@ -25,7 +25,7 @@ def optimizer_step(samples: list[rewards.Sample]) -> tuple[int, float]:
     tokens, objective = 0, 0.0
     for one in samples:
         tokens += int(np.count_nonzero(one.weights))
-        objective += float((one.weights * one.advantages * one.trace.logprobs).sum(dtype=np.float64))
+        objective += float((one.weights * one.advantages * one.logprobs).sum(dtype=np.float64))
     return tokens, objective
 
 
@@ -46,8 +46,8 @@ def describe(trajectory: Trajectory, advantage: float) -> str:
 def consume(client: Client, consumer: str, task_id: str | None, max_batches: int | None) -> None:
     with client.stream(consumer, task_id=task_id) as stream:
         for batch in itertools.islice(stream, max_batches):
-            advantages = rewards.leave_one_out(rewards.outcome_rewards(batch.trajectories))
-            tokens, objective = optimizer_step(rewards.samples([batch.trajectories]))
+            advantages = rewards.leave_one_out(rewards.outcome_rewards(batch))
+            tokens, objective = optimizer_step(rewards.samples([batch]))
             batch.ack()
             again = ", redelivered" if batch.redelivered else ""
             print(f"batch {batch.batch_id}: task {batch.task_id}, group {batch.group_id}{again}")

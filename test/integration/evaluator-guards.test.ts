@@ -282,6 +282,27 @@ describe('evaluator, against what an agent does to it,', function () {
       ]);
     });
 
+    it('puts the files of its task into either sandbox', async () => {
+      const module = evaluating(`
+        const { sandbox, fresh } = given;
+        await sandbox.exec('rm -rf /tests');
+        for (const one of [sandbox, fresh]) await one.putFiles('/tests');
+        const passed = [];
+        for (const one of [sandbox, fresh]) passed.push((await one.exec('sh /tests/run/all.sh')).exitCode === 0);
+        const wrong = await sandbox.putFiles('tests').catch((error) => error.reason);
+        return { reward: passed.filter(Boolean).length / 2, told: { passed, wrong } };`);
+      const files = {
+        'run/all.sh': '. /tests/want.sh && [ "$(cat answer.txt)" = "$want" ]',
+        'want.sh': 'want=42',
+      };
+      const agent =
+        'mkdir -p /tests; echo want=41 > /tests/want.sh; echo 42 > /polar/session/workspace/answer.txt';
+      const { reward, evaluation } = await evaluations.evaluated(
+        graded('files.mjs', module, { files, agent }),
+      );
+      expect([reward, evaluation]).to.deep.equal([0.5, { passed: [true, false], wrong: 'INVALID_REQUEST' }]);
+    });
+
     it('gives no reward where it fails, does not end, or is not there, and its sandboxes are cleared', async () => {
       const fails = async (name: string, body: string, more: Case = {}) =>
         (await evaluations.failed(graded(name, evaluating(body), more))).failure;

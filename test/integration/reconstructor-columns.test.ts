@@ -222,6 +222,29 @@ describe('reconstructor: batches in columns', () => {
     expect(ids(sought)).to.equal(47);
   });
 
+  it('are those of tasks whose ids begin as the filter says; others come without traces, by name', async () => {
+    await announce('run7-a', { trajectory: await put('a') }, { trajectory: await put('b') });
+    await announce('run8-a', { trajectory: await put('c') }, { trajectory: await put('d') });
+    await looked();
+    expect((await resolved('run8-a')).packed).to.not.equal(undefined);
+    for (const layout of [Layout.COLUMNS, Layout.TRACES]) {
+      const request = { layout, filter: { taskIdPrefix: 'run8-' }, messageTokens: 1_000 };
+      const trainer = new Trainer(reconstructor.client, `of-${layout}`, 16, '', request);
+      const told = (await trainer.batches(2)).map((one) => {
+        const { columns: all, trajectories } = one;
+        return [one.taskId, one.droppedReason, all === undefined ? trajectories.length : all.outcomes.length];
+      });
+      trainer.close();
+      expect(told).to.deep.equal([
+        ['run7-a', 'other_task', 2],
+        ['run8-a', '', 2],
+      ]);
+    }
+    const wrong = new Trainer(reconstructor.client, 'wrong', 16, '', { filter: { taskIdPrefix: 'a b' } });
+    const error = await wrong.message().catch((thrown: Error) => thrown);
+    expect(String(error)).to.contain('filter.task_id_prefix: must be the beginning of a task id');
+  });
+
   it('name what cannot be read, and what is too large, in their places', async () => {
     const odd = {
       responseIds: new Uint8Array(12),

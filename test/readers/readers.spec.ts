@@ -2,8 +2,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { BlobRefSchema } from '../../gen/ts/polar/common/v1/blob_pb.js';
+import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { SessionResultSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { startServer } from '../../services/common/server.ts';
 import { CertificateStore } from '../../services/common/tls/certificates.ts';
 import { Authority } from '../support/certificates.ts';
@@ -41,16 +46,18 @@ for (const { language, tool, source, build } of READERS) {
       const mesh = await Mesh.open(nats.url);
       try {
         for (const { taskId, ids, sessions } of GROUPS) await mesh.announceTrace(taskId, ids, sessions);
+        await announceUneven(mesh);
         await using reconstructor = await startReconstructor(nats.url);
         const { url } = reconstructor;
-        const read = await readWithGrpcJs({ url, consumer: 'other', batches: GROUPS.length, taskId: '' });
+        const read = await readWithGrpcJs({ url, consumer: 'other', batches: GROUPS.length + 1, taskId: '' });
         const expected = read.map(told);
         expect(await readWith(program, [url, 'mine', '2'])).to.deep.equal(expected.slice(0, 2));
-        // The third was sent to the first run as well, which ended before it took it.
+        // The third and the fourth were sent to the first run as well, which ended before it took them.
         const again = expected.slice(2).map((line) => line.replace('redelivered false', 'redelivered true'));
-        expect(await readWith(program, [url, 'mine', '1'])).to.deep.equal(again);
+        expect(await readWith(program, [url, 'mine', '2'])).to.deep.equal(again);
+        expect(await readWith(program, [url, 'columns', '4', 'columns'])).to.deep.equal(expected);
         const { consumers } = await reconstructor.client.listConsumers({});
-        expect(consumers.map(({ pending }) => pending)).to.deep.equal([0n, 0n]);
+        expect(consumers.map(({ pending }) => pending)).to.deep.equal([0n, 0n, 0n]);
       } finally {
         await mesh.close();
       }
@@ -141,6 +148,24 @@ for (const { language, tool, source, build } of READERS) {
         .that.match(/refused|connect/i);
     });
   });
+}
+
+/** A session of traces whose prompts and responses are of different lengths, some of them empty. */
+async function announceUneven(mesh: Mesh): Promise<void> {
+  const traces = [
+    [3, 2],
+    [0, 4],
+    [5, 0],
+  ].map(([prompt = 0, response = 0]) => ({
+    promptIds: new Uint8Array(4 * prompt),
+    responseIds: new Uint8Array(4 * response),
+    lossMask: Uint8Array.from({ length: response }, (_, i) => i % 2),
+    logprobs: new Uint8Array(4 * response),
+  }));
+  const made = create(TrajectorySchema, { sessionId: 'uneven', traces });
+  const trajectory = create(BlobRefSchema, await mesh.blobs.put(toBinary(TrajectorySchema, made)));
+  const session = { sessionId: 'uneven', attempt: 1, outcome: Outcome.COMPLETED, trajectory };
+  await mesh.announce({ taskId: 'uneven', sessions: [create(SessionResultSchema, session)] });
 }
 
 /** The line that a reader prints of a batch. */

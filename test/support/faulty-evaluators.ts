@@ -91,7 +91,7 @@ export const WRONG_EVALUATORS: readonly [field: string, change: Change, descript
     rubric({ outcome: { strategy: 'a/b.mjs', config: { option: 1 } } }),
     /unknown key/,
   ],
-  ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor alone/],
+  ['evaluator.files', evaluator({ files: [skill('test.sh')] }), /harbor and plug-ins alone/],
   ['evaluator.config.result_file', resultFile({})],
   ['evaluator.config.result_file', resultFile({ result_file: 'r.json' }), /absolute path/],
   ['evaluator.config.result_file', resultFile({ result_file: DEFAULT_WORKDIR, command: 'x' }), /the workdir/],

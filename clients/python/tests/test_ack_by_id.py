@@ -38,3 +38,15 @@ def test_streams_are_opened_while_another_thread_acknowledges_by_id(stack):
     opener.start()
     while opener.is_alive():
         client.ack("trainer", [1])
+
+
+def test_what_is_no_list_of_batches_is_told_by_what_it_should_be(stack):
+    service, client = serve(stack)
+    stream = client.stream("trainer")
+    one = stream.next(timeout_s=20)
+    for call in (stream.ack, stream.nack):
+        with pytest.raises(TypeError, match=r"in place of several: give \[batch\]"):
+            call(one)
+        with pytest.raises(TypeError, match=r"one of these is a int: by id, there are client.ack\(consumer, ids\)"):
+            call([one.batch_id])
+    assert service.acked == set()

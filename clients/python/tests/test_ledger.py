@@ -172,7 +172,7 @@ def test_a_filter_sees_what_has_become_stale_since_it_was_sent():
 
 
 def test_a_filter_says_what_it_was_given():
-    rules = Filter(staleness_max=0, usable_fraction_min=0.5, drop_zero_variance=True).message()
+    rules = Filter(staleness_max=0, usable_fraction_min=0.5, drop_zero_variance=True, task_id_prefix="a-").message()
     assert rules.HasField("staleness_max") and rules.staleness_max == 0
     assert not rules.HasField("policy_span_max")
-    assert (rules.usable_fraction_min, rules.drop_zero_variance) == (0.5, True)
+    assert (rules.usable_fraction_min, rules.drop_zero_variance, rules.task_id_prefix) == (0.5, True, "a-")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support import trace, trajectory
 
-from polar_mesh import Trajectory, rewards
-from polar_mesh.batches import read_trajectory
+from polar_mesh import Trajectory, arrays, rewards
+from polar_mesh.batches import read_batch, read_trajectory
 from polar_mesh.gen.polar.reconstructor.v1 import trajectory_pb2 as pb
 
 nan = np.nan
@@ -87,6 +87,7 @@ def test_a_session_without_traces_or_with_half_its_rewards_takes_no_part(estimat
     np.testing.assert_array_equal(lone, [0, 0])
     np.testing.assert_array_equal(half, [nan, nan])
     assert none.shape == (0,)
+    assert rewards.trace_advantages([], estimator) == []
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -208,6 +209,16 @@ def test_what_does_not_fit_is_refused():
             rewards.samples(groups, normalise="length")
     with pytest.raises(ValueError, match="estimator 'mean'"):
         rewards.trace_advantages([of(1)], estimator="mean")
+
+
+def test_one_group_in_place_of_several_is_told():
+    group = [session(1, [1]), session(0, [1])]
+    with pytest.raises(TypeError, match=r"one group, and several are needed: \[batch.trajectories\], or \[batch\]"):
+        rewards.samples(group)
+    with pytest.raises(TypeError, match=r"one Batch is one group, and several are needed: \[batch\]"):
+        rewards.samples(read_batch(pb.TrajectoryBatch(), None))
+    with pytest.raises(TypeError, match=r"Trajectory is no Sample: give rewards.samples"):
+        arrays.micro_batches(group, tokens_max=10)
 
 
 def forked_at_random(one: Trajectory, random: np.random.Generator) -> Trajectory:

@@ -49,6 +49,24 @@ def test_what_would_be_dropped_or_misread_is_a_fault(task, field, told):
     assert [fault.field for fault in caught.value.fields] == [field]
 
 
+@pytest.mark.parametrize(
+    ("task", "field", "here"),
+    [
+        ({"timeout_seconds": 60}, "timeout_seconds", "budgets.run"),
+        ({"budgets": {"prepare_seconds": 60}}, "budgets.prepare_seconds", "budgets.prepare"),
+        ({"agent": {"harness": "pi"}}, "agent", "harness"),
+        ({"harness": {"custom_shell": {}}}, "harness.custom_shell", "harness.command"),
+        ({"runtime": {"prepare": [{"type": "exec"}]}}, "runtime.prepare[0].type", "the step's only key"),
+    ],
+)
+def test_a_key_of_task_files_is_told_by_what_it_is_here(task, field, here):
+    with pytest.raises(errors.InvalidArgument) as caught:
+        polar_mesh.task_spec(task)
+    (fault,) = caught.value.fields
+    assert fault.field == field
+    assert f"what task files have there is {here}" in fault.description
+
+
 def test_numbers_of_numpy_are_numbers():
     task = {
         "num_samples": np.int64(4),

@@ -209,6 +209,36 @@ def test_a_trainer_that_waits_for_nobody_is_told_in_the_log(waited, nobody, monk
     assert "no batch for 0 s, as the stream broke" in record.getMessage()
 
 
+def all_dropped():
+    """One is given out; of those behind it the filter leaves nothing."""
+    batches = [batch(number) for number in range(1, 5)]
+    for one, reason in zip(batches[1:], ("zero_variance", "sessions_dropped", "zero_variance"), strict=True):
+        one.dropped_reason = reason
+    for trajectory in batches[2].trajectories:
+        trajectory.dropped_reason = "stale"
+    return Trajectories(batches)
+
+
+def test_a_wait_in_which_all_was_dropped_says_so(waited, stack):
+    server = Server(all_dropped().register)
+    stack.callback(server.stop)
+    got, _, error, _ = waited(server.url, 10, 1)
+    assert got.batch_id == 1
+    assert error.message == (
+        "no batch came in the time given: the filter has dropped all groups since the last batch: "
+        "1 sessions_dropped and stale, 2 zero_variance"
+    )
+
+
+def test_a_trainer_for_whom_all_is_dropped_is_told_in_the_log(waited, stack, monkeypatch, caplog):
+    monkeypatch.setattr(waits, "HELD_WARN_S", 0.1)
+    server = Server(all_dropped().register)
+    stack.callback(server.stop)
+    waited(server.url, 10, 0.3, 0.1)
+    (record,) = caplog.records
+    assert "no batch for 0 s, as the filter has dropped all groups" in record.getMessage()
+
+
 def test_an_export_of_a_consumer_from_nobody_is_no_empty_export(nobody, tmp_path, capsys):
     with Client(trajectory_url=nobody) as client, pytest.raises(errors.Unavailable):
         export(client, tmp_path / "a", consumer="export", idle_s=0.2)

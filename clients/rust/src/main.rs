@@ -1,29 +1,24 @@
 //! A trainer's reader in Rust: streams the batches of one consumer, prints what is in each, acknowledges it.
 //!
-//!     cargo run --release http://127.0.0.1:8070 my-consumer [BATCHES]
+//!     cargo run --release http://127.0.0.1:8070 my-consumer [BATCHES [columns]]
 //!
-//! Ends after BATCHES of them; without that number it runs until it is stopped.
+//! Ends after BATCHES of them; without that number it runs until it is stopped. With `columns` each column of a batch is
+//! one array.
 use std::{env, error::Error};
 
-use polar::reconstructor::v1::trajectory_service_client::TrajectoryServiceClient;
-use polar::reconstructor::v1::{AckTrajectoriesRequest, StreamTrajectoriesRequest, TrajectoryBatch};
+use generated::polar::reconstructor::v1::trajectory_service_client::TrajectoryServiceClient;
+use generated::polar::reconstructor::v1::{
+    AckTrajectoriesRequest, Layout, StreamTrajectoriesRequest, TrajectoryBatch,
+};
 use tonic::{transport::Endpoint, Request, Status};
 
+mod columns;
 mod tls;
 
-/// The generated modules, nested as the packages are: the code of one names another by its place.
+/// What is generated from proto/.
 #[allow(dead_code, clippy::all)]
-mod polar {
-    pub mod common {
-        pub mod v1 {
-            tonic::include_proto!("polar.common.v1");
-        }
-    }
-    pub mod reconstructor {
-        pub mod v1 {
-            tonic::include_proto!("polar.reconstructor.v1");
-        }
-    }
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
 
 /// A batch holds a whole group: hundreds of megabytes where its traces are long.
@@ -33,13 +28,15 @@ const MESSAGE_BYTES_MAX: usize = 2 << 30;
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let (Some(url), Some(consumer)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: reader URL CONSUMER [BATCHES]".into());
+        return Err("usage: reader URL CONSUMER [BATCHES [columns]]".into());
     };
     let batches = arguments.next().map_or(Ok(usize::MAX), |text| text.parse())?;
-    read(url, consumer, batches).await
+    let columns = arguments.next().is_some_and(|word| word == "columns");
+    let layout = if columns { Layout::Columns } else { Layout::Traces }.into();
+    read(url, StreamTrajectoriesRequest { consumer, layout, ..Default::default() }, batches).await
 }
 
-async fn read(url: String, consumer: String, batches: usize) -> Result<(), Box<dyn Error>> {
+async fn read(url: String, request: StreamTrajectoriesRequest, batches: usize) -> Result<(), Box<dyn Error>> {
     // Wide windows keep large messages moving.
     let endpoint = Endpoint::from_shared(url)?
         .initial_stream_window_size(4 << 20)
@@ -47,7 +44,7 @@ async fn read(url: String, consumer: String, batches: usize) -> Result<(), Box<d
     let channel = tls::secured(endpoint)?.connect().await?;
     let mut client = TrajectoryServiceClient::with_interceptor(channel, with_token)
         .max_decoding_message_size(MESSAGE_BYTES_MAX);
-    let request = StreamTrajectoriesRequest { consumer: consumer.clone(), ..Default::default() };
+    let consumer = request.consumer.clone();
     let mut stream = client.stream_trajectories(request).await?.into_inner();
     let mut left = batches;
     while left > 0 {
@@ -76,16 +73,15 @@ fn with_token(mut request: Request<()>) -> Result<Request<()>, Status> {
 }
 
 fn describe(batch: &TrajectoryBatch) -> String {
-    let traces = || batch.trajectories.iter().flat_map(|one| &one.traces);
-    let ids: usize = traces().map(|one| (one.prompt_ids.len() + one.response_ids.len()) / 4).sum();
-    let trained: u64 = traces().flat_map(|one| &one.loss_mask).map(|mask| u64::from(*mask)).sum();
+    // One of the two is empty, by the layout that was asked for.
+    let sessions = batch.trajectories.len() + batch.columns.as_ref().map_or(0, |all| all.outcomes.len());
+    let traces = columns::traces(batch);
+    let ids: usize = traces.iter().map(|one| (one.prompt_ids.len() + one.response_ids.len()) / 4).sum();
+    let trained: u64 = traces.iter().flat_map(|one| one.loss_mask).map(|mask| u64::from(*mask)).sum();
+    let TrajectoryBatch { batch_id, task_id, group_id, redelivered, .. } = batch;
     format!(
-        "batch {}: task {}, group {}, {} sessions, {} traces, {ids} ids, {trained} trained, redelivered {}",
-        batch.batch_id,
-        batch.task_id,
-        batch.group_id,
-        batch.trajectories.len(),
-        traces().count(),
-        batch.redelivered,
+        "batch {batch_id}: task {task_id}, group {group_id}, {sessions} sessions, {} traces, {ids} ids, {trained} trained, \
+         redelivered {redelivered}",
+        traces.len(),
     )
 }

@@ -55,6 +55,11 @@ describe("a Harbor task's tests in a task file", () => {
         outcome: { strategy: 'harbor', config: { verifier_timeout: 5 } },
       });
       expect(judged?.files).to.deep.equal(given?.files);
+      // An evaluator of the operator's may have them, too, and need not.
+      const ours = { strategy: 'team/own.mjs', config: { tests_dir: 'tests', options: { a: 1 } } };
+      const own = read(ours);
+      expect([own?.config, own?.files]).to.deep.equal([{ options: { a: 1 } }, given?.files]);
+      expect(read({ strategy: 'team/own.mjs' })?.files).to.deep.equal([]);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -1,6 +1,7 @@
 // The evaluator of a task file. What it names on the client's machine is sent in its place: the evaluator's does not have it.
 import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf';
 import type { EvaluatorSpecSchema, UploadFileSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
+import { PLUGIN_PATH } from './strategies.ts';
 import type { TaskFile } from './task-file.ts';
 import type { Uploads } from './uploads.ts';
 
@@ -34,7 +35,7 @@ function sentConfig(
   uploads: Uploads,
   files: Upload[],
 ): JsonObject {
-  if (strategy === 'harbor') {
+  if (strategy === 'harbor' || PLUGIN_PATH.test(String(strategy))) {
     const { tests_dir: folder, ...rest } = config;
     if (typeof folder !== 'string') return config;
     files.push(...(uploads.folder(folder, `${at}.tests_dir`) ?? []));

@@ -3,6 +3,7 @@ import type { EvaluatorSpec, RuntimeSpec } from '../../../gen/ts/polar/common/v1
 import type { Faults } from './faults-of.ts';
 import { clearingFault, type HarborConfig, harborConfig, resultFileConfig } from './live-grading.ts';
 import { checkFiles } from './runtime-spec.ts';
+import { PLUGIN_PATH } from './strategies.ts';
 
 export interface Grading {
   readonly strategy: string;
@@ -25,7 +26,8 @@ export function checkLiveGrading(evaluator: EvaluatorSpec, runtime: RuntimeSpec,
   const isHarbor = strategy === 'harbor';
   checkFiles(evaluator.files, 'evaluator.files', faults);
   const none = evaluator.files.length === 0;
-  if (!isHarbor) faults.require(none, 'evaluator.files', 'are for evaluator harbor alone');
+  const takesFiles = isHarbor || PLUGIN_PATH.test(strategy);
+  faults.require(none || takesFiles, 'evaluator.files', 'are for evaluator harbor and plug-ins alone');
   const cleared = isHarbor ? harborConfig.safeParse(config ?? {}).data : undefined;
   if (isHarbor) checkTests(evaluator, cleared, faults);
   const written = strategy === 'verifier_result_file' ? resultFileConfig.safeParse(config).data : undefined;

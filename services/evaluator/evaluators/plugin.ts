@@ -55,7 +55,11 @@ async function answered(
   const over = new AbortController();
   await using sandboxes = new OnDemand(ctx, evaluation, AbortSignal.any([signal, over.signal]));
   const time = new OwnTime();
-  const doing = doingIn((which) => time.without(() => sandboxes.open(which)), evaluation.remainingMs);
+  const doing = doingIn({
+    open: (which) => time.without(() => sandboxes.open(which)),
+    files: evaluation.work.evaluator?.files ?? [],
+    remainingMs: evaluation.remainingMs,
+  });
   try {
     return await answerOf(path, work, doing, { time, timeoutMs }, signal);
   } finally {

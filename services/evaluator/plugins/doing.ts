@@ -4,8 +4,16 @@ import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { EXEC_TIMEOUT_MAX_MS, SANDBOX_FILE_BYTES_MAX } from '../../common/limits.ts';
 import { argument } from '../../common/specs/faults-of.ts';
-import { execInWorkdir, leftMs, type OpenSandbox } from '../sandboxes/sandbox.ts';
+import { execInWorkdir, leftMs, type OpenSandbox, type SandboxFile } from '../sandboxes/sandbox.ts';
 import type { Doing } from './plugin.ts';
+
+/** What the evaluator has for it. */
+export interface Given {
+  open(which: 'live' | 'fresh'): Promise<OpenSandbox>;
+  /** Of the task's evaluator; their paths are relative. */
+  readonly files: readonly SandboxFile[];
+  remainingMs(): number;
+}
 
 const MODE_MAX = 0o777;
 
@@ -32,18 +40,19 @@ const askShape = z.discriminatedUnion('do', [
     content,
     mode: z.int().min(1).max(MODE_MAX).default(0o644),
   }),
+  z.strictObject({ do: z.literal('putFiles'), path }),
 ]);
 type Ask = z.output<typeof askShape>;
 
-/** `open` gives the sandbox. Throws INVALID_REQUEST, EVALUATION_TIMEOUT where the budget cuts a command, and what sandboxes throw. */
+/** Throws INVALID_REQUEST, EVALUATION_TIMEOUT where the budget cuts a command, and what sandboxes throw. */
 export const doingIn =
-  (open: (which: 'live' | 'fresh') => Promise<OpenSandbox>, remainingMs: () => number): Doing =>
+  (given: Given): Doing =>
   async ({ sandbox, what }) => {
     const ask = checkStrict(askShape, what, 'what it asks of a sandbox', 'INVALID_REQUEST');
-    return await doOne(ask, await open(sandbox), remainingMs);
+    return await doOne(ask, await given.open(sandbox), given);
   };
 
-async function doOne(ask: Ask, sandbox: OpenSandbox, remainingMs: () => number): Promise<unknown> {
+async function doOne(ask: Ask, sandbox: OpenSandbox, { files, remainingMs }: Given): Promise<unknown> {
   switch (ask.do) {
     case 'exec':
       return await exec(ask, sandbox, remainingMs);
@@ -51,6 +60,8 @@ async function doOne(ask: Ask, sandbox: OpenSandbox, remainingMs: () => number):
       return await sandbox.readFile(ask.path);
     case 'writeFile':
       return await sandbox.putFiles([{ target: ask.path, content: ask.content, mode: ask.mode }]);
+    case 'putFiles':
+      return await sandbox.putFiles(files.map((file) => ({ ...file, target: `${ask.path}/${file.target}` })));
   }
 }
 

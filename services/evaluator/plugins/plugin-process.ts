@@ -56,6 +56,7 @@ const handleOf = (sandbox: PluginAsk['sandbox']) => ({
   readFile: (path: unknown) => ask(sandbox, { do: 'readFile', path }),
   writeFile: (path: unknown, content: unknown, options: object = {}) =>
     ask(sandbox, { ...options, do: 'writeFile', path, content }),
+  putFiles: (path: unknown) => ask(sandbox, { do: 'putFiles', path }),
 });
 
 async function answer({ url, context, calls }: PluginWork): Promise<PluginAnswer> {

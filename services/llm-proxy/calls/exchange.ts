@@ -14,6 +14,7 @@ import type { ToldExperts } from '../domain/routed-experts.ts';
 import { samplingOf } from '../domain/sampling.ts';
 import { settingsKey } from '../domain/template-settings.ts';
 import {
+  arePublished,
   idColumn,
   knowsPrompt,
   logprobColumn,
@@ -281,11 +282,12 @@ export class Exchange implements Disposable {
   }
 
   /** The engine's word where it has one, else what was published when the call began. */
-  #versionOf({ weightVersion, spans }: Weights): Fields {
+  #versionOf(weights: Weights): Fields {
+    const { weightVersion, spans } = weights;
     const published = this.#passage?.version;
     if (weightVersion === '' && published !== undefined) return published;
     const named = policyVersionOf(weightVersion);
-    const same = published !== undefined && published.weightVersion === weightVersion;
+    const same = published !== undefined && arePublished(weights, published.weightVersion);
     const policyVersion = same && named === 0n ? published.policyVersion : named;
     return { policyVersion, weightVersion, policySpans: policySpansOf(spans) };
   }

@@ -132,6 +132,13 @@ export function policyVersionOf(weightVersion: string): bigint {
   return version > POLICY_VERSION_MAX ? 0n : version;
 }
 
+/** The word of SGLang and vLLM for weights that nobody has named. */
+const UNNAMED = 'default';
+
+/** Whether an engine's weights are those that were published: by their word, or since nobody has named either. */
+export const arePublished = ({ weightVersion, spans }: Weights, published: string): boolean =>
+  weightVersion === published || (published === '' && weightVersion === UNNAMED && spans.length === 0);
+
 /** The weights with which the first token was sampled, from SGLang's `metadata` or `meta_info`. */
 export function weightVersionOf(info: JsonValue | undefined): string | undefined {
   const { weight_versions: spans, weight_version: atEnd } = objectOf(info);

@@ -8,7 +8,7 @@ import {
   TrajectoryBatchSchema,
   TrajectorySchema,
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
-import { judge } from './filter.ts';
+import { judge, type SessionView, type Verdict } from './filter.ts';
 import { offerOf } from './offer.ts';
 import { decodedBatch, storedTrajectory } from './stored.ts';
 
@@ -21,37 +21,44 @@ const session = (reward: number | undefined, min = 5, max = min, tokens = 10, ow
   tokens,
 });
 
+const judged = (
+  rules: StreamFilter | undefined,
+  version: bigint,
+  sessions: readonly SessionView[],
+  taskId = 'run7-a',
+): Verdict => judge(rules, version, { taskId, sessions });
+
 describe('stream filter', () => {
   it('drops nothing where it has no rules', () => {
     const all = [session(1, 0), session(undefined, 0, 9, 0)];
     const verdict = { group: '', sessions: ['', ''], tokens: 10 };
-    expect(judge(undefined, 9n, all)).to.deep.equal(verdict);
-    expect(judge(filter({}), 9n, all)).to.deep.equal(verdict);
+    expect(judged(undefined, 9n, all)).to.deep.equal(verdict);
+    expect(judged(filter({}), 9n, all)).to.deep.equal(verdict);
   });
 
   it('drops sessions that are stale, or span too many versions, each by name', () => {
     const all = [session(1, 7), session(0, 8), session(1, 8, 9), session(0, 5, 9, 0)];
     const rules = filter({ stalenessMax: 1n, policySpanMax: 0n });
-    expect(judge(rules, 9n, all)).to.deep.equal({
+    expect(judged(rules, 9n, all)).to.deep.equal({
       group: '',
       sessions: ['stale', '', 'policy_span', ''],
       tokens: 10,
     });
-    expect(judge(filter({ stalenessMax: 0n }), 5n, [session(1, 6)]).sessions, 'ahead').to.deep.equal(['']);
+    expect(judged(filter({ stalenessMax: 0n }), 5n, [session(1, 6)]).sessions, 'ahead').to.deep.equal(['']);
   });
 
   it('drops a group of whose sessions nothing is left', () => {
-    expect(judge(filter({ stalenessMax: 1n }), 9n, [session(1), session(0)]).group).to.equal(
+    expect(judged(filter({ stalenessMax: 1n }), 9n, [session(1), session(0)]).group).to.equal(
       'sessions_dropped',
     );
-    expect(judge(filter({ stalenessMax: 1n }), 9n, [session(undefined, 0, 0, 0)]).group, 'failed').to.equal(
+    expect(judged(filter({ stalenessMax: 1n }), 9n, [session(undefined, 0, 0, 0)]).group, 'failed').to.equal(
       '',
     );
   });
 
   it('sees where equal sessions have traces with other rewards', () => {
     const group = (...own: number[][]): string =>
-      judge(
+      judged(
         filter({ dropZeroVariance: true }),
         5n,
         own.map((one) => session(1, 5, 5, 10, one)),
@@ -61,9 +68,17 @@ describe('stream filter', () => {
     expect(group([1, 0.5]), 'compared with no other').to.equal('zero_variance');
   });
 
+  it('drops groups of other tasks before it looks at anything else', () => {
+    const rules = filter({ taskIdPrefix: 'run7-', stalenessMax: 0n });
+    const ofTask = (taskId: string): Verdict => judged(rules, 9n, [session(1), session(0, 9)], taskId);
+    expect(ofTask('run7-12')).to.deep.equal({ group: '', sessions: ['stale', ''], tokens: 10 });
+    const other = { group: 'other_task', sessions: ['', ''], tokens: 0 };
+    for (const taskId of ['run8-12', 'run7', 'a-run7-12']) expect(ofTask(taskId)).to.deep.equal(other);
+  });
+
   it('drops groups by what is left of them', () => {
     const all = [session(1), session(1), session(undefined), session(0, 1)];
-    const group = (rules: Partial<StreamFilter>): string => judge(filter(rules), 5n, all).group;
+    const group = (rules: Partial<StreamFilter>): string => judged(filter(rules), 5n, all).group;
     expect(group({ usableFractionMin: 0.75 })).to.equal('');
     expect(group({ usableFractionMin: 0.76 })).to.equal('usable_fraction');
     expect(group({ usableFractionMin: 0.75, stalenessMax: 1n })).to.equal('usable_fraction');

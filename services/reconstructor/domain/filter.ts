@@ -21,12 +21,21 @@ export interface Verdict {
   readonly tokens: number;
 }
 
-/** Rules for sessions first, then those for the group, which see what is left. */
+/** What the rules look at in a group. */
+export interface GroupView {
+  readonly taskId: string;
+  readonly sessions: readonly SessionView[];
+}
+
+/** Whose group it is first, then rules for sessions, then those for the group, which see what is left. */
 export function judge(
   filter: StreamFilter | undefined,
   policyVersion: bigint,
-  sessions: readonly SessionView[],
+  { taskId, sessions }: GroupView,
 ): Verdict {
+  if (!taskId.startsWith(filter?.taskIdPrefix ?? '')) {
+    return { group: 'other_task', sessions: sessions.map(() => ''), tokens: 0 };
+  }
   const reasons = sessions.map((session) => sessionRule(filter, policyVersion, session));
   const left = sessions.filter((session, index) => reasons[index] === '' && session.tokens > 0);
   const anyDropped = reasons.some((reason) => reason !== '');

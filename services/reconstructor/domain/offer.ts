@@ -33,8 +33,8 @@ export function offerOf(
   if (packed !== undefined && filter === undefined) {
     return { batchId, batch, packed, tokens: packed.tokens, droppedReason: '', droppedSessions: {} };
   }
-  const sessions = packed?.sessions() ?? batch.trajectories.map(viewOf);
-  const verdict = judge(filter, policyVersion, sessions);
+  const view = packed?.view() ?? { taskId: batch.taskId, sessions: batch.trajectories.map(viewOf) };
+  const verdict = judge(filter, policyVersion, view);
   const droppedReason = verdict.group;
   const reasons = verdict.sessions;
   const droppedSessions: Record<string, number> = {};

@@ -13,10 +13,10 @@ import {
 } from '../../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
 import { fromStored } from '../../common/stored.ts';
 import { fieldsIn } from './fields.ts';
-import type { SessionView } from './filter.ts';
+import type { GroupView, SessionView } from './filter.ts';
 import { contentOf, field, type StoredTrace } from './stored.ts';
 
-const { columns: COLUMNS, details: DETAILS } = TrajectoryBatchSchema.field;
+const { columns: COLUMNS, details: DETAILS, taskId: TASK_ID } = TrajectoryBatchSchema.field;
 const COLUMN = BatchColumnsSchema.field;
 const TRACE = TraceSchema.field;
 const TRACES = TrajectorySchema.field.traces.number;
@@ -26,7 +26,7 @@ const ID_BYTES = 4;
 export interface Packed {
   /** Binary form of the batch. */
   readonly body: Uint8Array;
-  readonly sessions: () => readonly SessionView[];
+  readonly view: () => GroupView;
   /** Token ids in its traces. */
   readonly tokens: number;
 }
@@ -34,9 +34,17 @@ export interface Packed {
 /** Throws where the body is no batch in that layout. */
 export function packedOf(body: Uint8Array): Packed {
   const columns = columnsIn(body);
+  const view = (): GroupView => ({ taskId: taskIn(body), sessions: sessionsOf(columns) });
   const idsIn = (no: number): number => (columns.get(no)?.byteLength ?? 0) / ID_BYTES;
   const tokens = idsIn(COLUMN.promptIds.number) + idsIn(COLUMN.responseIds.number);
-  return { body, tokens, sessions: () => sessionsOf(columns) };
+  return { body, tokens, view };
+}
+
+function taskIn(body: Uint8Array): string {
+  for (const { no, data } of fieldsIn(body)) {
+    if (no === TASK_ID.number) return Buffer.from(contentOf(data)).toString();
+  }
+  return '';
 }
 
 /** The columns of a batch, by field number. */

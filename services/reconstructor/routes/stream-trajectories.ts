@@ -101,6 +101,10 @@ function requestOf(message: StreamTrajectoriesRequest): StreamRequest {
   if (maxUnacked > UNACKED_BATCHES_MAX) {
     faults.push({ field: 'max_unacked', description: `must be 1 to ${UNACKED_BATCHES_MAX}` });
   }
+  const prefix = filter?.taskIdPrefix ?? '';
+  if (prefix !== '' && !TASK_ID_PATTERN.test(prefix)) {
+    faults.push({ field: 'filter.task_id_prefix', description: 'must be the beginning of a task id' });
+  }
   const part = filter?.usableFractionMin ?? 0;
   if (!(part >= 0 && part <= 1)) {
     faults.push({ field: 'filter.usable_fraction_min', description: 'must be 0 to 1' });

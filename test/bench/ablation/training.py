@@ -76,6 +76,4 @@ def loss(batch: MicroBatch, logprobs: torch.Tensor) -> torch.Tensor:
 
 
 def _logprobs(model: PreTrainedModel, batch: MicroBatch) -> torch.Tensor:
-    ids, attention = batch.input_ids, batch.attention_mask
-    logits = model(ids, attention_mask=attention, position_ids=batch.position_ids).logits
-    return token_logprobs(logits, ids)
+    return token_logprobs(model(**batch.inputs).logits, batch.input_ids)

@@ -142,9 +142,9 @@ class TrajectoryStream(AsyncIterator[Batch]):
         self._silence_s = silence_s
         self._books = Books()
         self._backoff = Backoff(reconnect_s)
-        self._waits = Waits(self._books, request, self._backoff)
         self._intake = Intake(self._books)
         self._hand_over = HandOver(filter, on_dropped)
+        self._waits = Waits(self._books, request, self._backoff, self._hand_over.since)
         #: Groups that the filter dropped, by reason, since this object was made.
         self.dropped = self._hand_over.dropped
         #: Sessions that the filter dropped from groups, by reason, since this object was made.
@@ -223,8 +223,8 @@ class TrajectoryStream(AsyncIterator[Batch]):
                 continue
             try:
                 batch = await self._handed_over(message, end)
-                self._waits.over()
                 if batch is not None:
+                    self._waits.over()
                     return batch
             except BaseException:
                 self._intake.put_back(message)

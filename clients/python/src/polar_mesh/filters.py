@@ -17,7 +17,7 @@ class Filter:
 
     A session that breaks a rule for sessions (``staleness_max``, ``policy_span_max``) keeps its place in the batch, with
     outcome, reward and stats, without traces and with ``dropped_reason``. A group that breaks one of the others, which
-    see what is left, is dropped as a whole.
+    see what is left, is dropped as a whole, and so is one of another task, whatever else it breaks.
     """
 
     #: Most policy versions that a trajectory's oldest trained call may be behind the current one: ``stale``.
@@ -30,6 +30,8 @@ class Filter:
     drop_zero_variance: bool = False
     #: Most token ids in all traces of a group, 0 for no limit: ``group_tokens``.
     group_tokens_max: int = 0
+    #: Only groups of tasks whose id begins so: ``other_task``.
+    task_id_prefix: str = ""
 
     def message(self) -> StreamFilter:
         """The form that the server takes."""
@@ -40,6 +42,7 @@ class Filter:
             usable_fraction_min=self.usable_fraction_min,
             drop_zero_variance=self.drop_zero_variance,
             group_tokens_max=self.group_tokens_max,
+            task_id_prefix=self.task_id_prefix,
         )
 
     def is_stale(self, batch: TrajectoryBatch, policy_version: int) -> bool:

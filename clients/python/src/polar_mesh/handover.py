@@ -23,6 +23,8 @@ class HandOver:
         self.dropped: Counter[str] = Counter()
         #: Sessions that the filter dropped from groups, by reason.
         self.dropped_sessions: Counter[str] = Counter()
+        #: Groups that were dropped since the last batch that the trainer has got, by what broke a rule.
+        self.since: Counter[str] = Counter()
 
     def asks_version(self, message: TrajectoryBatch) -> bool:
         """Whether the current policy version decides if the trainer gets it."""
@@ -41,11 +43,13 @@ class HandOver:
 
     def count(self, batch: Batch) -> None:
         """The trainer has it, or its drop is acknowledged."""
-        if batch.dropped_reason:
-            self.dropped[batch.dropped_reason] += 1
-        if batch.columns is not None:
-            # Nearly always there are none, and a Counter takes a while to find that out.
-            if batch.columns.dropped_reasons:
-                self.dropped_sessions.update(filter(None, batch.columns.dropped_reasons))
-        else:
-            self.dropped_sessions.update(one.dropped_reason for one in batch.trajectories if one.dropped_reason)
+        each = [one.dropped_reason for one in batch.trajectories] if batch.columns is None else batch.columns.dropped_reasons
+        # Nearly always there are none, and a Counter takes a while to find that out.
+        of_sessions = {one for one in each if one}
+        if of_sessions:
+            self.dropped_sessions.update(filter(None, each))
+        if not batch.dropped_reason:
+            self.since.clear()
+            return
+        self.dropped[batch.dropped_reason] += 1
+        self.since[" and ".join([batch.dropped_reason, *sorted(of_sessions)])] += 1

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .batches import Batch
 from .errors import InvalidArgument, NotFound, PolarError
@@ -261,9 +261,17 @@ class Since(OfStream):
         return OfStream, (self.consumer, self.seeks)
 
 
-def check_consumer(batches: Sequence[Batch], consumer: str) -> None:
-    """Raises InvalidArgument for a batch of another consumer: the same ids stand for the same groups there."""
+def check_consumer(batches: Sequence[Any], consumer: str) -> None:
+    """Raises InvalidArgument for a batch of another consumer: the same ids stand for the same groups there.
+
+    TypeError for what is no list of batches.
+    """
+    if isinstance(batches, Batch):
+        raise TypeError("one Batch was given in place of several: give [batch]")
     for batch in batches:
+        if not isinstance(batch, Batch):
+            told = f"the batches themselves are needed, and one of these is a {type(batch).__name__}"
+            raise TypeError(f"{told}: by id, there are client.ack(consumer, ids) and client.nack(consumer, ids)")
         origin = getattr(batch._ledger, "consumer", consumer)
         if origin != consumer:
             told = f"batch {batch.batch_id} came to consumer {origin}, and this is a stream of {consumer}"

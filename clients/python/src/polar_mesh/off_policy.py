@@ -3,8 +3,8 @@
 Ids were sampled under other weights (a version or more before) and by other kernels than those of the training step. With
 ``now`` for the log-probabilities in training, every ratio here is that of ``exp(now - engine)``::
 
-    for step in polar_mesh.torch.micro_batches(rewards.samples(groups), tokens_max=16_384):
-        now = polar_mesh.torch.token_logprobs(model(...).logits, step.input_ids)
+    for step in polar_mesh.torch.micro_batches(rewards.samples(batches), tokens_max=16_384):
+        now = polar_mesh.torch.token_logprobs(model(**step.inputs).logits, step.input_ids)
         correction = polar_mesh.off_policy.correct(step, now, level="token", ratio_max=2.0, keep=(0.5, 5.0))
         (-step.weights * step.advantages * correction.factors * now).sum().backward()
         gap = gap + correction.gap

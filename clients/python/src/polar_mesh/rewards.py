@@ -4,8 +4,8 @@ Notation: a group has S sessions; session s has the reward R_s and K traces, in 
 Where the evaluator gave a trace a reward of its own (``trace.reward``), that counts for it, else R_s does. NaN is "no
 reward": such a session is compared with no other and trains nothing. A whole step::
 
-    for sample in rewards.samples(batch.trajectories for batch in batches):
-        ratio = exp(logprobs_now - sample.trace.logprobs)
+    for sample in rewards.samples(batches):
+        ratio = exp(logprobs_now - sample.logprobs)
         loss -= (sample.weights * sample.advantages * ratio).sum()
 
 Sources: leave-one-out, Kool et al. 2019 (RLOO: arXiv 2402.14740); group mean and standard deviation, GRPO (arXiv
@@ -15,12 +15,32 @@ Sources: leave-one-out, Kool et al. 2019 (RLOO: arXiv 2402.14740); group mean an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from .batches import Float32Array, Float64Array, Trace, Trajectory
+from .batches import Float32Array, Float64Array, Int64Array, Trace, Trajectory
+from .samples import Group, Sample, TraceRewards, groups_of, own_rewards, session_rewards, traces_of, trained_tokens
+
+__all__ = [
+    "EPSILON",
+    "Estimator",
+    "Group",
+    "Normalise",
+    "Rewards",
+    "Sample",
+    "TraceRewards",
+    "group_norm",
+    "leave_one_out",
+    "outcome_rewards",
+    "rewards_of_traces",
+    "samples",
+    "token_advantages",
+    "trace_advantages",
+    "trace_weights",
+    "trained_tokens",
+]
 
 Estimator = Literal["leave_one_out", "group_norm"]
 Normalise = Literal["session", "token", "constant"]
@@ -30,33 +50,20 @@ Rewards = Float64Array | Sequence[float | None]
 EPSILON = 1e-6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """One trace with what its tokens count. Both arrays are 0 where ``trace.loss_mask`` is 0."""
+def outcome_rewards(group: Group) -> Float64Array:
+    """float64[S]: each session's reward; NaN where there is none, and where no token is trained.
 
-    trajectory: Trajectory
-    trace: Trace
-    #: float32[R].
-    advantages: Float32Array
-    #: float32[R], at least 0; over all traces of a session they sum up to what the session counts.
-    weights: Float32Array
-
-
-def outcome_rewards(trajectories: Sequence[Trajectory]) -> Float64Array:
-    """float64[S]: each session's reward; NaN where there is none, and where no token is trained."""
-    return np.array(
-        [
-            one.reward if one.reward is not None and np.isfinite(one.reward) and trained_tokens(one) else np.nan
-            for one in trajectories
-        ],
-        dtype=np.float64,
-    )
+    Args:
+        group: A batch, or its trajectories.
+    """
+    traces, rewards = traces_of(group), session_rewards(group)
+    trained = traces.of_sessions(traces.trained) > 0
+    return np.where(trained & np.isfinite(rewards), rewards, np.nan)
 
 
 def rewards_of_traces(trajectory: Trajectory) -> Float64Array:
     """float64[K]: what each trace counts with; NaN where there is none, and where no token of the session is trained."""
-    each = map(trajectory.reward_of, trajectory.traces)
-    rewards = np.array([np.nan if one is None else one for one in each], dtype=np.float64)
+    rewards = own_rewards(trajectory)
     return rewards if trained_tokens(trajectory) else np.full_like(rewards, np.nan)
 
 
@@ -103,19 +110,17 @@ def trace_advantages(
         ValueError: another estimator.
     """
     _check_word("estimator", estimator, _BASELINES)
-    means = np.array([_mean(one) for one in rewards], dtype=np.float64)
-    baseline, scale = _BASELINES[estimator](means)
-    return [(one - at) / scale for one, at in zip(rewards, baseline, strict=True)]
+    counts = [len(one) for one in rewards]
+    sessions = np.repeat(np.arange(len(counts)), counts)
+    flat = np.concatenate([np.empty(0), *rewards])
+    advantages = _trace_advantages(flat, sessions, len(counts), estimator)
+    ends = np.cumsum(counts, dtype=np.int64)
+    return [advantages[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
 def token_advantages(trace: Trace, advantage: float) -> Float32Array:
     """float32[R]: the advantage at each trained token, 0 elsewhere; all 0 for a NaN."""
     return _masked(trace, 0.0 if np.isnan(advantage) else advantage)
-
-
-def trained_tokens(trajectory: Trajectory) -> int:
-    """T_s: tokens with ``loss_mask`` 1 over all traces of the session."""
-    return sum(int(np.count_nonzero(trace.loss_mask)) for trace in trajectory.traces)
 
 
 def trace_weights(trajectory: Trajectory) -> Float64Array:
@@ -128,12 +133,12 @@ def trace_weights(trajectory: Trajectory) -> Float64Array:
 
 
 def samples(
-    groups: Iterable[Sequence[Trajectory]],
+    groups: Iterable[Group],
     *,
     estimator: Estimator = "leave_one_out",
     normalise: Normalise = "session",
     tokens_max: int = 0,
-    trace_rewards: Callable[[Trajectory], Sequence[float] | Float64Array] = rewards_of_traces,
+    trace_rewards: TraceRewards | None = None,
 ) -> list[Sample]:
     """What one optimizer step trains: the traces of these groups that have a trained token and an advantage.
 
@@ -149,38 +154,37 @@ def samples(
     in N: leaving them out would make the step longer the fewer groups tell something.
 
     Args:
-        groups: The trajectories of each group, as ``batch.trajectories`` has them.
+        groups: Batches, or the trajectories of each. Both layouts give the same; of a batch in columns no trajectory is
+            made, unless ``trace_rewards`` asks for it.
         tokens_max: Trained tokens that a session can have; for ``constant``.
-        trace_rewards: A reward for each trace of a session, NaN = none; default: what it counts with.
+        trace_rewards: A reward for each trace of a session, NaN = none; default: what it counts with,
+            as ``rewards_of_traces`` has it.
 
     Raises:
         ValueError: another ``estimator`` or ``normalise``; ``constant`` without ``tokens_max``; not one reward for each
             trace.
+        TypeError: one batch or its trajectories in place of a list of them.
     """
     _check_word("estimator", estimator, _BASELINES)
     _check_word("normalise", normalise, get_args(Normalise))
     if normalise == "constant" and tokens_max < 1:
         raise ValueError("normalise='constant' needs tokens_max")
-    sessions: list[tuple[Trajectory, Float64Array, int]] = []
-    for trajectories in groups:
-        each = trace_advantages([_rewards_of(one, trace_rewards) for one in trajectories], estimator)
-        sessions += [
-            (one, advantages, trained_tokens(one))
-            for one, advantages in zip(trajectories, each, strict=True)
-            if advantages.size and not np.isnan(advantages).any()
-        ]
-    total = sum(tokens for *_, tokens in sessions)
-    divisors: dict[str, Callable[[int], int]] = {
-        "session": lambda tokens: len(sessions) * tokens,
-        "token": lambda _: total,
-        "constant": lambda _: len(sessions) * tokens_max,
+    each = [traces_of(group, trace_rewards) for group in groups_of(groups)]
+    advantages = [_trace_advantages(one.rewards, one.sessions, one.session_count, estimator) for one in each]
+    # A session takes part with all of its traces, or with none.
+    parts = [~np.isnan(one) for one in advantages]
+    sessions = sum(len(np.unique(of.sessions[part])) for of, part in zip(each, parts, strict=True))
+    total = sum(int(of.trained[part].sum()) for of, part in zip(each, parts, strict=True))
+    divisors: dict[str, Callable[[Int64Array], npt.NDArray[Any]]] = {
+        "session": lambda tokens: sessions * tokens,
+        "token": lambda tokens: np.full_like(tokens, total),
+        "constant": lambda tokens: np.full_like(tokens, sessions * tokens_max),
     }
-    return [
-        Sample(one, trace, token_advantages(trace, advantage), _masked(trace, 1 / divisors[normalise](tokens)))
-        for one, advantages, tokens in sessions
-        for trace, advantage in zip(one.traces, advantages, strict=True)
-        if trace.loss_mask.any()
-    ]
+    made: list[Sample] = []
+    for of, advantage in zip(each, advantages, strict=True):
+        tokens = of.of_sessions(of.trained)[of.sessions]
+        made += of.samples(advantage, 1 / np.maximum(divisors[normalise](tokens), 1))
+    return made
 
 
 def _check_word(name: str, word: str, words: Iterable[str]) -> None:
@@ -188,24 +192,21 @@ def _check_word(name: str, word: str, words: Iterable[str]) -> None:
         raise ValueError(f"{name} {word!r} is none of {', '.join(words)}")
 
 
-def _rewards_of(
-    trajectory: Trajectory, trace_rewards: Callable[[Trajectory], Sequence[float] | Float64Array]
+def _trace_advantages(
+    rewards: Float64Array, sessions: npt.NDArray[np.integer[Any]], count: int, estimator: Estimator
 ) -> Float64Array:
-    if not trained_tokens(trajectory):
-        return np.full(len(trajectory.traces), np.nan)
-    rewards = np.asarray(trace_rewards(trajectory), dtype=np.float64)
-    if rewards.shape != (len(trajectory.traces),):
-        raise ValueError(
-            f"session {trajectory.session_id} has {len(trajectory.traces)} traces and {rewards.size} rewards"
-        )
-    return np.where(np.isfinite(rewards).all(), rewards, np.nan)
+    """float64[N] of the traces of all sessions in order; all NaN of a session that has no reward."""
+    baseline, scale = _BASELINES[estimator](_means(rewards, sessions, count))
+    return (rewards - baseline[sessions]) / scale
 
 
-def _mean(rewards: Float64Array) -> float:
-    """NaN for none. Of equal ones it is one of them, however many there are: sessions of equal reward stay so."""
-    if not rewards.size:
-        return np.nan
-    return float(rewards[0] if (rewards == rewards[0]).all() else rewards.mean())
+def _means(rewards: Float64Array, sessions: npt.NDArray[np.integer[Any]], count: int) -> Float64Array:
+    """float64[S]; NaN for none. Of equal ones it is one of them, however many there are: sessions of equal reward stay so."""
+    first = np.full(count, np.nan)
+    first[sessions[::-1]] = rewards[::-1]
+    differ = np.bincount(sessions, rewards != first[sessions], count) > 0
+    traces = np.maximum(np.bincount(sessions, minlength=count), 1)
+    return np.where(differ, np.bincount(sessions, rewards, count) / traces, first)
 
 
 def _masked(trace: Trace, value: float) -> Float32Array:

@@ -160,7 +160,27 @@ def _plain(value: Any) -> Any:
     return value
 
 
+#: What keys of task files, which have the same form in YAML, are in a task.
+_OF_TASK_FILES = {
+    "agent": "harness, with harness.name and harness.command",
+    "timeout_seconds": "budgets.run",
+    "prepare_seconds": "budgets.prepare",
+    "build_seconds": "budgets.build",
+    "evaluate_seconds": "budgets.evaluate",
+    "ready_seconds": "budgets.ready",
+    "queue_seconds": "budgets.queue",
+    "custom_shell": "harness.command",
+    "skills_path": "harness.skills",
+    "early_stop_min_usable_sessions": "early_stop.min_usable_sessions",
+    "early_stop_grace_seconds": "early_stop.grace",
+    "early_stop_stragglers": "early_stop.stragglers",
+    "type": "the step's only key: exec, upload_file or upload_dir",
+}
+
+
 def _unknown(descriptor: Descriptor, key: str) -> str:
+    if key in _OF_TASK_FILES:
+        return f"there is no such field: what task files have there is {_OF_TASK_FILES[key]}"
     close = difflib.get_close_matches(key, descriptor.fields_by_name, n=1)
     hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(descriptor.fields_by_name)}"
     return f"there is no such field{hint}"

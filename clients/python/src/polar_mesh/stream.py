@@ -67,7 +67,7 @@ class TrajectoryStream(Iterator[Batch]):
         #: The thread that waits for a batch.
         self._asker: int | None = None
         self._backoff = Backoff(reconnect_s)
-        self._waits = Waits(self._books, request, self._backoff)
+        self._waits = Waits(self._books, request, self._backoff, self._hand_over.since)
         self._reader: Reader[StreamMessage] | HttpReader | None = None
         self._lock = threading.Lock()
 
@@ -107,8 +107,8 @@ class TrajectoryStream(Iterator[Batch]):
                     continue
                 try:
                     batch = self._handed_over(message, end)
-                    self._waits.over()
                     if batch is not None:
+                        self._waits.over()
                         return batch
                 except BaseException:
                     self._intake.put_back(message)

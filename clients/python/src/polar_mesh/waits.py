@@ -1,9 +1,10 @@
-"""Why no batch comes: the mesh is not reached, or the trainer has not acknowledged what it holds."""
+"""Why no batch comes: the mesh is not reached, the trainer has not acknowledged what it holds, or all are dropped."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 
 from .errors import DeadlineExceeded, PolarError, Unavailable
 from .gen.polar.reconstructor.v1.reconstructor_service_pb2 import StreamTrajectoriesRequest
@@ -21,8 +22,12 @@ class Waits:
     Only these waits count in the time for reaching a server that went away.
     """
 
-    def __init__(self, books: Books, request: StreamTrajectoriesRequest, backoff: Backoff) -> None:
+    def __init__(
+        self, books: Books, request: StreamTrajectoriesRequest, backoff: Backoff, dropped: Mapping[str, int]
+    ) -> None:
         self._books = books
+        #: Groups since the last batch that was given out, by reason.
+        self._dropped = dropped
         self._request = request
         self._backoff = backoff
         self._broken: PolarError | None = None
@@ -30,7 +35,7 @@ class Waits:
         self.over()
 
     def over(self) -> None:
-        """A batch has come."""
+        """A batch is given out."""
         self._waited_s = 0.0
 
     def heard(self) -> None:
@@ -90,4 +95,7 @@ class Waits:
             return f"{held} are not acknowledged, and max_unacked is {request.max_unacked}"
         if held and request.max_unacked_tokens:
             return f"{held} are not acknowledged, and max_unacked_tokens is {request.max_unacked_tokens}"
+        if self._dropped:
+            each = ", ".join(f"{count} {reason}" for reason, count in sorted(self._dropped.items()))
+            return f"the filter has dropped all groups since the last batch: {each}"
         return ""

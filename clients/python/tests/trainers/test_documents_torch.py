@@ -15,7 +15,7 @@ def test_a_block_makes_a_step(text, model):  # noqa: F811
     weights = [parameter.clone() for parameter in model.parameters()]
     names = {
         "rewards": rewards,
-        "groups": [[one.trajectory for one in samples_of(5, 8, 3)]],
+        "batches": [[one.trajectory for one in samples_of(5, 8, 3)]],
         "model": model,
         "optimizer": torch.optim.SGD(model.parameters(), lr=1.0),
         "torch": torch,

@@ -151,7 +151,7 @@ def test_logprobs_are_those_of_the_model_one_trace_at_a_time(model):
     samples = samples_of(9, 4, 6)
     batch = pt.pad(samples)
     with torch.no_grad():
-        output = model(batch.input_ids, attention_mask=batch.attention_mask, position_ids=batch.position_ids)
+        output = model(**batch.inputs)
         found = pt.token_logprobs(output.logits, batch.input_ids, temperature=0.7)
         for index, sample in enumerate(batch.samples):
             ids = torch.tensor(np.concatenate([sample.trace.prompt_ids, sample.trace.response_ids]), dtype=torch.long)
@@ -162,13 +162,48 @@ def test_logprobs_are_those_of_the_model_one_trace_at_a_time(model):
             torch.testing.assert_close(row[1:], expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (3, 8), (2, 1)])
+def test_logprobs_and_their_gradient_are_the_same_part_by_part(shape, monkeypatch):
+    monkeypatch.setattr(pt, "PART_IDS", 4)
+    logits = torch.randn(*shape, VOCABULARY, dtype=torch.bfloat16, requires_grad=True)
+    ids = torch.randint(VOCABULARY, shape)
+    found = pt.token_logprobs(logits, ids, temperature=0.7)
+    whole = torch.log_softmax(logits[:, :-1].float() / 0.7, dim=-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
+    assert found.shape == shape
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found[:, 1:], whole)
+    assert not found[:, :1].any()
+    grads = [torch.autograd.grad((one**2).sum(), logits)[0] for one in (found, whole)]
+    torch.testing.assert_close(*grads)
+
+
+def test_packed_sequences_do_not_see_each_other(model):
+    samples = samples_of(9, 4, 6)
+    with torch.no_grad():
+        padded, packed = (make(samples) for make in (pt.pad, pt.pack))
+        apart, together = (pt.token_logprobs(model(**one.inputs).logits, one.input_ids) for one in (padded, packed))
+    for index in range(len(samples)):
+        alone, mine = (of[of_batch.sequences == index][1:] for of, of_batch in ((apart, padded), (together, packed)))
+        torch.testing.assert_close(mine, alone, atol=1e-5, rtol=1e-4)
+
+
+def test_both_kinds_of_arrays_are_the_same_memory_and_move_together():
+    batch = pt.pad(samples_of(5, 3))
+    same = batch.to("cpu")
+    assert same.samples == batch.samples
+    assert same.input_ids.data_ptr() == batch.input_ids.data_ptr()
+    half = batch.to("meta")
+    assert half.input_ids.is_meta
+    assert half.boundaries.is_meta
+
+
 def test_the_gradient_does_not_depend_on_how_the_step_is_cut(model):
     samples = samples_of(9, 4, 6, 12, 3)
 
-    def gradient(tokens_max: int) -> torch.Tensor:
+    def gradient(tokens_max: int, layout: pt.Layout = "padded") -> torch.Tensor:
         model.zero_grad()
-        for step in pt.micro_batches(samples, tokens_max=tokens_max):
-            logits = model(step.input_ids, attention_mask=step.attention_mask, position_ids=step.position_ids).logits
+        for step in pt.micro_batches(samples, tokens_max=tokens_max, layout=layout):
+            logits = model(**step.inputs).logits
             ratio = torch.exp(pt.token_logprobs(logits, step.input_ids) - step.logprobs)
             (-step.weights * step.advantages * ratio).sum().backward()
         return torch.cat([one.grad.flatten() for one in model.parameters()])
@@ -176,3 +211,4 @@ def test_the_gradient_does_not_depend_on_how_the_step_is_cut(model):
     whole = gradient(1000)
     assert whole.abs().max() > 0
     torch.testing.assert_close(gradient(14), whole, atol=1e-6, rtol=1e-3)
+    torch.testing.assert_close(gradient(1000, "packed"), whole, atol=1e-6, rtol=1e-3)

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from statistics import linear_regression
 from types import SimpleNamespace
 
@@ -20,6 +21,8 @@ import numpy as np
 import pytest
 import torch
 from polar_mesh import Client, PolarError, Trace
+from polar_mesh.batches import read_batch
+from polar_mesh.gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 from support import trajectory
 
 EXAMPLE = pathlib.Path(__file__).parents[4] / "examples" / "train_cpu"
@@ -250,7 +253,7 @@ class WonMesh(contextlib.ExitStack):
         WonMesh.seconds += 60
         assert WonMesh.seconds < 60 * 60, "its time is over"
         trace = Trace(*(np.ones(2, kind) for kind in ("<i4", "<i4", "u1", "<f4")), spans=())
-        return SimpleNamespace(trajectories=[trajectory(1.0, [trace])] * 2)
+        return replace(read_batch(TrajectoryBatch(), None), trajectories=[trajectory(1.0, [trace])] * 2)
 
 
 def test_a_run_ends_with_its_time_where_nothing_is_left_to_learn(folder, monkeypatch, tmp_path):

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from polar_mesh.gen.polar.reconstructor.v1 import trajectory_pb2 as polar_dot_reconstructor_dot_v1_dot_trajectory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n2polar/reconstructor/v1/reconstructor_service.proto\x12\x16polar.reconstructor.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'polar/reconstructor/v1/trajectory.proto\"\xd4\x02\n\x19StreamTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1f\n\x0bmax_unacked\x18\x02 \x01(\rR\nmaxUnacked\x12\x17\n\x07task_id\x18\x03 \x01(\tR\x06taskId\x12,\n\x12max_unacked_tokens\x18\x04 \x01(\x04R\x10maxUnackedTokens\x12%\n\x0emessage_tokens\x18\x05 \x01(\rR\rmessageTokens\x12\x16\n\x06shared\x18\x06 \x01(\x08R\x06shared\x12<\n\x06\x66ilter\x18\x07 \x01(\x0b\x32$.polar.reconstructor.v1.StreamFilterR\x06\x66ilter\x12\x36\n\x06layout\x18\x08 \x01(\x0e\x32\x1e.polar.reconstructor.v1.LayoutR\x06layout\"\x93\x02\n\x0cStreamFilter\x12(\n\rstaleness_max\x18\x01 \x01(\x04H\x00R\x0cstalenessMax\x88\x01\x01\x12+\n\x0fpolicy_span_max\x18\x02 \x01(\x04H\x01R\rpolicySpanMax\x88\x01\x01\x12.\n\x13usable_fraction_min\x18\x03 \x01(\x01R\x11usableFractionMin\x12,\n\x12\x64rop_zero_variance\x18\x04 \x01(\x08R\x10\x64ropZeroVariance\x12(\n\x10group_tokens_max\x18\x05 \x01(\x04R\x0egroupTokensMaxB\x10\n\x0e_staleness_maxB\x12\n\x10_policy_span_max\"\xd5\x01\n\x1aStreamTrajectoriesResponse\x12=\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32\'.polar.reconstructor.v1.TrajectoryBatchR\x05\x62\x61tch\x12;\n\x04more\x18\x02 \x03(\x0b\x32\'.polar.reconstructor.v1.TrajectoryBatchR\x04more\x12%\n\x0epolicy_version\x18\x03 \x01(\x04R\rpolicyVersion\x12\x14\n\x05seeks\x18\x04 \x01(\x04R\x05seeks\"v\n\x16\x41\x63kTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1b\n\tbatch_ids\x18\x02 \x03(\x04R\x08\x62\x61tchIds\x12\x19\n\x05seeks\x18\x03 \x01(\x04H\x00R\x05seeks\x88\x01\x01\x42\x08\n\x06_seeks\"l\n\x17\x41\x63kTrajectoriesResponse\x12\x14\n\x05\x66loor\x18\x01 \x01(\x04R\x05\x66loor\x12%\n\x0epolicy_version\x18\x02 \x01(\x04R\rpolicyVersion\x12\x14\n\x05seeks\x18\x03 \x01(\x04R\x05seeks\"\xae\x01\n\x17NackTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1b\n\tbatch_ids\x18\x02 \x03(\x04R\x08\x62\x61tchIds\x12\x19\n\x08\x64\x65lay_ms\x18\x03 \x01(\x04R\x07\x64\x65layMs\x12\x16\n\x06reason\x18\x04 \x01(\tR\x06reason\x12\'\n\x0f\x64\x65livery_counts\x18\x05 \x03(\rR\x0e\x64\x65liveryCounts\"4\n\x18NackTrajectoriesResponse\x12\x18\n\x07waiting\x18\x01 \x01(\rR\x07waiting\"\xc4\x01\n\x13SeekConsumerRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12<\n\x06target\x18\x02 \x01(\x0e\x32\".polar.reconstructor.v1.SeekTargetH\x00R\x06target\x12\x1b\n\x08\x62\x61tch_id\x18\x03 \x01(\x04H\x00R\x07\x62\x61tchId\x12\x30\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\x04timeB\x04\n\x02to\",\n\x14SeekConsumerResponse\x12\x14\n\x05\x66loor\x18\x01 \x01(\x04R\x05\x66loor\"3\n\x15\x44\x65leteConsumerRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\"\x18\n\x16\x44\x65leteConsumerResponse\"O\n\x14GetTrajectoryRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07summary\x18\x02 \x01(\x08R\x07summary\"[\n\x15GetTrajectoryResponse\x12\x42\n\ntrajectory\x18\x01 \x01(\x0b\x32\".polar.reconstructor.v1.TrajectoryR\ntrajectory\"\x87\x01\n\x14\x45xportSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x36\n\x04kind\x18\x02 \x01(\x0e\x32\".polar.reconstructor.v1.ExportKindR\x04kind\x12\x18\n\x07\x61ttempt\x18\x03 \x01(\rR\x07\x61ttempt\"+\n\x15\x45xportSessionResponse\x12\x12\n\x04line\x18\x01 \x01(\tR\x04line\"\x16\n\x14ListConsumersRequest\"W\n\x15ListConsumersResponse\x12>\n\tconsumers\x18\x01 \x03(\x0b\x32 .polar.reconstructor.v1.ConsumerR\tconsumers\"\x8e\x04\n\x08\x43onsumer\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05\x66loor\x18\x02 \x01(\x04R\x05\x66loor\x12*\n\x11\x61\x63ked_above_floor\x18\x03 \x01(\rR\x0f\x61\x63kedAboveFloor\x12\x18\n\x07pending\x18\x04 \x01(\x04R\x07pending\x12\x1c\n\tconnected\x18\x05 \x01(\x08R\tconnected\x12\x18\n\x07streams\x18\x06 \x01(\rR\x07streams\x12\x16\n\x06nacked\x18\x07 \x01(\rR\x06nacked\x12Z\n\x0e\x64ropped_groups\x18\x08 \x03(\x0b\x32\x33.polar.reconstructor.v1.Consumer.DroppedGroupsEntryR\rdroppedGroups\x12`\n\x10\x64ropped_sessions\x18\t \x03(\x0b\x32\x35.polar.reconstructor.v1.Consumer.DroppedSessionsEntryR\x0f\x64roppedSessions\x1a@\n\x12\x44roppedGroupsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01\x1a\x42\n\x14\x44roppedSessionsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01*G\n\x06Layout\x12\x16\n\x12LAYOUT_UNSPECIFIED\x10\x00\x12\x11\n\rLAYOUT_TRACES\x10\x01\x12\x12\n\x0eLAYOUT_COLUMNS\x10\x02*Y\n\nSeekTarget\x12\x1b\n\x17SEEK_TARGET_UNSPECIFIED\x10\x00\x12\x16\n\x12SEEK_TARGET_OLDEST\x10\x01\x12\x16\n\x12SEEK_TARGET_NEWEST\x10\x02*\xbe\x01\n\nExportKind\x12\x1b\n\x17\x45XPORT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45XPORT_KIND_CALLS\x10\x01\x12\x16\n\x12\x45XPORT_KIND_TRACES\x10\x02\x12\x17\n\x13\x45XPORT_KIND_RECORDS\x10\x03\x12\x18\n\x14\x45XPORT_KIND_MESSAGES\x10\x04\x12\x16\n\x12\x45XPORT_KIND_IMAGES\x10\x05\x12\x19\n\x15\x45XPORT_KIND_SUMMARIES\x10\x06\x32\xa5\x07\n\x11TrajectoryService\x12}\n\x12StreamTrajectories\x12\x31.polar.reconstructor.v1.StreamTrajectoriesRequest\x1a\x32.polar.reconstructor.v1.StreamTrajectoriesResponse0\x01\x12r\n\x0f\x41\x63kTrajectories\x12..polar.reconstructor.v1.AckTrajectoriesRequest\x1a/.polar.reconstructor.v1.AckTrajectoriesResponse\x12u\n\x10NackTrajectories\x12/.polar.reconstructor.v1.NackTrajectoriesRequest\x1a\x30.polar.reconstructor.v1.NackTrajectoriesResponse\x12i\n\x0cSeekConsumer\x12+.polar.reconstructor.v1.SeekConsumerRequest\x1a,.polar.reconstructor.v1.SeekConsumerResponse\x12o\n\x0e\x44\x65leteConsumer\x12-.polar.reconstructor.v1.DeleteConsumerRequest\x1a..polar.reconstructor.v1.DeleteConsumerResponse\x12l\n\rGetTrajectory\x12,.polar.reconstructor.v1.GetTrajectoryRequest\x1a-.polar.reconstructor.v1.GetTrajectoryResponse\x12n\n\rExportSession\x12,.polar.reconstructor.v1.ExportSessionRequest\x1a-.polar.reconstructor.v1.ExportSessionResponse0\x01\x12l\n\rListConsumers\x12,.polar.reconstructor.v1.ListConsumersRequest\x1a-.polar.reconstructor.v1.ListConsumersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n2polar/reconstructor/v1/reconstructor_service.proto\x12\x16polar.reconstructor.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'polar/reconstructor/v1/trajectory.proto\"\xd4\x02\n\x19StreamTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1f\n\x0bmax_unacked\x18\x02 \x01(\rR\nmaxUnacked\x12\x17\n\x07task_id\x18\x03 \x01(\tR\x06taskId\x12,\n\x12max_unacked_tokens\x18\x04 \x01(\x04R\x10maxUnackedTokens\x12%\n\x0emessage_tokens\x18\x05 \x01(\rR\rmessageTokens\x12\x16\n\x06shared\x18\x06 \x01(\x08R\x06shared\x12<\n\x06\x66ilter\x18\x07 \x01(\x0b\x32$.polar.reconstructor.v1.StreamFilterR\x06\x66ilter\x12\x36\n\x06layout\x18\x08 \x01(\x0e\x32\x1e.polar.reconstructor.v1.LayoutR\x06layout\"\xb9\x02\n\x0cStreamFilter\x12(\n\rstaleness_max\x18\x01 \x01(\x04H\x00R\x0cstalenessMax\x88\x01\x01\x12+\n\x0fpolicy_span_max\x18\x02 \x01(\x04H\x01R\rpolicySpanMax\x88\x01\x01\x12.\n\x13usable_fraction_min\x18\x03 \x01(\x01R\x11usableFractionMin\x12,\n\x12\x64rop_zero_variance\x18\x04 \x01(\x08R\x10\x64ropZeroVariance\x12(\n\x10group_tokens_max\x18\x05 \x01(\x04R\x0egroupTokensMax\x12$\n\x0etask_id_prefix\x18\x06 \x01(\tR\x0ctaskIdPrefixB\x10\n\x0e_staleness_maxB\x12\n\x10_policy_span_max\"\xd5\x01\n\x1aStreamTrajectoriesResponse\x12=\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32\'.polar.reconstructor.v1.TrajectoryBatchR\x05\x62\x61tch\x12;\n\x04more\x18\x02 \x03(\x0b\x32\'.polar.reconstructor.v1.TrajectoryBatchR\x04more\x12%\n\x0epolicy_version\x18\x03 \x01(\x04R\rpolicyVersion\x12\x14\n\x05seeks\x18\x04 \x01(\x04R\x05seeks\"v\n\x16\x41\x63kTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1b\n\tbatch_ids\x18\x02 \x03(\x04R\x08\x62\x61tchIds\x12\x19\n\x05seeks\x18\x03 \x01(\x04H\x00R\x05seeks\x88\x01\x01\x42\x08\n\x06_seeks\"l\n\x17\x41\x63kTrajectoriesResponse\x12\x14\n\x05\x66loor\x18\x01 \x01(\x04R\x05\x66loor\x12%\n\x0epolicy_version\x18\x02 \x01(\x04R\rpolicyVersion\x12\x14\n\x05seeks\x18\x03 \x01(\x04R\x05seeks\"\xae\x01\n\x17NackTrajectoriesRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12\x1b\n\tbatch_ids\x18\x02 \x03(\x04R\x08\x62\x61tchIds\x12\x19\n\x08\x64\x65lay_ms\x18\x03 \x01(\x04R\x07\x64\x65layMs\x12\x16\n\x06reason\x18\x04 \x01(\tR\x06reason\x12\'\n\x0f\x64\x65livery_counts\x18\x05 \x03(\rR\x0e\x64\x65liveryCounts\"4\n\x18NackTrajectoriesResponse\x12\x18\n\x07waiting\x18\x01 \x01(\rR\x07waiting\"\xc4\x01\n\x13SeekConsumerRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\x12<\n\x06target\x18\x02 \x01(\x0e\x32\".polar.reconstructor.v1.SeekTargetH\x00R\x06target\x12\x1b\n\x08\x62\x61tch_id\x18\x03 \x01(\x04H\x00R\x07\x62\x61tchId\x12\x30\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\x04timeB\x04\n\x02to\",\n\x14SeekConsumerResponse\x12\x14\n\x05\x66loor\x18\x01 \x01(\x04R\x05\x66loor\"3\n\x15\x44\x65leteConsumerRequest\x12\x1a\n\x08\x63onsumer\x18\x01 \x01(\tR\x08\x63onsumer\"\x18\n\x16\x44\x65leteConsumerResponse\"O\n\x14GetTrajectoryRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x18\n\x07summary\x18\x02 \x01(\x08R\x07summary\"[\n\x15GetTrajectoryResponse\x12\x42\n\ntrajectory\x18\x01 \x01(\x0b\x32\".polar.reconstructor.v1.TrajectoryR\ntrajectory\"\x87\x01\n\x14\x45xportSessionRequest\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x36\n\x04kind\x18\x02 \x01(\x0e\x32\".polar.reconstructor.v1.ExportKindR\x04kind\x12\x18\n\x07\x61ttempt\x18\x03 \x01(\rR\x07\x61ttempt\"+\n\x15\x45xportSessionResponse\x12\x12\n\x04line\x18\x01 \x01(\tR\x04line\"\x16\n\x14ListConsumersRequest\"W\n\x15ListConsumersResponse\x12>\n\tconsumers\x18\x01 \x03(\x0b\x32 .polar.reconstructor.v1.ConsumerR\tconsumers\"\x8e\x04\n\x08\x43onsumer\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05\x66loor\x18\x02 \x01(\x04R\x05\x66loor\x12*\n\x11\x61\x63ked_above_floor\x18\x03 \x01(\rR\x0f\x61\x63kedAboveFloor\x12\x18\n\x07pending\x18\x04 \x01(\x04R\x07pending\x12\x1c\n\tconnected\x18\x05 \x01(\x08R\tconnected\x12\x18\n\x07streams\x18\x06 \x01(\rR\x07streams\x12\x16\n\x06nacked\x18\x07 \x01(\rR\x06nacked\x12Z\n\x0e\x64ropped_groups\x18\x08 \x03(\x0b\x32\x33.polar.reconstructor.v1.Consumer.DroppedGroupsEntryR\rdroppedGroups\x12`\n\x10\x64ropped_sessions\x18\t \x03(\x0b\x32\x35.polar.reconstructor.v1.Consumer.DroppedSessionsEntryR\x0f\x64roppedSessions\x1a@\n\x12\x44roppedGroupsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01\x1a\x42\n\x14\x44roppedSessionsEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x04R\x05value:\x02\x38\x01*G\n\x06Layout\x12\x16\n\x12LAYOUT_UNSPECIFIED\x10\x00\x12\x11\n\rLAYOUT_TRACES\x10\x01\x12\x12\n\x0eLAYOUT_COLUMNS\x10\x02*Y\n\nSeekTarget\x12\x1b\n\x17SEEK_TARGET_UNSPECIFIED\x10\x00\x12\x16\n\x12SEEK_TARGET_OLDEST\x10\x01\x12\x16\n\x12SEEK_TARGET_NEWEST\x10\x02*\xbe\x01\n\nExportKind\x12\x1b\n\x17\x45XPORT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x45XPORT_KIND_CALLS\x10\x01\x12\x16\n\x12\x45XPORT_KIND_TRACES\x10\x02\x12\x17\n\x13\x45XPORT_KIND_RECORDS\x10\x03\x12\x18\n\x14\x45XPORT_KIND_MESSAGES\x10\x04\x12\x16\n\x12\x45XPORT_KIND_IMAGES\x10\x05\x12\x19\n\x15\x45XPORT_KIND_SUMMARIES\x10\x06\x32\xa5\x07\n\x11TrajectoryService\x12}\n\x12StreamTrajectories\x12\x31.polar.reconstructor.v1.StreamTrajectoriesRequest\x1a\x32.polar.reconstructor.v1.StreamTrajectoriesResponse0\x01\x12r\n\x0f\x41\x63kTrajectories\x12..polar.reconstructor.v1.AckTrajectoriesRequest\x1a/.polar.reconstructor.v1.AckTrajectoriesResponse\x12u\n\x10NackTrajectories\x12/.polar.reconstructor.v1.NackTrajectoriesRequest\x1a\x30.polar.reconstructor.v1.NackTrajectoriesResponse\x12i\n\x0cSeekConsumer\x12+.polar.reconstructor.v1.SeekConsumerRequest\x1a,.polar.reconstructor.v1.SeekConsumerResponse\x12o\n\x0e\x44\x65leteConsumer\x12-.polar.reconstructor.v1.DeleteConsumerRequest\x1a..polar.reconstructor.v1.DeleteConsumerResponse\x12l\n\rGetTrajectory\x12,.polar.reconstructor.v1.GetTrajectoryRequest\x1a-.polar.reconstructor.v1.GetTrajectoryResponse\x12n\n\rExportSession\x12,.polar.reconstructor.v1.ExportSessionRequest\x1a-.polar.reconstructor.v1.ExportSessionResponse0\x01\x12l\n\rListConsumers\x12,.polar.reconstructor.v1.ListConsumersRequest\x1a-.polar.reconstructor.v1.ListConsumersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,52 +37,52 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONSUMER_DROPPEDGROUPSENTRY']._serialized_options = b'8\001'
   _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._loaded_options = None
   _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._serialized_options = b'8\001'
-  _globals['_LAYOUT']._serialized_start=2773
-  _globals['_LAYOUT']._serialized_end=2844
-  _globals['_SEEKTARGET']._serialized_start=2846
-  _globals['_SEEKTARGET']._serialized_end=2935
-  _globals['_EXPORTKIND']._serialized_start=2938
-  _globals['_EXPORTKIND']._serialized_end=3128
+  _globals['_LAYOUT']._serialized_start=2811
+  _globals['_LAYOUT']._serialized_end=2882
+  _globals['_SEEKTARGET']._serialized_start=2884
+  _globals['_SEEKTARGET']._serialized_end=2973
+  _globals['_EXPORTKIND']._serialized_start=2976
+  _globals['_EXPORTKIND']._serialized_end=3166
   _globals['_STREAMTRAJECTORIESREQUEST']._serialized_start=153
   _globals['_STREAMTRAJECTORIESREQUEST']._serialized_end=493
   _globals['_STREAMFILTER']._serialized_start=496
-  _globals['_STREAMFILTER']._serialized_end=771
-  _globals['_STREAMTRAJECTORIESRESPONSE']._serialized_start=774
-  _globals['_STREAMTRAJECTORIESRESPONSE']._serialized_end=987
-  _globals['_ACKTRAJECTORIESREQUEST']._serialized_start=989
-  _globals['_ACKTRAJECTORIESREQUEST']._serialized_end=1107
-  _globals['_ACKTRAJECTORIESRESPONSE']._serialized_start=1109
-  _globals['_ACKTRAJECTORIESRESPONSE']._serialized_end=1217
-  _globals['_NACKTRAJECTORIESREQUEST']._serialized_start=1220
-  _globals['_NACKTRAJECTORIESREQUEST']._serialized_end=1394
-  _globals['_NACKTRAJECTORIESRESPONSE']._serialized_start=1396
-  _globals['_NACKTRAJECTORIESRESPONSE']._serialized_end=1448
-  _globals['_SEEKCONSUMERREQUEST']._serialized_start=1451
-  _globals['_SEEKCONSUMERREQUEST']._serialized_end=1647
-  _globals['_SEEKCONSUMERRESPONSE']._serialized_start=1649
-  _globals['_SEEKCONSUMERRESPONSE']._serialized_end=1693
-  _globals['_DELETECONSUMERREQUEST']._serialized_start=1695
-  _globals['_DELETECONSUMERREQUEST']._serialized_end=1746
-  _globals['_DELETECONSUMERRESPONSE']._serialized_start=1748
-  _globals['_DELETECONSUMERRESPONSE']._serialized_end=1772
-  _globals['_GETTRAJECTORYREQUEST']._serialized_start=1774
-  _globals['_GETTRAJECTORYREQUEST']._serialized_end=1853
-  _globals['_GETTRAJECTORYRESPONSE']._serialized_start=1855
-  _globals['_GETTRAJECTORYRESPONSE']._serialized_end=1946
-  _globals['_EXPORTSESSIONREQUEST']._serialized_start=1949
-  _globals['_EXPORTSESSIONREQUEST']._serialized_end=2084
-  _globals['_EXPORTSESSIONRESPONSE']._serialized_start=2086
-  _globals['_EXPORTSESSIONRESPONSE']._serialized_end=2129
-  _globals['_LISTCONSUMERSREQUEST']._serialized_start=2131
-  _globals['_LISTCONSUMERSREQUEST']._serialized_end=2153
-  _globals['_LISTCONSUMERSRESPONSE']._serialized_start=2155
-  _globals['_LISTCONSUMERSRESPONSE']._serialized_end=2242
-  _globals['_CONSUMER']._serialized_start=2245
-  _globals['_CONSUMER']._serialized_end=2771
-  _globals['_CONSUMER_DROPPEDGROUPSENTRY']._serialized_start=2639
-  _globals['_CONSUMER_DROPPEDGROUPSENTRY']._serialized_end=2703
-  _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._serialized_start=2705
-  _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._serialized_end=2771
-  _globals['_TRAJECTORYSERVICE']._serialized_start=3131
-  _globals['_TRAJECTORYSERVICE']._serialized_end=4064
+  _globals['_STREAMFILTER']._serialized_end=809
+  _globals['_STREAMTRAJECTORIESRESPONSE']._serialized_start=812
+  _globals['_STREAMTRAJECTORIESRESPONSE']._serialized_end=1025
+  _globals['_ACKTRAJECTORIESREQUEST']._serialized_start=1027
+  _globals['_ACKTRAJECTORIESREQUEST']._serialized_end=1145
+  _globals['_ACKTRAJECTORIESRESPONSE']._serialized_start=1147
+  _globals['_ACKTRAJECTORIESRESPONSE']._serialized_end=1255
+  _globals['_NACKTRAJECTORIESREQUEST']._serialized_start=1258
+  _globals['_NACKTRAJECTORIESREQUEST']._serialized_end=1432
+  _globals['_NACKTRAJECTORIESRESPONSE']._serialized_start=1434
+  _globals['_NACKTRAJECTORIESRESPONSE']._serialized_end=1486
+  _globals['_SEEKCONSUMERREQUEST']._serialized_start=1489
+  _globals['_SEEKCONSUMERREQUEST']._serialized_end=1685
+  _globals['_SEEKCONSUMERRESPONSE']._serialized_start=1687
+  _globals['_SEEKCONSUMERRESPONSE']._serialized_end=1731
+  _globals['_DELETECONSUMERREQUEST']._serialized_start=1733
+  _globals['_DELETECONSUMERREQUEST']._serialized_end=1784
+  _globals['_DELETECONSUMERRESPONSE']._serialized_start=1786
+  _globals['_DELETECONSUMERRESPONSE']._serialized_end=1810
+  _globals['_GETTRAJECTORYREQUEST']._serialized_start=1812
+  _globals['_GETTRAJECTORYREQUEST']._serialized_end=1891
+  _globals['_GETTRAJECTORYRESPONSE']._serialized_start=1893
+  _globals['_GETTRAJECTORYRESPONSE']._serialized_end=1984
+  _globals['_EXPORTSESSIONREQUEST']._serialized_start=1987
+  _globals['_EXPORTSESSIONREQUEST']._serialized_end=2122
+  _globals['_EXPORTSESSIONRESPONSE']._serialized_start=2124
+  _globals['_EXPORTSESSIONRESPONSE']._serialized_end=2167
+  _globals['_LISTCONSUMERSREQUEST']._serialized_start=2169
+  _globals['_LISTCONSUMERSREQUEST']._serialized_end=2191
+  _globals['_LISTCONSUMERSRESPONSE']._serialized_start=2193
+  _globals['_LISTCONSUMERSRESPONSE']._serialized_end=2280
+  _globals['_CONSUMER']._serialized_start=2283
+  _globals['_CONSUMER']._serialized_end=2809
+  _globals['_CONSUMER_DROPPEDGROUPSENTRY']._serialized_start=2677
+  _globals['_CONSUMER_DROPPEDGROUPSENTRY']._serialized_end=2741
+  _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._serialized_start=2743
+  _globals['_CONSUMER_DROPPEDSESSIONSENTRY']._serialized_end=2809
+  _globals['_TRAJECTORYSERVICE']._serialized_start=3169
+  _globals['_TRAJECTORYSERVICE']._serialized_end=4102
 # @@protoc_insertion_point(module_scope)

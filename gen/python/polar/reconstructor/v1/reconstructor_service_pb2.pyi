@@ -64,18 +64,20 @@ class StreamTrajectoriesRequest(_message.Message):
     def __init__(self, consumer: _Optional[str] = ..., max_unacked: _Optional[int] = ..., task_id: _Optional[str] = ..., max_unacked_tokens: _Optional[int] = ..., message_tokens: _Optional[int] = ..., shared: bool = ..., filter: _Optional[_Union[StreamFilter, _Mapping]] = ..., layout: _Optional[_Union[Layout, str]] = ...) -> None: ...
 
 class StreamFilter(_message.Message):
-    __slots__ = ("staleness_max", "policy_span_max", "usable_fraction_min", "drop_zero_variance", "group_tokens_max")
+    __slots__ = ("staleness_max", "policy_span_max", "usable_fraction_min", "drop_zero_variance", "group_tokens_max", "task_id_prefix")
     STALENESS_MAX_FIELD_NUMBER: _ClassVar[int]
     POLICY_SPAN_MAX_FIELD_NUMBER: _ClassVar[int]
     USABLE_FRACTION_MIN_FIELD_NUMBER: _ClassVar[int]
     DROP_ZERO_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     GROUP_TOKENS_MAX_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_PREFIX_FIELD_NUMBER: _ClassVar[int]
     staleness_max: int
     policy_span_max: int
     usable_fraction_min: float
     drop_zero_variance: bool
     group_tokens_max: int
-    def __init__(self, staleness_max: _Optional[int] = ..., policy_span_max: _Optional[int] = ..., usable_fraction_min: _Optional[float] = ..., drop_zero_variance: bool = ..., group_tokens_max: _Optional[int] = ...) -> None: ...
+    task_id_prefix: str
+    def __init__(self, staleness_max: _Optional[int] = ..., policy_span_max: _Optional[int] = ..., usable_fraction_min: _Optional[float] = ..., drop_zero_variance: bool = ..., group_tokens_max: _Optional[int] = ..., task_id_prefix: _Optional[str] = ...) -> None: ...
 
 class StreamTrajectoriesResponse(_message.Message):
     __slots__ = ("batch", "more", "policy_version", "seeks")

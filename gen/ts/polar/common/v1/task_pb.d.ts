@@ -701,8 +701,8 @@ export declare type EvaluatorSpec = Message<"polar.common.v1.EvaluatorSpec"> & {
   env: { [key: string]: string };
 
   /**
-   * Up to 10,000 files that evaluator `harbor` puts into the sandbox when the run has ended; paths relative to its
-   * `tests_target`. Only with it, also where it finds the outcome of another.
+   * Up to 10,000 files that evaluator `harbor` puts into the sandbox when the run has ended, and that a plug-in may put there;
+   * paths relative to `tests_target`, or to where the plug-in puts them. Only with these, also where one finds the outcome of another.
    *
    * @generated from field: repeated polar.common.v1.UploadFile files = 4;
    */

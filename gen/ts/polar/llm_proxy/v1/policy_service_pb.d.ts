@@ -29,7 +29,7 @@ export declare type PublishVersionRequest = Message<"polar.llm_proxy.v1.PublishV
   policyVersion: bigint;
 
   /**
-   * The engines' word for them, if they have one.
+   * The engines' word for them, if they have one. Empty: also those that engines call "default", as nobody has named them.
    *
    * @generated from field: string weight_version = 2;
    */

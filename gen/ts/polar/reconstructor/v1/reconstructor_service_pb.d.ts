@@ -130,6 +130,13 @@ export declare type StreamFilter = Message<"polar.reconstructor.v1.StreamFilter"
    * @generated from field: uint64 group_tokens_max = 5;
    */
   groupTokensMax: bigint;
+
+  /**
+   * Only groups of tasks whose id begins so; others: other_task, whatever else they break. Empty: of all tasks.
+   *
+   * @generated from field: string task_id_prefix = 6;
+   */
+  taskIdPrefix: string;
 };
 
 /**

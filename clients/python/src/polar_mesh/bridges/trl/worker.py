@@ -161,23 +161,23 @@ class RolloutWorker:
         from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
 
         group_id = next(self._groups)
-        outcomes = rewards.outcome_rewards(batch.trajectories)
+        outcomes = rewards.outcome_rewards(batch)
         metrics = {"reward_std": float(np.nanstd(outcomes)) if not np.isnan(outcomes).all() else float("nan")}
         self.metrics_queue.put({"polar/sessions_without_reward_total": float(np.isnan(outcomes).sum())})
         versions = {one.session_id: one.policy_version_min for one in batch.trajectories}
-        for sample in rewards.samples([batch.trajectories], estimator=self._estimator):
-            trace, trained = sample.trace, sample.trace.loss_mask != 0
-            context = np.zeros(len(trace.prompt_ids))
+        for sample in rewards.samples([batch], estimator=self._estimator):
+            trained = sample.loss_mask != 0
+            context = np.zeros(len(sample.prompt_ids))
             yield RolloutSample(
                 prompt=[],
                 completion=[],
-                input_ids=np.concatenate([trace.prompt_ids, trace.response_ids]).astype(np.int64),
+                input_ids=np.concatenate([sample.prompt_ids, sample.response_ids]).astype(np.int64),
                 completion_mask=np.concatenate([context, trained]).astype(np.int64),
-                old_log_probs=np.concatenate([context, trace.logprobs]).astype(np.float32),
+                old_log_probs=np.concatenate([context, sample.logprobs]).astype(np.float32),
                 advantage=float(sample.advantages[trained][0]),
                 model_version=versions[sample.trajectory.session_id] - self._version_ahead,
                 group_id=group_id,
-                metrics={"reward": sample.trajectory.reward_of(trace), **metrics},
+                metrics={"reward": sample.trajectory.reward_of(sample.trace), **metrics},
                 enqueued_at=time.time(),
             )
 
