@@ -82,11 +82,9 @@ export const regrade: Command = {
     const atOnce = atOnceOf(args);
     const sessions = await gradable(args);
     const out = textFlag(args, 'out');
-    const job: Job = {
-      ...{ args, evaluator, evaluatorSha256: digestOf(evaluator) },
-      file: out === undefined ? undefined : new LinesFile(out, digestOf(evaluator)),
-      contact: { isMade: false },
-    };
+    const evaluatorSha256 = digestOf(evaluator);
+    await using lines = out === undefined ? undefined : await LinesFile.open(out, evaluatorSha256);
+    const job: Job = { args, evaluator, evaluatorSha256, file: lines, contact: { isMade: false } };
     const rows = await regradeAll(job, sessions, atOnce);
     if (args.flags['json'] !== true) say(`${regradedTable(rows)}\n${summaryOf(rows)}`);
     // None at all is no success of a script's.
