@@ -278,7 +278,7 @@ describe('polar up', function () {
     const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
     await until(() => written().includes('"msg":"ready"'), READY_MS, written);
     expect(written()).to.match(/^\{/);
-    mesh.child.kill('SIGHUP');
+    mesh.child.kill('SIGTERM');
     expect((await mesh.ended).code).to.equal(0);
   });
 });

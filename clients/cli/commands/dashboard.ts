@@ -1,6 +1,5 @@
 // polar dashboard: a page on the mesh, for an operator's browser.
 import { randomBytes } from 'node:crypto';
-import process from 'node:process';
 import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { createPlainClient } from '../../../services/common/client.ts';
@@ -27,6 +26,7 @@ import {
   trajectoryUrl,
 } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
+import { stopped } from '../stops.ts';
 
 const PORT = '8090';
 const PASSWORD_BYTES = 18;
@@ -71,9 +71,7 @@ export const dashboard: Command = {
       say(`dashboard at ${url}`);
       if (made !== undefined) say(`password (any user name): ${made}`);
     }
-    await new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
-    });
+    await stopped();
     await running.close();
     return EXIT.ok;
   },

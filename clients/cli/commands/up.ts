@@ -13,6 +13,7 @@ import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
 import { addressIn } from '../mesh-clients.ts';
 import { complain, progress, say, sayJson } from '../output/say.ts';
 import { ROOT } from '../services.ts';
+import { STOPS } from '../stops.ts';
 
 const EXAMPLE = join(ROOT, 'examples/calculator/task.yaml');
 
@@ -58,7 +59,7 @@ export const up: Command = {
     const task = file === undefined ? undefined : readTaskFile(file);
     const stop = new AbortController();
     const asked = new Promise<'asked'>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      for (const signal of STOPS) {
         process.on(signal, () => {
           stop.abort();
           resolve('asked');
