@@ -85,7 +85,10 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   }
   const { values, positionals } = parsed(argv, options);
   const flags = values as Arguments['flags'];
-  if (flags['help'] !== true) checkOperands(command, positionals);
+  if (flags['help'] !== true) {
+    checkOperands(command, positionals);
+    checkValues(flags);
+  }
   return { operands: positionals, flags };
 }
 
@@ -103,6 +106,19 @@ function checkOperands({ operands }: Command, given: readonly string[]): void {
   if (missing !== undefined) throw new UsageError(`${missing} is missing`);
   const many = operands.at(-1)?.endsWith('...') === true;
   if (!many && given.length > operands.length) throw new UsageError(`unexpected ${given[operands.length]}`);
+  const nameAt = (i: number): string | undefined => operands[Math.min(i, operands.length - 1)];
+  const empty = given.findIndex((one, i) => one === '' && nameAt(i) !== OF_OTHERS);
+  if (empty >= 0) throw new UsageError(`${nameAt(empty)?.replace(/[[\].]/g, '')} is empty`);
+}
+
+/** Operands that are another program's. */
+export const OF_OTHERS = '[ARGUMENT]...';
+
+/** As from a variable of a script that is not set: the default, or 0, would be another thing than was meant. */
+function checkValues(flags: Arguments['flags']): void {
+  for (const [name, value] of Object.entries(flags)) {
+    if ([value].flat().includes('')) throw new UsageError(`--${name} is empty`);
+  }
 }
 
 /** The values of a string flag that may be given more than once. */

@@ -47,7 +47,15 @@ describe('polar', () => {
     ['a lease of no time', ['capture', '--lease', '0', 'true'], /--lease must be a number above 0/],
     ['a time without an end', ['capture', '--timeout', '1e20', 'true'], /--timeout must be a number/],
     ['logs of no attempt', ['logs', 's-0', '--attempt', '0'], /--attempt must be a number from 1/],
-    ['an export of no attempt', ['export', 's-0', '--calls', '--attempt', ''], /--attempt must be a number/],
+    ['an export of no attempt', ['export', 's-0', '--calls', '--attempt', ''], /--attempt is empty/],
+    ['a port that a script has not set', ['dashboard', '--port', ''], /--port is empty/],
+    ['a task that a script has not set', ['watch', 'a', ''], /TASK is empty/],
+    ['no session', ['status', ''], /TASK-OR-SESSION is empty/],
+    [
+      'a command to close with, with an empty argument',
+      ['capture', '--close', 's', 'true', ''],
+      /no command/,
+    ],
     ['a reward that is no number', ['capture', '--reward', 'much', 'true'], /--reward must be a number/],
     [
       'a reward that is too large',

@@ -40,6 +40,14 @@ ITSELF["a"] = ITSELF
         ({"harness": {"settings": DEEP[31]}}, "harness.settings", "more than 30 levels"),
         ({"metadata": DEEP[5000]}, "metadata", "recursion"),
         ({"metadata": ITSELF}, "metadata", "recursion"),
+        ({"num_samples": 0}, "num_samples", "must be at least 1"),
+        ({"max_attempts": np.int64(0)}, "max_attempts", "must be at least 1"),
+        (
+            {"runtime": {"prepare": [{"exec": {"command": "ls", "max_attempts": 0}}]}},
+            "runtime.prepare[0].exec.max_attempts",
+            "must be at least 1",
+        ),
+        ({"harness": {"skills": [{**FILE, "mode": 0}]}}, "harness.skills[0].mode", "leave it out for the default"),
         ({"sampling": {"temperature": float("inf")}}, "sampling.temperature", "must be a finite number"),
     ],
 )
@@ -47,6 +55,11 @@ def test_what_would_be_dropped_or_misread_is_a_fault(task, field, told):
     with pytest.raises(errors.InvalidArgument, match=told) as caught:
         polar_mesh.task_spec(task)
     assert [fault.field for fault in caught.value.fields] == [field]
+
+
+def test_numbers_of_which_0_is_one_may_be_0():
+    task = {"dispatch_priority": 0, "max_running_sessions": 0, "runtime": {"gpus": 0}, "sampling": {"seed_base": 0}}
+    assert polar_mesh.task_spec(task).sampling.HasField("seed_base")
 
 
 def test_numbers_of_numpy_are_numbers():
