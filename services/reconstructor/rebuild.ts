@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { parsePlain } from '../common/config/faults.ts';
-import { asPolarError, PolarError, type Reason } from '../common/errors.ts';
+import { asPolarError, PolarError } from '../common/errors.ts';
+import { exitCodeOf } from '../common/exit-codes.ts';
 import { callsOfMesh, type StoredSessions } from './rebuild/mesh-calls.ts';
 import { type CallsSource, callsOfFile } from './rebuild/read-calls.ts';
 import { rebuild } from './rebuild/rebuild.ts';
@@ -75,13 +76,7 @@ try {
   process.stdout.write(`${json ? JSON.stringify(report.toJson()) : report.toText()}\n`);
   process.exitCode = report.whole ? 0 : 1;
 } catch (error) {
-  const { reason, message } = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
-  process.stderr.write(`polar: ${reason}: ${message}\n`);
-  process.exitCode = exitCodeOf(reason);
-}
-
-/** As of every command of `polar`. */
-function exitCodeOf(reason: Reason): number {
-  if (reason === 'MESH_UNREACHABLE') return 3;
-  return ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
+  const failure = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
+  process.stderr.write(`polar: ${failure.reason}: ${failure.message}\n`);
+  process.exitCode = exitCodeOf(failure);
 }

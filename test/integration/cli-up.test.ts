@@ -209,7 +209,7 @@ describe('polar up', function () {
   it('tells with its reason what a service misses that ends while it starts', async () => {
     const { code, stderr } = await polar(['up', '--data-dir', folder], { env: { POLAR_LOG_LEVEL: 'loud' } });
     expect(stderr).to.match(
-      /^polar: INVALID_CONFIG: [a-z-]+ ended \(exit code 1\) while it started: the environment has 1 fault/m,
+      /^polar: INVALID_CONFIG: [a-z-]+ ended \(exit code 2\) while it started: the environment has 1 fault/m,
     );
     expect(stderr).to.contain('POLAR_LOG_LEVEL: must be one of ');
     expect(code).to.equal(2);

@@ -1,5 +1,6 @@
 // polar audit SESSION|TASK, polar audit --harnesses
 import { readFileSync } from 'node:fs';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import {
   type Arguments,
   type Command,
@@ -22,7 +23,6 @@ import { type Engine, SCORING_KINDS, type ScoringKind, scoringAt } from '../audi
 import { endedSince, sessionsOf } from '../audit/selection.ts';
 import { type AuditedSession, auditSession } from '../audit/session.ts';
 import { inherited } from '../config.ts';
-import { EXIT } from '../exit-codes.ts';
 import { at, meshTopologyOf, rolloutUrl, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 

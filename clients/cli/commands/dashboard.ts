@@ -4,6 +4,7 @@ import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harnes
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { createPlainClient } from '../../../services/common/client.ts';
 import { PolarError } from '../../../services/common/errors.ts';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { needsPassword } from '../../dashboard/guard.ts';
 import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
 import { startDashboard } from '../../dashboard/server.ts';
@@ -17,7 +18,6 @@ import {
 } from '../arguments.ts';
 import { environment } from '../config.ts';
 import { credentialsFor } from '../credentials.ts';
-import { EXIT } from '../exit-codes.ts';
 import {
   meshTopologyOf,
   rolloutClient,
