@@ -56,6 +56,7 @@ describe('polar', () => {
       ['capture', '--close', 's', 'true', ''],
       /no command/,
     ],
+    ['a time for modules without an end', ['rebuild', 's', '--plugin-timeout', 'Infinity'], /at most 3600/],
     ['a reward that is no number', ['capture', '--reward', 'much', 'true'], /--reward must be a number/],
     [
       'a reward that is too large',

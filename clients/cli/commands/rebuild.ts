@@ -20,6 +20,9 @@ import { progress } from '../output/say.ts';
 import { ROOT } from '../services.ts';
 import { hasTrajectory } from '../watching.ts';
 
+/** As of the topology's reconstructor.plugin_timeout_seconds. */
+const PLUGIN_SECONDS_MAX = 3_600;
+
 export const rebuild: Command = {
   name: 'rebuild',
   summary: 'build recorded calls again with any builder: those of a task, a session or a file',
@@ -61,7 +64,11 @@ export const rebuild: Command = {
       throw new UsageError('one of TASK-OR-SESSION and --calls is needed');
     }
     const seconds = Number(textFlag(args, 'plugin-timeout') ?? 30);
-    if (!(seconds > 0)) throw new UsageError('--plugin-timeout must be a number of seconds above 0');
+    if (!(seconds > 0 && seconds <= PLUGIN_SECONDS_MAX)) {
+      throw new UsageError(
+        `--plugin-timeout must be a number of seconds, above 0 and at most ${PLUGIN_SECONDS_MAX}`,
+      );
+    }
     const stored = id === undefined ? '' : JSON.stringify(await storedSessions(args, id));
     const child = startChild({
       command: process.execPath,
