@@ -24,6 +24,20 @@ export interface CallOptions {
   readonly limitMs?: number;
 }
 
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body: object | undefined;
+  /** Gives it up. */
+  readonly signal: AbortSignal;
+}
+
+/** The whole of it, too. */
+type Answer = readonly [answer: IncomingMessage, said: string];
+
+/** Asked twice they do what they do once. */
+const REPEATABLE = ['GET', 'DELETE'];
+
 export class Engine {
   readonly socketPath: string;
   /** Called when it ends a call without an answer, or is not there. */
@@ -47,13 +61,9 @@ export class Engine {
     signal?.throwIfAborted();
     // Not withTimeout: a sandbox takes a dozen calls, and each would be held for all of its limit.
     using limit = new Deadline(limitMs, ...(signal === undefined ? [] : [signal]));
-    const { socketPath } = this;
-    const call = request({ socketPath, agent: this.#agent, method, path, ...jsonHeaders(body) });
-    limit.signal.addEventListener('abort', () => call.destroy(), { once: true });
-    const answered = answerOf(call);
-    send(call, body);
+    const asked = { method, path, body, signal: limit.signal };
     try {
-      const [answer, said] = await answered;
+      const [answer, said] = (await this.#askKept(asked)) ?? (await this.#ask(asked, false)[1]);
       return checked(answer, said);
     } catch (error) {
       if (error instanceof EngineError) throw error;
@@ -62,6 +72,34 @@ export class Engine {
       this.onBroken();
       throw error;
     }
+  }
+
+  /**
+   * Over a connection that was kept. Undefined where the engine has ended that without an answer, as it may do with one that
+   * lay idle at any moment: what can be asked twice is then to be asked over a fresh one.
+   */
+  async #askKept(asked: Asked): Promise<Answer | undefined> {
+    const [call, answered] = this.#ask(asked, this.#agent);
+    let hasBegun = false;
+    call.once('response', () => {
+      hasBegun = true;
+    });
+    try {
+      return await answered;
+    } catch (error) {
+      const isFresh = !call.reusedSocket || hasBegun;
+      if (isFresh || asked.signal.aborted || !REPEATABLE.includes(asked.method)) throw error;
+      return undefined;
+    }
+  }
+
+  #ask({ method, path, body, signal }: Asked, agent: Agent | false): [ClientRequest, Promise<Answer>] {
+    const { socketPath } = this;
+    const call = request({ socketPath, agent, method, path, ...jsonHeaders(body) });
+    signal.addEventListener('abort', () => call.destroy(), { once: true });
+    const answered = answerOf(call);
+    send(call, body);
+    return [call, answered];
   }
 
   /** A connection that the engine takes over for raw bytes. Throws EngineError. */
@@ -95,8 +133,8 @@ export class Engine {
   }
 }
 
-/** What it is answered, and the whole of it. Rejects where that breaks off. */
-function answerOf(call: ClientRequest): Promise<[answer: IncomingMessage, said: string]> {
+/** Rejects where it breaks off. */
+function answerOf(call: ClientRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     call.on('error', reject);
     call.once('response', (answer) => {
