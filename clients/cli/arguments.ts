@@ -96,7 +96,10 @@ function parsed(argv: readonly string[], options: ParseArgsOptionsConfig): Retur
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.split('. ')[0]);
+    const { message } = error as Error;
+    const [first] = message.split(/\.\s/);
+    const isDash = message.includes('starting with a dash');
+    throw new UsageError(isDash ? `${first}: what begins with a dash is given as --name=-value` : first);
   }
 }
 

@@ -48,6 +48,12 @@ describe('polar', () => {
     ['a time without an end', ['capture', '--timeout', '1e20', 'true'], /--timeout must be a number/],
     ['logs of no attempt', ['logs', 's-0', '--attempt', '0'], /--attempt must be a number from 1/],
     ['an export of no attempt', ['export', 's-0', '--calls', '--attempt', ''], /--attempt is empty/],
+    ['a port that is none', ['dashboard', '--port', ' '], /--port must be from 0 to 65535, not " "/],
+    [
+      'a value that may be a flag',
+      ['capture', '--reward', '-1'],
+      /^polar: Option '--reward' .* is given as --name=-value; .*\n$/,
+    ],
     ['a port that a script has not set', ['dashboard', '--port', ''], /--port is empty/],
     ['a task that a script has not set', ['watch', 'a', ''], /TASK is empty/],
     ['no session', ['status', ''], /TASK-OR-SESSION is empty/],

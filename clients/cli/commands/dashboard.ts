@@ -78,10 +78,9 @@ export const dashboard: Command = {
 };
 
 function portOf(args: Arguments): number {
-  const port = Number(textFlag(args, 'port') ?? PORT);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new UsageError('--port must be from 0 to 65535');
-  return port;
+  const text = textFlag(args, 'port') ?? PORT;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`--port must be from 0 to 65535, not ${JSON.stringify(text)}`);
 }
 
 const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64url');

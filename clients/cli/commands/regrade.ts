@@ -16,7 +16,7 @@ import { addressOfNode } from '../attempt-place.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { credentialsFor } from '../credentials.ts';
 import { addressIn, at, rolloutUrl } from '../mesh-clients.ts';
-import { progress, say, sayJson } from '../output/say.ts';
+import { pacedProgress, progress, say, sayJson } from '../output/say.ts';
 import { LinesFile } from '../regrade/lines-file.ts';
 import {
   digestOf,
@@ -129,11 +129,12 @@ async function regradeAll(job: Job, sessions: readonly Session[], atOnce: number
   const places = new Semaphore(atOnce);
   const stop = new AbortController();
   let done = 0;
+  const tell = pacedProgress();
   const one = async (session: Session): Promise<Row> => {
     const row =
       job.file?.of(session.sessionId, session.attempt) ?? (await regradeOne(job, session, stop.signal));
     if (job.args.flags['json'] === true) sayJson(row);
-    else if (sessions.length > 1) progress(`${++done} of ${sessions.length} sessions`);
+    else tell(`${++done} of ${sessions.length} sessions`);
     return shortOf(row);
   };
   try {
