@@ -136,6 +136,13 @@ export const textFlag = (args: Arguments, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
+/** The same of a file that is written and not a stream: `-` would be a file of that name. */
+export function fileFlag(args: Arguments, name: string): string | undefined {
+  const file = textFlag(args, name);
+  if (file === '-') throw new UsageError(`--${name} must be the name of a file, not -`);
+  return file;
+}
+
 /** --attempt; 0 where it is not given. */
 export function attemptFlag(args: Arguments): number {
   const text = textFlag(args, 'attempt');

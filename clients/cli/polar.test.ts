@@ -48,6 +48,8 @@ describe('polar', () => {
     ['a time without an end', ['capture', '--timeout', '1e20', 'true'], /--timeout must be a number/],
     ['logs of no attempt', ['logs', 's-0', '--attempt', '0'], /--attempt must be a number from 1/],
     ['an export of no attempt', ['export', 's-0', '--calls', '--attempt', ''], /--attempt is empty/],
+    ['rewards to standard output', ['regrade', 's', '-o', '-'], /--out must be the name of a file, not -/],
+    ['traces to it', ['rebuild', 's', '--traces', '-'], /--traces must be the name of a file/],
     ['a port that is none', ['dashboard', '--port', ' '], /--port must be from 0 to 65535, not " "/],
     [
       'a value that may be a flag',

@@ -1,5 +1,5 @@
 // Builds recorded calls again, those of a file or those that a mesh has stored: what `polar rebuild` runs.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
@@ -45,6 +45,16 @@ async function source(tell: (text: string) => void): Promise<CallsSource> {
   return callsOfFile(calls, (share) => tell(`read ${Math.floor(share * 100)} %`), stop.signal);
 }
 
+/** The calls are the record: traces do not take its place. Throws INVALID_REQUEST. */
+function refuseSame(calls: string, traces: string): void {
+  const [read, written] = [calls, traces].map((file) => statSync(file, { throwIfNoEntry: false }));
+  if (read?.isFile() !== true || read.ino !== written?.ino || read.dev !== written.dev) return;
+  throw new PolarError(
+    'INVALID_REQUEST',
+    `${traces} holds the calls that are read: name another file for the traces`,
+  );
+}
+
 /** JSON, or the path of a JSON or YAML file. */
 function configOf(given: string): JsonObject {
   try {
@@ -69,7 +79,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => stop.abort(new PolarError('CANCELLED', `ended by ${signal}`)));
 }
 try {
-  const { traces, json } = values;
+  const { calls, traces, json } = values;
+  if (calls !== undefined && traces !== undefined) refuseSame(calls, traces);
   const onProgress = progress();
   const options = { builder: await builder(), source: await source(onProgress), traces, onProgress };
   const report = await rebuild(options, stop.signal);

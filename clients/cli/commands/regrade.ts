@@ -11,7 +11,7 @@ import { Semaphore, sleep } from '../../../services/common/clock.ts';
 import { asPolarError, type Reason } from '../../../services/common/errors.ts';
 import { EXIT, exitCodeOf } from '../../../services/common/exit-codes.ts';
 import { readEvaluatorFile } from '../../../services/common/specs/evaluator-alone.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { type Arguments, type Command, fileFlag, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { addressOfNode } from '../attempt-place.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { credentialsFor } from '../credentials.ts';
@@ -80,8 +80,8 @@ export const regrade: Command = {
     const file = textFlag(args, 'evaluator');
     const evaluator = file === undefined ? undefined : readEvaluatorFile(file);
     const atOnce = atOnceOf(args);
+    const out = fileFlag(args, 'out');
     const sessions = await gradable(args);
-    const out = textFlag(args, 'out');
     const evaluatorSha256 = digestOf(evaluator);
     await using lines = out === undefined ? undefined : await LinesFile.open(out, evaluatorSha256);
     const job: Job = { args, evaluator, evaluatorSha256, file: lines, contact: { isMade: false } };
