@@ -7,7 +7,7 @@ import { parseLenient } from '../../common/lenient-json.ts';
 import { type CallFault, CallLog } from '../domain/call-log.ts';
 
 /** As the name of a file. */
-export const STANDARD_INPUT = '-';
+const STANDARD_INPUT = '-';
 
 /** Calls of sessions, one session after another. */
 export interface CallsSource {
