@@ -6,6 +6,7 @@ import * as module from 'node:module';
 import { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 
 /** Set for a process that was handed over to; descriptor 3 then ends when its parent does, however that ends. */
@@ -13,6 +14,8 @@ const HANDED_OVER = 'POLAR_CLI_HANDED_OVER';
 /** Between two looks whether npm is still there. */
 const NPM_CHECK_MS = 1_000;
 
+// Started to outlive its terminal (`clients/cli/stops.ts` says more).
+if (![0, 1, 2].some((stream) => isatty(stream))) process.on('SIGHUP', () => {});
 if (process.env[HANDED_OVER] === undefined) endWithNpm();
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   if (process.env[HANDED_OVER] !== undefined) endWithParent();

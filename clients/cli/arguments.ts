@@ -85,7 +85,10 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   }
   const { values, positionals } = parsed(argv, options);
   const flags = values as Arguments['flags'];
-  if (flags['help'] !== true) checkOperands(command, positionals);
+  if (flags['help'] !== true) {
+    checkOperands(command, positionals);
+    checkValues(flags);
+  }
   return { operands: positionals, flags };
 }
 
@@ -93,7 +96,10 @@ function parsed(argv: readonly string[], options: ParseArgsOptionsConfig): Retur
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.split('. ')[0]);
+    const { message } = error as Error;
+    const [first] = message.split(/\.\s/);
+    const isDash = message.includes('starting with a dash');
+    throw new UsageError(isDash ? `${first}: what begins with a dash is given as --name=-value` : first);
   }
 }
 
@@ -103,6 +109,19 @@ function checkOperands({ operands }: Command, given: readonly string[]): void {
   if (missing !== undefined) throw new UsageError(`${missing} is missing`);
   const many = operands.at(-1)?.endsWith('...') === true;
   if (!many && given.length > operands.length) throw new UsageError(`unexpected ${given[operands.length]}`);
+  const nameAt = (i: number): string | undefined => operands[Math.min(i, operands.length - 1)];
+  const empty = given.findIndex((one, i) => one === '' && nameAt(i) !== OF_OTHERS);
+  if (empty >= 0) throw new UsageError(`${nameAt(empty)?.replace(/[[\].]/g, '')} is empty`);
+}
+
+/** Operands that are another program's. */
+export const OF_OTHERS = '[ARGUMENT]...';
+
+/** As from a variable of a script that is not set: the default, or 0, would be another thing than was meant. */
+function checkValues(flags: Arguments['flags']): void {
+  for (const [name, value] of Object.entries(flags)) {
+    if ([value].flat().includes('')) throw new UsageError(`--${name} is empty`);
+  }
 }
 
 /** The values of a string flag that may be given more than once. */
@@ -116,6 +135,13 @@ export const textFlag = (args: Arguments, name: string): string | undefined => {
   const value = args.flags[name];
   return typeof value === 'string' ? value : undefined;
 };
+
+/** The same of a file that is written and not a stream: `-` would be a file of that name. */
+export function fileFlag(args: Arguments, name: string): string | undefined {
+  const file = textFlag(args, name);
+  if (file === '-') throw new UsageError(`--${name} must be the name of a file, not -`);
+  return file;
+}
 
 /** --attempt; 0 where it is not given. */
 export function attemptFlag(args: Arguments): number {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import process from 'node:process';
 import { endOf } from './mesh/child.ts';
+import { STOPS } from './stops.ts';
 
 export interface Ended {
   /** As in a shell: 127 where it is not there, 128 and the number of a signal. */
@@ -12,8 +13,6 @@ export interface Ended {
   /** It was stopped, or never begun: how it would have ended is not known. */
   readonly isStopped: boolean;
 }
-
-const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs to its end with these variables alone. What stops this process stops the command, and this process goes on to say so. */
 export async function runHere(

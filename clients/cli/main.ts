@@ -1,6 +1,6 @@
 // The `polar` command as a process.
 import process from 'node:process';
-import { EXIT } from './exit-codes.ts';
+import { EXIT } from '../../services/common/exit-codes.ts';
 import { mindReaders } from './output/streams.ts';
 import { polar } from './polar.ts';
 

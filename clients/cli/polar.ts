@@ -1,9 +1,9 @@
 // What `polar` does with its arguments: finds the command, runs it, turns what it throws into one message and an exit code.
 import { asPolarError } from '../../services/common/errors.ts';
+import { EXIT, exitCodeOf } from '../../services/common/exit-codes.ts';
 import { readArguments, UsageError } from './arguments.ts';
 import { COMMANDS } from './commands/index.ts';
 import { useCertificatesOf } from './credentials.ts';
-import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { helpOf, overview, version } from './output/help.ts';
 import { complain, say } from './output/say.ts';
 

@@ -120,6 +120,7 @@ export const REASONS = {
   CALLS_PER_ATTEMPT_LIMIT: caller(Boundary.PROXY, Code.ResourceExhausted),
   POOL_SESSIONS_LIMIT: { ...caller(Boundary.PROXY, Code.ResourceExhausted), retryable: true },
   POLICY_PAUSED: infra(Boundary.PROXY),
+  VERSION_EXISTS: caller(Boundary.PROXY, Code.AlreadyExists),
   PAUSE_IN_PROGRESS: caller(Boundary.PROXY, Code.FailedPrecondition),
   PAUSE_TIMEOUT: { ...caller(Boundary.PROXY, Code.DeadlineExceeded), retryable: true },
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { makeFolders } from './folders.ts';
+import { reasonOf } from '../../test/support/reason-of.ts';
+import { makeFolders, makeFoldersOf } from './folders.ts';
 
 describe('folders', () => {
   let root: string;
@@ -30,9 +31,16 @@ describe('folders', () => {
     expect(() => makeFolders(join(root, 'file', 'x', 'y'))).to.throw(/EEXIST/);
   });
 
+  it('of a service that cannot be made are a fault of the topology', () => {
+    writeFileSync(join(root, 'taken'), '');
+    const make = (): void => makeFoldersOf('data_dir', join(root, 'taken', 'x'));
+    expect(reasonOf(make)).to.equal('INVALID_CONFIG');
+    expect(make).to.throw(/^the topology has 1 fault\(s\):\n {2}data_dir: .*taken\/x cannot be made: EEXIST/);
+  });
+
   it('end where nothing can be made, as below /proc', async () => {
     // In a process of its own: what does not return could not be told here.
-    const program = `import { makeFolders } from ${JSON.stringify(join(import.meta.dirname, 'folders.ts'))};
+    const program = `import { makeFolders, makeFoldersOf } from ${JSON.stringify(join(import.meta.dirname, 'folders.ts'))};
       makeFolders('/proc/polar/x');`;
     const args = ['--input-type=module', '-e', program];
     const failed = await promisify(execFile)(process.execPath, args, { timeout: 10_000 }).catch(

@@ -1,6 +1,7 @@
 // From process start to process end, the same for every service.
 import process from 'node:process';
 import { asPolarError, PolarError } from './errors.ts';
+import { exitCodeOf } from './exit-codes.ts';
 import { STOP_FORCE_MS } from './limits.ts';
 import type { Logger } from './logger.ts';
 
@@ -15,7 +16,7 @@ export function configured<T>(read: () => T): T {
     return read();
   } catch (error) {
     tellFailure(error);
-    process.exit(1);
+    process.exit(exitCodeOf(error));
   }
 }
 
@@ -31,9 +32,11 @@ export async function runService(
 ): Promise<void> {
   const stop = new AbortController();
   const asked = stopRequest(lifeline);
+  let wasRunning = false;
   try {
     const starting = start(stop.signal);
     const service = await Promise.race([starting, asked]);
+    wasRunning = service !== undefined;
     try {
       if (service !== undefined) await Promise.race([asked, service.failed]);
     } finally {
@@ -44,10 +47,14 @@ export async function runService(
       await started?.[Symbol.asyncDispose]();
     }
   } catch (error) {
-    log.fatal({ reason: asPolarError(error).reason, err: error }, 'service failed');
+    const { reason, message } = asPolarError(error);
+    // The place in the code says something of a fault of the program alone; who starts a service reads what is told below.
+    if (reason === 'INTERNAL') log.fatal({ reason, err: error }, 'service failed');
+    else if (wasRunning) log.fatal({ reason, message }, 'service failed');
     tellFailure(error);
-    process.exitCode = 1;
-    setTimeout(() => process.exit(1), STOP_FORCE_MS).unref();
+    const code = exitCodeOf(error);
+    process.exitCode = code;
+    setTimeout(() => process.exit(code), STOP_FORCE_MS).unref();
   } finally {
     if (lifeline) process.stdin.destroy();
   }

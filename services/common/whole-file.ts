@@ -3,11 +3,13 @@ import { createWriteStream } from 'node:fs';
 import { lstat, realpath, rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { claimFile } from './claim.ts';
 import { PolarError } from './errors.ts';
 
 /**
- * Where a link leads, that is written, and the link stays. What is no regular file, as a device or a fifo, takes the lines
- * as they come: nothing may stand in its place. Throws INVALID_REQUEST where it cannot be written.
+ * One process writes there at a time. Where a link leads, that is written, and the link stays. What is no regular file, as a
+ * device or a fifo, takes the lines as they come: nothing may stand in its place. Throws INVALID_REQUEST where it cannot be
+ * written.
  */
 export async function writeWhole(
   named: string,
@@ -18,13 +20,25 @@ export async function writeWhole(
   const file = await realpath(named).catch(() => named);
   const found = await lstat(file).catch(() => undefined);
   const inPlace = found !== undefined && !found.isFile();
-  const part = inPlace ? file : `${file}.part`;
+  const write = (place: string) =>
+    pipeline(Readable.from(lines), createWriteStream(place), { ...(signal && { signal }) });
   try {
-    await pipeline(Readable.from(lines), createWriteStream(part), { ...(signal && { signal }) });
-    if (!inPlace) await rename(part, file);
+    await (inPlace ? write(file) : writeAside(file, write));
   } catch (error) {
-    if (!inPlace) await rm(part, { force: true });
     if (signal?.aborted || error instanceof PolarError) throw error;
     throw new PolarError('INVALID_REQUEST', `${named} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+async function writeAside(file: string, write: (place: string) => Promise<void>): Promise<void> {
+  await using own = await claimFile(file);
+  if (own === undefined) throw new Error('another process writes it now');
+  const part = `${file}.part`;
+  try {
+    await write(part);
+    await rename(part, file);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
   }
 }

@@ -6,7 +6,7 @@ import { ProxyService } from '../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_
 import { PolicyService } from '../../gen/ts/polar/llm_proxy/v1/policy_service_pb.js';
 import { openGuards } from '../common/access/open.ts';
 import { settledWithin } from '../common/clock.ts';
-import { makeFolders } from '../common/folders.ts';
+import { makeFoldersOf } from '../common/folders.ts';
 import type { RunningService } from '../common/lifecycle.ts';
 import { STOP_GRACE_MS } from '../common/limits.ts';
 import type { Logger } from '../common/logger.ts';
@@ -63,6 +63,6 @@ export class LlmProxyService implements RunningService {
 
 /** In a folder that is the node's own. */
 function openSocketPath(path: string): string {
-  makeFolders(dirname(path));
+  makeFoldersOf('data_dir', dirname(path));
   return shortSocketPath(path);
 }

@@ -1,5 +1,5 @@
 // Builds recorded calls again, those of a file or those that a mesh has stored: what `polar rebuild` runs.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { parsePlain } from '../common/config/faults.ts';
-import { asPolarError, PolarError, type Reason } from '../common/errors.ts';
+import { asPolarError, PolarError } from '../common/errors.ts';
+import { exitCodeOf } from '../common/exit-codes.ts';
 import { callsOfMesh, type StoredSessions } from './rebuild/mesh-calls.ts';
 import { type CallsSource, callsOfFile } from './rebuild/read-calls.ts';
 import { rebuild } from './rebuild/rebuild.ts';
@@ -44,6 +45,16 @@ async function source(tell: (text: string) => void): Promise<CallsSource> {
   return callsOfFile(calls, (share) => tell(`read ${Math.floor(share * 100)} %`), stop.signal);
 }
 
+/** The calls are the record: traces do not take its place. Throws INVALID_REQUEST. */
+function refuseSame(calls: string, traces: string): void {
+  const [read, written] = [calls, traces].map((file) => statSync(file, { throwIfNoEntry: false }));
+  if (read?.isFile() !== true || read.ino !== written?.ino || read.dev !== written.dev) return;
+  throw new PolarError(
+    'INVALID_REQUEST',
+    `${traces} holds the calls that are read: name another file for the traces`,
+  );
+}
+
 /** JSON, or the path of a JSON or YAML file. */
 function configOf(given: string): JsonObject {
   try {
@@ -68,20 +79,15 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => stop.abort(new PolarError('CANCELLED', `ended by ${signal}`)));
 }
 try {
-  const { traces, json } = values;
+  const { calls, traces, json } = values;
+  if (calls !== undefined && traces !== undefined) refuseSame(calls, traces);
   const onProgress = progress();
   const options = { builder: await builder(), source: await source(onProgress), traces, onProgress };
   const report = await rebuild(options, stop.signal);
   process.stdout.write(`${json ? JSON.stringify(report.toJson()) : report.toText()}\n`);
   process.exitCode = report.whole ? 0 : 1;
 } catch (error) {
-  const { reason, message } = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
-  process.stderr.write(`polar: ${reason}: ${message}\n`);
-  process.exitCode = exitCodeOf(reason);
-}
-
-/** As of every command of `polar`. */
-function exitCodeOf(reason: Reason): number {
-  if (reason === 'MESH_UNREACHABLE') return 3;
-  return ['INVALID_REQUEST', 'INVALID_TASK', 'UNKNOWN_BUILDER'].includes(reason) ? 2 : 1;
+  const failure = asPolarError(stop.signal.aborted ? stop.signal.reason : error);
+  process.stderr.write(`polar: ${failure.reason}: ${failure.message}\n`);
+  process.exitCode = exitCodeOf(failure);
 }

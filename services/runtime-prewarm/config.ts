@@ -13,7 +13,7 @@ import {
 import { faulty } from '../common/config/faults.ts';
 import type { NodeTopology } from '../common/config/topology.ts';
 import type { FieldFault } from '../common/errors.ts';
-import { makeFolders } from '../common/folders.ts';
+import { makeFoldersOf } from '../common/folders.ts';
 import { nodeFolder } from '../common/node-folder.ts';
 import { proxySocketOf } from '../common/proxy-socket.ts';
 import { BACKENDS, type BackendName } from '../common/specs/catalogue.ts';
@@ -64,7 +64,7 @@ function mountRootsOf(node: NodeTopology): MountRoot[] {
 
 /** Their commands run under another user, who is led through this folder, whoever made it and with which umask. */
 function openToSandboxes(folder: string): void {
-  makeFolders(folder);
+  makeFoldersOf('cache_dir', folder);
   const { mode, uid } = statSync(folder);
   if (uid === process.getuid?.() && (mode & PASSABLE) !== PASSABLE) chmodSync(folder, mode | PASSABLE);
 }

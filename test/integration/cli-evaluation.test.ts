@@ -230,18 +230,18 @@ describe('polar status of a session that was graded', function () {
       return all.filter(({ owner }) => owner?.purpose === 'evaluate_again').length;
     };
 
-    it('stops where it is stopped, and leaves nothing', async () => {
+    it('has its file to itself; stops where it is stopped, and leaves nothing', async () => {
       const nap = sleepMark();
       const file = written('slow.yaml', right({ test_command: nap }));
-      const { child, ended: over } = startPolar([
-        'regrade',
-        sessionId,
-        '--evaluator',
-        file,
-        '-c',
-        mesh.topologyFile,
-      ]);
+      const out = join(mesh.folder, 'slow.jsonl');
+      const flags = ['--evaluator', file, '-o', out];
+      const { child, ended: over } = startPolar(['regrade', sessionId, ...flags, '-c', mesh.topologyFile]);
       await eventually('its sandbox', async () => (await again()) === 1);
+      const { code, stderr } = await regrade('graded', ...flags);
+      expect([code, stderr]).to.deep.equal([
+        2,
+        `polar: INVALID_REQUEST: ${out} is being written by another command: wait for its end, or name another file\n`,
+      ]);
       child.kill('SIGINT');
       await over;
       await eventually('it is gone', async () => (await again()) === 0);

@@ -1,5 +1,15 @@
 // `polar rebuild`: exact on the vectors, lawful on random forests, and everything that is wrong with a file by name.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -66,6 +76,47 @@ describe('polar rebuild', () => {
         masked[reason] = (masked[reason] ?? 0) + count;
     }
     expect((JSON.parse(stdout) as { masked_tokens: object }).masked_tokens).to.deep.equal(masked);
+  });
+
+  it('has the file of its traces to itself', async () => {
+    const fifo = join(folder, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const first = polar(['rebuild', '--calls', fifo, '--traces', out()]);
+    // It opens when the command reads there, which is then about to write.
+    const calls = await open(fifo, 'w');
+    const { code, stderr } = await run(lines(call()));
+    expect([code, stderr]).to.deep.equal([
+      2,
+      `polar: INVALID_REQUEST: ${out()} cannot be written: another process writes it now\n`,
+    ]);
+    await calls.write(lines(call(), call({ call_id: 'c2', prompt_ids: [7] })));
+    await calls.close();
+    expect((await first).code).to.equal(0);
+    expect(traces()).to.have.length(2);
+    expect((await run(lines(call()))).code, 'it is over').to.equal(0);
+    expect(readdirSync(folder)).to.have.members(['calls.jsonl', 'fifo', 'traces.jsonl']);
+  });
+
+  it('reads calls from standard input, and behind the mark that some programs begin a file with', async () => {
+    const args = [join(ROOT, 'bin/polar.js'), 'rebuild', '--calls', '-', '--traces', out()];
+    const { status, stderr } = spawnSync(process.execPath, args, { input: lines(call()), encoding: 'utf8' });
+    expect([status, stderr]).to.deep.equal([0, '']);
+    expect(traces()).to.have.length(1);
+    expect((await run(`\ufeff${lines(call(), call({ call_id: 'c2', prompt_ids: [7] }))}`)).code).to.equal(0);
+    expect(traces()).to.have.length(2);
+  });
+
+  it('puts no traces in the place of the calls', async () => {
+    const calls = join(folder, 'calls.jsonl');
+    const link = join(folder, 'link.jsonl');
+    writeFileSync(calls, lines(call()));
+    symlinkSync(calls, link);
+    const { code, stderr } = await polar(['rebuild', '--calls', calls, '--traces', link]);
+    expect([code, stderr]).to.deep.equal([
+      2,
+      `polar: INVALID_REQUEST: ${link} holds the calls that are read: name another file for the traces\n`,
+    ]);
+    expect(readFileSync(calls, 'utf8')).to.equal(lines(call()));
   });
 
   it('keeps the laws on 100 random forests, shuffled, with calls missing and lines repeated', async () => {

@@ -70,15 +70,28 @@ describe('polar serve_rollout and serve_gateway', function () {
     await untilNodesAreUp(topology, 0);
     const compiled = `NODE_COMPILE_CACHE=${join(folder, 'compiled')}`;
     expect(usersOf(compiled), 'it keeps what it compiles').to.have.length(1);
-    const { code, stdout, stderr } = await serve('serve_rollout').ended;
-    expect(code).to.equal(1);
-    expect(stdout + stderr).to.match(
-      /INVALID_CONFIG: no port: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+/,
-    );
+    const told =
+      /^polar: INVALID_CONFIG: no port: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+\n$/;
+    for (const command of [['serve_rollout'], ['serve', 'scheduler']]) {
+      const { code, stdout, stderr } = await serve(...command).ended;
+      expect(code).to.equal(2);
+      expect(stderr).to.match(told);
+      expect(stdout).to.not.contain('EADDRINUSE');
+    }
     // The one that works stays: by now it would have seen that another one has taken its state over.
     await sleep(2 * LEASE_RENEW_MS);
     taken.child.kill('SIGTERM');
     expect((await taken.ended).code).to.equal(0);
+  });
+
+  it('say in one line which folder they cannot have', async () => {
+    const file = join(folder, 'nowhere.yaml');
+    writeFileSync(file, stringify({ data_dir: '/proc/nowhere' }));
+    const { code, stdout, stderr } = await polar(['serve', 'harness-executor', '-c', file]);
+    expect([code, stdout]).to.deep.equal([2, '']);
+    expect(stderr).to.match(
+      /^polar: INVALID_CONFIG: the topology has 1 fault\(s\):\n {2}data_dir: \/proc\/nowhere\/.* cannot be made: .*\n$/,
+    );
   });
 });
 

@@ -209,7 +209,7 @@ describe('polar up', function () {
   it('tells with its reason what a service misses that ends while it starts', async () => {
     const { code, stderr } = await polar(['up', '--data-dir', folder], { env: { POLAR_LOG_LEVEL: 'loud' } });
     expect(stderr).to.match(
-      /^polar: INVALID_CONFIG: [a-z-]+ ended \(exit code 1\) while it started: the environment has 1 fault/m,
+      /^polar: INVALID_CONFIG: [a-z-]+ ended \(exit code 2\) while it started: the environment has 1 fault/m,
     );
     expect(stderr).to.contain('POLAR_LOG_LEVEL: must be one of ');
     expect(code).to.equal(2);
@@ -278,7 +278,7 @@ describe('polar up', function () {
     const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
     await until(() => written().includes('"msg":"ready"'), READY_MS, written);
     expect(written()).to.match(/^\{/);
-    mesh.child.kill('SIGHUP');
+    mesh.child.kill('SIGTERM');
     expect((await mesh.ended).code).to.equal(0);
   });
 });

@@ -74,6 +74,22 @@ describe('polar', function () {
     expect(status).to.equal(1);
   });
 
+  it('reads a task from standard input', () => {
+    const args = [join(ROOT, 'bin/polar.js'), 'submit', '-', '--rollout-url', 'http://127.0.0.1:1'];
+    const submit = (input: string) => spawnSync(process.execPath, args, { input, encoding: 'utf8' });
+    const faulty = submit('task_id: from-a-pipe\n');
+    expect([faulty.status, faulty.stdout]).to.deep.equal([2, '']);
+    expect(faulty.stderr).to.match(
+      /^polar: INVALID_TASK: standard input has 2 fault\(s\):\n {2}instruction: is missing/,
+    );
+    const whole = {
+      task_id: 'x',
+      instruction: 'x',
+      agent: { harness: 'shell', custom_shell: { command: 'true' } },
+    };
+    expect(submit(JSON.stringify(whole)).status, 'nobody is there').to.equal(3);
+  });
+
   it('tells operands, flags, examples and exit codes of each', async () => {
     for (const command of COMMANDS) {
       const { flags, operands, examples } = command;

@@ -71,6 +71,20 @@ describe('llm-proxy policy', () => {
     expect(await reasonOf(otherPolicy().publishVersion({}))).to.equal('INVALID_REQUEST');
   });
 
+  it('has one name for the weights of a version', async () => {
+    const { policy: before } = await policy().getPolicy({});
+    const [policyVersion, weightVersion] = [before!.policyVersion, before!.weightVersion];
+    const repeated = await otherPolicy().publishVersion({ policyVersion, weightVersion });
+    expect(repeated.policy).to.deep.equal(before);
+    const other = { policyVersion, weightVersion: 'others' };
+    expect(await reasonOf(otherPolicy().publishVersion(other))).to.equal('VERSION_EXISTS');
+    const { policy: held } = await policy().pause({});
+    expect(await reasonOf(policy().resume({ pauseId: held!.pauseId, ...other }))).to.equal('VERSION_EXISTS');
+    expect(await reasonOf(policy().resume({ weightVersion: 'others' }))).to.equal('INVALID_REQUEST');
+    const { policy: behind } = await policy().resume({ policyVersion, weightVersion });
+    expect(behind).to.include({ phase: Policy_Phase.SERVING, policyVersion, weightVersion });
+  });
+
   it('drains: calls in flight end, new ones wait at both proxies until it is resumed, with its version', async () => {
     const [first, second, third] = await Promise.all(
       ['drain-0', 'drain-1', 'drain-2'].map((id) => proxy.admit(id)),

@@ -1,5 +1,6 @@
 // polar audit SESSION|TASK, polar audit --harnesses
 import { readFileSync } from 'node:fs';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import {
   type Arguments,
   type Command,
@@ -22,9 +23,8 @@ import { type Engine, SCORING_KINDS, type ScoringKind, scoringAt } from '../audi
 import { endedSince, sessionsOf } from '../audit/selection.ts';
 import { type AuditedSession, auditSession } from '../audit/session.ts';
 import { inherited } from '../config.ts';
-import { EXIT } from '../exit-codes.ts';
 import { at, meshTopologyOf, rolloutUrl, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
-import { progress, say, sayJson } from '../output/say.ts';
+import { pacedProgress, say, sayJson } from '../output/say.ts';
 
 export const audit: Command = {
   name: 'audit',
@@ -76,13 +76,14 @@ async function auditAll(args: Arguments, id: string): Promise<number> {
   const url = trajectoryUrl(args);
   const sessions = await at(rolloutUrl(args), sessionsOf(rolloutUrl(args), id));
   const accounts: AuditedSession[] = [];
+  const tell = pacedProgress();
   for (const session of sessions) {
     const audited = auditSession(trajectoryClient(url), session);
     const { account, traces, origins } = await at(url, audited, '--trajectory-url');
     await rescoring?.add(session.sessionId, traces, origins);
     accounts.push(account);
     if (json) sayJson(account);
-    else if (sessions.length > 1) progress(`${accounts.length} of ${sessions.length} sessions`);
+    else tell(`${accounts.length} of ${sessions.length} sessions`);
   }
   if (!json) showAccounts(accounts);
   if (rescoring !== undefined) showRescored(rescoring, json);

@@ -12,7 +12,7 @@ import { sleep } from '../../../services/common/clock.ts';
 import { asPolarError, PolarError } from '../../../services/common/errors.ts';
 import { newId } from '../../../services/common/ids.ts';
 import { EXTERNAL } from '../../../services/common/specs/catalogue.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { type Arguments, type Command, OF_OTHERS, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { agentEnv, direct } from '../capture/environment.ts';
 import { renewed } from '../capture/renewal.ts';
 import { RewardFile, rewardIn } from '../capture/reward-file.ts';
@@ -35,7 +35,7 @@ const SECONDS_MAX = 1_000_000;
 export const capture: Command = {
   name: 'capture',
   summary: 'record an agent that runs here: open a session, run a command with its addresses, close it',
-  operands: ['[COMMAND]', '[ARGUMENT]...'],
+  operands: ['[COMMAND]', OF_OTHERS],
   flags: {
     ...URL_FLAGS,
     task: {

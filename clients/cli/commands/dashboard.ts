@@ -1,10 +1,10 @@
 // polar dashboard: a page on the mesh, for an operator's browser.
 import { randomBytes } from 'node:crypto';
-import process from 'node:process';
 import { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ProxyService } from '../../../gen/ts/polar/llm_proxy/v1/llm_proxy_service_pb.js';
 import { createPlainClient } from '../../../services/common/client.ts';
 import { PolarError } from '../../../services/common/errors.ts';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { needsPassword } from '../../dashboard/guard.ts';
 import type { DashboardMesh, NodeClients } from '../../dashboard/rpcs.ts';
 import { startDashboard } from '../../dashboard/server.ts';
@@ -18,7 +18,6 @@ import {
 } from '../arguments.ts';
 import { environment } from '../config.ts';
 import { credentialsFor } from '../credentials.ts';
-import { EXIT } from '../exit-codes.ts';
 import {
   meshTopologyOf,
   rolloutClient,
@@ -27,6 +26,7 @@ import {
   trajectoryUrl,
 } from '../mesh-clients.ts';
 import { say, sayJson } from '../output/say.ts';
+import { stopped } from '../stops.ts';
 
 const PORT = '8090';
 const PASSWORD_BYTES = 18;
@@ -71,19 +71,16 @@ export const dashboard: Command = {
       say(`dashboard at ${url}`);
       if (made !== undefined) say(`password (any user name): ${made}`);
     }
-    await new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
-    });
+    await stopped();
     await running.close();
     return EXIT.ok;
   },
 };
 
 function portOf(args: Arguments): number {
-  const port = Number(textFlag(args, 'port') ?? PORT);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new UsageError('--port must be from 0 to 65535');
-  return port;
+  const text = textFlag(args, 'port') ?? PORT;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`--port must be from 0 to 65535, not ${JSON.stringify(text)}`);
 }
 
 const newPassword = (): string => randomBytes(PASSWORD_BYTES).toString('base64url');

@@ -24,7 +24,7 @@ export const exportSession: Command = {
     calls: { type: 'boolean', help: 'recorded model calls' },
     traces: { type: 'boolean', help: 'built traces' },
     attempt: { type: 'string', value: 'N', help: 'this attempt instead of the one that counts' },
-    out: { type: 'string', short: 'o', value: 'FILE', help: 'write there instead of to standard output' },
+    out: { type: 'string', short: 'o', value: 'FILE', help: 'write there instead of to standard output (-)' },
   },
   examples: [
     'polar export s0123456789ab-0 --calls -o calls.jsonl',
@@ -38,7 +38,8 @@ export const exportSession: Command = {
     const url = trajectoryUrl(args);
     const client = trajectoryClient(url);
     const sessionId = args.operands[0] ?? '';
-    const file = textFlag(args, 'out');
+    const named = textFlag(args, 'out');
+    const file = named === '-' ? undefined : named;
     // Asked for when it is read: a failure before would be nobody's.
     const open = () => client.exportSession({ sessionId, kind, attempt });
     const count = await at(url, writeLines(open, file), '--trajectory-url');

@@ -6,6 +6,7 @@ import { PolarError } from '../../../services/common/errors.ts';
 import {
   type Arguments,
   type Command,
+  fileFlag,
   TRAJECTORY_FLAGS,
   textFlag,
   URL_FLAGS,
@@ -19,6 +20,9 @@ import { at, rolloutUrl, trajectoryUrl } from '../mesh-clients.ts';
 import { progress } from '../output/say.ts';
 import { ROOT } from '../services.ts';
 import { hasTrajectory } from '../watching.ts';
+
+/** As of the topology's reconstructor.plugin_timeout_seconds. */
+const PLUGIN_SECONDS_MAX = 3_600;
 
 export const rebuild: Command = {
   name: 'rebuild',
@@ -45,7 +49,7 @@ export const rebuild: Command = {
     calls: {
       type: 'string',
       value: 'FILE',
-      help: 'calls as `polar export --calls` writes them, without a mesh',
+      help: 'calls as `polar export --calls` writes them, without a mesh; -: standard input',
     },
     traces: { type: 'string', value: 'FILE', help: 'write the traces there' },
   },
@@ -53,6 +57,7 @@ export const rebuild: Command = {
     'polar rebuild calculator --builder per_request --traces per-request.jsonl',
     'polar rebuild s0123456789ab-0 --builder team/last-branch.mjs --json',
     'polar export s0123456789ab-0 --calls -o calls.jsonl && polar rebuild --calls calls.jsonl --traces traces.jsonl',
+    'polar export s0123456789ab-0 --calls | polar rebuild --calls - --traces traces.jsonl',
     `polar rebuild --builder-config '{"max_trace_tokens": 32768}' --calls calls.jsonl --traces traces.jsonl`,
   ],
   async run(args) {
@@ -61,7 +66,12 @@ export const rebuild: Command = {
       throw new UsageError('one of TASK-OR-SESSION and --calls is needed');
     }
     const seconds = Number(textFlag(args, 'plugin-timeout') ?? 30);
-    if (!(seconds > 0)) throw new UsageError('--plugin-timeout must be a number of seconds above 0');
+    if (!(seconds > 0 && seconds <= PLUGIN_SECONDS_MAX)) {
+      throw new UsageError(
+        `--plugin-timeout must be a number of seconds, above 0 and at most ${PLUGIN_SECONDS_MAX}`,
+      );
+    }
+    fileFlag(args, 'traces');
     const stored = id === undefined ? '' : JSON.stringify(await storedSessions(args, id));
     const child = startChild({
       command: process.execPath,
@@ -69,9 +79,15 @@ export const rebuild: Command = {
       env: inherited,
       output: 'inherit',
     });
-    child.process.stdin?.end(stored);
+    const { stdin } = child.process;
+    const isPiped = textFlag(args, 'calls') === '-';
+    if (isPiped && stdin !== null) process.stdin.pipe(stdin);
+    else stdin?.end(stored);
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void child.stop());
-    return await child.ended;
+    const code = await child.ended;
+    // A writer there may go on.
+    if (isPiped) process.stdin.destroy();
+    return code;
   },
 };
 

@@ -9,14 +9,14 @@ import { CALL_TIME_MS_MAX } from '../../../services/common/call-time.ts';
 import { createPlainClient } from '../../../services/common/client.ts';
 import { Semaphore, sleep } from '../../../services/common/clock.ts';
 import { asPolarError, type Reason } from '../../../services/common/errors.ts';
+import { EXIT, exitCodeOf } from '../../../services/common/exit-codes.ts';
 import { readEvaluatorFile } from '../../../services/common/specs/evaluator-alone.ts';
-import { type Arguments, type Command, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
+import { type Arguments, type Command, fileFlag, textFlag, URL_FLAGS, UsageError } from '../arguments.ts';
 import { addressOfNode } from '../attempt-place.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { credentialsFor } from '../credentials.ts';
-import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import { addressIn, at, rolloutUrl } from '../mesh-clients.ts';
-import { progress, say, sayJson } from '../output/say.ts';
+import { pacedProgress, progress, say, sayJson } from '../output/say.ts';
 import { LinesFile } from '../regrade/lines-file.ts';
 import {
   digestOf,
@@ -80,13 +80,11 @@ export const regrade: Command = {
     const file = textFlag(args, 'evaluator');
     const evaluator = file === undefined ? undefined : readEvaluatorFile(file);
     const atOnce = atOnceOf(args);
+    const out = fileFlag(args, 'out');
     const sessions = await gradable(args);
-    const out = textFlag(args, 'out');
-    const job: Job = {
-      ...{ args, evaluator, evaluatorSha256: digestOf(evaluator) },
-      file: out === undefined ? undefined : new LinesFile(out, digestOf(evaluator)),
-      contact: { isMade: false },
-    };
+    const evaluatorSha256 = digestOf(evaluator);
+    await using lines = out === undefined ? undefined : await LinesFile.open(out, evaluatorSha256);
+    const job: Job = { args, evaluator, evaluatorSha256, file: lines, contact: { isMade: false } };
     const rows = await regradeAll(job, sessions, atOnce);
     if (args.flags['json'] !== true) say(`${regradedTable(rows)}\n${summaryOf(rows)}`);
     // None at all is no success of a script's.
@@ -131,11 +129,12 @@ async function regradeAll(job: Job, sessions: readonly Session[], atOnce: number
   const places = new Semaphore(atOnce);
   const stop = new AbortController();
   let done = 0;
+  const tell = pacedProgress();
   const one = async (session: Session): Promise<Row> => {
     const row =
       job.file?.of(session.sessionId, session.attempt) ?? (await regradeOne(job, session, stop.signal));
     if (job.args.flags['json'] === true) sayJson(row);
-    else if (sessions.length > 1) progress(`${++done} of ${sessions.length} sessions`);
+    else tell(`${++done} of ${sessions.length} sessions`);
     return shortOf(row);
   };
   try {

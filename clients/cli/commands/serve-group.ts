@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { type Arguments, type Command, textFlag, UsageError } from '../arguments.ts';
 import { environment, inherited } from '../config.ts';
-import { EXIT } from '../exit-codes.ts';
 import { startChild } from '../mesh/child.ts';
 import { mainOf, NODE_SERVICES, nodeFlagsOf, type ServiceName } from '../services.ts';
 import { topologyOf } from '../topology-file.ts';
@@ -61,7 +61,9 @@ export async function serveAll(
   });
   const first = await Promise.race([asked, ...children.map(({ ended }) => ended)]);
   await Promise.all(children.map((child) => child.stop()));
-  return first === undefined || first === 0 ? EXIT.ok : EXIT.failed;
+  if (first === undefined) return EXIT.ok;
+  // Of a service that says why it ends; else it was killed.
+  return first <= EXIT.unreachable ? first : EXIT.failed;
 }
 
 function checkNode(nodes: readonly { readonly id: string }[], nodeId: string | undefined): void {

@@ -1,6 +1,7 @@
 // polar spans SESSION|TASK
 import type { Session } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { ExportKind } from '../../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import {
   type Arguments,
   type Command,
@@ -11,7 +12,6 @@ import {
 } from '../arguments.ts';
 import { sessionsOf } from '../audit/selection.ts';
 import { environment } from '../config.ts';
-import { EXIT } from '../exit-codes.ts';
 import { at, rolloutUrl, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { versionNumber } from '../output/help.ts';
 import { complain, progress, sayJson } from '../output/say.ts';

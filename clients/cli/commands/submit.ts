@@ -15,7 +15,7 @@ import { runWatch } from './watch.ts';
 
 export const submit: Command = {
   name: 'submit',
-  summary: 'submit task files, all or none, and print their sessions',
+  summary: 'submit task files, all or none, and print their sessions; FILE -: standard input',
   operands: ['FILE...'],
   flags: {
     ...URL_FLAGS,
@@ -33,6 +33,7 @@ export const submit: Command = {
     'polar submit examples/calculator/task.yaml --wait',
     'polar submit task.json --task-id try-2 --json',
     'polar submit tasks/*.yaml',
+    'make-task | polar submit -',
   ],
   async run(args) {
     const specs = readSpecs(args);

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { ENGINE_KINDS } from '../../../services/common/config/topology.ts';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { readTaskFile } from '../../../services/common/specs/task-file.ts';
 import { type Arguments, type Command, textFlag, textFlags, UsageError } from '../arguments.ts';
 import { environment } from '../config.ts';
 import { engineProblems } from '../engine-problems.ts';
 import { runExample } from '../example.ts';
-import { EXIT } from '../exit-codes.ts';
 import { type LocalMesh, startLocalMesh } from '../mesh/local-mesh.ts';
 import { addressIn } from '../mesh-clients.ts';
 import { complain, progress, say, sayJson } from '../output/say.ts';
 import { ROOT } from '../services.ts';
+import { STOPS } from '../stops.ts';
 
 const EXAMPLE = join(ROOT, 'examples/calculator/task.yaml');
 
@@ -58,7 +59,7 @@ export const up: Command = {
     const task = file === undefined ? undefined : readTaskFile(file);
     const stop = new AbortController();
     const asked = new Promise<'asked'>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      for (const signal of STOPS) {
         process.on(signal, () => {
           stop.abort();
           resolve('asked');

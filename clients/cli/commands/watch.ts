@@ -1,8 +1,8 @@
 // polar watch TASK...
 import process from 'node:process';
 import { type Session, SessionSchema } from '../../../gen/ts/polar/common/v1/session_pb.js';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { type Arguments, type Command, URL_FLAGS } from '../arguments.ts';
-import { EXIT } from '../exit-codes.ts';
 import { at, rolloutUrl } from '../mesh-clients.ts';
 import { jsonOf } from '../output/json.ts';
 import { progress, say, sayJson } from '../output/say.ts';

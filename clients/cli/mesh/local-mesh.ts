@@ -48,7 +48,7 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
   const { tls } = openCertificates(wanted.topology);
   const { data_dir: dataDir } = wanted.topology;
   const logs = join(dataDir, 'logs');
-  const unlock = openDataDir(wanted, logs);
+  const unlock = await openDataDir(wanted, logs);
   const supervisor = new Supervisor();
   let lifeline: Lifeline | undefined;
   let disk: Disposable | undefined;
@@ -57,7 +57,7 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
     disk?.[Symbol.dispose]();
     await supervisor.stop();
     lifeline?.[Symbol.dispose]();
-    unlock();
+    await unlock();
   };
   try {
     awaitEarlier(dataDir);
@@ -79,10 +79,13 @@ export async function startLocalMesh(options: MeshOptions, signal: AbortSignal):
 }
 
 /** Its folders, and the lock, which what is returned gives back. Throws INVALID_CONFIG. */
-function openDataDir({ topology: { data_dir: dataDir }, named }: Wanted, logs: string): () => void {
+async function openDataDir(
+  { topology: { data_dir: dataDir }, named }: Wanted,
+  logs: string,
+): Promise<() => Promise<void>> {
   try {
     for (const folder of [logs, join(dataDir, 'run')]) makeFolders(folder);
-    return lockDataDir(dataDir);
+    return await lockDataDir(dataDir);
   } catch (error) {
     if (error instanceof PolarError) throw error;
     const description = `${dataDir} cannot be used: ${(error as Error).message}`;

@@ -1,27 +1,35 @@
 // One local mesh a data folder. The lock names its process, so that one whose process is gone counts no more.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import { claim } from '../../../services/common/claim.ts';
 import { PolarError } from '../../../services/common/errors.ts';
+import { sha256 } from '../../../services/common/ids.ts';
 
-/** Throws INVALID_CONFIG when another mesh runs on the folder. Returns what gives the lock back. */
-export function lockDataDir(dataDir: string): () => void {
+/** Throws INVALID_CONFIG when another mesh runs on the folder, or is about to. Returns what gives the lock back. */
+export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
   const file = lockIn(dataDir);
-  const me = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
+  const claimed = await claim(`mesh-${sha256(realpathSync(dataDir))}`);
+  const release = async (): Promise<void> => claimed?.[Symbol.asyncDispose]();
   try {
-    writeFileSync(file, me, { flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    // Of one in another container on the same folder there is the file alone.
     const holder = livingHolder(file);
-    if (holder !== undefined) {
-      throw new PolarError(
-        'INVALID_CONFIG',
-        `a mesh runs on ${dataDir} already (process ${holder.pid}): stop it, or choose another folder with --data-dir`,
-      );
-    }
-    writeFileSync(file, me);
+    if (claimed === undefined || holder !== undefined) throw held(dataDir, holder);
+    writeFileSync(file, JSON.stringify({ pid: process.pid, started: startOf(process.pid) }));
+  } catch (error) {
+    await release();
+    throw error;
   }
-  return () => rmSync(file, { force: true });
+  return async () => {
+    rmSync(file, { force: true });
+    await release();
+  };
+}
+
+function held(dataDir: string, holder: { pid: number } | undefined): PolarError {
+  const by = holder === undefined ? '' : ` (process ${holder.pid})`;
+  const message = `a mesh runs on ${dataDir} already${by}: stop it, or choose another folder with --data-dir`;
+  return new PolarError('INVALID_CONFIG', message);
 }
 
 /** Whether a mesh runs on the folder. */

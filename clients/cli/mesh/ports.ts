@@ -1,8 +1,6 @@
 // Ports claimed before anything listens there, so that two meshes that start in the same moment choose different ones.
-// A claim is an abstract Unix socket of the port's name: it is of the network namespace, as the port is, and the kernel
-// gives it back when the process ends, however that ends.
-import { once } from 'node:events';
-import { createServer, type ListenOptions, type Server } from 'node:net';
+// A claim is of the network namespace, as the port is.
+import { claim, closed, listenQuietly } from '../../../services/common/claim.ts';
 
 /** Claim a port for as long as this process lives. False where another process has claimed it, or listens there. */
 export const claimPort = async (port: number, host: string): Promise<boolean> =>
@@ -10,10 +8,10 @@ export const claimPort = async (port: number, host: string): Promise<boolean> =>
 
 /** The same; answers with why it cannot be had. */
 export async function portFault(port: number, host: string): Promise<string | undefined> {
-  const claim = await listenQuietly({ path: `\0polar-port-${port}` });
-  if (typeof claim === 'string') return TAKEN;
+  const claimed = await claim(`port-${port}`);
+  if (claimed === undefined) return TAKEN;
   const trial = await listenQuietly({ port, host });
-  if (typeof trial === 'string') claim.close();
+  if (typeof trial === 'string') await claimed[Symbol.asyncDispose]();
   else await closed(trial);
   return typeof trial === 'string' ? (WHY[trial] ?? TAKEN) : undefined;
 }
@@ -24,17 +22,3 @@ const WHY: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'cannot be had: this machine has no such address',
   ENOTFOUND: 'cannot be had: nobody knows that name',
 };
-
-/** An error's code where nobody can listen there. It keeps no process alive. */
-function listenQuietly(address: ListenOptions): Promise<Server | string> {
-  return new Promise((resolve) => {
-    const server = createServer().unref();
-    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code));
-    server.listen(address, () => resolve(server));
-  });
-}
-
-async function closed(server: Server): Promise<void> {
-  server.close();
-  await once(server, 'close');
-}

@@ -9,3 +9,15 @@ export const say = (text: string): void => void process.stdout.write(`${printabl
 export const sayJson = (value: unknown): void => say(JSON.stringify(value));
 export const complain = (text: string): void => void process.stderr.write(`polar: ${printable(text)}\n`);
 export const progress = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+
+const PACE_MS = 1_000;
+
+/** How far a command is, once a second: of ten thousand sessions each would have a line. */
+export function pacedProgress(): (text: string) => void {
+  let nextMs = performance.now() + PACE_MS;
+  return (text) => {
+    if (performance.now() < nextMs) return;
+    nextMs = performance.now() + PACE_MS;
+    progress(text);
+  };
+}

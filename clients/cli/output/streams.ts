@@ -1,6 +1,6 @@
 // What becomes of a command when nobody reads what it writes, or it cannot be written.
 import process from 'node:process';
-import { EXIT } from '../exit-codes.ts';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { complain } from './say.ts';
 
 /**

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { EvaluatorSpecSchema } from '../../../gen/ts/polar/common/v1/task_pb.js';
-import { reasonOf } from '../../../test/support/reason-of.ts';
+import type { PolarError } from '../../../services/common/errors.ts';
 import { LinesFile } from './lines-file.ts';
 import { digestOf, type Regraded, regradedTable, shortOf, summaryOf } from './regrade.ts';
 
@@ -81,30 +81,58 @@ describe('the file of rewards', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('goes on behind what is whole in it', () => {
-    new LinesFile(file, 'e').add(row('s-0', 0, 1));
+  /** A command on the file, which has ended. */
+  const opened = async (
+    name: string,
+    evaluator: string | null,
+    use = (_: LinesFile) => {},
+  ): Promise<void> => {
+    await using lines = await LinesFile.open(name, evaluator);
+    use(lines);
+  };
+  const fault = (name: string, evaluator: string | null): Promise<string> =>
+    opened(name, evaluator).then(
+      () => 'none',
+      ({ reason, message }: PolarError) => `${reason} ${message}`,
+    );
+
+  it('goes on behind what is whole in it', async () => {
+    await opened(file, 'e', (lines) => lines.add(row('s-0', 0, 1)));
     const whole = readFileSync(file, 'utf8');
     writeFileSync(file, `${whole}{"session_id": "s-1", "ü`);
-    const again = new LinesFile(file, 'e');
-    expect([again.of('s-0', 1)?.reward, again.of('s-0', 2), again.of('s-1', 1)]).to.deep.equal([
-      ...[1, undefined, undefined],
-    ]);
-    again.add(row('s-1', 0, 0));
+    await opened(file, 'e', (again) => {
+      expect([again.of('s-0', 1)?.reward, again.of('s-0', 2), again.of('s-1', 1)]).to.deep.equal([
+        ...[1, undefined, undefined],
+      ]);
+      again.add(row('s-1', 0, 0));
+    });
     expect(readFileSync(file, 'utf8')).to.equal(`${whole}${JSON.stringify(row('s-1', 0, 0))}\n`);
   });
 
-  it('is left as it is where it is another one, or cannot be written', () => {
-    new LinesFile(file, 'e').add(row('s-0', 0, 1));
+  it('is of one command at a time, by whatever name', async () => {
+    symlinkSync(file, join(folder, 'link'));
+    await opened(file, 'e');
+    for (const [mine, others] of [
+      ['link', 'out.jsonl'],
+      ['out.jsonl', 'link'],
+    ] as const) {
+      await using _ = await LinesFile.open(join(folder, mine), 'e');
+      expect(await fault(join(folder, others), 'e')).to.match(
+        /^INVALID_REQUEST .* is being written by another command/,
+      );
+    }
+    expect(await fault(file, 'e'), 'both have ended').to.equal('none');
+  });
+
+  it('is left as it is where it is another one, or cannot be written', async () => {
+    await opened(file, 'e', (lines) => lines.add(row('s-0', 0, 1)));
     const before = readFileSync(file, 'utf8');
-    expect(reasonOf(() => new LinesFile(file, null))).to.equal('INVALID_REQUEST');
-    expect(reasonOf(() => new LinesFile(folder, 'e'))).to.equal('INVALID_REQUEST');
-    expect(reasonOf(() => new LinesFile(join(folder, 'none/out.jsonl'), 'e'))).to.equal('INVALID_REQUEST');
+    expect(await fault(file, null)).to.match(/^INVALID_REQUEST/);
+    expect(await fault(folder, 'e')).to.match(/^INVALID_REQUEST/);
+    expect(await fault(join(folder, 'none/out.jsonl'), 'e')).to.match(/^INVALID_REQUEST/);
     for (const other of ['not JSON\n', 'null\n', '{"a": 1}\n', `${before}[]\ntorn`]) {
       writeFileSync(file, other);
-      expect(
-        reasonOf(() => new LinesFile(file, 'e')),
-        other,
-      ).to.equal('INVALID_REQUEST');
+      expect(await fault(file, 'e'), other).to.match(/^INVALID_REQUEST/);
       expect(readFileSync(file, 'utf8')).to.equal(other);
     }
   });

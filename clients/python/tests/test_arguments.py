@@ -23,6 +23,7 @@ REFUSED = [
     (CLIENTS, "delay_s", lambda client: client.nack("trainer", [3], delay_s=math.inf)),
     (CLIENTS, "to", lambda client: client.seek("trainer", -1)),
     (CLIENTS, "attempt", lambda client: client.export_session("s", attempt=-1)),
+    (CLIENTS, "attempt", lambda client: client.export_session("s", attempt=0)),
     (CLIENTS, "task_id", lambda client: client.get_task(3)),
     (CLIENTS, "task_id", lambda client: client.list_sessions(3)),
     (CLIENTS, "task_id", lambda client: client.cancel(3)),
@@ -38,6 +39,7 @@ REFUSED = [
     (CLIENTS, "consumer", lambda client: client.delete_consumer(3)),
     (POLICY_CLIENTS, "policy_version", lambda client: client.publish_version(-1)),
     (POLICY_CLIENTS, "policy_version", lambda client: client.resume(policy_version=-1)),
+    (POLICY_CLIENTS, "policy_version", lambda client: client.resume(policy_version=0)),
     (EVALUATOR_CLIENTS, "session_id", lambda client: client.evaluate_session(3)),
 ]
 

@@ -116,7 +116,7 @@ def test_a_pause_ends_with_the_block_and_names_the_weights_unless_it_raises(told
     assert told(use) == [(PAUSE_MODE_ABORT_AND_RETRY, 7), (5, "step-5"), (PAUSE_MODE_DRAIN, 60), (0, "")]
 
 
-@pytest.mark.parametrize(("version", "error"), [(3, errors.InvalidArgument), ("5", TypeError)])
+@pytest.mark.parametrize(("version", "error"), [(3, errors.InvalidArgument), ("5", TypeError), (0, ValueError)])
 def test_a_version_that_is_refused_holds_calls_no_longer(told, version, error):
     async def use(policy):
         with pytest.raises(error):

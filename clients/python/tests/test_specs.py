@@ -40,6 +40,14 @@ ITSELF["a"] = ITSELF
         ({"harness": {"settings": DEEP[31]}}, "harness.settings", "more than 30 levels"),
         ({"metadata": DEEP[5000]}, "metadata", "recursion"),
         ({"metadata": ITSELF}, "metadata", "recursion"),
+        ({"num_samples": 0}, "num_samples", "must be at least 1"),
+        ({"max_attempts": np.int64(0)}, "max_attempts", "must be at least 1"),
+        (
+            {"runtime": {"prepare": [{"exec": {"command": "ls", "max_attempts": 0}}]}},
+            "runtime.prepare[0].exec.max_attempts",
+            "must be at least 1",
+        ),
+        ({"harness": {"skills": [{**FILE, "mode": 0}]}}, "harness.skills[0].mode", "leave it out for the default"),
         ({"sampling": {"temperature": float("inf")}}, "sampling.temperature", "must be a finite number"),
     ],
 )
@@ -65,6 +73,11 @@ def test_a_key_of_task_files_is_told_by_what_it_is_here(task, field, here):
     (fault,) = caught.value.fields
     assert fault.field == field
     assert f"what task files have there is {here}" in fault.description
+
+
+def test_numbers_of_which_0_is_one_may_be_0():
+    task = {"dispatch_priority": 0, "max_running_sessions": 0, "runtime": {"gpus": 0}, "sampling": {"seed_base": 0}}
+    assert polar_mesh.task_spec(task).sampling.HasField("seed_base")
 
 
 def test_numbers_of_numpy_are_numbers():

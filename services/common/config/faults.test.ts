@@ -130,6 +130,20 @@ describe('faults of a strict file', () => {
     expect(read(row(`"${large}"`))).to.equal(`${large}`);
   });
 
+  it('tell texts that no message carries, by their places, and levels without an end', () => {
+    const halves = 'gateway: {nodes: [{id: "\\ud800"}, {id: "\\ud83d\\ude00", "\\udc00": 1}]}';
+    expect(faultsOf(halves)).to.deep.include.members([
+      { field: 'gateway.nodes[0].id', description: 'must be text: half a surrogate pair is none' },
+      { field: 'gateway.nodes[1].\ufffd', description: 'must be text: half a surrogate pair is none' },
+    ]);
+    const [fault] = faultsOf(`num_samples: ${'['.repeat(20_000)}`);
+    expect(fault?.description).to.equal('there are too many levels of mappings and lists');
+  });
+
+  it('end a file that has no end', () => {
+    expect(() => readText('/dev/zero', 'INVALID_TASK')).to.throw(/\(file\): is larger than \d+ bytes/);
+  });
+
   it('name the line that is not in UTF-8', () => {
     const folder = mkdtempSync(join(tmpdir(), 'polar-test-faults-'));
     const file = join(folder, 'a.yaml');

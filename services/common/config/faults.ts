@@ -1,8 +1,9 @@
 // Reading strict YAML or JSON: all faults at once, each with its path in the file.
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { type Document, LineCounter, parse, parseDocument } from 'yaml';
 import { type ZodType, z } from 'zod';
 import { type FieldFault, PolarError, type Reason } from '../errors.ts';
+import { illFormedTexts } from './ill-formed.ts';
 import { inexactIntegers } from './inexact.ts';
 import { nearKey } from './near-keys.ts';
 
@@ -32,16 +33,14 @@ export function parseStrict<T extends ZodType>(
       file,
       found.map(({ code, message, pos }) => {
         const { line, col } = lines.linePos(pos[0]);
-        return { field: `line ${line}, column ${col}`, description: DESCRIPTIONS[code] ?? message };
+        return { field: `line ${line}, column ${col}`, description: DESCRIPTIONS[code] ?? wordsFor(message) };
       }),
     );
   }
   const value = plainOf(document, file, reason);
-  const inexact = Array.from(inexactIntegers(document.contents), ({ path, description }) => ({
-    field: pathOf(path),
-    description,
-  }));
-  return checkStrict(schema, value, file, reason, inexact);
+  const known = [...inexactIntegers(document.contents), ...illFormedTexts(value)];
+  const faults = known.map(({ path, description }) => ({ field: pathOf(path), description }));
+  return checkStrict(schema, value, file, reason, faults);
 }
 
 /** Where the parser's own words tell of the parser. */
@@ -51,6 +50,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'another document begins; one is read',
   NON_STRING_KEY: 'a mapping or list stands as a key: quote a text that begins with { or [',
 };
+
+/** The parser goes down a level by a call of its own. */
+const wordsFor = (message: string): string =>
+  message.includes('call stack') ? 'there are too many levels of mappings and lists' : message;
 
 /** Throws where its aliases make more of it than can be held, as where one stands within what it names. */
 function plainOf(document: Document, file: string, reason: Reason): unknown {
@@ -117,12 +120,34 @@ export function checkEach(
   }
 }
 
-/** The text of a file, or an error that names it. */
-export function readText(file: string, reason: Reason): string {
+/** The text of a file, or an error that names it. `from`: a descriptor, where it is open. */
+export function readText(file: string, reason: Reason, from: string | number = file): string {
   try {
-    return textOf(readFileSync(file));
+    return textOf(bytesOf(from));
   } catch (error) {
     throw faulty(reason, file, [{ field: '(file)', description: (error as Error).message }]);
+  }
+}
+
+/** Of a file that people write; more is another file, or a device. */
+const TEXT_BYTES_MAX = 64 * 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+
+function bytesOf(from: string | number): Uint8Array {
+  const fd = typeof from === 'number' ? from : openSync(from, 'r');
+  try {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for (;;) {
+      const piece = Buffer.allocUnsafe(PIECE_BYTES);
+      const length = readSync(fd, piece);
+      if (length === 0) return Buffer.concat(pieces);
+      pieces.push(piece.subarray(0, length));
+      size += length;
+      if (size > TEXT_BYTES_MAX) throw new Error(`is larger than ${TEXT_BYTES_MAX} bytes`);
+    }
+  } finally {
+    if (fd !== from) closeSync(fd);
   }
 }
 

@@ -6,13 +6,14 @@ import { isMap, isScalar, isSeq } from 'yaml';
 const WHOLE_MAX = 2n ** 53n;
 const INTEGER = /^[-+]?(?:\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
-interface Inexact {
-  path: PropertyKey[];
-  description: string;
+/** A fault, and where it is. */
+export interface FieldPlace {
+  readonly path: readonly PropertyKey[];
+  readonly description: string;
 }
 
 /** Each with its place below `path`. Keys are texts; an alias is what it names, which is told there. */
-export function* inexactIntegers(node: unknown, path: PropertyKey[] = []): Generator<Inexact> {
+export function* inexactIntegers(node: unknown, path: PropertyKey[] = []): Generator<FieldPlace> {
   if (isScalar(node)) {
     if (typeof node.value === 'number' && isInexact(node.source ?? '')) {
       const description = `${node.source} is beyond 2**53, where numbers are not exact: give it as a string`;

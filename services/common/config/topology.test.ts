@@ -37,6 +37,19 @@ describe('a topology file', () => {
     ]);
   });
 
+  it('has no address that is none', () => {
+    for (const wrong of ['http://a b', 'http://h:99999', 'http://', 'ftp://h', 'h:1']) {
+      expect(faultsIn(stringify({ rollout: { public_url: wrong } })), wrong).to.deep.equal([
+        'rollout.public_url',
+      ]);
+      const inference = { base_url: wrong, servers: [wrong] };
+      expect(faultsIn(stringify(node({ inference }))), wrong).to.deep.equal([
+        'gateway.nodes[0].inference.base_url',
+        'gateway.nodes[0].inference.servers[0]',
+      ]);
+    }
+  });
+
   it('has no port behind the last one', () => {
     expect(faultsIn(stringify(node({ port: 65_533 })))).to.deep.equal([
       'gateway.nodes[0].evaluator_port',

@@ -28,7 +28,7 @@ const count = z.int().positive();
 const URL_WANTED = 'must be an http(s) URL with a host';
 const url = z
   .string()
-  .regex(/^https?:\/\/[^/\s]+/, URL_WANTED)
+  .refine((value) => /^https?:\/\/[^/\s]+/.test(value) && URL.canParse(value), URL_WANTED)
   .transform((value) => value.replace(/\/+$/, ''));
 const optionalUrl = z
   .union([z.literal('').transform(() => undefined), z.null().transform(() => undefined), url], URL_WANTED)

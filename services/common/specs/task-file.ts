@@ -111,8 +111,12 @@ export const taskFileSchema = z.strictObject({
 });
 export type TaskFile = z.output<typeof taskFileSchema>;
 
-/** Read a task file and the files it uploads. Throws INVALID_TASK with every fault, by its path in the file. */
+/**
+ * Read a task file, or with `-` standard input, and the files it uploads. Throws INVALID_TASK with every fault, by its path in
+ * the file.
+ */
 export function readTaskFile(file: string): TaskSpec {
+  if (file === '-') return parseTaskFile(readText(STANDARD_INPUT, 'INVALID_TASK', 0), STANDARD_INPUT);
   return parseTaskFile(readText(file, 'INVALID_TASK'), file);
 }
 
@@ -125,6 +129,9 @@ export function parseTaskFile(text: string, file: string): TaskSpec {
   if (faults.length > 0) throw faulty('INVALID_TASK', file, faults);
   return spec;
 }
+
+/** Uploads are then relative to the folder of the command. */
+const STANDARD_INPUT = 'standard input';
 
 /** Stand-ins for required parts that are wrong, so that the other parts are checked all the same. */
 const REQUIRED = { task_id: 'task', instruction: 'instruction', agent: {} };

@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { PolarError } from '../../common/errors.ts';
-import { makeFolders } from '../../common/folders.ts';
+import { makeFoldersOf } from '../../common/folders.ts';
 import { HARNESS_ARTIFACTS_BYTES_MAX, HARNESS_LOGS_KEPT_MAX } from '../../common/limits.ts';
 import { toRemove } from '../domain/retention.ts';
 
@@ -34,7 +34,7 @@ export class ArtifactStore {
 
   static async open(folder: string): Promise<ArtifactStore> {
     const store = new ArtifactStore(folder);
-    makeFolders(folder);
+    makeFoldersOf('data_dir', folder);
     const found: { name: string; size: number; mtimeMs: number }[] = [];
     for (const name of await readdir(folder)) {
       const index = name.startsWith(TEMP_PREFIX) ? undefined : await indexIn(join(folder, name));

@@ -8,7 +8,7 @@ import {
   GetSessionLogsResponseSchema,
 } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { PolarError } from '../../common/errors.ts';
-import { makeFolders } from '../../common/folders.ts';
+import { makeFoldersOf } from '../../common/folders.ts';
 import {
   HARNESS_LOG_EDGE_BYTES,
   HARNESS_LOGS_BYTES_MAX,
@@ -39,7 +39,7 @@ export class LogStore {
 
   static async open(folder: string): Promise<LogStore> {
     const store = new LogStore(folder);
-    makeFolders(folder);
+    makeFoldersOf('data_dir', folder);
     const found: { name: string; size: number; mtimeMs: number }[] = [];
     for (const name of await readdir(folder)) {
       if (!name.endsWith(SUFFIX)) await rm(join(folder, name), { force: true, recursive: true });

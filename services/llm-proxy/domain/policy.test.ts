@@ -64,7 +64,13 @@ describe('policy', () => {
   });
 
   it('never publishes an older version, nor one that has none above it', () => {
-    expect(published(serving, { policyVersion: 3n, weightVersion: 'x' })).to.include({ weightVersion: 'x' });
+    expect(published(serving, { policyVersion: 3n, weightVersion: 'w3' }), 'a repetition').to.equal(
+      undefined,
+    );
+    for (const weightVersion of ['x', ''])
+      expect(reason(() => published(serving, { policyVersion: 3n, weightVersion }))).to.equal(
+        'VERSION_EXISTS',
+      );
     expect(published(pauseAt(serving, 1), { policyVersion: 4n, weightVersion: '' })).to.include({
       policyVersion: 4n,
       phase: Policy_Phase.PAUSING,

@@ -26,15 +26,26 @@ export interface Version {
   readonly weightVersion: string;
 }
 
-/** Throws INVALID_REQUEST. */
-export function published(policy: Policy, { policyVersion, weightVersion }: Version): Policy {
+/** Undefined: it is published already. Throws INVALID_REQUEST, and VERSION_EXISTS where the number is of other weights. */
+export function published(policy: Policy, { policyVersion, weightVersion }: Version): Policy | undefined {
   if (policyVersion < 1n) throw wrongVersion('must be at least 1');
   if (policyVersion > POLICY_VERSION_MAX) throw wrongVersion(`must be at most ${POLICY_VERSION_MAX}`);
   if (policyVersion < policy.policyVersion) {
     throw wrongVersion(`must be at least ${policy.policyVersion}, which is published`);
   }
+  if (policyVersion === policy.policyVersion) {
+    if (weightVersion === policy.weightVersion) return undefined;
+    throw isOfOthers(policy, weightVersion);
+  }
   return create(PolicySchema, { ...policy, policyVersion, weightVersion });
 }
+
+/** Records carry the number alone where the engine tells none: it says once and for all which weights they are of. */
+const isOfOthers = ({ policyVersion, weightVersion }: Policy, other: string): PolarError =>
+  new PolarError(
+    'VERSION_EXISTS',
+    `policy_version ${policyVersion} is published with weight_version ${JSON.stringify(weightVersion)}, not ${JSON.stringify(other)}: other weights have a higher version`,
+  );
 
 const wrongVersion = (description: string): PolarError => {
   const fields = [{ field: 'policy_version', description }];

@@ -101,7 +101,7 @@ export class Policies implements Disposable {
   async resume(id: string, version: Version | undefined, signal: AbortSignal): Promise<PolicyState> {
     return await this.#watch.update((policy) => {
       const next = resumed(policy, id, this.#lasts(policy));
-      return version === undefined ? next : published(next ?? policy, version);
+      return version === undefined ? next : (published(next ?? policy, version) ?? next);
     }, signal);
   }
 

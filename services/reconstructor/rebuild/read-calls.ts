@@ -1,9 +1,13 @@
 // A file of recorded calls, one a line, to calls by session. What cannot be read is named and left out; the rest stands.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import process from 'node:process';
 import { PolarError } from '../../common/errors.ts';
 import { parseLenient } from '../../common/lenient-json.ts';
 import { type CallFault, CallLog } from '../domain/call-log.ts';
+
+/** As the name of a file. */
+const STANDARD_INPUT = '-';
 
 /** Calls of sessions, one session after another. */
 export interface CallsSource {
@@ -66,7 +70,7 @@ async function readFile(
 ): Promise<void> {
   let [line, read] = [0, 0];
   try {
-    const { size } = await stat(file);
+    const size = file === STANDARD_INPUT ? Number.POSITIVE_INFINITY : (await stat(file)).size;
     for await (const { text, ended } of linesOf(file, signal)) {
       line++;
       read += Buffer.byteLength(text) + 1;
@@ -89,8 +93,15 @@ async function* linesOf(
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly text: string; readonly ended: boolean }> {
   const parts: string[] = [];
-  for await (const chunk of createReadStream(file, { encoding: 'utf8', signal, highWaterMark: 1 << 20 })) {
-    const [first = '', ...rest] = (chunk as string).split('\n');
+  const options = { encoding: 'utf8', signal, highWaterMark: 1 << 20 } as const;
+  const chunks =
+    file === STANDARD_INPUT ? process.stdin.setEncoding('utf8') : createReadStream(file, options);
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    // Some programs begin a file with a mark.
+    const text = isFirst ? (chunk as string).replace(/^\ufeff/, '') : (chunk as string);
+    isFirst = false;
+    const [first = '', ...rest] = text.split('\n');
     parts.push(first);
     for (const next of rest) {
       yield { text: parts.join(''), ended: true };

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { PolarError } from '../../common/errors.ts';
-import { makeFolders } from '../../common/folders.ts';
+import { makeFoldersOf } from '../../common/folders.ts';
 import { sha256 } from '../../common/ids.ts';
 import { cgroupContainment } from '../containment/cgroups.ts';
 import type { Containment } from '../containment/containment.ts';
@@ -81,16 +81,16 @@ export async function openHost(options: HostOptions): Promise<Host> {
     throw new PolarError('SANDBOX_FAILED', 'no python3 on PATH: sandboxes need Python 3.9 or newer');
   }
   const isRoot = process.getuid?.() === 0;
-  makeFolders(dataDir);
-  makeFolders(imagesDir);
+  makeFoldersOf('data_dir', dataDir);
+  makeFoldersOf('images_dir', imagesDir);
   const instance = instanceOf(dataDir);
   const stage = isRoot && canMount() ? `/run/${instance}` : undefined;
   const hierarchies = findHierarchies();
   const boxes = join(realpathSync(dataDir), 'boxes');
   const layers = join(realpathSync(dataDir), 'layers');
-  makeFolders(layers, 0o711);
+  makeFoldersOf('data_dir', layers, 0o711);
   const unpacked = join(realpathSync(dataDir), 'unpacked');
-  makeFolders(unpacked, 0o711);
+  makeFoldersOf('data_dir', unpacked, 0o711);
   const shown = new Map([
     ['boxes', boxes],
     ['layers', layers],

@@ -28,7 +28,7 @@ from . import captures, limits, policy
 from .aio_connected import Connected
 from .aio_evaluator import EvaluatorClient
 from .aio_stream import AioReader, TrajectoryStream, pause
-from .arguments import end_of, message_of, seconds
+from .arguments import end_of, from_one, message_of, seconds
 from .batches import Batch
 from .certificates import File, Security, security
 from .channel import open_aio_channel
@@ -168,12 +168,15 @@ class Client(Connected):
     _nack = _awaited(blocking.Client, blocking.Client._nack)
 
     async def export_session(
-        self, session_id: str, kind: str = "messages", *, attempt: int = 0, timeout_s: float | None = None
+        self, session_id: str, kind: str = "messages", *, attempt: int | None = None, timeout_s: float | None = None
     ) -> list[dict[str, Any]]:
         """As ``polar_mesh.Client.export_session``."""
         which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
         request = message_of(
-            trajectories.ExportSessionRequest, session_id=session_id, kind=which, attempt=attempt
+            trajectories.ExportSessionRequest,
+            session_id=session_id,
+            kind=which,
+            attempt=from_one("attempt", attempt),
         )
 
         async def lines(request: object, timeout: float | None) -> list[str]:

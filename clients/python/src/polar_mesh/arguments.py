@@ -29,6 +29,14 @@ def seconds(argument: str, value: float) -> float:
     return value
 
 
+def from_one(argument: str, value: int | None) -> int | None:
+    """It, unless it is below 1: the mesh takes 0 for one that was left out. Raises ValueError, TypeError."""
+    with named(argument):
+        if value is not None and value < 1:
+            raise ValueError(f"must be at least 1, not {value}")
+    return value
+
+
 def end_of(timeout_s: float | None) -> float:
     """The moment of ``time.monotonic()`` at which so many seconds are over; None: never. Raises ValueError, TypeError."""
     return math.inf if timeout_s is None else time.monotonic() + seconds("timeout_s", timeout_s)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import grpc
 
 from . import limits
-from .arguments import message_of, named
+from .arguments import from_one, message_of, named
 from .certificates import File, Security, security
 from .channel import open_channel
 from .errors import Cancelled, PolarError
@@ -34,12 +34,12 @@ class Pause:
     def __init__(self, policy: messages.Policy, ttl_s: float) -> None:
         self.policy = policy
         self._ttl_s = ttl_s
-        self.policy_version = 0
+        self.policy_version: int | None = None
         self.weight_version = ""
 
     def publish(self, policy_version: int, weight_version: str = "") -> None:
-        """Go on with these weights when the pause ends."""
-        self.policy_version = policy_version
+        """Go on with these weights when the pause ends. Raises ValueError for a version below 1."""
+        self.policy_version = from_one("policy_version", policy_version)
         self.weight_version = weight_version
 
     @property
@@ -100,7 +100,12 @@ class PolicyClient:
         self._policy = PolicyServiceStub(self._channel)
 
     def publish_version(self, policy_version: int, weight_version: str = "") -> messages.Policy:
-        """Set the version that records carry where the engine tells none. Raises InvalidArgument (below the last)."""
+        """Set the version that records carry where the engine tells none.
+
+        Raises:
+            InvalidArgument: a version below the last.
+            AlreadyExists: the last with another ``weight_version``; an equal repetition is none.
+        """
         request = message_of(
             pb.PublishVersionRequest, policy_version=policy_version, weight_version=weight_version
         )
@@ -111,9 +116,16 @@ class PolicyClient:
         return self._call(self._policy.GetPolicy, pb.GetPolicyRequest())
 
     def resume(
-        self, pause_id: str = "", *, policy_version: int = 0, weight_version: str = ""
+        self, pause_id: str = "", *, policy_version: int | None = None, weight_version: str = ""
     ) -> messages.Policy:
-        """End a pause (default: whichever is in progress), with new weights if a version is given."""
+        """End a pause (default: whichever is in progress), with new weights if a version is given.
+
+        Raises:
+            ValueError: a version below 1.
+            InvalidArgument, AlreadyExists: as ``publish_version``.
+            FailedPrecondition: another pause is in progress.
+        """
+        from_one("policy_version", policy_version)
         request = message_of(
             pb.ResumeRequest, pause_id=pause_id, policy_version=policy_version, weight_version=weight_version
         )

@@ -20,6 +20,15 @@ from .free_form import LEVELS_MAX, inexact, is_within
 from .gen.polar.common.v1.task_pb2 import TaskSpec
 
 
+#: Numbers of which the mesh takes 0 for one that was left out.
+_NEVER_0 = {
+    "polar.common.v1.TaskSpec.num_samples",
+    "polar.common.v1.TaskSpec.max_attempts",
+    "polar.common.v1.ExecStep.max_attempts",
+    "polar.common.v1.UploadFile.mode",
+}
+
+
 def task_spec(task: Mapping[str, Any]) -> TaskSpec:
     """A TaskSpec from a mapping with the proto's field names.
 
@@ -90,6 +99,8 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
             target.extend([_scalar(field, one) for one in _items(value)])
         elif field.message_type is None:
             setattr(message, field.name, _scalar(field, value))
+            if field.full_name in _NEVER_0 and getattr(message, field.name) == 0:
+                raise ValueError("it must be at least 1; leave it out for the default")
         elif field.message_type.GetOptions().map_entry:
             of = field.message_type.fields_by_name
             entries = _entries(value).items()

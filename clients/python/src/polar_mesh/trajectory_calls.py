@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Generic, Literal, TypeVar
 
 from . import limits
-from .arguments import message_of, named
+from .arguments import from_one, message_of, named
 from .batches import Batch, Trajectory, read_trajectory
 from .filters import Filter
 from .gen.polar.reconstructor.v1 import reconstructor_service_pb2 as trajectories
@@ -236,21 +236,24 @@ class TrajectoryCalls:
         return read_trajectory(self._call(self._trajectories.GetTrajectory, request, timeout_s).trajectory)
 
     def export_session(
-        self, session_id: str, kind: str = "messages", *, attempt: int = 0, timeout_s: float | None = None
+        self, session_id: str, kind: str = "messages", *, attempt: int | None = None, timeout_s: float | None = None
     ) -> list[dict[str, Any]]:
         """What is recorded or built of a session, one object a line of docs/export-format.md.
 
         Args:
             kind: ``calls``, ``records``, ``summaries``, ``messages``, ``traces`` or ``images`` (see ``image_bytes``).
-            attempt: 0 = the one that counts.
+            attempt: From 1; default: the one that counts.
 
         Raises:
             NotFound: no such session or attempt.
-            ValueError: another ``kind``.
+            ValueError: another ``kind``, or an attempt below 1.
         """
         which = value_of(trajectories.ExportKind, "EXPORT_KIND_", kind)
         request = message_of(
-            trajectories.ExportSessionRequest, session_id=session_id, kind=which, attempt=attempt
+            trajectories.ExportSessionRequest,
+            session_id=session_id,
+            kind=which,
+            attempt=from_one("attempt", attempt),
         )
 
         def lines(request: object, timeout: float | None) -> list[str]:

@@ -27,19 +27,30 @@ describe('calls to a container engine', () => {
   let server: Server;
   let engine: Engine;
   let broken = 0;
+  /** Connections that were kept; what came to '/ended'. */
+  const known = new WeakSet<object>();
+  const asked: string[] = [];
 
   before(async () => {
     // Counting what is held stops a large process for seconds, in which a kept connection must not end.
     server = createServer({ keepAliveTimeout: 300_000 }, (request, response) => {
       const { pathname } = new URL(request.url ?? '', 'http://engine');
       if (pathname === '/silent') return;
+      if (pathname === '/ended') {
+        asked.push(request.method ?? '');
+        if (known.has(request.socket)) {
+          request.socket.destroy();
+          return;
+        }
+      }
+      known.add(request.socket);
       if (pathname === '/cut') {
         response.writeHead(200, { 'content-length': 100 }).write('{"half":');
         setTimeout(() => response.destroy(), 20);
         return;
       }
       if (pathname === '/endless') return void Readable.from(endless()).pipe(response);
-      const is = pathname === '/there';
+      const is = pathname === '/there' || pathname === '/ended';
       response.writeHead(is ? 200 : 404).end(JSON.stringify(is ? { Id: 'a\u00e9' } : { message: 'no such' }));
     });
     await new Promise<void>((resolve) => server.listen(join(folder, 'engine.sock'), resolve));
@@ -62,6 +73,19 @@ describe('calls to a container engine', () => {
       expect(await engine.call('GET', '/there', { signal })).to.deep.equal({ Id: 'a\u00e9' });
     }
     expect(signals() - before).to.be.lessThan(CALLS / 4);
+  });
+
+  it('are asked again, over a fresh connection, where a kept one ends in that moment, once, and if that does no harm', async () => {
+    for (const method of ['GET', 'DELETE']) {
+      await engine.call('GET', '/there');
+      expect(await engine.call(method, '/ended')).to.deep.equal({ Id: 'a\u00e9' });
+      expect(asked.splice(0)).to.deep.equal([method, method]);
+    }
+    expect(broken).to.equal(0);
+    await engine.call('GET', '/there');
+    await rejection(engine.call('POST', '/ended'));
+    expect([asked.splice(0), broken]).to.deep.equal([['POST'], 1]);
+    broken = 0;
   });
 
   it('end with what the engine says, with their limit, with their caller, or with the connection', async () => {

@@ -27,6 +27,20 @@ export interface CallOptions {
   readonly limitMs?: number;
 }
 
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body: object | undefined;
+  /** Gives it up. */
+  readonly signal: AbortSignal;
+}
+
+/** The whole of it, too. */
+type Answer = readonly [answer: IncomingMessage, said: string];
+
+/** Asked twice they do what they do once. */
+const REPEATABLE = ['GET', 'DELETE'];
+
 export class Engine {
   readonly socketPath: string;
   /** Called when it ends a call without an answer, or is not there. */
@@ -35,6 +49,8 @@ export class Engine {
   readonly #quick = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   /** Of fetches of images and such: those whose callers have left go on, and may be many. */
   readonly #long = new Agent({ maxSockets: CONNECTIONS_MAX });
+
+  #isClosed = false;
 
   constructor(socketPath: string, callMs = DOCKER_CALL_MS) {
     this.socketPath = socketPath;
@@ -52,15 +68,11 @@ export class Engine {
     signal?.throwIfAborted();
     // Not withTimeout: a sandbox takes a dozen calls, and each would be held for all of its limit.
     using limit = new Deadline(limitMs, ...(signal === undefined ? [] : [signal]));
-    const { socketPath } = this;
     const agent = limitMs > this.#callMs ? this.#long : this.#quick;
-    const call = request({ socketPath, agent, method, path, ...jsonHeaders(body) });
-    limit.signal.addEventListener('abort', () => call.destroy(), { once: true });
-    const answered = answerOf(call);
-    send(call, body);
+    const asked = { method, path, body, signal: limit.signal };
     try {
       // One that waits for a connection tells its end no sooner than it has one.
-      const [answer, said] = await abortable(answered, limit.signal);
+      const [answer, said] = await abortable(this.#answered(asked, agent), limit.signal);
       return checked(answer, said);
     } catch (error) {
       if (error instanceof EngineError) throw error;
@@ -69,6 +81,38 @@ export class Engine {
       this.onBroken();
       throw error;
     }
+  }
+
+  async #answered(asked: Asked, agent: Agent): Promise<Answer> {
+    return (await this.#askKept(asked, agent)) ?? (await this.#ask(asked, false)[1]);
+  }
+
+  /**
+   * Over a connection that was kept. Undefined where the engine has ended that without an answer, as it may do with one that
+   * lay idle at any moment: what can be asked twice is then to be asked over a fresh one.
+   */
+  async #askKept(asked: Asked, agent: Agent): Promise<Answer | undefined> {
+    const [call, answered] = this.#ask(asked, agent);
+    let hasBegun = false;
+    call.once('response', () => {
+      hasBegun = true;
+    });
+    try {
+      return await answered;
+    } catch (error) {
+      const isFresh = !call.reusedSocket || hasBegun;
+      if (isFresh || this.#isClosed || asked.signal.aborted || !REPEATABLE.includes(asked.method)) throw error;
+      return undefined;
+    }
+  }
+
+  #ask({ method, path, body, signal }: Asked, agent: Agent | false): [ClientRequest, Promise<Answer>] {
+    const { socketPath } = this;
+    const call = request({ socketPath, agent, method, path, ...jsonHeaders(body) });
+    signal.addEventListener('abort', () => call.destroy(), { once: true });
+    const answered = answerOf(call);
+    send(call, body);
+    return [call, answered];
   }
 
   /** A connection that the engine takes over for raw bytes. Throws EngineError. */
@@ -98,13 +142,14 @@ export class Engine {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#quick.destroy();
     this.#long.destroy();
   }
 }
 
-/** What it is answered, and the whole of it. Rejects where that breaks off. */
-function answerOf(call: ClientRequest): Promise<[answer: IncomingMessage, said: string]> {
+/** Rejects where it breaks off. */
+function answerOf(call: ClientRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     call.on('error', reject);
     call.once('response', (answer) => {

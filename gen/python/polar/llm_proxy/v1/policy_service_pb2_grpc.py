@@ -63,7 +63,8 @@ class PolicyServiceServicer(object):
 
     def PublishVersion(self, request, context):
         """PublishVersion sets the version that records carry where the engine tells none. Repeating it is safe. Errors:
-        INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published).
+        INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published), ALREADY_EXISTS (the version is published
+        with another weight_version).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -80,7 +81,8 @@ class PolicyServiceServicer(object):
 
     def Resume(self, request, context):
         """Resume lets calls go on, with a new version if one is given. Safe to repeat. Errors: INVALID_ARGUMENT (as
-        PublishVersion), FAILED_PRECONDITION (pause_id is of another pause).
+        PublishVersion; a weight_version without a version), ALREADY_EXISTS (as PublishVersion), FAILED_PRECONDITION (pause_id is
+        of another pause).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

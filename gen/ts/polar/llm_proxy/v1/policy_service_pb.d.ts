@@ -274,7 +274,8 @@ export declare const PolicyProxySchema: GenMessage<PolicyProxy>;
 export declare const PolicyService: GenService<{
   /**
    * PublishVersion sets the version that records carry where the engine tells none. Repeating it is safe. Errors:
-   * INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published).
+   * INVALID_ARGUMENT (version 0, above 2^53 - 1, or below the one that is published), ALREADY_EXISTS (the version is published
+   * with another weight_version).
    *
    * @generated from rpc polar.llm_proxy.v1.PolicyService.PublishVersion
    */
@@ -297,7 +298,8 @@ export declare const PolicyService: GenService<{
   },
   /**
    * Resume lets calls go on, with a new version if one is given. Safe to repeat. Errors: INVALID_ARGUMENT (as
-   * PublishVersion), FAILED_PRECONDITION (pause_id is of another pause).
+   * PublishVersion; a weight_version without a version), ALREADY_EXISTS (as PublishVersion), FAILED_PRECONDITION (pause_id is
+   * of another pause).
    *
    * @generated from rpc polar.llm_proxy.v1.PolicyService.Resume
    */

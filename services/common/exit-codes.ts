@@ -1,5 +1,5 @@
 // Exit codes of every command.
-import { asPolarError } from '../../services/common/errors.ts';
+import { asPolarError } from './errors.ts';
 
 export const EXIT = {
   ok: 0,
