@@ -101,7 +101,8 @@ export class Engine {
       return await answered;
     } catch (error) {
       const isFresh = !call.reusedSocket || hasBegun;
-      if (isFresh || this.#isClosed || asked.signal.aborted || !REPEATABLE.includes(asked.method)) throw error;
+      if (isFresh || this.#isClosed || asked.signal.aborted || !REPEATABLE.includes(asked.method))
+        throw error;
       return undefined;
     }
   }
