@@ -165,7 +165,7 @@ describe('runtime-prewarm: a node that comes back late', () => {
     await runtimes.listRuntimes({});
     taken = true;
     await once(manager, 'exit');
-    expect(manager.exitCode).to.equal(1);
+    expect(manager.exitCode).to.equal(2);
     manager = spawnManager(node);
     await eventually('it is heard again', () => heard.at(-1)?.bootId !== last?.bootId);
     await betweenHeartbeats();

@@ -101,7 +101,7 @@ describe('runtime-prewarm: guardian', function () {
       said += chunk;
     });
     const [code] = await once(second, 'exit');
-    expect(code).to.equal(1);
+    expect(code).to.equal(2);
     expect(said).to.match(/INVALID_CONFIG: another runtime-prewarm holds .*lock/);
     manager.kill('SIGKILL');
     await eventually('all is cleared', () => leftovers(node).length === 0);
