@@ -10,7 +10,7 @@ import type { TrajectoryBatch } from '../../gen/ts/polar/reconstructor/v1/trajec
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
-import { isLong } from '../support/engines.ts';
+import { isLong } from '../support/long.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 

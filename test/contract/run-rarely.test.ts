@@ -28,6 +28,14 @@ describe('scripts of package.json', () => {
     expect(named.length).to.be.greaterThan(20);
     expect(named.filter((file) => !existsSync(join(ROOT, file)))).to.deep.equal([]);
   });
+
+  it('run each file that has tests which npm test leaves out', () => {
+    const long = Object.values(scripts).filter((script) => script.includes('POLAR_TEST_LONG=1'));
+    const files = globSync('test/**/*.test.ts', { cwd: ROOT });
+    const partly = files.filter((file) => /from '.*\/long\.ts'/.test(readFileSync(join(ROOT, file), 'utf8')));
+    expect(partly.length).to.be.greaterThan(10);
+    expect(partly.filter((file) => !long.some((script) => script.includes(file)))).to.deep.equal([]);
+  });
 });
 
 describe('readers in other languages', () => {

@@ -9,10 +9,11 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createServiceClient } from '../../services/common/client.ts';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { DISK_FAULT, HARNESS_FAULTS, MARK, PREPARATION_FAULTS, shell } from '../support/harness-faults.ts';
 import { leavesNothing, leftoversOfNode } from '../support/leftovers.ts';
+import { isLong } from '../support/long.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { bwrapIsThere, isHostRoot } from '../support/runtime-prewarm.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';

@@ -11,6 +11,7 @@ import { createPlainClient } from '../../services/common/client.ts';
 import { openBus } from '../../services/common/nats/bus.ts';
 import { createStore } from '../../services/reconstructor/retention/store.ts';
 import { type Ended, polar } from '../support/cli.ts';
+import { itLong } from '../support/long.ts';
 import { type Mesh, startMesh } from '../support/mesh.ts';
 import { curlTask, waitForEnd } from '../support/tasks.ts';
 
@@ -87,7 +88,7 @@ describe('polar rebuild, of what a mesh has stored', function () {
     }
   });
 
-  it('write where a link leads, and into what is no file: nothing takes their place', async () => {
+  itLong('write where a link leads, and into what is no file: nothing takes their place', async () => {
     const [id = ''] = ids();
     const config = ['-c', mesh.topologyFile];
     const at = (name: string): string => join(folder, name);
@@ -133,7 +134,7 @@ describe('polar rebuild, of what a mesh has stored', function () {
     expect(readdirSync(folder)).to.deep.equal(before);
   });
 
-  it('says in one line why a session cannot be had, and writes nothing', async () => {
+  itLong('says in one line why a session cannot be had, and writes nothing', async () => {
     rmSync(out, { force: true });
     const refused = async (why: RegExp, code: number, ...args: string[]): Promise<void> => {
       const ended = await run(...args, '--traces', out);

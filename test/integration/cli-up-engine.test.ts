@@ -12,6 +12,7 @@ import { Outcome, SessionState } from '../../gen/ts/polar/common/v1/session_pb.j
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { polar, type Running, startPolar } from '../support/cli.ts';
+import { itLong } from '../support/long.ts';
 import { unclaimedPorts } from '../support/nats.ts';
 
 const SHOWN_MS = 60_000;
@@ -53,7 +54,7 @@ describe('engines that cannot be used', function () {
     }
   });
 
-  it('do not make of a Ctrl-C while they are asked a failure', async () => {
+  itLong('do not make of a Ctrl-C while they are asked a failure', async () => {
     const url = await listen(createServer(() => {}));
     const task = join(folder, 'task.yaml');
     const agent = { harness: 'shell', custom_shell: { command: 'true' } };

@@ -21,6 +21,7 @@ import { claimPort } from '../../clients/cli/mesh/ports.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { readTopology } from '../../services/common/config/topology.ts';
 import { mountsBelow, polar, ROOT, type Running, startPolar, usersOf } from '../support/cli.ts';
+import { itLong } from '../support/long.ts';
 import { nodesUp } from '../support/nodes-up.ts';
 
 const GONE_MS = 40_000;
@@ -105,7 +106,8 @@ describe('polar up', function () {
     ['there is no bwrap', undefined, 4],
     ['user namespaces are refused', 'echo bwrap: setting up uid map: Permission denied >&2; exit 1', 1],
   ] as const) {
-    it(`warns loudly, with the cause, and takes runtime process where ${what}`, async () => {
+    const run = sessions === 1 ? itLong : it;
+    run(`warns loudly, with the cause, and takes runtime process where ${what}`, async () => {
       const bin = mkdtempSync(join(tmpdir(), 'polar-test-path-'));
       // Root's node runs it as another user.
       chmodSync(bin, 0o755);
@@ -174,37 +176,42 @@ describe('polar up', function () {
     expect(mesh.stderr()).to.contain('scheduler ended').and.contain('nats-server ended');
   });
 
-  it('takes other ports where its own are taken, or are those of one that starts with it, and says so; commands in its folder find it there', async () => {
-    const blocker = await block(8080);
-    try {
-      const mesh = startPolar(['up', '--json'], { cwd: folder });
-      running.push(mesh);
-      const another = start('--data-dir', join(folder, 'another'));
-      const [{ addresses, topology }, others] = await Promise.all([ready(mesh), ready(another)]);
-      const taken = [addresses, others.addresses].flatMap((those) => Object.values(those));
-      expect(new Set(taken).size, 'no port of a mesh that starts in the same moment').to.equal(taken.length);
-      const rollout = addresses['tasks (RolloutService)'];
-      expect(rollout).to.not.equal('http://127.0.0.1:8080');
-      expect(readTopology(topology).rollout.public_url).to.equal(rollout);
+  itLong(
+    'takes other ports where its own are taken, or are those of one that starts with it, and says so; commands in its folder find it there',
+    async () => {
+      const blocker = await block(8080);
+      try {
+        const mesh = startPolar(['up', '--json'], { cwd: folder });
+        running.push(mesh);
+        const another = start('--data-dir', join(folder, 'another'));
+        const [{ addresses, topology }, others] = await Promise.all([ready(mesh), ready(another)]);
+        const taken = [addresses, others.addresses].flatMap((those) => Object.values(those));
+        expect(new Set(taken).size, 'no port of a mesh that starts in the same moment').to.equal(
+          taken.length,
+        );
+        const rollout = addresses['tasks (RolloutService)'];
+        expect(rollout).to.not.equal('http://127.0.0.1:8080');
+        expect(readTopology(topology).rollout.public_url).to.equal(rollout);
 
-      const task = join(folder, 'task.json');
-      const agent = { harness: 'shell', custom_shell: { command: 'echo was here' } };
-      writeFileSync(task, JSON.stringify({ task_id: 'here', instruction: 'x', agent }));
-      const submitted = await polar(['submit', task, '--wait'], { cwd: folder });
-      expect(submitted.code, submitted.stderr).to.equal(0);
-      const session = /^session (\S+)/m.exec(submitted.stdout)?.[1] ?? '';
-      const logs = await polar(['logs', session], { cwd: folder });
-      expect(logs.stdout, logs.stderr).to.equal('was here\n');
-      const told = await polar(['status', '--rollout-url', 'http://127.0.0.1:1'], { cwd: folder });
-      expect(told.stderr).to.contain('nobody answers at http://127.0.0.1:1 ');
+        const task = join(folder, 'task.json');
+        const agent = { harness: 'shell', custom_shell: { command: 'echo was here' } };
+        writeFileSync(task, JSON.stringify({ task_id: 'here', instruction: 'x', agent }));
+        const submitted = await polar(['submit', task, '--wait'], { cwd: folder });
+        expect(submitted.code, submitted.stderr).to.equal(0);
+        const session = /^session (\S+)/m.exec(submitted.stdout)?.[1] ?? '';
+        const logs = await polar(['logs', session], { cwd: folder });
+        expect(logs.stdout, logs.stderr).to.equal('was here\n');
+        const told = await polar(['status', '--rollout-url', 'http://127.0.0.1:1'], { cwd: folder });
+        expect(told.stderr).to.contain('nobody answers at http://127.0.0.1:1 ');
 
-      mesh.child.kill('SIGINT');
-      expect((await mesh.ended).code).to.equal(0);
-      expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
-    } finally {
-      blocker.close();
-    }
-  });
+        mesh.child.kill('SIGINT');
+        expect((await mesh.ended).code).to.equal(0);
+        expect(mesh.stderr()).to.contain('8080 is taken: scheduler listens on ');
+      } finally {
+        blocker.close();
+      }
+    },
+  );
 
   it('tells with its reason what a service misses that ends while it starts', async () => {
     const { code, stderr } = await polar(['up', '--data-dir', folder], { env: { POLAR_LOG_LEVEL: 'loud' } });
@@ -253,7 +260,7 @@ describe('polar up', function () {
     expect(watched.code, watched.stderr).to.equal(0);
   });
 
-  it('ends with its parent on an older Node.js, even when that is killed', async function () {
+  itLong('ends with its parent on an older Node.js, even when that is killed', async function () {
     const older = ['/usr/bin/node', '/usr/local/bin/node'].find(
       (node) => existsSync(node) && /^v2[0-3]/.test(execFileSync(node, ['--version'], { encoding: 'utf8' })),
     );
@@ -265,22 +272,25 @@ describe('polar up', function () {
     await expectNothingLeft(folder);
   });
 
-  it('is reached directly where Node.js is told to use a proxy; its log can be emptied under its writer', async () => {
-    mkdirSync(join(folder, 'logs'), { recursive: true });
-    writeFileSync(join(folder, 'logs/scheduler.log'), Buffer.alloc(33 * 1024 * 1024, 'x'));
-    const mesh = startWith(BEHIND_A_PROXY);
-    const { topology } = await ready(mesh);
-    // The node's first heartbeat comes behind it.
-    await nodesUp(topology, 1);
-    const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
-    expect(status.stdout).to.match(/^local +up /m);
-    expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
-    const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
-    await until(() => written().includes('"msg":"ready"'), READY_MS, written);
-    expect(written()).to.match(/^\{/);
-    mesh.child.kill('SIGTERM');
-    expect((await mesh.ended).code).to.equal(0);
-  });
+  itLong(
+    'is reached directly where Node.js is told to use a proxy; its log can be emptied under its writer',
+    async () => {
+      mkdirSync(join(folder, 'logs'), { recursive: true });
+      writeFileSync(join(folder, 'logs/scheduler.log'), Buffer.alloc(33 * 1024 * 1024, 'x'));
+      const mesh = startWith(BEHIND_A_PROXY);
+      const { topology } = await ready(mesh);
+      // The node's first heartbeat comes behind it.
+      await nodesUp(topology, 1);
+      const status = await polar(['status', '-c', topology], { env: BEHIND_A_PROXY });
+      expect(status.stdout).to.match(/^local +up /m);
+      expect(readFileSync(join(folder, 'logs/scheduler.log.1')).byteLength).to.equal(33 * 1024 * 1024);
+      const written = (): string => readFileSync(join(folder, 'logs/scheduler.log'), 'utf8');
+      await until(() => written().includes('"msg":"ready"'), READY_MS, written);
+      expect(written()).to.match(/^\{/);
+      mesh.child.kill('SIGTERM');
+      expect((await mesh.ended).code).to.equal(0);
+    },
+  );
 });
 
 /** What `--json` prints when all is ready. */

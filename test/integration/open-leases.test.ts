@@ -12,7 +12,8 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { startNats } from '../support/nats.ts';
 import { groupOf, startScheduler, type TestScheduler } from '../support/scheduler.ts';
 
-const LEASE_MS = 1_000;
+/** A machine that stands still for as long ends what is renewed thrice in it. */
+const LEASE_MS = 3_000;
 
 const refusal = (call: Promise<unknown>): Promise<string> =>
   call.then(

@@ -7,7 +7,8 @@ import { sleep } from '../../services/common/clock.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { instanceOf } from '../../services/runtime-prewarm/host/host.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { isLong } from '../support/long.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   eventually,

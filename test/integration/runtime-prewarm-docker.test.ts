@@ -8,8 +8,9 @@ import { sleep } from '../../services/common/clock.ts';
 import { sha256 } from '../../services/common/ids.ts';
 import { LABELS } from '../../services/runtime-prewarm/domain/container-config.ts';
 import { PROGRAMS_IMAGE, type TestEngine } from '../support/container-engine.ts';
-import { ENGINES, type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { ENGINES, type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { letsNothingThrough } from '../support/host-bait.ts';
+import { isLong } from '../support/long.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { startRegistry } from '../support/registry.ts';
 import {

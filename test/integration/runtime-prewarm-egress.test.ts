@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { PROGRAMS_IMAGE } from '../support/container-engine.ts';
-import { type EngineKind, isLong, LONG_ENGINES, nodeWith } from '../support/engines.ts';
+import { type EngineKind, LONG_ENGINES, nodeWith } from '../support/engines.ts';
 import { outsideServer } from '../support/host-bait.ts';
+import { isLong } from '../support/long.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { bwrapIsThere, startNode, type TestNode } from '../support/runtime-prewarm.ts';
 

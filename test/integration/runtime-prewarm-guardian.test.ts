@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
-import { isLong } from '../support/engines.ts';
 import { leftoversOfNode } from '../support/leftovers.ts';
+import { isLong } from '../support/long.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import {
   bwrapIsThere,

@@ -1,7 +1,7 @@
 // The container engines that tests with containers run against: one interface, a backend each.
-import process from 'node:process';
 import type { TestEngine } from './container-engine.ts';
 import { dockerIsThere, startDockerWithPrograms } from './docker.ts';
+import { isLong } from './long.ts';
 import { podmanIsThere, startPodmanWithPrograms } from './podman.ts';
 
 export interface EngineKind {
@@ -34,10 +34,7 @@ export const ENGINES: readonly EngineKind[] = [
 /** Those that are here, each as it comes. */
 export const PLAIN_ENGINES = ENGINES.filter(({ mapped }) => !mapped);
 
-/** `npm run test:containers`: what takes long in every engine; CI has it in docker at most, whose code podman shares. */
-export const isLong = process.env['POLAR_TEST_LONG'] === '1';
-
-/** For long tests, each as it comes. */
+/** For tests that take long in every engine, each as it comes: CI has them in docker at most, whose code podman shares. */
 export const LONG_ENGINES = PLAIN_ENGINES.filter(({ backend }) => backend === 'docker' || isLong);
 
 /**
