@@ -164,6 +164,7 @@ describe('polar rebuild, of what a mesh has stored', function () {
   });
 
   it('counts a session whose records are gone, and builds the others', async () => {
+    rmSync(out, { force: true });
     const bus = await openBus({ url: mesh.nats.url, name: 'test' });
     const [gone = '', ...left] = ids();
     await createStore(bus).removeRecords(gone, 1, AbortSignal.timeout(10_000));
