@@ -159,6 +159,22 @@ describe('what is said as the system behind the first message', () => {
     expect(await answer.text()).to.contain(WORDS);
   });
 
+  it('stays as it is where the engine does not tell, which keeps no call waiting for long', async function () {
+    this.timeout(25_000);
+    await using engine = await StrictEngine.start('vllm');
+    const { answer } = engine.raw;
+    const never = new Promise<RawAnswer>(() => {});
+    engine.raw.answer = (asked) => (asked.path === '/tokenize' ? never : answer(asked));
+    await using proxy = await TestProxy.start({ engineUrl: engine.raw.url, kind: 'vllm' });
+    const messages = [
+      { role: 'user', content: 'count' },
+      { role: 'system', content: 'Briefly.' },
+    ];
+    const refused = await proxy.chat(await proxy.admit('s'), { model: 'policy', messages });
+    expect(refused.status).to.equal(400);
+    expect(await refused.text()).to.contain(WORDS);
+  });
+
   it('stays as it is where the template takes it', async () => {
     await using engine = await startTestEngine({
       dialect: 'vllm',

@@ -8,15 +8,15 @@ import type { Notes } from '../domain/notes.ts';
 import type { Pool } from '../engines/pool.ts';
 import { askSystemFirst, takesSystemFirstOnly } from '../engines/system-first.ts';
 
-/** Resolves when all is known that the rules go by; undefined: it is, and nothing is to be waited for. */
+/** Resolves when all is known that the rules go by, or soon; undefined: nothing is to be waited for. */
 export function untilKnown(
   { config, stopping }: LlmProxyContext,
   pool: Pool,
   given: readonly JsonObject[],
   notes?: Notes,
 ): Promise<void> | undefined {
-  const concerned = config.node.normalise.includes(LATE_SYSTEM) && saysLate(given, notes);
-  return concerned ? askSystemFirst(pool, stopping) : undefined;
+  const isOpen = config.node.normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) === undefined;
+  return isOpen && saysLate(given, notes) ? askSystemFirst(pool, stopping) : undefined;
 }
 
 export function normalisedFor(
@@ -29,6 +29,7 @@ export function normalisedFor(
   const { normalise } = config.node;
   const done = normalised(given, normalise, rules, notes);
   const { messages, by } = done;
-  const late = normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) && saysLate(messages, notes);
+  const late =
+    normalise.includes(LATE_SYSTEM) && takesSystemFirstOnly(pool) === true && saysLate(messages, notes);
   return late ? { messages: asUsers(messages), by: [...by, LATE_SYSTEM] } : done;
 }

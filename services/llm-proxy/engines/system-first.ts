@@ -1,10 +1,14 @@
 // Whether the chat template of a pool's engines takes the first message alone for the system. Nobody says so but by
 // refusing: they are asked, once, for the ids of a conversation that only such a template refuses.
+import { settledWithin } from '../../common/clock.ts';
 import { asPolarError } from '../../common/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { asUsers } from '../domain/late-system.ts';
 import type { Pool } from './pool.ts';
 import { tokenize } from './tokenize.ts';
+
+/** How long calls wait for what is being asked; then they go as they are, and a later one has the answer. */
+const WAIT_MS = 5_000;
 
 const CONVERSATION: readonly JsonObject[] = ['system', 'user', 'assistant', 'system', 'user'].map((role) => ({
   role,
@@ -14,15 +18,14 @@ const CONVERSATION: readonly JsonObject[] = ['system', 'user', 'assistant', 'sys
 const known = new WeakMap<Pool, boolean>();
 const asking = new WeakMap<Pool, Promise<void>>();
 
-/** False where it is not known, or cannot be told. */
-export const takesSystemFirstOnly = (pool: Pool): boolean => known.get(pool) ?? false;
+/** Undefined: they were not asked, or have not answered yet. False also where they cannot tell. */
+export const takesSystemFirstOnly = (pool: Pool): boolean | undefined => known.get(pool);
 
-/** Resolves when the engines were asked; undefined: they have told it. */
-export function askSystemFirst(pool: Pool, stopping: AbortSignal): Promise<void> | undefined {
-  if (known.has(pool)) return undefined;
+/** Asks the engines; resolves when they have answered, or within WAIT_MS. */
+export async function askSystemFirst(pool: Pool, stopping: AbortSignal): Promise<void> {
   const asked = asking.get(pool) ?? ask(pool, stopping).finally(() => asking.delete(pool));
   asking.set(pool, asked);
-  return asked;
+  await settledWithin(asked, WAIT_MS);
 }
 
 async function ask(pool: Pool, stopping: AbortSignal): Promise<void> {
