@@ -32,7 +32,7 @@ const job = (name, command, ...args) => ({ name, command, args });
 
 function mochas() {
   const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
-  const alone = [...new Set(ALONE.flatMap((place) => files.filter((file) => file.startsWith(place))))];
+  const alone = ALONE.flatMap((place) => files.filter((file) => file.startsWith(place)));
   const few = files.filter((file) => file.startsWith(FEW));
   const together = Object.groupBy(
     files.filter((file) => !alone.includes(file) && !few.includes(file)),

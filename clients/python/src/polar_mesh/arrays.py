@@ -76,7 +76,6 @@ class Sequences(Generic[A]):
         """Ids of the longest sequence (``max_seqlen``)."""
         return max((one.length for one in self.samples), default=0)
 
-
     def _policy_versions(self) -> Int64Array:
         responses = _responses(self.samples, self.packed)
         versions = np.full(responses.shape, -1, np.int64)

@@ -171,7 +171,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-#: What keys of task files, which have the same form in YAML, are in a task.
+#: What keys of task files, which have the same form in YAML, are in a task; some of one message alone.
 _OF_TASK_FILES = {
     "agent": "harness, with harness.name and harness.command",
     "timeout_seconds": "budgets.run",
@@ -185,13 +185,14 @@ _OF_TASK_FILES = {
     "early_stop_min_usable_sessions": "early_stop.min_usable_sessions",
     "early_stop_grace_seconds": "early_stop.grace",
     "early_stop_stragglers": "early_stop.stragglers",
-    "type": "the step's only key: exec, upload_file or upload_dir",
+    "PrepareStep.type": "the step's only key: exec, upload_file or upload_dir",
 }
 
 
 def _unknown(descriptor: Descriptor, key: str) -> str:
-    if key in _OF_TASK_FILES:
-        return f"there is no such field: what task files have there is {_OF_TASK_FILES[key]}"
+    here = _OF_TASK_FILES.get(key) or _OF_TASK_FILES.get(f"{descriptor.name}.{key}")
+    if here is not None:
+        return f"there is no such field: what task files have there is {here}"
     close = difflib.get_close_matches(key, descriptor.fields_by_name, n=1)
     hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(descriptor.fields_by_name)}"
     return f"there is no such field{hint}"

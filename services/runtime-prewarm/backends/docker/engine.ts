@@ -49,7 +49,6 @@ export class Engine {
   readonly #quick = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   /** Of fetches of images and such: those whose callers have left go on, and may be many. */
   readonly #long = new Agent({ maxSockets: CONNECTIONS_MAX });
-
   #isClosed = false;
 
   constructor(socketPath: string, callMs = DOCKER_CALL_MS) {
