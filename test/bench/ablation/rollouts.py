@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import doors
 from mesh import Site
@@ -74,8 +75,8 @@ def record(where: Site, length: Length, groups: int, into: Stored, seed: int) ->
 
 def house(length: Length, task_id: str, rng: random.Random) -> dict[str, Any]:
     """The example's task with a game of this length: by its rules, here and in the sandbox."""
-    doors.TO_OPEN, doors.CALLS_MAX = length.doors, length.calls
-    made = task(task_id, GROUP_SIZE, rng)
+    with mock.patch.multiple(doors, TO_OPEN=length.doors, CALLS_MAX=length.calls):
+        made = task(task_id, GROUP_SIZE, rng)
     for step in made["runtime"]["prepare"]:
         file = step.get("upload_file")
         if file and file["target"].endswith("/doors.py"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
+import random
 import sys
 
 import numpy as np
@@ -13,11 +15,12 @@ import torch
 ROOT = pathlib.Path(__file__).parents[4]
 sys.path[:0] = [str(ROOT / "examples/train_cpu"), str(ROOT / "test/bench/ablation")]
 
+import doors  # noqa: E402
 import training  # noqa: E402
 from base import base_model  # noqa: E402
 from measure import is_same, measure  # noqa: E402
 from mesh import site  # noqa: E402
-from rollouts import GROUP_SIZE, Length, Stored, record  # noqa: E402
+from rollouts import GROUP_SIZE, Length, Stored, house, record  # noqa: E402
 from traces import groups_of  # noqa: E402
 
 TOLERANCE = 1e-5
@@ -60,6 +63,16 @@ def line(name, ids, mask, logprobs, start, end):
 
 def distance(one, other):
     return float((one.values - other.values).norm() / one.values.norm())
+
+
+def test_a_house_of_another_length_has_its_own_rules_and_leaves_the_game_as_it_was():
+    rules = doors.TO_OPEN, doors.CALLS_MAX
+    made = house(Length(doors=2, calls=3), "short", random.Random(0))
+    files = {step["upload_file"]["target"]: step["upload_file"]["content"] for step in made["runtime"]["prepare"][:-1]}
+    keys = next(json.loads(content) for target, content in files.items() if target.endswith("/keys.json"))
+    assert len(keys) == 3
+    assert made["instruction"].startswith("Go through 2 doors.")
+    assert (doors.TO_OPEN, doors.CALLS_MAX) == rules
 
 
 def test_both_builders_traces_have_the_same_gradient(base):
