@@ -7,7 +7,8 @@ import { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { isatty } from 'node:tty';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { programOf } from '../tools/built.mjs';
 
 /** Set for a process that was handed over to; descriptor 3 then ends when its parent does, however that ends. */
 const HANDED_OVER = 'POLAR_CLI_HANDED_OVER';
@@ -20,10 +21,12 @@ if (process.env[HANDED_OVER] === undefined) endWithNpm();
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   if (process.env[HANDED_OVER] !== undefined) endWithParent();
   keepCompiled();
-  await import('../clients/cli/main.ts').catch((error) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    giveUp(error.message);
-  });
+  await import(pathToFileURL(programOf(join(import.meta.dirname, '../clients/cli/main.ts')))).catch(
+    (error) => {
+      if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+      giveUp(error.message);
+    },
+  );
 } else {
   const node = pinnedNode();
   if (node === undefined) giveUp(`it needs Node.js 24; this is ${process.version}`);

@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBuilt } from './built.mjs';
 import { cacheDir, ensureNatsServer, findNatsServer } from './nats-server.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -96,6 +97,13 @@ async function npmPackages() {
   throw new Error(
     'npm did not install Node.js 24: let it run install scripts (no --ignore-scripts), then remove node_modules',
   );
+}
+
+/** Programs that start in half of the CPU. They run without, too. */
+async function programs() {
+  if (isBuilt()) return;
+  const build = run('programs (esbuild)', node, [join(root, 'tools/build.mjs')]);
+  await build.catch(({ message }) => say(`${message}\nsetup: programs start from their sources`));
 }
 
 /** The harness of the example, ahead of its first run. */
@@ -242,7 +250,7 @@ async function main(profile) {
   };
   const steps = [
     npmPackages()
-      .then(() => harness('pi'))
+      .then(() => Promise.all([programs(), harness('pi')]))
       .then(() => more[profile]?.()),
     system,
     natsServer(),

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { publicUrl, schemeOf } from '../../services/common/config/public-url.ts';
 import type { Topology } from '../../services/common/config/topology.ts';
+import { programOf } from '../../tools/built.mjs';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -46,7 +47,7 @@ const FLAGS_OF: Partial<Record<ServiceName, readonly string[]>> = {
   reconstructor: ['--no-parallel-scavenge', '--max-semi-space-size=8', '--initial-old-space-size=128'],
 };
 
-export const mainOf = (name: ServiceName): string => join(ROOT, 'services', name, 'main.ts');
+export const mainOf = (name: ServiceName): string => programOf(join(ROOT, 'services', name, 'main.ts'));
 
 /** host:port where a service listens, as seen from this machine. */
 export function addressOf(topology: Topology, name: ServiceName, nodeId?: string): string {

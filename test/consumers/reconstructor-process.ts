@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { programOf } from '../../tools/built.mjs';
 import { eventually } from '../support/eventually.ts';
 
-const main = join(import.meta.dirname, '../../services/reconstructor/main.ts');
+const main = programOf(join(import.meta.dirname, '../../services/reconstructor/main.ts'));
 
 /** A process; its disposal is SIGKILL. */
 export interface Running extends AsyncDisposable {

@@ -1,14 +1,16 @@
 // Engines as processes, one of which is killed in the middle of a stream.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
 import { unpackIds } from '../../services/common/columns.ts';
+import { programOf } from '../../tools/built.mjs';
 import { eventually } from '../support/eventually.ts';
 import { promptsOf, readEvents, TestProxy } from '../support/llm-proxy.ts';
 import { freePort } from '../support/nats.ts';
 
-const MAIN = new URL('../../examples/scripted-engine/main.ts', import.meta.url).pathname;
+const MAIN = programOf(join(import.meta.dirname, '../../examples/scripted-engine/main.ts'));
 
 async function startEngine(port: number): Promise<ChildProcess> {
   const args = [MAIN, '--port', `${port}`, '--dialect', 'vllm', '--token-ms', '20', '--lifeline'];

@@ -9,13 +9,14 @@ import { TrajectoryService } from '../../gen/ts/polar/reconstructor/v1/reconstru
 import { createServiceClient } from '../../services/common/client.ts';
 import { sleep } from '../../services/common/clock.ts';
 import { STREAMS } from '../../services/common/nats/streams.ts';
+import { programOf } from '../../tools/built.mjs';
 import { seeded } from '../support/laws.ts';
 import { freePort, startNats, type TestNats } from '../support/nats.ts';
 import { Mesh, Trainer } from '../support/reconstructor.ts';
 import { recordsOf } from '../support/records.ts';
 import { madeUpSession } from '../support/sessions.ts';
 
-const main = join(import.meta.dirname, '../../services/reconstructor/main.ts');
+const main = programOf(join(import.meta.dirname, '../../services/reconstructor/main.ts'));
 
 describe('reconstructor: process', () => {
   let nats: TestNats;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
+import { programOf } from '../../tools/built.mjs';
 import { pathWithApptainer, withoutApptainer } from '../support/apptainer.ts';
 import { leftoversOfNode } from '../support/leftovers.ts';
 import { isLong } from '../support/long.ts';
@@ -20,7 +21,7 @@ import {
 import { sleepMark } from '../support/sleep-mark.ts';
 
 const NAP = sleepMark();
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
+const MAIN = programOf(join(import.meta.dirname, '../../services/runtime-prewarm/main.ts'));
 const ROUNDS = isLong ? 6 : 3;
 const SPREAD_MS = 120;
 

@@ -35,7 +35,7 @@ describe('setup on a bare machine', () => {
   let root: string;
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'polar-test-setup-'));
-    for (const name of ['setup.mjs', 'nats-server.mjs'])
+    for (const name of ['setup.mjs', 'built.mjs', 'nats-server.mjs'])
       put(`tools/${name}`, readFileSync(join(ROOT, 'tools', name)));
     const clis = 'test/conformance/clis/pi.ts';
     const installs = ['services/harness-executor/adapters/pi.ts', 'test/support/apptainer-install.ts'];

@@ -22,9 +22,10 @@ import { subjects } from '../../services/common/nats/subjects.ts';
 import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/llm-proxy/config.ts';
 import { LlmProxyService } from '../../services/llm-proxy/service.ts';
+import { programOf } from '../../tools/built.mjs';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
-const MAIN = new URL('../../services/llm-proxy/main.ts', import.meta.url).pathname;
+const MAIN = programOf(join(import.meta.dirname, '../../services/llm-proxy/main.ts'));
 
 export interface ProxySetup {
   readonly engineUrl: string;

@@ -6,8 +6,9 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { nodeFlagsOf, SERVICES, type ServiceName } from '../../clients/cli/services.ts';
+import { mainOf, nodeFlagsOf, SERVICES, type ServiceName } from '../../clients/cli/services.ts';
 import { sleep } from '../../services/common/clock.ts';
+import { programOf } from '../../tools/built.mjs';
 import { clockFlags } from './clock-flags.ts';
 import { COMPILED } from './compile-cache.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
@@ -163,7 +164,7 @@ export async function startEngine(
   options: Pick<MeshOptions, 'engine' | 'engineFlags'>,
   children: Map<string, ChildProcess>,
 ): Promise<string> {
-  const main = join(ROOT, 'examples/scripted-engine/main.ts');
+  const main = programOf(join(ROOT, 'examples/scripted-engine/main.ts'));
   const flags = [
     '--port',
     '0',
@@ -213,7 +214,7 @@ async function startService(
   name: ServiceName,
   { folder, topologyFile, ports, children, flags, token, path = process.env['PATH'] }: Launch,
 ): Promise<void> {
-  const main = join(ROOT, 'services', name, 'main.ts');
+  const main = mainOf(name);
   const child = spawn(process.execPath, [...nodeFlagsOf(name), ...flags, main], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {

@@ -30,6 +30,7 @@ import { publish } from '../../services/common/nats/publish.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects, type WorkKind } from '../../services/common/nats/subjects.ts';
 import { proxySocketOf } from '../../services/common/proxy-socket.ts';
+import { programOf } from '../../tools/built.mjs';
 import { COMPILED } from './compile-cache.ts';
 import { freePort, startNats, type TestNats } from './nats.ts';
 
@@ -176,7 +177,7 @@ async function startChild(
   children: Map<NodeService, ChildProcess>,
   env: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const child = spawn(process.execPath, [join(ROOT, 'services', service, 'main.ts')], {
+  const child = spawn(process.execPath, [programOf(join(ROOT, 'services', service, 'main.ts'))], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],

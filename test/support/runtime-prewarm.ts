@@ -27,6 +27,7 @@ import { proxySocketOf } from '../../services/common/proxy-socket.ts';
 import { readConfig } from '../../services/runtime-prewarm/config.ts';
 import { findTool } from '../../services/runtime-prewarm/host/tools.ts';
 import { RuntimePrewarmService } from '../../services/runtime-prewarm/service.ts';
+import { programOf } from '../../tools/built.mjs';
 import { COMPILED } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './nats.ts';
@@ -36,7 +37,7 @@ export { eventually } from './eventually.ts';
 /** Bubblewrap does not come from a package registry: suites that need it are declared only where it is. */
 export const bwrapIsThere = findTool('bwrap', process.env['PATH'] ?? '') !== undefined;
 const NODE_ID = 'node-1';
-const MAIN = join(import.meta.dirname, '../../services/runtime-prewarm/main.ts');
+const MAIN = programOf(join(import.meta.dirname, '../../services/runtime-prewarm/main.ts'));
 export const isHostRoot = process.getuid?.() === 0;
 
 export interface TestNode extends AsyncDisposable {

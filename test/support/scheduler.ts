@@ -20,6 +20,7 @@ import { STREAMS } from '../../services/common/nats/streams.ts';
 import { subjects } from '../../services/common/nats/subjects.ts';
 import type { ContextOverrides } from '../../services/scheduler/context.ts';
 import { SchedulerService } from '../../services/scheduler/service.ts';
+import { programOf } from '../../tools/built.mjs';
 import { COMPILED } from './compile-cache.ts';
 import { eventually as until } from './eventually.ts';
 import { freePort } from './nats.ts';
@@ -101,7 +102,7 @@ export async function spawnScheduler(
   const topology = join(folder, 'topology.yaml');
   const rollout = { ...given.rollout, host: '127.0.0.1' };
   writeFileSync(topology, JSON.stringify({ ...given, rollout, nats: { url: natsUrl } }));
-  const main = join(import.meta.dirname, '..', '..', 'services', 'scheduler', 'main.ts');
+  const main = programOf(join(import.meta.dirname, '..', '..', 'services', 'scheduler', 'main.ts'));
   let child: ChildProcess | undefined;
   const ended = async (): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

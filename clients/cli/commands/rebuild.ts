@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../../services/common/errors.ts';
+import { programOf } from '../../../tools/built.mjs';
 import {
   type Arguments,
   type Command,
@@ -75,7 +76,7 @@ export const rebuild: Command = {
     const stored = id === undefined ? '' : JSON.stringify(await storedSessions(args, id));
     const child = startChild({
       command: process.execPath,
-      args: [join(ROOT, 'services/reconstructor/rebuild.ts'), ...handedOn(args)],
+      args: [programOf(join(ROOT, 'services/reconstructor/rebuild.ts')), ...handedOn(args)],
       env: inherited,
       output: 'inherit',
     });

@@ -1,5 +1,6 @@
 // The embedded scripted engine: a real tokenizer and chat template, replies from a script, no GPU.
 import { join } from 'node:path';
+import { programOf } from '../../../tools/built.mjs';
 import { inherited } from '../config.ts';
 import { ROOT } from '../services.ts';
 import { type Child, startChild } from './child.ts';
@@ -15,7 +16,7 @@ export interface EngineOptions extends Embedded {
 }
 
 export function startEngine({ dialect, port, scripts, logFile, compileCache }: EngineOptions): Child {
-  const main = join(ROOT, 'examples/scripted-engine/main.ts');
+  const main = programOf(join(ROOT, 'examples/scripted-engine/main.ts'));
   const flags = ['--port', String(port), '--lifeline', '--dialect', dialect];
   return startChild({
     command: process.execPath,
