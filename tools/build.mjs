@@ -1,6 +1,7 @@
 // Makes the files of `built.mjs`, unless they are there and as their sources are:
 //   node tools/build.mjs
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -23,6 +24,8 @@ const KEPT = 2;
 async function make() {
   mkdirSync(BUILT, { recursive: true });
   const made = mkdtempSync(join(BUILT, 'built-'));
+  // Services may run as another user than set-up.
+  chmodSync(made, 0o755);
   const startedMs = Date.now();
   try {
     const { metafile } = await bundled(made);

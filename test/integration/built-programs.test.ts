@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -66,6 +67,8 @@ describe('programs made ahead', () => {
   it('are run in the place of their sources, and find what lies beside those', () => {
     expect(chosen()).to.match(/node_modules\/\.cache\/polar-mesh\/built-.*main\.mjs$/);
     expect(node([chosen()])).to.equal(`one ${join(root, 'services/scheduler/x')}`);
+    // By other users, too.
+    expect(statSync(join(root, 'node_modules/.cache/polar-mesh', built()[0] ?? '')).mode & 0o5).to.equal(0o5);
     expect(chosen({ POLAR_FROM_SOURCE: '1' })).to.equal(join(root, PROGRAM));
   });
 
