@@ -54,6 +54,9 @@ async function bundled(into) {
     platform: 'node',
     target: 'node24',
     metafile: true,
+    // For `NODE_OPTIONS=--enable-source-maps`: lines of stacks are then those of the sources.
+    sourcemap: 'linked',
+    sourcesContent: false,
     logLevel: 'error',
     // Packages of CommonJS ask for Node's own modules by it.
     banner: {
