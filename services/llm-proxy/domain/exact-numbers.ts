@@ -27,7 +27,8 @@ export class ExactNumber {
 }
 
 /** Of 16 digits or more, with an end or an exponent that is written otherwise. It may stand in a string as well. */
-const WRITTEN_OTHERWISE = /[\d.]{16}|(?:^|[:,[\s])(?:-0|-?\d+\.\d*0|-?\d[\d.]*[eE][-+\d]+)(?:$|[,}\]\s])/;
+const WRITTEN_OTHERWISE =
+  /[\d.]{16}|(?:^|[:,[\s])(?:-0|-?\d{1,15}\.\d{0,15}0|-?\d[\d.]{0,15}[eE][-+\d]{1,15})(?:$|[,}\]\s])/;
 /** Values that are looked at for it, each of which costs a microsecond; a text may have as many commas and opening brackets. */
 const LOOKED_AT_MAX = 100_000;
 const MARK = /[,[{]/g;
