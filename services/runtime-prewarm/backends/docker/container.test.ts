@@ -55,8 +55,10 @@ describe('a container whose engine ends a kept connection as it is made', () => 
     asked.push(`${request.method} ${pathname}`);
     const [wasKept, name] = [known.has(request.socket), searchParams.get('name') ?? ''];
     known.add(request.socket);
-    if (pathname === '/containers/named/json') response.end(`{"Id": "${made.get('named')}"}`);
-    else if (pathname !== '/containers/create') response.end('{}');
+    const id = made.get('named');
+    if (pathname === '/containers/named/json') {
+      response.writeHead(id === '' ? 404 : 200).end(`{"Id": "${id}", "message": "no such container"}`);
+    } else if (pathname !== '/containers/create') response.end('{}');
     else if (wasKept) {
       end(name);
       request.socket.destroy();
@@ -86,6 +88,12 @@ describe('a container whose engine ends a kept connection as it is made', () => 
     end = (name) => made.set(name, 'first');
     expect(await create()).to.equal('first');
     expect(asked.at(-1)).to.equal('GET /containers/named/json');
+  });
+
+  it('is not, where the first is still being made', async () => {
+    end = (name) => made.set(name, '');
+    const error = await create().catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(EngineError).and.include({ status: 409 });
   });
 
   it('is not, where the engine has another of its name', async () => {

@@ -113,7 +113,10 @@ export async function createdContainer(engine: Engine, name: string, body: objec
     return (await engine.call<{ Id: string }>('POST', path, { body, repeatable: true })).Id;
   } catch (error) {
     if (!(error instanceof EngineError && error.isSecond && error.status === 409)) throw error;
-    return (await engine.call<{ Id: string }>('GET', `/containers/${name}/json`)).Id;
+    const found = await engine.call<{ Id: string }>('GET', `/containers/${name}/json`).catch(() => undefined);
+    // Still being made.
+    if (found === undefined) throw error;
+    return found.Id;
   }
 }
 
