@@ -134,6 +134,15 @@ describe('numbers of requests', () => {
     expect(faultsOf(config('18446744073709551615'))).to.contain('maxOutputTokens: must be a whole number');
   });
 
+  it('of 64 bits may be strings, as Google’s API writes them', () => {
+    const schema = '{"type": "ARRAY", "minItems": "9007199254740993", "maxItems": "many"}';
+    const { text } = send(
+      'google-generate',
+      `{"contents": [{"parts": [{"text": "x"}]}], "generationConfig": {"responseSchema": ${schema}}}`,
+    );
+    expect(text).to.contain('"minItems":9007199254740993,"maxItems":"many"');
+  });
+
   it('nested very deep are told of as such', () => {
     const deep = `${'['.repeat(50_000)}1.0${']'.repeat(50_000)}`;
     expect(faultsOf(`{"contents": ${deep}}`)).to.contain('contents: must not be nested deeper');

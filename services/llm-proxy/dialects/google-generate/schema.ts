@@ -1,9 +1,12 @@
 // The google-generate dialect: its schemas, a subset of OpenAPI's, as JSON Schema.
+import { parseExact } from '../../domain/exact-numbers.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import { camelCased, nameOf } from './names.ts';
 
 /** Counts, which the API takes as strings too. */
 const COUNTS = /^(min|max)(Items|Length|Properties)$/;
+
+const WHOLE = /^(?:0|[1-9]\d*)$/;
 
 /** In the order of their numbers. */
 const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'];
@@ -45,6 +48,6 @@ function memberOf(key: string, value: JsonValue): JsonValue {
         ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, within(one)]))
         : value;
     default:
-      return COUNTS.test(key) && typeof value === 'string' ? Number(value) : value;
+      return COUNTS.test(key) && typeof value === 'string' && WHOLE.test(value) ? parseExact(value) : value;
   }
 }
