@@ -2,11 +2,10 @@
 // with a node that answers over NATS, then the whole mesh, every part of which is killed meanwhile.
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { create, fromBinary, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { expect } from 'chai';
@@ -222,18 +221,13 @@ describe('sessions that run elsewhere, through the mesh', function () {
   this.timeout(120_000);
   let mesh: Mesh;
   let rollout: Rollout;
-  let plugins: string;
   before(async () => {
-    plugins = mkdtempSync(join(tmpdir(), 'polar-test-external-'));
-    mesh = await startMesh({ defaultBackend: 'process', node: { plugins_dir: plugins } });
+    mesh = await startMesh({ defaultBackend: 'process' });
     rollout = createServiceClient(RolloutService, mesh.schedulerUrl);
     // Services are ready before the scheduler has heard of their node.
     await eventually('the node is heard', async () => (await rollout.listNodes({})).nodes.length > 0);
   });
-  after(async () => {
-    await mesh?.[Symbol.asyncDispose]();
-    rmSync(plugins, { recursive: true });
-  });
+  after(() => mesh?.[Symbol.asyncDispose]());
 
   const batchOf = async (taskId: string): Promise<TrajectoryBatch> => {
     const trajectories = createPlainClient(TrajectoryService, mesh.reconstructorUrl);
@@ -307,41 +301,6 @@ describe('sessions that run elsewhere, through the mesh', function () {
     expect(trajectories[1]?.failure?.message).to.contain(
       `trace_rewards.${ids[0]}: the session has no such call`,
     );
-  });
-
-  it('are graded by a module of one’s own, which has their calls and no sandbox', async () => {
-    writeFileSync(
-      join(plugins, 'grades.mjs'),
-      `export const evaluator = {
-        async evaluate({ instruction, outcome, calls, options, sandbox, fresh }) {
-          if (options.looks) await sandbox.readFile('/x');
-          const asked = await Promise.allSettled([sandbox.exec('true'), fresh.exec('true')]);
-          const told = { instruction, outcome, asked: asked.map(({ reason }) => [reason.reason, reason.message]) };
-          return { reward: calls.length / 4, told };
-        },
-      };`,
-    );
-    const graded = async (taskId: string, config: JsonObject) => {
-      const evaluator = { strategy: 'grades.mjs', config };
-      await rollout.submitTask({ spec: externalTask(taskId, { evaluator }) });
-      const opened = await rollout.openSession({ taskId });
-      expect(await called(opened, 'a')).to.equal(200);
-      await rollout.closeSession(its(opened));
-      return (await batchOf(taskId)).trajectories[0];
-    };
-    const none = 'sessions of harness external have no sandbox';
-    const right = await graded('own-evaluator', {});
-    expect([right?.outcome, right?.reward], right?.failure?.message).to.deep.equal([Outcome.COMPLETED, 0.25]);
-    expect(right?.evaluation).to.deep.equal({
-      ...{ instruction: 'Count.', outcome: 'completed' },
-      asked: [
-        ['INVALID_REQUEST', none],
-        ['INVALID_REQUEST', none],
-      ],
-    });
-    const wrong = await graded('own-evaluator-looks', { options: { looks: true } });
-    expect([wrong?.outcome, wrong?.attempt, wrong?.reward]).to.deep.equal([Outcome.TASK_ERROR, 1, undefined]);
-    expect(wrong?.failure?.message).to.contain(`grades.mjs: it threw: ${none}`);
   });
 
   it('are worked on in the process of a trainer in Python', async () => {
