@@ -14,9 +14,14 @@ const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'AR
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const { nullable, propertyOrdering: _, ...members } = camelCased(schema);
   const said: JsonObject = {};
-  for (const [key, value] of Object.entries(members)) said[key] = memberOf(key, value);
+  for (const [key, value] of Object.entries(members))
+    if (!isGooglesAlone(key, value)) said[key] = memberOf(key, value);
   return nullable === true ? orNull(said) : said;
 }
+
+/** They ask for nothing beside the rest, and engines refuse types and formats that they do not know. */
+const isGooglesAlone = (key: string, value: JsonValue): boolean =>
+  (key === 'type' && nameOf(value, TYPES) === TYPES[0]) || (key === 'format' && value === 'enum');
 
 /** Null is taken where all that the schema asks for takes it. */
 function orNull(schema: JsonObject): JsonObject {
