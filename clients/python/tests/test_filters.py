@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from support import Server, Trajectories, batch
 
-from polar_mesh import Client, Filter, errors
+from polar_mesh import Client, Filter, aio, errors
 
 
 @pytest.mark.parametrize("transport", ["http", "grpc"])
@@ -24,3 +26,18 @@ def test_a_batch_that_an_older_mesh_did_not_filter_is_not_handed_over(stack, tra
             stream.next(timeout_s=20)
         assert [fault.field for fault in caught.value.fields] == ["filter.task_id_prefix"]
     assert service.acked == {1}
+
+
+def test_nor_is_it_in_asyncio(stack):
+    other = batch(1)
+    other.task_id = "run8-a"
+    server = Server(Trajectories([other]).register)
+    stack.callback(server.stop)
+
+    async def use():
+        async with aio.Client(server.url, server.url) as client:
+            async with client.stream("trainer", filter=Filter(task_id_prefix="run7-")) as stream:
+                await stream.next(timeout_s=20)
+
+    with pytest.raises(errors.FailedPrecondition, match="older.*run8-a"):
+        asyncio.run(use())
