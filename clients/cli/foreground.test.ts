@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import process from 'node:process';
 import { expect } from 'chai';
 import { eventually } from '../../test/support/eventually.ts';
@@ -16,6 +18,18 @@ describe('a command in the foreground', () => {
 
   it('that is not there has never begun', async () => {
     expect(await runHere('no-such-command', [], env)).to.include({ code: 127, isStopped: true });
+  });
+
+  it('passes over hang-ups where this process does, as under nohup, with its variables as they are', () => {
+    const code = `import { runHere } from ${JSON.stringify(join(import.meta.dirname, 'foreground.ts'))};
+      const env = { PATH: '/usr/bin:/bin', 'a.b': 'c' };
+      const script = 'kill -HUP $$; tr "\\\\0" " " < /proc/$$/environ';
+      const all = [await runHere('/bin/sh', ['-c', script], env), await runHere('no-such-command', [], env)];
+      process.stdout.write(JSON.stringify(all.map(({ code, isStopped }) => [code, isStopped])));`;
+    const args = ['--input-type=module', '-e', code];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(stderr).to.equal('');
+    expect(stdout).to.equal('PATH=/usr/bin:/bin a.b=c [[0,false],[127,true]]');
   });
 
   it('is stopped with this process, which goes on to say so', async () => {

@@ -1,9 +1,10 @@
 // A command that a person started through this one: it has the terminal, and its end is this one's.
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
+import { accessSync, constants, statSync } from 'node:fs';
+import { join } from 'node:path';
 import process from 'node:process';
 import { endOf } from './mesh/child.ts';
-import { STOPS } from './stops.ts';
+import { STOPS, stopCode } from './stops.ts';
 
 export interface Ended {
   /** As in a shell: 127 where it is not there, 128 and the number of a signal. */
@@ -20,7 +21,8 @@ export async function runHere(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Ended> {
-  const child = spawn(command, args, { stdio: 'inherit', env });
+  const [program, ...rest] = withoutHangUps([command, ...args], env);
+  const child = spawn(program, rest, { stdio: 'inherit', env });
   let stop: NodeJS.Signals | undefined;
   const onStop = (signal: NodeJS.Signals): void => {
     if (stop === undefined || signal !== 'SIGINT') stop = signal;
@@ -32,7 +34,7 @@ export async function runHere(
     return await new Promise<Ended>((resolve) => {
       child.once('error', ({ message }) => resolve({ code: 127, why: message, isStopped: true }));
       child.once('exit', (exitCode, signal) => {
-        const code = exitCode ?? 128 + constants.signals[signal ?? 'SIGKILL'];
+        const code = exitCode ?? stopCode(signal ?? 'SIGKILL');
         // Programs with a prompt take an interrupt as a key of theirs, and end well much later.
         const isStopped = stop !== undefined && !(stop === 'SIGINT' && code === 0);
         resolve({ code, why: (isStopped && stop) || `it ended with ${endOf(code)}`, isStopped });
@@ -40,6 +42,30 @@ export async function runHere(
     });
   } finally {
     for (const signal of STOPS) process.off(signal, onStop);
+  }
+}
+
+/**
+ * A process that Node.js starts ends at a hang-up, whatever this one does. Where hang-ups are passed over (`stops.ts`) no stream is a
+ * terminal, so that nohup does nothing but that. What is not there is left to be told by its start.
+ */
+function withoutHangUps(
+  line: readonly [command: string, ...args: string[]],
+  { PATH = '' }: Readonly<Record<string, string>>,
+): readonly [program: string, ...args: string[]] {
+  const isAsItIs = STOPS.includes('SIGHUP') || !isThere('nohup', PATH) || !isThere(line[0], PATH);
+  return isAsItIs ? line : ['nohup', ...line];
+}
+
+const isThere = (command: string, path: string): boolean =>
+  command.includes('/') ? canRun(command) : path.split(':').some((folder) => canRun(join(folder, command)));
+
+function canRun(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
   }
 }
 

@@ -6,6 +6,7 @@ import { COMMANDS } from './commands/index.ts';
 import { useCertificatesOf } from './credentials.ts';
 import { helpOf, overview, version } from './output/help.ts';
 import { complain, say } from './output/say.ts';
+import { Stopped } from './stops.ts';
 
 /** Returns the exit code. */
 export async function polar([name, ...rest]: readonly string[]): Promise<number> {
@@ -39,6 +40,6 @@ export async function polar([name, ...rest]: readonly string[]): Promise<number>
     }
     const { reason, message } = asPolarError(error);
     complain(`${reason}: ${message}`);
-    return exitCodeOf(error);
+    return error instanceof Stopped ? error.exitCode : exitCodeOf(error);
   }
 }

@@ -22,6 +22,7 @@ export function exitCodeOf(error: unknown): number {
     'UNKNOWN_HARNESS',
     'UNKNOWN_BUILDER',
     'UNKNOWN_EVALUATOR',
+    'BUILDER_PLUGIN_INVALID',
   ];
   return bad.includes(reason) ? EXIT.usage : EXIT.failed;
 }

@@ -35,7 +35,10 @@ async function builder(): Promise<Builder> {
   const plugin_timeout_seconds = Number(values['plugin-timeout']);
   if (!/\.(js|mjs|ts)$/.test(name)) return await builderOf(name, config, { plugin_timeout_seconds });
   const url = name.startsWith('file:') ? name : pathToFileURL(resolve(name)).href;
-  return fromPlugin(name, url, config, plugin_timeout_seconds);
+  const own = fromPlugin(name, url, config, plugin_timeout_seconds);
+  // It would fail for each session.
+  await own.load(stop.signal);
+  return own;
 }
 
 async function source(tell: (text: string) => void): Promise<CallsSource> {
@@ -75,7 +78,7 @@ function progress(): (text: string) => void {
 }
 
 const stop = new AbortController();
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   process.once(signal, () => stop.abort(new PolarError('CANCELLED', `ended by ${signal}`)));
 }
 try {

@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { checkForests } from '../laws/forests.ts';
-import { type Ended, polar, ROOT } from '../support/cli.ts';
+import { type Ended, polar, ROOT, startPolar } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 
 interface Vector {
   readonly name: string;
@@ -239,5 +240,47 @@ describe('polar rebuild', () => {
       'one of TASK-OR-SESSION and --calls is needed',
     );
     expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).to.deep.equal([]);
+  });
+
+  it('builds nothing with a module that cannot be loaded, and says once why', async () => {
+    const given = lines({ session_id: 'a', ...call() }, { session_id: 'b', ...call() });
+    const wrong = async (name: string, why: string): Promise<void> => {
+      const { code, stdout, stderr } = await run(given, '--builder', join(folder, name));
+      const message = `polar: BUILDER_PLUGIN_INVALID: builder ${name}: ${why}\n`;
+      expect([code, stdout, stderr]).to.deep.equal([2, '', message]);
+      expect(existsSync(out())).to.equal(false);
+    };
+    await wrong('nope.mjs', 'it is not there');
+    writeFileSync(join(folder, 'throws.mjs'), '\nthrow new Error("no");');
+    await wrong('throws.mjs', 'it cannot be loaded in line 2: no');
+  });
+
+  it('ends with Ctrl-C as commands do, and leaves nothing half written', async () => {
+    const calls = join(folder, 'calls.jsonl');
+    const [module, begun] = [join(folder, 'slow.mjs'), join(folder, 'begun')];
+    writeFileSync(calls, lines({ session_id: 'a', ...call() }, { session_id: 'b', ...call() }));
+    writeFileSync(
+      module,
+      `import { existsSync, writeFileSync } from 'node:fs';
+      export const builder = { build: ([first]) => {
+        if (existsSync(${JSON.stringify(begun)})) return new Promise(() => setInterval(() => {}, 1000));
+        writeFileSync(${JSON.stringify(begun)}, '');
+        return { traces: [{ calls: [first.callId] }] };
+      } };`,
+    );
+    const { child, ended } = startPolar([
+      'rebuild',
+      '--calls',
+      calls,
+      '--traces',
+      out(),
+      '--builder',
+      module,
+    ]);
+    await eventually('the first one is built', () => existsSync(begun));
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect([code, stderr]).to.deep.equal([130, 'polar: CANCELLED: ended by SIGINT\n']);
+    expect(readdirSync(folder)).to.have.members(['calls.jsonl', 'slow.mjs', 'begun']);
   });
 });

@@ -3,11 +3,13 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { WireType } from '@bufbuild/protobuf/wire';
 import { expect } from 'chai';
 import { Outcome } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { type SessionResult, SessionResultSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
-import { Layout } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
+import { Layout, StreamFilterSchema } from '../../gen/ts/polar/reconstructor/v1/reconstructor_service_pb.js';
 import { type TrajectoryBatch, TrajectorySchema } from '../../gen/ts/polar/reconstructor/v1/trajectory_pb.js';
+import { asPolarError } from '../../services/common/errors.ts';
 import { createLogger } from '../../services/common/logger.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
 import { packSubjectOf, subjects } from '../../services/common/nats/subjects.ts';
@@ -243,6 +245,18 @@ describe('reconstructor: batches in columns', () => {
     const wrong = new Trainer(reconstructor.client, 'wrong', 16, '', { filter: { taskIdPrefix: 'a b' } });
     const error = await wrong.message().catch((thrown: Error) => thrown);
     expect(String(error)).to.contain('filter.task_id_prefix: must be the beginning of a task id');
+  });
+
+  it('are not sent by rules of a later version, which would be passed over', async () => {
+    const rule = { no: 999, wireType: WireType.Varint, data: Uint8Array.of(1) };
+    const filter = create(StreamFilterSchema, { stalenessMax: 1n });
+    filter.$unknown = [rule, rule];
+    const later = new Trainer(reconstructor.client, 'later', 16, '', { filter });
+    const error = asPolarError(await later.message().catch((thrown: unknown) => thrown));
+    expect([error.reason, error.fields]).to.deep.equal([
+      'INVALID_REQUEST',
+      [{ field: 'filter', description: 'has field 999, which this version does not know' }],
+    ]);
   });
 
   it('name what cannot be read, and what is too large, in their places', async () => {

@@ -1,5 +1,13 @@
 // Backends of the operator's own: modules that the topology names.
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
@@ -91,6 +99,27 @@ export async function openBackend(node) {
   };
 }
 `;
+/** Its commands get GPUs as those of another do, and it is told which images it has to keep. */
+const HANDED = `import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+const note = (text) => appendFileSync(join(import.meta.dirname, 'kept'), text + ' ');
+export async function openBackend(node) {
+  const base = node.builtIn('process');
+  return {
+    isolates: base.isolates,
+    gpus: base.gpus,
+    images: () => ['small'],
+    keep(image) {
+      note('keep ' + image);
+      return () => note('release ' + image);
+    },
+    create(spec, signal) {
+      note('create ' + spec.image);
+      return base.create({ ...spec, image: '' }, signal);
+    },
+  };
+}
+`;
 const FAULTY: readonly (readonly [path: string, module: string, why: RegExp])[] = [
   ['throws.ts', 'throw new Error("no luck");', /plug-in throws.ts: no luck/],
   ['other.ts', 'export const backend = {};', /exports no function `openBackend`/],
@@ -100,6 +129,16 @@ const FAULTY: readonly (readonly [path: string, module: string, why: RegExp])[] 
     `export const openBackend = async () => ({
       isolates: true, images: async () => { throw new Error('never asked'); }, create() {} });`,
     /plug-in later.ts: .*images\(\)/,
+  ],
+  [
+    'gpus.ts',
+    'export const openBackend = async () => ({ isolates: true, gpus: 2, images: () => [], create() {} });',
+    /plug-in gpus\.ts: .*gpus: .*from_creation/s,
+  ],
+  [
+    'keep.ts',
+    'export const openBackend = async () => ({ isolates: true, keep: [], images: () => [], create() {} });',
+    /keep: must be a function/,
   ],
   [
     'needs.ts',
@@ -122,6 +161,7 @@ describe('runtime-prewarm: backends by path', function () {
       ['moody.ts', MOODY],
       ['slow.ts', SLOW],
       ['gated.ts', GATED],
+      ['handed.ts', HANDED],
     ] as const) {
       writeFileSync(join(folder, 'plugins', path), module);
     }
@@ -190,6 +230,20 @@ describe('runtime-prewarm: backends by path', function () {
       await node[Symbol.asyncDispose]();
     }
     expect(existsSync(closed)).to.equal(true);
+  });
+
+  it('are told which images to keep, and claim GPUs as those that they are built on', async () => {
+    const devices = ['null', 'zero'].map((name, id) => ({ id: String(id), device: `/dev/${name}` }));
+    const given = { ...nodeWith('handed.ts'), gpus: { devices } };
+    await using node = await startNode({ natsUrl: nats.url, node: given });
+    const spec = { backend: 'handed.ts', image: 'small', gpus: 1 };
+    const ids = [await node.acquire({ spec, session: 'a' }), await node.acquire({ spec, session: 'b' })];
+    const told = await Promise.all(ids.map((id) => node.sh(id, 'echo "$CUDA_VISIBLE_DEVICES"')));
+    expect(told.map(({ out }) => out).sort()).to.deep.equal(['0\n', '1\n']);
+    const kept = readFileSync(join(folder, 'plugins/kept'), 'utf8');
+    expect(kept).to.equal('keep small create small release small '.repeat(2));
+    const refused = await node.acquire({ spec: { ...spec, gpus: 3 } }).catch((error) => error);
+    expect(refused.message).to.contain('runtime.gpus: 3 are asked for, this node has 2');
   });
 
   it('have the limit of a command counted anew from its call on, while its files are written, too', async () => {

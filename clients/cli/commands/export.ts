@@ -13,6 +13,7 @@ import {
 } from '../arguments.ts';
 import { at, trajectoryClient, trajectoryUrl } from '../mesh-clients.ts';
 import { progress } from '../output/say.ts';
+import { stopSignal } from '../stops.ts';
 
 export const exportSession: Command = {
   name: 'export',
@@ -41,7 +42,8 @@ export const exportSession: Command = {
     const named = textFlag(args, 'out');
     const file = named === '-' ? undefined : named;
     // Asked for when it is read: a failure before would be nobody's.
-    const open = () => client.exportSession({ sessionId, kind, attempt });
+    const open = (signal?: AbortSignal) =>
+      client.exportSession({ sessionId, kind, attempt }, { ...(signal && { signal }) });
     const count = await at(url, writeLines(open, file), '--trajectory-url');
     const what = calls === true ? 'calls' : 'traces';
     const none = `session ${sessionId} has no ${what}; \`polar status ${sessionId}\` says how it went`;
@@ -53,18 +55,24 @@ export const exportSession: Command = {
 
 /** Resolves to how many there were. */
 async function writeLines(
-  open: () => AsyncIterable<{ readonly line: string }>,
+  open: (signal?: AbortSignal) => AsyncIterable<{ readonly line: string }>,
   file?: string,
 ): Promise<number> {
   let count = 0;
+  // Of a file that is half written nothing is left; standard output is a reader's, who has what came.
+  const stop = file === undefined ? undefined : stopSignal();
   const lines = (async function* () {
-    for await (const { line } of open()) {
+    for await (const { line } of open(stop)) {
       count++;
       yield `${line}\n`;
     }
   })();
   // Standard output stays open: it is not ours to end.
   if (file === undefined) await pipeline(lines, process.stdout, { end: false });
-  else await writeWhole(file, lines);
+  else
+    await writeWhole(file, lines, stop).catch((error) => {
+      stop?.throwIfAborted();
+      throw error;
+    });
   return count;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { type Session, SessionState } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { PolarError } from '../../../services/common/errors.ts';
+import { EXIT } from '../../../services/common/exit-codes.ts';
 import { programOf } from '../../../tools/built.mjs';
 import {
   type Arguments,
@@ -16,10 +17,11 @@ import {
 import { sessionsOf } from '../audit/selection.ts';
 import { environment, inherited } from '../config.ts';
 import { certificateFiles } from '../credentials.ts';
-import { startChild } from '../mesh/child.ts';
+import { type Child, startChild } from '../mesh/child.ts';
 import { at, rolloutUrl, trajectoryUrl } from '../mesh-clients.ts';
 import { progress } from '../output/say.ts';
 import { ROOT } from '../services.ts';
+import { STOPS, stopCode } from '../stops.ts';
 import { hasTrajectory } from '../watching.ts';
 
 /** As of the topology's reconstructor.plugin_timeout_seconds. */
@@ -84,13 +86,25 @@ export const rebuild: Command = {
     const isPiped = textFlag(args, 'calls') === '-';
     if (isPiped && stdin !== null) process.stdin.pipe(stdin);
     else stdin?.end(stored);
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void child.stop());
-    const code = await child.ended;
+    const code = await endOf(child);
     // A writer there may go on.
     if (isPiped) process.stdin.destroy();
     return code;
   },
 };
+
+/** Its exit code; that of a command which was stopped where this one was. */
+async function endOf(child: Child): Promise<number> {
+  let stop: NodeJS.Signals | undefined;
+  const onStop = (signal: NodeJS.Signals): void => {
+    // It is cleaning up already.
+    if (stop === undefined) void child.stop(signal);
+    stop ??= signal;
+  };
+  for (const signal of STOPS) process.on(signal, onStop);
+  const code = await child.ended;
+  return stop === undefined || code === EXIT.ok ? code : stopCode(stop);
+}
 
 function handedOn(args: Arguments): string[] {
   const given = ['builder', 'builder-config', 'plugin-timeout', 'calls', 'traces'].flatMap((name) => {

@@ -22,8 +22,8 @@ export interface Child {
   readonly process: ChildProcess;
   /** Exit code; as in a shell 128 and the number of a signal. */
   readonly ended: Promise<number>;
-  /** SIGTERM, then SIGKILL after a grace. */
-  stop(): Promise<void>;
+  /** The signal, SIGTERM unless another is given, then SIGKILL after a grace. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export function startChild({ command, args, env, output, pipeOutput, third }: ChildOptions): Child {
@@ -44,9 +44,9 @@ export function startChild({ command, args, env, output, pipeOutput, third }: Ch
     });
     child.once('error', () => resolve(127));
   });
-  const stop = async (): Promise<void> => {
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
     child.stdin?.end();
-    child.kill('SIGTERM');
+    child.kill(signal);
     const force = setTimeout(() => killGroup(child.pid), STOP_FORCE_MS + 1_000);
     await ended;
     clearTimeout(force);

@@ -38,8 +38,9 @@ ITSELF["a"] = ITSELF
         ({"harness": {"settings": {"seed": -(2**60)}}}, "harness.settings.seed", "-1152921504606846976 is beyond"),
         ({"metadata": {"at": timedelta()}}, "metadata", "timedelta is not JSON"),
         ({"harness": {"settings": DEEP[31]}}, "harness.settings", "more than 30 levels"),
-        ({"metadata": DEEP[5000]}, "metadata", "recursion"),
-        ({"metadata": ITSELF}, "metadata", "recursion"),
+        ({"metadata": DEEP[5000]}, "metadata", "more than 30 levels"),
+        ({"metadata": ITSELF}, "metadata", "more than 30 levels"),
+        ({"runtime": {"prepare": ITSELF}}, "runtime", "more than 30 levels"),
         ({"num_samples": 0}, "num_samples", "must be at least 1"),
         ({"max_attempts": np.int64(0)}, "max_attempts", "must be at least 1"),
         (

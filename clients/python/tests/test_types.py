@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -22,6 +23,14 @@ async def main(client: aio.Client, policy: aio.PolicyClient) -> None:
     client.submit({})  # not awaited
     await client.cancel(3)  # no task id
 """
+
+
+@pytest.fixture(autouse=True)
+def recursion_limit():
+    """As it was: mypy raises it for its whole process."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
 
 
 def test_calls_of_the_asyncio_client_are_coroutines(tmp_path):

@@ -2,7 +2,7 @@
 import type { TaskSpec } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { EXTERNAL, listed, NEEDS_NO_SANDBOX } from './catalogue.ts';
 import type { Faults } from './faults-of.ts';
-import { outcomeStrategyOf } from './strategies.ts';
+import { outcomeStrategyOf, PLUGIN_PATH } from './strategies.ts';
 
 /** Largest reward that who closes a session may give, above or below 0. */
 export const REWARD_MAX = 1_000_000;
@@ -17,12 +17,15 @@ export function checkExternal(spec: TaskSpec, faults: Faults): void {
   refuse(runtime !== undefined, 'runtime', 'its sessions have no sandbox');
   const outcome = outcomeStrategyOf(evaluator);
   const field = evaluator?.strategy === outcome ? 'evaluator.strategy' : 'evaluator.config.outcome.strategy';
-  const inSandbox = outcome !== '' && !NEEDS_NO_SANDBOX.some((name) => name === outcome);
+  const isPlugin = PLUGIN_PATH.test(outcome);
+  const inSandbox = outcome !== '' && !isPlugin && !NEEDS_NO_SANDBOX.some((name) => name === outcome);
   refuse(
     inSandbox,
     field,
-    `${outcome} grades what is left in a sandbox, ${listed(NEEDS_NO_SANDBOX)} need none`,
+    `${outcome} grades what is left in a sandbox; ${listed(NEEDS_NO_SANDBOX)} and evaluators of your own need none`,
   );
+  const files = evaluator?.files ?? [];
+  refuse(files.length > 0, 'evaluator.files', 'its sessions have no sandbox to put them in');
   refuse(maxRunningSessions > 0, 'max_running_sessions', 'who opens its sessions says how many run');
   if (harness === undefined) return;
   const given = {

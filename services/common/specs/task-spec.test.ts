@@ -67,6 +67,13 @@ describe('task spec', () => {
     expect(fieldsOf((wrong) => Object.assign(wrong, { evaluator: judged }))).to.deep.equal([
       'evaluator.config.outcome.strategy',
     ]);
+    const own = create(EvaluatorSpecSchema, { strategy: 'team/own.mjs' });
+    expect(fieldsOf((right) => Object.assign(right, { evaluator: own }))).to.deep.equal([]);
+    const files = [{ target: 'test.sh', mode: 0o644 }];
+    const withFiles = create(EvaluatorSpecSchema, { strategy: 'team/own.mjs', files });
+    expect(fieldsOf((wrong) => Object.assign(wrong, { evaluator: withFiles }))).to.deep.equal([
+      'evaluator.files',
+    ]);
     const started = create(HarnessSpecSchema, {
       ...{ name: 'external', command: { command: 'x' }, settings: { a: 1 }, env: { A: 'b' } },
       ...{ mcpServers: [{ name: 'm', transport: 'stdio', command: 'x' }], artifacts: ['a'] },

@@ -3,6 +3,7 @@ import { Outcome } from '../../../gen/ts/polar/common/v1/session_pb.js';
 import { checkStrict } from '../../common/config/faults.ts';
 import { PolarError } from '../../common/errors.ts';
 import { EVALUATION_BYTES_MAX } from '../../common/limits.ts';
+import { EXTERNAL } from '../../common/specs/catalogue.ts';
 import { type EvaluatorPluginConfig, evaluatorPluginConfig } from '../../common/specs/strategies.ts';
 import type { EvaluatorContext } from '../context.ts';
 import { bounded } from '../domain/evaluation.ts';
@@ -56,7 +57,10 @@ async function answered(
   await using sandboxes = new OnDemand(ctx, evaluation, AbortSignal.any([signal, over.signal]));
   const time = new OwnTime();
   const doing = doingIn({
-    open: (which) => time.without(() => sandboxes.open(which)),
+    open: async (which) => {
+      if (isElsewhere(evaluation)) throw noSandbox();
+      return await time.without(() => sandboxes.open(which));
+    },
     files: evaluation.work.evaluator?.files ?? [],
     remainingMs: evaluation.remainingMs,
   });
@@ -66,6 +70,13 @@ async function answered(
     over.abort();
   }
 }
+
+/** There was no sandbox, and nothing says how another one is to be. */
+const isElsewhere = ({ work }: Evaluation): boolean => work.runtimeId === '' && work.runtime === undefined;
+
+/** Which a plug-in may go on from. */
+const noSandbox = (): PolarError =>
+  new PolarError('INVALID_REQUEST', `sessions of harness ${EXTERNAL} have no sandbox`);
 
 function verdictOf(path: string, json: string, callIds: ReadonlySet<string>): Verdict {
   const { reward, told, traceRewards } = pluginVerdict(json, callIds, `what evaluator ${path} gave`);

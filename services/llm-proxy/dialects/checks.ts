@@ -1,4 +1,5 @@
 // Checks of single values, as the rules of requests use them.
+import { isNumber } from '../domain/exact-numbers.ts';
 import { isObject } from '../domain/json.ts';
 import type { Check } from './faults.ts';
 
@@ -34,11 +35,11 @@ export const templateSettings: Check = {
 };
 
 export const numbers: Check = {
-  ok: (value) => Array.isArray(value) && value.every((one) => typeof one === 'number'),
+  ok: (value) => Array.isArray(value) && value.every(isNumber),
   says: 'must be an array of numbers',
 };
 
 export const numbersByName: Check = {
-  ok: (value) => isObject(value) && Object.values(value).every((one) => typeof one === 'number'),
+  ok: (value) => isObject(value) && Object.values(value).every(isNumber),
   says: 'must be an object of numbers',
 };

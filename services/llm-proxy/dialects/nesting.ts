@@ -1,5 +1,6 @@
 // How deep a request may be nested, and what a model says as JSON: both are read, digested and written recursively.
 import { isWithin, valuesIn } from '../../common/json-values.ts';
+import { parseExact } from '../domain/exact-numbers.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { Notes } from '../domain/notes.ts';
 import { invalid } from './faults.ts';
@@ -20,28 +21,13 @@ export function countValues(body: JsonObject, notes = new Notes()): number {
   return count;
 }
 
-/** What TypeScript does not know of JSON yet. */
-interface SourcedJson {
-  parse(
-    text: string,
-    revive: (key: string, value: JsonValue, of: { readonly source?: string }) => JsonValue,
-  ): JsonValue;
-  /** Written as this text. */
-  rawJSON(text: string): JsonObject;
-}
-const { parse, rawJSON } = JSON as unknown as SourcedJson;
-
-/** Written again, numbers would lose digits: an id of 64 bits would be another one. */
-const asWritten = (_: string, value: JsonValue, { source }: { readonly source?: string }): JsonValue =>
-  typeof value === 'number' && source !== undefined && String(value) !== source ? rawJSON(source) : value;
-
 /**
  * The arguments of a tool call as a model wrote them, to be written as JSON and not looked into; undefined: they are no
  * JSON, or nested too deep.
  */
 export function parseArguments(text: string): JsonValue | undefined {
   try {
-    const value = parse(text, asWritten);
+    const value = parseExact(text);
     return isWithin(value, ARGUMENTS_NESTING_MAX) ? value : undefined;
   } catch {
     return undefined;

@@ -3,6 +3,7 @@
 // makes JSON again.
 
 import { parseLenient } from '../../common/lenient-json.ts';
+import { exactArguments } from './exact-arguments.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from './json.ts';
 
 /** What says so of a chunk. */
@@ -40,7 +41,7 @@ export class ChunkReader {
   read(text: string): JsonValue | undefined {
     const known = this.#form?.read(text);
     if (known !== undefined) return known;
-    const value = parseLenient(text);
+    const value = exactArguments(parseLenient(text), text);
     if (!isObject(value)) return value;
     if (textOf(value['id']) === undefined) value['id'] = this.#replyId ??= this.#newReplyId();
     if (this.#looks < LOOKS_MAX) {

@@ -162,7 +162,7 @@ function isAnother(call: Call, { id, name, arguments: text }: Told): boolean {
 /** Arguments that are an object do not go on with another. */
 const isWhole = (args: string): boolean => args.trimEnd().endsWith('}') && isObject(parseLenient(args));
 
-/** Arguments that were parsed are written again: there is nothing else of them. */
+/** Arguments that were parsed are written again, with their digits (`exact-arguments.ts`): there is nothing else of them. */
 function textOfArguments(args: JsonValue | undefined): string | undefined {
   if (args === undefined || args === null) return undefined;
   return typeof args === 'string' ? args : JSON.stringify(args);

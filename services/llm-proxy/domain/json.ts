@@ -1,10 +1,11 @@
 // Reading parsed JSON without trust.
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { ExactNumber } from './exact-numbers.ts';
 
 export type { JsonObject, JsonValue };
 
 export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 
 /** The value if it is an object, else an empty one. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
@@ -36,7 +37,8 @@ export function idsOf(value: unknown): Int32Array | undefined {
 
 /** JSON with sorted keys and without white space: one text for one value. */
 export function canonicalJson(value: JsonValue): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber)
+    return JSON.stringify(value);
   let text = '';
   let mark = '';
   if (Array.isArray(value)) {

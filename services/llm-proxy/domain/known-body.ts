@@ -3,6 +3,7 @@
 // of them by identity holds, and where each lies in the bytes is known, so that it can be passed on as it came. Their
 // bytes are held once.
 import { Bytes } from './bytes.ts';
+import { parseExact, withNumbers } from './exact-numbers.ts';
 import { isObject, type JsonObject, type JsonValue } from './json.ts';
 import { findArray, type Spans, spansFrom } from './json-spans.ts';
 import { Notes } from './notes.ts';
@@ -42,6 +43,12 @@ export interface BodySource {
   readonly member: string;
 }
 
+/** A body's own members are read as numbers; what is inside of them is mostly passed on. Throws SyntaxError. */
+export function parseBody(text: string): JsonValue {
+  const value = parseExact(text);
+  return isObject(value) ? withNumbers(value) : value;
+}
+
 /** Parse a body of which the conversation is `member`; nothing of what `came` is held. Throws SyntaxError. */
 export function readBody(came: Bytes, member: string, earlier: readonly KnownBody[]): ReadBody {
   const best = bestOf(came, member, earlier);
@@ -51,7 +58,7 @@ export function readBody(came: Bytes, member: string, earlier: readonly KnownBod
 function whole(came: Bytes, member: string): KnownBody {
   const all = came.copy();
   const bytes = new Bytes([all]);
-  const value = JSON.parse(all.toString('utf8')) as JsonValue;
+  const value = parseBody(all.toString('utf8'));
   const elements = isObject(value) ? value[member] : undefined;
   const open = Array.isArray(elements) ? findArray(all, member) : -1;
   const spans = open < 0 ? undefined : spansFrom(all.subarray(open), open, { open, starts: [], ends: [] });
@@ -119,7 +126,7 @@ function sameRest(bytes: Bytes, { close }: Spans, known: BodySource): boolean {
 /** The body with the array's elements as one 0. Unset: it is no JSON then, or that is not the member's value. */
 function restOf(bytes: Bytes, { open, close }: Spans, member: string): JsonObject | undefined {
   try {
-    const rest: unknown = JSON.parse(`${bytes.text(0, open)}0${bytes.text(close)}`);
+    const rest = parseBody(`${bytes.text(0, open)}0${bytes.text(close)}`);
     const left = isObject(rest) ? rest[member] : undefined;
     return isObject(rest) && Array.isArray(left) && left.length === 1 && left[0] === 0 ? rest : undefined;
   } catch {
@@ -128,4 +135,4 @@ function restOf(bytes: Bytes, { open, close }: Spans, member: string): JsonObjec
 }
 
 const bracketed = (bytes: Bytes, { starts, ends }: Spans, from: number): JsonValue[] =>
-  JSON.parse(`[${bytes.text(starts[from], ends.at(-1))}]`) as JsonValue[];
+  parseExact(`[${bytes.text(starts[from], ends.at(-1))}]`) as JsonValue[];

@@ -3,6 +3,7 @@
 import { parseLenient } from '../../common/lenient-json.ts';
 import { ByteScanner, literal } from './byte-scanner.ts';
 import { roomForFloats } from './column-room.ts';
+import { exactArguments } from './exact-arguments.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import { logprobOf } from './logprob.ts';
 import { entriesUnread, numbersOnly } from './reply-logprobs.ts';
@@ -30,11 +31,13 @@ const IDS_OF_CHOICE = ['token_ids', 'prompt_token_ids', 'response_token_ids', 'i
 export function parseReply(bytes: Buffer, keep: boolean): JsonValue | undefined {
   const cuts = cutsIn(bytes);
   if (cuts.length > 0) {
-    const value = parseLenient(without(bytes, cuts));
+    const value = readText(without(bytes, cuts));
     if (isObject(value) && restored(value, cuts, keep ? bytes : undefined)) return value;
   }
-  return parseLenient(bytes.toString('utf8'));
+  return readText(bytes.toString('utf8'));
 }
+
+const readText = (text: string): JsonValue | undefined => exactArguments(parseLenient(text), text);
 
 /** In their order; none where one of them is not what it seems. */
 function cutsIn(bytes: Buffer): readonly Cut[] {

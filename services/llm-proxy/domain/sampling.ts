@@ -1,6 +1,7 @@
 // Sampling parameters: what the task sets wins over what the harness asks for.
 import type { Sampling } from '../../../gen/ts/polar/common/v1/task_pb.js';
 import { isWithin } from '../../common/json-values.ts';
+import { rounded } from './exact-numbers.ts';
 import type { JsonObject } from './json.ts';
 
 /** Request fields that decide what is sampled from a given prompt; they go on the record. */
@@ -62,7 +63,7 @@ export function samplingOf(body: JsonObject): JsonObject {
   for (const key of RECORDED) {
     const value = body[key];
     if (value === undefined) continue;
-    recorded[key] = isWithin(value, RECORDED_NESTING_MAX) ? value : JSON.stringify(value);
+    recorded[key] = isWithin(value, RECORDED_NESTING_MAX) ? rounded(value) : JSON.stringify(value);
   }
   return recorded;
 }

@@ -1,5 +1,6 @@
 // What a chat template is given beside messages and tools. Two prompts extend each other only under equal settings.
 import { shortKey } from '../../common/ids.ts';
+import { rounded } from './exact-numbers.ts';
 import { canonicalJson, type JsonObject } from './json.ts';
 
 const FIELDS = ['chat_template_kwargs', 'reasoning_effort'] as const;
@@ -15,8 +16,9 @@ export function templateSettings(fields: JsonObject): JsonObject {
   return settings;
 }
 
-/** One text for equal settings. */
-export const settingsKey = (fields: JsonObject): string => shortKey(canonicalJson(templateSettings(fields)));
+/** One text for equal settings, be they recorded ones. */
+export const settingsKey = (fields: JsonObject): string =>
+  shortKey(canonicalJson(rounded(templateSettings(fields))));
 
 const ONE_OFF = ['chat_template', 'add_generation_prompt', 'continue_final_message', 'documents', 'prompt'];
 

@@ -36,6 +36,8 @@ export const sglang: EngineAdapter = {
     return_routed_experts: true,
     ...(from > 0 && { routed_experts_start_len: from }),
   }),
+  // Off is 0 in other APIs, and in vLLM.
+  inItsWords: (sent) => (sent['top_k'] === 0 ? { ...sent, top_k: -1 } : sent),
   readReply,
   readChunk,
   advice:

@@ -9,7 +9,7 @@ import { Bytes } from '../domain/bytes.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { hasMoreMarks } from '../domain/json-marks.ts';
 import type { KnownBodies } from '../domain/known-bodies.ts';
-import type { ReadBody } from '../domain/known-body.ts';
+import { parseBody as bodyIn, type ReadBody } from '../domain/known-body.ts';
 
 /** JSON values of a body, as its commas and opening brackets tell; above: 413. All of them take 50 MiB or so. */
 const PROXY_BODY_VALUES_MAX = 500_000;
@@ -40,7 +40,7 @@ export async function readBody(request: IncomingMessage, known: readonly Bytes[]
 /** What `came` is gone. Throws DIALECT_INVALID. */
 export function parseBody(came: Bytes): JsonObject {
   try {
-    return asObject(parsed(() => JSON.parse(came.text())));
+    return asObject(parsed(() => bodyIn(came.text())));
   } finally {
     giveBack(came);
   }

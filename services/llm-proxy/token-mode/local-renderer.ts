@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { PolarError } from '../../common/errors.ts';
+import { rounded } from '../domain/exact-numbers.ts';
 import { arrayOf, isObject, type JsonObject, type JsonValue, objectOf, textOf } from '../domain/json.ts';
 import { thinkingOf } from '../domain/template-sketch.ts';
 import type { Render, Rendering } from './renderer.ts';
@@ -51,7 +52,7 @@ function specialOf(config: JsonObject): JsonObject {
 function contextOf({ messages, tools, settings }: Rendering): JsonObject {
   const { chat_template_kwargs: more, ...named } = settings;
   const context: JsonObject = { ...named, ...objectOf(more), messages: messages.map(forTemplate) };
-  if (tools.length > 0) context['tools'] = [...tools];
+  if (tools.length > 0) context['tools'] = tools.map(rounded);
   return context;
 }
 

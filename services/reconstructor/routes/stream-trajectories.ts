@@ -109,6 +109,10 @@ function requestOf(message: StreamTrajectoriesRequest): StreamRequest {
   if (!(part >= 0 && part <= 1)) {
     faults.push({ field: 'filter.usable_fraction_min', description: 'must be 0 to 1' });
   }
+  // Passed over, batches would come that the trainer does not want. JSON is refused as it is read.
+  for (const no of new Set(filter?.$unknown?.map((unknown) => unknown.no))) {
+    faults.push({ field: 'filter', description: `has field ${no}, which this version does not know` });
+  }
   if (Layout[message.layout] === undefined) {
     faults.push({ field: 'layout', description: 'must be a layout of this version' });
   }

@@ -13,7 +13,7 @@ import { assemble, type Build, build } from '../domain/build.ts';
 import type { Call } from '../domain/call.ts';
 import { carryOut, plannedCalls } from '../domain/plan.ts';
 import { withPolicies } from '../domain/policies.ts';
-import { builderUrl, planOf } from './plugin.ts';
+import { builderUrl, loadPlugin, planOf } from './plugin.ts';
 
 /** Where plug-ins are, and how long one may take. */
 export interface Plugins {
@@ -24,6 +24,8 @@ export interface Plugins {
 /** A builder, ready to build any number of attempts. */
 export interface Builder {
   readonly name: string;
+  /** Whether it can build at all. Throws BUILDER_PLUGIN_INVALID, or BUILDER_PLUGIN_FAILED where loading takes too much. */
+  load(signal: AbortSignal): Promise<void>;
   build(calls: readonly Call[], signal: AbortSignal): Promise<Build>;
 }
 
@@ -50,7 +52,7 @@ function named(name: string, config: JsonObject | undefined): Builder {
     throw new PolarError('UNKNOWN_BUILDER', `no builder ${name}; there are ${listed(BUILDERS)}`);
   }
   const policies = checkStrict(builderConfigs[known], config ?? {}, 'builder.config', 'INVALID_TASK');
-  return { name: known, build: async (calls) => build(known, calls, policies) };
+  return { name: known, load: async () => {}, build: async (calls) => build(known, calls, policies) };
 }
 
 /** The module at a file: URL. Its policies hold before it sees the calls, and the length of traces after. */
@@ -62,11 +64,13 @@ export function fromPlugin(
 ): Builder {
   const { options, ...rest } = checkStrict(pluginConfig, config ?? {}, 'builder.config', 'INVALID_TASK');
   const policies: BuilderPolicies = rest;
+  const timeoutMs = timeoutSeconds * 1000;
   return {
     name,
+    load: (signal) => loadPlugin(url, timeoutMs, signal),
     async build(given, signal) {
       const masked = withPolicies(given, policies);
-      const plan = await planOf(url, plannedCalls(masked), options, timeoutSeconds * 1000, signal);
+      const plan = await planOf(url, plannedCalls(masked), options, timeoutMs, signal);
       const { calls, branches } = carryOut(plan, masked);
       return assemble(calls, branches, policies.max_trace_tokens);
     },

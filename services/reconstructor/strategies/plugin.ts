@@ -43,13 +43,22 @@ export async function planOf(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Plan> {
-  const name = fileURLToPath(url).split(sep).at(-1) ?? url;
-  const answer = await answerOf({ url, options, calls }, timeoutMs, signal);
-  if ('fault' in answer) {
-    const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
-    throw answer.fault === 'invalid' ? invalid(name, message) : failed(name, message);
-  }
-  return checkPlan(answer.plan, calls.length, `the plan of builder ${name}`);
+  const plan = await saidBy({ url, options, calls }, timeoutMs, signal);
+  return checkPlan(plan, calls.length, `the plan of builder ${nameOf(url)}`);
+}
+
+/** Loads the plug-in, as each of its builds does. Throws as `planOf` does. */
+export async function loadPlugin(url: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+  await saidBy({ url, options: undefined }, timeoutMs, signal);
+}
+
+const nameOf = (url: string): string => fileURLToPath(url).split(sep).at(-1) ?? url;
+
+async function saidBy(work: PluginWork, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
+  const answer = await answerOf(work, timeoutMs, signal);
+  if (!('fault' in answer)) return answer.plan;
+  const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
+  throw (answer.fault === 'invalid' ? invalid : failed)(nameOf(work.url), message);
 }
 
 /** List by list: one may be long, and this process has others to serve. `calls`: how many it is a plan for. */

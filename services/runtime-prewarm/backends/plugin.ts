@@ -43,7 +43,9 @@ const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value
 const shape = z.looseObject({
   isolates: z.boolean(),
   fetches: z.boolean().optional(),
+  gpus: z.enum(['from_creation', 'by_command']).optional(),
   images: callable,
+  keep: callable.optional(),
   create: callable,
 });
 const names = z.array(z.string());
@@ -86,7 +88,7 @@ async function openOf(
 }
 
 function backendOf(name: string, made: PluginBackend): Backend {
-  const { isolates, layers, fetches = false } = made;
+  const { isolates, layers, gpus, fetches = false } = made;
   return {
     ...{ name, isolates, fetches },
     // Heartbeats ask for them: a fault of one backend may not keep the others from being told.
@@ -98,6 +100,8 @@ function backendOf(name: string, made: PluginBackend): Backend {
       }
     },
     create: (spec, signal) => made.create(spec, signal),
+    ...(gpus && { gpus }),
+    ...(made.keep && { keep: made.keep.bind(made) }),
     ...(layers && { layers }),
   };
 }

@@ -236,6 +236,7 @@ class TrajectoryStream(AsyncIterator[Batch]):
         if not self._intake.take(message):
             return None
         hand_over = self._hand_over
+        hand_over.check(message)
         if hand_over.asks_version(message):
             if time.monotonic() - self._told > VERSION_AGE_S:
                 await self._ask(partial(self._ack, [], self._books.seeks), end)

@@ -30,7 +30,8 @@ class Filter:
     drop_zero_variance: bool = False
     #: Most token ids in all traces of a group, 0 for no limit: ``group_tokens``.
     group_tokens_max: int = 0
-    #: Only groups of tasks whose id begins so: ``other_task``.
+    #: Only groups of tasks whose id begins so: ``other_task``. Where an older mesh, which does not know it, sends another one, that
+    #: is not handed over: the wait for it raises ``FailedPrecondition``.
     task_id_prefix: str = ""
 
     def message(self) -> StreamFilter:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from .batches import Batch, BatchLedger, read_batch
+from .errors import FailedPrecondition, FieldFault
 from .filters import Filter
 from .gen.polar.reconstructor.v1.trajectory_pb2 import TrajectoryBatch
 
@@ -25,6 +26,15 @@ class HandOver:
         self.dropped_sessions: Counter[str] = Counter()
         #: Groups that were dropped since the last batch that the trainer has got, by what broke a rule.
         self.since: Counter[str] = Counter()
+
+    def check(self, message: TrajectoryBatch) -> None:
+        """Raises FailedPrecondition for what the filter drops, and a server that does not know of it has not."""
+        prefix = self._filter.task_id_prefix
+        if message.dropped_reason or message.task_id.startswith(prefix):
+            return
+        told = f"the mesh does not know it, as it is older than this client, and sends batches of other tasks: {message.task_id}"
+        fault = FieldFault("filter.task_id_prefix", told)
+        raise FailedPrecondition("the stream is not filtered", code="FAILED_PRECONDITION", fields=(fault,))
 
     def asks_version(self, message: TrajectoryBatch) -> bool:
         """Whether the current policy version decides if the trainer gets it."""

@@ -91,6 +91,9 @@ def _fill(message: Message, values: Any, path: str, faults: list[FieldFault]) ->
             _set(message, field, value, field_path, faults)
 
 
+_TOO_DEEP = f"it has more than {LEVELS_MAX} levels of mappings and lists"
+
+
 def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults: list[FieldFault]) -> None:
     target = getattr(message, field.name)
     try:
@@ -107,7 +110,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
             target.update({_scalar(of["key"], key): _scalar(of["value"], one) for key, one in entries})
         elif isinstance(target, Struct):
             if not is_within(value):
-                raise ValueError(f"it has more than {LEVELS_MAX} levels of mappings and lists")
+                raise ValueError(_TOO_DEEP)
             json.dumps(value, allow_nan=False)  # What JSON does not have, the mesh cannot tell again.
             faults.extend(inexact(value, path))
             target.update(_entries(value))
@@ -120,7 +123,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str, faults
         else:
             for index, item in enumerate(_items(value)):
                 _fill(target.add(), item, f"{path}[{index}]", faults)
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         faults.append(FieldFault(path, f"does not take this {type(value).__name__}: {error}"))
 
 
@@ -160,15 +163,22 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
-    """The same with numpy's numbers and arrays, and protobuf's free-form values, as Python's own, at any depth."""
+#: Of a whole task: a free-form value and the messages that it lies in.
+_LEVELS_MAX = LEVELS_MAX + 10
+
+
+def _plain(value: Any, levels: int = _LEVELS_MAX) -> Any:
+    """The same with numpy's numbers and arrays, and protobuf's free-form values, as Python's own. One may hold itself."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview)):
-        return [_plain(one) for one in value]
-    return value
+    is_list = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
+    if not is_list and not isinstance(value, Mapping):
+        return value
+    if levels == 0:
+        raise ValueError(_TOO_DEEP)
+    if is_list:
+        return [_plain(one, levels - 1) for one in value]
+    return {key: _plain(one, levels - 1) for key, one in value.items()}
 
 
 #: What keys of task files, which have the same form in YAML, are in a task; some of one message alone.

@@ -177,6 +177,7 @@ class TrajectoryStream(Iterator[Batch]):
         if not self._intake.take(message):
             return None
         hand_over, ledger = self._hand_over, self._ledger
+        hand_over.check(message)
         if hand_over.asks_version(message):
             if ledger.version_is_old:
                 self._ask(partial(ledger.ack_ids, []), end)

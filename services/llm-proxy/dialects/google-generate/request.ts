@@ -1,4 +1,5 @@
 // The google-generate dialect: what a harness asks.
+import { withNumbers } from '../../domain/exact-numbers.ts';
 import { isObject, type JsonObject, type JsonValue, textOf } from '../../domain/json.ts';
 import type { GenerateTarget } from '../../domain/paths.ts';
 import type { Asked } from '../dialect.ts';
@@ -17,7 +18,7 @@ export function readGenerateRequest(given: JsonObject, target: GenerateTarget, a
   const body = bodyOf(given);
   readFields(body, RULES, faults);
   const messages = readConversation(body, faults);
-  const generation = camelCased(body['generationConfig']);
+  const generation = withNumbers(camelCased(body['generationConfig']));
   const fields = generationFields(generation, faults);
   const tools = toolsOf(body['tools'], faults);
   const choice = choiceOf(body['toolConfig'], tools, faults);
@@ -50,7 +51,7 @@ function generationFields(config: JsonObject, faults: Faults): JsonObject {
     const value = config[name];
     if (value !== undefined && value !== null) fields[engineName] = value;
   }
-  Object.assign(fields, thinkingFields(camelCased(config['thinkingConfig']), faults));
+  Object.assign(fields, thinkingFields(withNumbers(camelCased(config['thinkingConfig'])), faults));
   Object.assign(fields, formatFields(config, faults));
   return fields;
 }

@@ -1,9 +1,12 @@
 // The google-generate dialect: its schemas, a subset of OpenAPI's, as JSON Schema.
+import { parseExact } from '../../domain/exact-numbers.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../domain/json.ts';
 import { camelCased, nameOf } from './names.ts';
 
 /** Counts, which the API takes as strings too. */
 const COUNTS = /^(min|max)(Items|Length|Properties)$/;
+
+const WHOLE = /^(?:0|[1-9]\d*)$/;
 
 /** In the order of their numbers. */
 const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'];
@@ -11,9 +14,14 @@ const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'AR
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const { nullable, propertyOrdering: _, ...members } = camelCased(schema);
   const said: JsonObject = {};
-  for (const [key, value] of Object.entries(members)) said[key] = memberOf(key, value);
+  for (const [key, value] of Object.entries(members))
+    if (!isGooglesAlone(key, value)) said[key] = memberOf(key, value);
   return nullable === true ? orNull(said) : said;
 }
+
+/** They ask for nothing beside the rest, and engines refuse types and formats that they do not know. */
+const isGooglesAlone = (key: string, value: JsonValue): boolean =>
+  (key === 'type' && nameOf(value, TYPES) === TYPES[0]) || (key === 'format' && value === 'enum');
 
 /** Null is taken where all that the schema asks for takes it. */
 function orNull(schema: JsonObject): JsonObject {
@@ -45,6 +53,6 @@ function memberOf(key: string, value: JsonValue): JsonValue {
         ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, within(one)]))
         : value;
     default:
-      return COUNTS.test(key) && typeof value === 'string' ? Number(value) : value;
+      return COUNTS.test(key) && typeof value === 'string' && WHOLE.test(value) ? parseExact(value) : value;
   }
 }

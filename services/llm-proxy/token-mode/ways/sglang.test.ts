@@ -4,6 +4,7 @@ import { RawEngine } from '../../../../test/support/raw-engine.ts';
 import { arrayOf, type JsonObject, objectOf } from '../../domain/json.ts';
 import { noTokens } from '../../domain/tokens.ts';
 import { Engine } from '../../engines/engine.ts';
+import { TextCall } from '../../engines/engine-call.ts';
 import { sglang } from './sglang.ts';
 
 const user = (content: string): JsonObject => ({ role: 'user', content });
@@ -39,14 +40,14 @@ describe('a call of SGLang with ids', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  async function idFor(messages: JsonObject[]): Promise<unknown> {
+  async function idFor(messages: JsonObject[], more: JsonObject = {}): Promise<unknown> {
     const text = [Buffer.from('1,2')];
     const calls = messages.flatMap(({ tool_calls: made }) => arrayOf(made)).length;
     const prompt = { behind: 0, tail: Int32Array.of(2), expertRows: 0, length: 2, text, calls };
     const request = {
       engine,
       model: 'm',
-      sent: { messages },
+      sent: { messages, ...more },
       showsLogprobs: false,
       tokens: noTokens(),
       prompt,
@@ -60,6 +61,27 @@ describe('a call of SGLang with ids', () => {
     expect(await idFor([user('a')])).to.equal('functions.f:0');
     const result = { role: 'tool', tool_call_id: 'f', content: 'y' };
     expect(await idFor([user('a'), turn('f', 'g'), result, turn('h'), result])).to.equal('functions.f:3');
+  });
+
+  it('has no top_k where that is turned off, as in text mode: of all numbers below 1 it takes -1 alone', async () => {
+    for (const [asked, told] of [
+      [0, -1],
+      [-1, -1],
+      [5, 5],
+    ] as const) {
+      await idFor([user('a')], { top_k: asked });
+      expect(server.requests.at(-1)?.body['top_k']).to.equal(told);
+      const chat = { messages: [user('a')], tools: [], fields: { top_k: asked }, stream: false, n: 1 };
+      const call = new TextCall(engine, 'm', {
+        sessionId: 's',
+        attempt: 1,
+        pool: '',
+        chat,
+        sampling: undefined,
+      });
+      await call.whole(AbortSignal.timeout(10_000));
+      expect(server.requests.at(-1)?.body['top_k']).to.equal(told);
+    }
   });
 
   it('says nothing of what was said', async () => {

@@ -23,7 +23,8 @@ function bodyOf({ engine, sent, tokens, prompt }: TokenRequest): readonly Buffer
   // What was sent need not come back, as it does with any of the first three; meta_info has the sampled ids, too.
   const { return_prompt_token_ids: _, return_token_ids: __, return_input_ids_in_sglext: ___, ...rest } = sent;
   const asked = askExperts(engine, sent, tokens, prompt);
-  const body: JsonObject = { ...rest, ...asked, messages: messagesOf(prompt) };
+  const said = engine.adapter.inItsWords?.(rest) ?? rest;
+  const body: JsonObject = { ...said, ...asked, messages: messagesOf(prompt) };
   return withIds('input_ids', prompt, body);
 }
 

@@ -51,13 +51,11 @@ export class Container {
     const { engine, dialect, forgotten } = at;
     let id: string | undefined;
     try {
-      const made = await engine.call<{ Id: string }>('POST', `/containers/create?name=${options.runtimeId}`, {
-        body: containerConfig(options),
-      });
-      id = made.Id;
+      id = await createdContainer(engine, options.runtimeId, containerConfig(options));
       forgotten.begins(id);
       const lifeline = await engine.hijack(`/containers/${id}/attach?stream=1&stdin=1`);
-      await engine.call('POST', `/containers/${id}/start`);
+      // Of one that is started already it is told so.
+      await engine.call('POST', `/containers/${id}/start`, { repeatable: true });
       const { State } = await engine.call<{ State: { Pid: number } }>('GET', `/containers/${id}/json`);
       return new Container(at, id, lifeline, State.Pid, await ContainerGroup.of(State.Pid, id));
     } catch (error) {
@@ -108,6 +106,20 @@ export class Container {
   }
 }
 
+/** Its id. The name is its own alone: what has that when it is asked for a second time was made the first time. */
+export async function createdContainer(engine: Engine, name: string, body: object): Promise<string> {
+  try {
+    const path = `/containers/create?name=${name}`;
+    return (await engine.call<{ Id: string }>('POST', path, { body, repeatable: true })).Id;
+  } catch (error) {
+    if (!(error instanceof EngineError && error.isSecond && error.status === 409)) throw error;
+    const found = await engine.call<{ Id: string }>('GET', `/containers/${name}/json`).catch(() => undefined);
+    // Still being made.
+    if (found === undefined) throw error;
+    return found.Id;
+  }
+}
+
 export const containerEnded = (): PolarError =>
   new PolarError('RUNTIME_LOST', 'the container has ended, or the engine that ran it');
 
@@ -126,7 +138,7 @@ export async function removeContainer(engine: Engine, id: string): Promise<'gone
 export async function containerRemoved(engine: Engine, id: string): Promise<void> {
   if ((await removeContainer(engine, id)) === 'gone') return;
   try {
-    await engine.call('POST', `/containers/${id}/wait?condition=removed`);
+    await engine.call('POST', `/containers/${id}/wait?condition=removed`, { repeatable: true });
   } catch (error) {
     if (!(error instanceof EngineError && error.status === 404)) throw error;
   }

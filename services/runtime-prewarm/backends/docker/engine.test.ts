@@ -88,6 +88,9 @@ describe('calls to a container engine', () => {
     await rejection(engine.call('POST', '/ended'));
     expect([asked.splice(0), broken]).to.deep.equal([['POST'], 1]);
     broken = 0;
+    await engine.call('GET', '/there');
+    await engine.call('POST', '/ended', { body: { a: 1 }, repeatable: true });
+    expect([asked.splice(0), broken]).to.deep.equal([['POST', 'POST'], 0]);
   });
 
   it('end with what the engine says, with their limit, with their caller, or with the connection', async () => {

@@ -12,10 +12,13 @@ const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 /** An answer that is no success. What the engine could not be asked is an error of node:http. */
 export class EngineError extends Error {
   readonly status: number;
+  /** To what was asked a second time: the engine may have done it the first time. */
+  readonly isSecond: boolean;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, isSecond = false) {
     super(message);
     this.status = status;
+    this.isSecond = isSecond;
   }
 }
 
@@ -25,18 +28,22 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Default: DOCKER_CALL_MS. With more it has a connection beside those of all other calls, which it does not keep waiting. */
   readonly limitMs?: number;
+  /** Asked twice it does no harm. Default: GET and DELETE. */
+  readonly repeatable?: boolean;
 }
 
 interface Asked {
   readonly method: string;
   readonly path: string;
   readonly body: object | undefined;
+  readonly repeatable: boolean;
   /** Gives it up. */
   readonly signal: AbortSignal;
 }
 
 /** The whole of it, too. */
 type Answer = readonly [answer: IncomingMessage, said: string];
+type LastAnswer = readonly [...Answer, isSecond: boolean];
 
 /** Asked twice they do what they do once. */
 const REPEATABLE = ['GET', 'DELETE'];
@@ -63,16 +70,15 @@ export class Engine {
 
   /** The whole answer. Throws EngineError. */
   async text(method: string, path: string, options: CallOptions = {}): Promise<string> {
-    const { body, signal, limitMs = this.#callMs } = options;
+    const { body, signal, limitMs = this.#callMs, repeatable = REPEATABLE.includes(method) } = options;
     signal?.throwIfAborted();
     // Not withTimeout: a sandbox takes a dozen calls, and each would be held for all of its limit.
     using limit = new Deadline(limitMs, ...(signal === undefined ? [] : [signal]));
     const agent = limitMs > this.#callMs ? this.#long : this.#quick;
-    const asked = { method, path, body, signal: limit.signal };
+    const asked = { method, path, body, repeatable, signal: limit.signal };
     try {
       // One that waits for a connection tells its end no sooner than it has one.
-      const [answer, said] = await abortable(this.#answered(asked, agent), limit.signal);
-      return checked(answer, said);
+      return checked(...(await abortable(this.#answered(asked, agent), limit.signal)));
     } catch (error) {
       if (error instanceof EngineError) throw error;
       signal?.throwIfAborted();
@@ -82,8 +88,9 @@ export class Engine {
     }
   }
 
-  async #answered(asked: Asked, agent: Agent): Promise<Answer> {
-    return (await this.#askKept(asked, agent)) ?? (await this.#ask(asked, false)[1]);
+  async #answered(asked: Asked, agent: Agent): Promise<LastAnswer> {
+    const first = await this.#askKept(asked, agent);
+    return first === undefined ? [...(await this.#ask(asked, false)[1]), true] : [...first, false];
   }
 
   /**
@@ -100,8 +107,7 @@ export class Engine {
       return await answered;
     } catch (error) {
       const isFresh = !call.reusedSocket || hasBegun;
-      if (isFresh || this.#isClosed || asked.signal.aborted || !REPEATABLE.includes(asked.method))
-        throw error;
+      if (isFresh || this.#isClosed || asked.signal.aborted || !asked.repeatable) throw error;
       return undefined;
     }
   }
@@ -126,7 +132,7 @@ export class Engine {
     });
     const late = setTimeout(() => call.destroy(new Error('the engine does not answer')), DOCKER_CALL_MS);
     answerOf(call)
-      .then(([answer, said]) => checked(answer, said))
+      .then(([answer, said]) => checked(answer, said, false))
       .then(() => reject(new Error('the engine did not hand over the connection')), reject);
     call.once('upgrade', (_answer, socket: Socket, head) => {
       if (head.byteLength > 0) socket.unshift(head);
@@ -180,10 +186,10 @@ const send = (call: ClientRequest, body: object | undefined): unknown =>
   call.end(body === undefined ? undefined : JSON.stringify(body));
 
 /** 304: what was asked for is so already. */
-function checked({ statusCode = 0 }: IncomingMessage, said: string): string {
+function checked({ statusCode = 0 }: IncomingMessage, said: string, isSecond: boolean): string {
   if (statusCode < 300 || statusCode === 304) return said;
   const { message } = (parsed(said) ?? {}) as { message?: string };
-  throw new EngineError(statusCode, message ?? said);
+  throw new EngineError(statusCode, message ?? said, isSecond);
 }
 
 function parsed(said: string): unknown {

@@ -131,6 +131,8 @@ class RunningExec {
         ...{ AttachStdin: stdin.byteLength > 0, AttachStdout: true, AttachStderr: true },
         Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       },
+      // One that was made without an answer is never started, and goes with its container.
+      repeatable: true,
     });
     this.#id = made.Id;
     const socket = await engine.hijack(`/exec/${made.Id}/start`, { Detach: false, Tty: false });

@@ -89,7 +89,8 @@ export declare const StreamTrajectoriesRequestSchema: GenMessage<StreamTrajector
  * StreamFilter is what a trainer does not want. Nothing is left out in silence: a session that breaks a rule for
  * sessions keeps its place in its group, with outcome, reward and stats, without traces and with dropped_reason; a group
  * that breaks a rule for groups comes as a batch without traces and with dropped_reason, and is acknowledged like any
- * other. Rules for sessions come first; those for groups see what they left. Judged each time a batch is sent.
+ * other. Rules for sessions come first; those for groups see what they left. Judged each time a batch is sent. Rules that
+ * this version does not know are refused.
  *
  * @generated from message polar.reconstructor.v1.StreamFilter
  */
