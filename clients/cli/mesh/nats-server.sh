@@ -8,6 +8,8 @@ if command -v flock >/dev/null && ! flock -w "$wait" 9; then
   echo "another nats-server uses this store: $lock is held" >&2
   exit 75
 fi
+# Where this shell is killed together with the one that watches for it, the server ends with it all the same.
+if command -v setpriv >/dev/null; then set -- setpriv --pdeathsig TERM "$@"; fi
 "$@" </dev/null 3<&- &
 server=$!
 {

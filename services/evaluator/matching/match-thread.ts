@@ -7,18 +7,22 @@ export interface MatchWork {
   readonly texts: readonly string[];
 }
 
-/** A pattern that is begun with; last of all, which patterns are in each text. */
-export type MatchMessage =
-  | { readonly begins: number }
-  | { readonly matches: readonly (readonly boolean[])[] };
+/** What the thread is given. */
+export interface MatchThreadData {
+  readonly work: MatchWork;
+  /** Patterns that it has begun with: shared, as what it says may come behind its end. */
+  readonly begun: Int32Array;
+}
 
-const say = (message: MatchMessage): void => parentPort?.postMessage(message);
+/** Which patterns are in each text: all that it says. */
+export type Matches = readonly (readonly boolean[])[];
 
-const { patterns, flags, texts } = workerData as MatchWork;
+const { work, begun } = workerData as MatchThreadData;
+const { patterns, flags, texts } = work;
 const matches: boolean[][] = texts.map(() => []);
-for (const [index, source] of patterns.entries()) {
-  say({ begins: index });
+for (const source of patterns) {
+  Atomics.add(begun, 0, 1);
   const pattern = new RegExp(source, flags);
   for (const [at, text] of texts.entries()) matches[at]?.push(pattern.test(text));
 }
-say({ matches });
+parentPort?.postMessage(matches satisfies Matches);

@@ -1,7 +1,7 @@
 // Patterns of a task, tried on what an agent has written. Who backtracks without end takes a thread, and not the evaluator.
 import { Worker } from 'node:worker_threads';
 import { PolarError } from '../../common/errors.ts';
-import type { MatchMessage, MatchWork } from './match-thread.ts';
+import type { Matches, MatchThreadData, MatchWork } from './match-thread.ts';
 
 const THREAD = new URL('./match-thread.ts', import.meta.url);
 /** For all patterns of a session. */
@@ -24,7 +24,7 @@ export async function matchesOf(
   work: MatchWork,
   limits: Limits,
   matchMsMax = MATCH_MS_MAX,
-): Promise<readonly (readonly boolean[])[]> {
+): Promise<Matches> {
   const timeoutMs = Math.min(matchMsMax, limits.timeoutMs);
   const found = await inThread(work, timeoutMs, limits.signal);
   if ('matches' in found) return found.matches;
@@ -43,29 +43,27 @@ export async function matchesOf(
 
 /** `begun`: undefined where the thread has not come to the first pattern. */
 type Found =
-  | { readonly matches: readonly (readonly boolean[])[] }
+  | { readonly matches: Matches }
   | { readonly begun: number | undefined; readonly error: string }
   | { readonly begun: number | undefined };
 
-async function inThread(workerData: MatchWork, timeoutMs: number, signal: AbortSignal): Promise<Found> {
+async function inThread(work: MatchWork, timeoutMs: number, signal: AbortSignal): Promise<Found> {
   signal.throwIfAborted();
+  const counted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const begun = (): number | undefined => (counted[0] ? counted[0] - 1 : undefined);
   const worker = new Worker(THREAD, {
-    workerData,
+    workerData: { work, begun: counted } satisfies MatchThreadData,
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
   });
   const ended = new AbortController();
-  let begun: number | undefined;
   try {
     return await new Promise<Found>((resolve, reject) => {
-      const timer = setTimeout(() => resolve({ begun }), timeoutMs);
+      const timer = setTimeout(() => resolve({ begun: begun() }), timeoutMs);
       ended.signal.addEventListener('abort', () => clearTimeout(timer));
       signal.addEventListener('abort', () => reject(signal.reason as Error), { signal: ended.signal });
-      worker.on('message', (message: MatchMessage) => {
-        if ('matches' in message) resolve(message);
-        else begun = message.begins;
-      });
-      worker.on('error', ({ message }) => resolve({ begun, error: message }));
+      worker.on('message', (matches: Matches) => resolve({ matches }));
+      worker.on('error', ({ message }) => resolve({ begun: begun(), error: message }));
     });
   } finally {
     ended.abort();
