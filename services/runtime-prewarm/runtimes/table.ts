@@ -194,7 +194,7 @@ export class RuntimeTable {
     this.#gpus.check(gpus, backend);
     // All sandboxes of an attempt have the same.
     const holder = owner.sessionId === '' ? newId('gpus') : keyOf(owner);
-    return new RuntimeGpus(this.#gpus, { owner: holder, backends: [backend, ...builtOn] }, gpus);
+    return new RuntimeGpus(this.#gpus, { owner: holder, backends: [backend, ...builtOn] }, gpus, when);
   }
 
   async #remove(runtime: Runtime, cause: events.RemovalCause): Promise<void> {
