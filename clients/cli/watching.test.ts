@@ -4,12 +4,39 @@ import type { AddressInfo } from 'node:net';
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { expect } from 'chai';
-import { type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
+import { Outcome, type Session, SessionState } from '../../gen/ts/polar/common/v1/session_pb.js';
 import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
+import { startPolar } from '../../test/support/cli.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { followTask, followTasks } from './watching.ts';
 
 describe('following a task', () => {
+  it('that was stopped says how far it came, and by its exit code that it was stopped', async () => {
+    const { server, url } = await serve((router) =>
+      router.rpc(RolloutService.method.watchTask, async function* (_, { signal }) {
+        const done = { outcome: Outcome.COMPLETED, stats: {} };
+        yield { session: { sessionId: 'task-0', state: SessionState.ENDED, ...done }, cursor: '' };
+        await once(signal, 'abort');
+      }),
+    );
+    try {
+      for (const [signal, expected] of [
+        ['SIGINT', 130],
+        ['SIGTERM', 143],
+      ] as const) {
+        const { child, stderr, ended } = startPolar(['watch', 'task', '--rollout-url', url]);
+        await eventually('it follows', () => stderr().includes('task-0'));
+        child.kill(signal);
+        const { code, stdout } = await ended;
+        expect([code, stdout.includes('task-0')]).to.deep.equal([expected, true]);
+      }
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it('asks again where a scheduler says nothing any more', async () => {
     const stop = new AbortController();
     let asked = 0;

@@ -5,8 +5,12 @@ import type {
   ExecResult,
   RuntimeService,
 } from '../../gen/ts/polar/runtime_prewarm/v1/runtime_prewarm_service_pb.js';
+import { sleep } from './clock.ts';
 import { asPolarError, PolarError } from './errors.ts';
 import { EXEC_REPLY_GRACE_MS, RPC_TIMEOUT_MS } from './limits.ts';
+
+/** Before a command that could not be told of its limit is told again. */
+const LIMIT_PAUSE_MS = 250;
 
 export type Runtimes = Client<typeof RuntimeService>;
 
@@ -71,10 +75,7 @@ export async function execStreamed(
     call.renew(leftMs);
     limitMs = leftMs;
     // Before, there is no command that it could be told of.
-    if (!isAsked) return;
-    const renewed = { runtimeId, timeout: durationFromMs(leftMs) };
-    // Where the sandbox cannot be told, its command keeps the limit that it has.
-    runtimes.limitExec(renewed, { signal: call.signal, timeoutMs: RPC_TIMEOUT_MS }).catch(() => {});
+    if (isAsked) void tellLimit(runtimes, runtimeId, leftMs, call);
   });
   let result: ExecResult | undefined;
   try {
@@ -107,6 +108,26 @@ export async function execStreamed(
   throw new PolarError('RUNTIME_LOST', 'the sandbox gave no result for its command');
 }
 
+/**
+ * Until it is told, it has ended or another limit is to be told: a command that ends by its old one while model calls are held
+ * would seem to have used its time up. One that has not begun yet, as its files are on their way, is told of when it has.
+ */
+async function tellLimit(
+  { limitExec }: Runtimes,
+  runtimeId: string,
+  leftMs: number,
+  call: Call,
+): Promise<void> {
+  const untilMs = performance.now() + leftMs;
+  const signal = call.newest();
+  for (let ms = leftMs; ms > 0 && !signal.aborted; ms = Math.round(untilMs - performance.now())) {
+    const limit = { runtimeId, timeout: durationFromMs(ms) };
+    const told = await limitExec(limit, { signal, timeoutMs: RPC_TIMEOUT_MS }).catch(asPolarError);
+    if (told instanceof PolarError ? !told.retryable : told.running) return;
+    await sleep(LIMIT_PAUSE_MS, signal);
+  }
+}
+
 const silent = (cause: unknown): PolarError =>
   new PolarError('RUNTIME_LOST', 'the sandbox did not answer within the limit of its command', { cause });
 
@@ -116,6 +137,7 @@ class Call implements Disposable {
   readonly #caller: AbortSignal;
   readonly #leave = (): void => this.#controller.abort(this.#caller.reason);
   #timer: NodeJS.Timeout | undefined;
+  #telling = new AbortController();
   #isSilent = false;
 
   constructor(limitMs: number, caller: AbortSignal) {
@@ -144,7 +166,15 @@ class Call implements Disposable {
     this.#controller.abort();
   }
 
+  /** Aborts with the next one of these, and at the end of the call. */
+  newest(): AbortSignal {
+    this.#telling.abort();
+    this.#telling = new AbortController();
+    return this.#telling.signal;
+  }
+
   [Symbol.dispose](): void {
+    this.#telling.abort();
     clearTimeout(this.#timer);
     this.#caller.removeEventListener('abort', this.#leave);
   }

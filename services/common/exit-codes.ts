@@ -23,6 +23,7 @@ export function exitCodeOf(error: unknown): number {
     'UNKNOWN_BUILDER',
     'UNKNOWN_EVALUATOR',
     'BUILDER_PLUGIN_INVALID',
+    'EVALUATOR_PLUGIN_INVALID',
   ];
   return bad.includes(reason) ? EXIT.usage : EXIT.failed;
 }

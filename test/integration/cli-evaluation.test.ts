@@ -188,6 +188,17 @@ describe('polar status of a session that was graded', function () {
       expect(JSON.parse(stdout)).to.include({ session_id: sessionId, old_reward: 0, reason: 'INVALID_TASK' });
     });
 
+    it('says once that an evaluator of its own can be loaded by no node', async () => {
+      const file = written('own.yaml', { strategy: 'mine/own.ts', config: {} });
+      for (const flags of [[], ['--json']]) {
+        const { code, stdout, stderr } = await regrade('graded', '--evaluator', file, ...flags);
+        expect([code, stdout]).to.deep.equal([2, '']);
+        expect(stderr).to.match(
+          /^polar: EVALUATOR_PLUGIN_INVALID: evaluator mine\/own\.ts: this node has no plugins_dir\n$/,
+        );
+      }
+    });
+
     it('says that nothing is stored of what was graded without changes; its outcome is', async () => {
       const id = await ended('plain', { evaluator: { strategy: 'session_completed' } });
       const none = await regrade(id, '--evaluator', written('tests.yaml', right()), '--json');

@@ -21,6 +21,11 @@ describe('exec', () => {
   let server: RunningServer;
   let runtimes: Runtimes;
   const left = Promise.withResolvers<void>();
+  /** What limitExec is answered, one after the other. */
+  const answers: (boolean | Error)[] = [];
+  /** Told by limitExec. */
+  const told: number[] = [];
+  const heard = Promise.withResolvers<void>();
   /** Of the commands. */
   const limits: number[] = [];
   before(async () => {
@@ -37,7 +42,15 @@ describe('exec', () => {
             if (argv[0] === 'refused') throw new ConnectError('not this', Code.InvalidArgument);
             if (argv[0] === 'wait') await new Promise((resolve) => signal.addEventListener('abort', resolve));
             if (argv[1] === 'sink') left.resolve();
+            if (argv[0] === 'limited') await heard.promise;
             yield { event: { case: 'result', value: { exitCode: 3 } } };
+          },
+          limitExec({ timeout }) {
+            if (timeout !== undefined) told.push(durationMs(timeout));
+            const answer = answers.shift() ?? true;
+            if (answer instanceof Error) throw answer;
+            if (answer) heard.resolve();
+            return { running: answer };
           },
           renewLease() {
             throw new ConnectError('not this', Code.InvalidArgument);
@@ -68,6 +81,21 @@ describe('exec', () => {
     const command = { runtimeId: 'rt', argv: ['echo'], timeoutMs: 60_000, clock };
     await execCollected(runtimes, command, new AbortController().signal);
     expect(limits.at(-1)).to.equal(90_000);
+  });
+
+  it('hears of another limit at last where it could not at once, and then no more', async () => {
+    answers.push(new ConnectError('not now', Code.Unavailable), false);
+    const clock: ExecClock = {
+      follow(renew) {
+        setImmediate(() => renew(80_000));
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const command = { runtimeId: 'rt', argv: ['limited'], timeoutMs: 60_000, clock };
+    const { result } = await execCollected(runtimes, command, AbortSignal.timeout(10_000));
+    expect(result.exitCode).to.equal(3);
+    expect(told).to.have.length(3);
+    expect(told.at(-1), 'what is left by then').to.be.within(70_000, 79_999);
   });
 
   it('tells a stream without a result as a lost sandbox, and ends with its caller', async () => {

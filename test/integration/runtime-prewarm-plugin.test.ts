@@ -240,6 +240,9 @@ describe('runtime-prewarm: backends by path', function () {
     const ids = [await node.acquire({ spec, session: 'a' }), await node.acquire({ spec, session: 'b' })];
     const told = await Promise.all(ids.map((id) => node.sh(id, 'echo "$CUDA_VISIBLE_DEVICES"')));
     expect(told.map(({ out }) => out).sort()).to.deep.equal(['0\n', '1\n']);
+    // Those of a container may live on when this manager does not: the next one has to know whose they were.
+    const claims = JSON.parse(readFileSync(join(node.folder, `data/nodes/${node.nodeId}/gpus.json`), 'utf8'));
+    expect(claims['0'].backends).to.deep.equal(['handed.ts', 'process']);
     const kept = readFileSync(join(folder, 'plugins/kept'), 'utf8');
     expect(kept).to.equal('keep small create small release small '.repeat(2));
     const refused = await node.acquire({ spec: { ...spec, gpus: 3 } }).catch((error) => error);

@@ -28,6 +28,7 @@ import {
   shortOf,
   summaryOf,
 } from '../regrade/regrade.ts';
+import { Unloadable } from '../regrade/unloadable.ts';
 
 const AT_ONCE_DEFAULT = 8;
 const AT_ONCE_MAX = 64;
@@ -84,7 +85,10 @@ export const regrade: Command = {
     const sessions = await gradable(args);
     const evaluatorSha256 = digestOf(evaluator);
     await using lines = out === undefined ? undefined : await LinesFile.open(out, evaluatorSha256);
-    const job: Job = { args, evaluator, evaluatorSha256, file: lines, contact: { isMade: false } };
+    const job: Job = {
+      ...{ args, evaluator, evaluatorSha256, file: lines },
+      ...{ contact: { isMade: false }, unloadable: new Unloadable() },
+    };
     const rows = await regradeAll(job, sessions, atOnce);
     if (args.flags['json'] !== true) say(`${regradedTable(rows)}\n${summaryOf(rows)}`);
     // None at all is no success of a script's.
@@ -99,6 +103,7 @@ interface Job {
   readonly file: LinesFile | undefined;
   /** A node has graded, or begun to. */
   readonly contact: { isMade: boolean };
+  readonly unloadable: Unloadable;
 }
 
 function atOnceOf(args: Arguments): number {
@@ -124,30 +129,39 @@ async function gradable(args: Arguments): Promise<Session[]> {
 
 type Row = Regraded | NotRegraded;
 
-/** In the order of the sessions. The first failure that is all sessions' ends it, and those that are being graded. */
+/**
+ * In the order of the sessions. The first failure that is all sessions' ends it, and those that are being graded; that a node cannot
+ * load the evaluator is told when all have been asked.
+ */
 async function regradeAll(job: Job, sessions: readonly Session[], atOnce: number): Promise<Row[]> {
   const places = new Semaphore(atOnce);
   const stop = new AbortController();
   let done = 0;
   const tell = pacedProgress();
+  const asJson = job.args.flags['json'] === true;
   const one = async (session: Session): Promise<Row> => {
     const row =
       job.file?.of(session.sessionId, session.attempt) ?? (await regradeOne(job, session, stop.signal));
-    if (job.args.flags['json'] === true) sayJson(row);
-    else tell(`${++done} of ${sessions.length} sessions`);
+    if (!asJson) tell(`${++done} of ${sessions.length} sessions`);
+    else if (!job.unloadable.isOf(row)) sayJson(row);
     return shortOf(row);
   };
   try {
-    return await Promise.all(sessions.map((session) => places.run(() => one(session), stop.signal)));
+    const rows = await Promise.all(sessions.map((session) => places.run(() => one(session), stop.signal)));
+    job.unloadable.throwIfAll();
+    if (asJson) for (const row of rows) if (job.unloadable.isOf(row)) sayJson(row);
+    return rows;
   } finally {
     stop.abort();
   }
 }
 
 async function regradeOne(job: Job, session: Session, signal: AbortSignal): Promise<Row> {
-  const { args, file, evaluatorSha256 } = job;
+  const { args, file, evaluatorSha256, unloadable } = job;
+  let url = '';
   try {
-    const url = addressIn(args, 'node-url') ?? nodeOf(args, session);
+    url = addressIn(args, 'node-url') ?? nodeOf(args, session);
+    unloadable.check(url);
     const row = regradedOf(session, await gradedAt(job, url, session, signal), evaluatorSha256);
     file?.add(row);
     return row;
@@ -155,6 +169,7 @@ async function regradeOne(job: Job, session: Session, signal: AbortSignal): Prom
     const error = asPolarError(thrown);
     const isOfAll = FOR_ALL.includes(error.reason) || exitCodeOf(error) === EXIT.unreachable;
     if (isOfAll || error.reason === 'INVALID_REQUEST') throw error;
+    unloadable.failed(url, error);
     return notRegraded(session, error);
   }
 }

@@ -7,6 +7,7 @@ import { at, rolloutUrl } from '../mesh-clients.ts';
 import { jsonOf } from '../output/json.ts';
 import { progress, say, sayJson } from '../output/say.ts';
 import { failureLines, sessionTable, stateName } from '../output/table.ts';
+import { stopCode } from '../stops.ts';
 import { followTasks, isComplete } from '../watching.ts';
 
 export const watch: Command = {
@@ -20,11 +21,11 @@ export const watch: Command = {
 
 /**
  * Follows the tasks that the operands name, of a scheduler that `hasAnswered` or not. Exit code 0 when every session ended
- * with a trajectory, or was stopped early.
+ * with a trajectory, or was stopped early; that of a command which was stopped, where this one was.
  */
 export async function runWatch(args: Arguments, hasAnswered = false): Promise<number> {
   const stop = new AbortController();
-  const onSignal = (): void => stop.abort();
+  const onSignal = (signal: NodeJS.Signals): void => stop.abort(signal);
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   try {
     const url = rolloutUrl(args);
@@ -36,6 +37,8 @@ export async function runWatch(args: Arguments, hasAnswered = false): Promise<nu
       if (tasks.length > 1) say(`task ${args.operands[i]}`);
       printSessions(sessions);
     }
+    // What it has not seen may be without a trajectory, or none's failure yet.
+    if (stop.signal.aborted) return stopCode(stop.signal.reason as NodeJS.Signals);
     return tasks.every(isComplete) ? EXIT.ok : EXIT.failed;
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);

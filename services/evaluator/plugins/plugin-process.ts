@@ -1,6 +1,7 @@
 // A process that runs one evaluator plug-in once. What it asks of sandboxes is done by the evaluator, which it asks by messages.
 import process from 'node:process';
 import { lineIn, messageOf, servePlugin } from '../../common/plugins/told.ts';
+import { isShortage } from '../../common/shortage.ts';
 
 /** What the process is sent first. */
 export interface PluginWork {
@@ -28,7 +29,7 @@ export type PluginReply =
 /** What it says last; `json` undefined: the plug-in gave nothing. */
 export type PluginAnswer =
   | { readonly json: string | undefined }
-  | { readonly fault: 'invalid' | 'failed'; readonly message: string };
+  | { readonly fault: 'invalid' | 'failed' | 'ofNode'; readonly message: string };
 
 const waiting = new Map<number, PromiseWithResolvers<unknown>>();
 const tell = servePlugin((work) => answer(work as PluginWork));
@@ -66,7 +67,8 @@ async function answer({ url, context, calls }: PluginWork): Promise<PluginAnswer
     ({ evaluator } = (await import(url)) as { evaluator?: { evaluate?: unknown } });
     evaluate = evaluator?.evaluate;
   } catch (error) {
-    return { fault: 'invalid', message: `it cannot be loaded${lineIn(url, error)}: ${messageOf(error)}` };
+    const message = `it cannot be loaded${lineIn(url, error)}: ${messageOf(error)}`;
+    return { fault: isShortage(error) ? 'ofNode' : 'invalid', message };
   }
   if (typeof evaluate !== 'function') {
     return { fault: 'invalid', message: 'it exports no `evaluator` with a function `evaluate`' };

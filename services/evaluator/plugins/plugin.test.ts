@@ -155,6 +155,8 @@ describe('evaluator plug-ins', () => {
     const INVALID = 'EVALUATOR_PLUGIN_INVALID';
     await refused(load('export const builder = {};'), INVALID, /exports no `evaluator` with a function/);
     await refused(load('throw new Error("not today");'), INVALID, /cannot be loaded in line 1: not today/);
+    const short = 'throw Object.assign(new Error("stale file handle"), { code: "ESTALE" });';
+    await refused(load(short), 'SANDBOX_FAILED', /cannot be loaded in line 1: stale file handle/);
     writeFileSync(join(folder, 'outside.mjs'), '');
     symlinkSync('../outside.mjs', join(folder, 'plugins', 'out.mjs'));
     const plugins = join(folder, 'plugins');

@@ -18,16 +18,19 @@ const ITS_OWN: readonly Reason[] = ['INVALID_REQUEST', 'UNSAFE_PATH', 'FILE_TOO_
 /** Does what a plug-in asks. */
 export type Doing = (asked: Pick<PluginAsk, 'sandbox' | 'what'>) => Promise<unknown>;
 
-/** Throws EVALUATOR_PLUGIN_INVALID; links may not lead out of the folder. */
+/** Throws EVALUATOR_PLUGIN_INVALID, SANDBOX_FAILED where the node cannot read it; links may not lead out of the folder. */
 export async function evaluatorUrl(pluginsDir: string | undefined, path: string): Promise<string> {
   if (pluginsDir === undefined) throw invalid(path, 'this node has no plugins_dir');
-  return await pluginUrl(pluginsDir, path, (why) => invalid(path, why));
+  return await pluginUrl(pluginsDir, path, {
+    invalid: (why) => invalid(path, why),
+    unread: (why) => ofNode(path, why),
+  });
 }
 
 /**
  * The JSON of what it gave; undefined: it took longer than `timeoutMs` of its time. Throws EVALUATOR_PLUGIN_INVALID where it cannot be
  * loaded, EVALUATOR_PLUGIN_FAILED where it throws, ends its process or gives nothing, SANDBOX_FAILED where the node has no room for
- * that, and what `doing` throws that is no matter of the plug-in, be that caught there or not.
+ * that, or cannot read it, and what `doing` throws that is no matter of the plug-in, be that caught there or not.
  */
 export async function answerOf(
   path: string,
@@ -42,13 +45,13 @@ export async function answerOf(
   const late = time.over(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => undefined);
   late.catch(() => {});
   try {
-    const answer = await Promise.race([conversation(path, child, work, doing), late]);
+    const answer = await Promise.race([conversation(child, work, doing), late]);
     if (answer === undefined) return undefined;
     if ('json' in answer && answer.json !== undefined) return answer.json;
     const { fault, message } =
       'fault' in answer ? answer : ({ fault: 'failed', message: 'it gave nothing' } as const);
     const told = message.slice(0, MESSAGE_CHARS_MAX);
-    throw fault === 'invalid' ? invalid(path, told) : failed(path, told);
+    throw ERRORS[fault](path, told);
   } finally {
     over.abort();
     endPlugin(child);
@@ -56,12 +59,7 @@ export async function answerOf(
 }
 
 /** What it asks is done one after the other. */
-function conversation(
-  path: string,
-  child: ChildProcess,
-  work: PluginWork,
-  doing: Doing,
-): Promise<PluginAnswer> {
+function conversation(child: ChildProcess, work: PluginWork, doing: Doing): Promise<PluginAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<PluginAnswer>();
   const say = (message: PluginWork | PluginReply): void => {
     // That it ended before it read this is told by its exit; one that could not be started has no channel.
@@ -85,8 +83,7 @@ function conversation(
     });
   });
   void pluginEnd(child).then(({ message, isOfNode }) => {
-    if (isOfNode) reject(new PolarError('SANDBOX_FAILED', `evaluator ${path}: ${message}`));
-    else resolve({ fault: 'failed', message });
+    resolve({ fault: isOfNode ? 'ofNode' : 'failed', message });
   });
   say(work);
   return promise;
@@ -103,5 +100,10 @@ async function replyTo({ id, sandbox, what }: PluginAsk, doing: Doing): Promise<
 
 const invalid = (path: string, why: string): PolarError =>
   new PolarError('EVALUATOR_PLUGIN_INVALID', `evaluator ${path}: ${why}`);
+/** No task is to blame. */
+const ofNode = (path: string, why: string): PolarError =>
+  new PolarError('SANDBOX_FAILED', `evaluator ${path}: ${why}`);
 export const failed = (path: string, why: string): PolarError =>
   new PolarError('EVALUATOR_PLUGIN_FAILED', `evaluator ${path}: ${why}`);
+
+const ERRORS = { invalid, failed, ofNode };

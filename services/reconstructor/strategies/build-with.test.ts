@@ -1,7 +1,9 @@
 // Builder plug-ins, each run in its process: what they may do, and what becomes of those that do otherwise.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { eventually } from '../../../test/support/eventually.ts';
@@ -125,6 +127,22 @@ describe('builder plug-ins', () => {
       'const all = []; for (;;) all.push(new Array(2e7).fill({}));',
       /its process ended/,
     );
+  });
+
+  it('are not to blame where the machine is short of what reading them, or their process, takes', async () => {
+    const short = 'throw Object.assign(new Error("stale file handle"), { code: "ESTALE" });';
+    await refused(run(write('stale.mjs', short)), 'INTERNAL', /stale\.mjs: .*line 1: stale file handle/);
+    const code = `import { openSync } from 'node:fs';
+      import { planOf } from ${JSON.stringify(join(import.meta.dirname, 'plugin.ts'))};
+      try { for (;;) openSync('/dev/null'); } catch {}
+      const { signal } = new AbortController();
+      const error = await planOf('file:///m.mjs', [], {}, 9_000, signal).catch((thrown) => thrown);
+      process.stdout.write(error.reason + ': ' + error.message, () => process.exit());`;
+    const node = [process.execPath, '--input-type=module', '-e', code];
+    const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node], {
+      encoding: 'utf8',
+    });
+    expect(stdout).to.equal('INTERNAL: builder m.mjs: spawn sh EMFILE');
   });
 
   it('may write a bounded memory, in arrays beside the heap, too', async () => {

@@ -1,5 +1,6 @@
 // A process that runs one builder plug-in once.
 import { lineIn, messageOf, servePlugin } from '../../common/plugins/told.ts';
+import { isShortage } from '../../common/shortage.ts';
 import type { PlannedCall } from '../domain/plan.ts';
 
 /** What the process is sent. */
@@ -14,7 +15,7 @@ export interface PluginWork {
 /** What it answers. */
 export type PluginAnswer =
   | { readonly plan?: unknown }
-  | { readonly fault: 'invalid' | 'failed'; readonly message: string };
+  | { readonly fault: 'invalid' | 'failed' | 'ofNode'; readonly message: string };
 
 servePlugin((work) => answer(work as PluginWork));
 
@@ -27,7 +28,7 @@ async function answer({ url, options, calls }: PluginWork): Promise<PluginAnswer
     const why = isAbsent(url, error)
       ? 'it is not there'
       : `it cannot be loaded${lineIn(url, error)}: ${messageOf(error)}`;
-    return { fault: 'invalid', message: why };
+    return { fault: isShortage(error) ? 'ofNode' : 'invalid', message: why };
   }
   if (typeof build !== 'function') {
     return { fault: 'invalid', message: 'it exports no `builder` with a function `build`' };

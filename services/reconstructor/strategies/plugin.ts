@@ -25,16 +25,19 @@ const maskShape = z.strictObject({
 });
 const callIdShape = z.string();
 
-/** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID; links may not lead out of the folder. */
+/** The file: URL of a plug-in. Throws BUILDER_PLUGIN_INVALID, INTERNAL where the machine cannot read it; links may not lead out of the folder. */
 export async function builderUrl(pluginsDir: string | undefined, path: string): Promise<string> {
   if (pluginsDir === undefined) throw invalid(path, 'reconstructor.plugins_dir is not set');
-  return await pluginUrl(pluginsDir, path, (why) => invalid(path, why));
+  return await pluginUrl(pluginsDir, path, {
+    invalid: (why) => invalid(path, why),
+    unread: (why) => ofNode(path, why),
+  });
 }
 
 /**
  * What the plug-in plans, in its shape; whether it keeps the laws is not looked at here. Throws BUILDER_PLUGIN_INVALID
  * where it cannot be loaded, BUILDER_PLUGIN_FAILED where it throws, takes longer than `timeoutMs`, needs more memory than
- * it may have, or gives back something else.
+ * it may have, or gives back something else, INTERNAL where the machine has no room for its process, or cannot read it.
  */
 export async function planOf(
   url: string,
@@ -58,7 +61,7 @@ async function saidBy(work: PluginWork, timeoutMs: number, signal: AbortSignal):
   const answer = await answerOf(work, timeoutMs, signal);
   if (!('fault' in answer)) return answer.plan;
   const message = answer.message.slice(0, MESSAGE_CHARS_MAX);
-  throw (answer.fault === 'invalid' ? invalid : failed)(nameOf(work.url), message);
+  throw ERRORS[answer.fault](nameOf(work.url), message);
 }
 
 /** List by list: one may be long, and this process has others to serve. `calls`: how many it is a plan for. */
@@ -99,9 +102,11 @@ async function answerOf(work: PluginWork, timeoutMs: number, signal: AbortSignal
 function said(child: ChildProcess, work: PluginWork): Promise<PluginAnswer> {
   const { promise, resolve } = Promise.withResolvers<PluginAnswer>();
   child.once('message', (answer) => resolve(answer as PluginAnswer));
-  void pluginEnd(child).then(({ message }) => resolve({ fault: 'failed', message }));
-  // That it ended before it read this is told by its exit.
-  child.send(work, () => {});
+  void pluginEnd(child).then(({ message, isOfNode }) => {
+    resolve({ fault: isOfNode ? 'ofNode' : 'failed', message });
+  });
+  // That it ended before it read this is told by its exit; one that could not be started has no channel.
+  child.send?.(work, () => {});
   return promise;
 }
 
@@ -109,3 +114,8 @@ const invalid = (path: string, why: string): PolarError =>
   new PolarError('BUILDER_PLUGIN_INVALID', `builder ${path}: ${why}`);
 const failed = (path: string, why: string): PolarError =>
   new PolarError('BUILDER_PLUGIN_FAILED', `builder ${path}: ${why}`);
+/** No task is to blame. */
+const ofNode = (path: string, why: string): PolarError =>
+  new PolarError('INTERNAL', `builder ${path}: ${why}`);
+
+const ERRORS = { invalid, failed, ofNode };

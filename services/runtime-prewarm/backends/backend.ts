@@ -63,6 +63,8 @@ export interface Backend {
   readonly fetches: boolean;
   /** When its sandboxes get the GPUs that are claimed for them; absent: they are its own matter. */
   readonly gpus?: 'from_creation' | 'by_command';
+  /** Others that its sandboxes may be made by. */
+  readonly builtOn?: readonly string[];
   /** Keep an image for a sandbox that is to be made of it, until what is returned is called; absent: none ever go. */
   keep?(image: string): () => void;
   /** Absent: each sandbox is prepared. */

@@ -21,7 +21,8 @@ export interface PluginNode {
 }
 
 /** All of a Backend but its name, which is the module's path. */
-type PluginBackend = Omit<Backend, 'name' | 'fetches'> & Partial<Pick<Backend, 'fetches'> & AsyncDisposable>;
+type PluginBackend = Omit<Backend, 'name' | 'fetches' | 'builtOn'> &
+  Partial<Pick<Backend, 'fetches'> & AsyncDisposable>;
 
 /** What a module exports as `openBackend`. */
 export type OpenBackend = (node: PluginNode) => Promise<PluginBackend>;
@@ -57,13 +58,14 @@ export async function openPlugin(
   node: PluginNode,
   timesMs = TIMES_MS,
 ): Promise<OpenedPlugin> {
-  const opening = openOf(pluginsDir, path, node);
+  const builtOn = new Set<string>();
+  const opening = openOf(pluginsDir, path, noting(builtOn, node));
   try {
     const made = await abortable(opening, withTimeout(timesMs.open));
     checkStrict(shape, made, 'openBackend', 'BACKEND_UNAVAILABLE');
     imagesOf(made);
     return {
-      state: { name: path, isolates: made.isolates, backend: backendOf(path, made) },
+      state: { name: path, isolates: made.isolates, backend: backendOf(path, made, builtOn) },
       [Symbol.asyncDispose]: () => settledWithin(close(made), timesMs.close),
     };
   } catch (error) {
@@ -87,10 +89,23 @@ async function openOf(
   return await module.openBackend(node);
 }
 
-function backendOf(name: string, made: PluginBackend): Backend {
+/** Its sandboxes may be those of another backend, and stay as long as these do. */
+const noting = (builtOn: Set<string>, node: PluginNode): PluginNode => ({
+  ...node,
+  builtIn(name) {
+    const backend = node.builtIn(name);
+    builtOn.add(name);
+    return backend;
+  },
+});
+
+function backendOf(name: string, made: PluginBackend, builtOn: ReadonlySet<string>): Backend {
   const { isolates, layers, gpus, fetches = false } = made;
   return {
     ...{ name, isolates, fetches },
+    get builtOn() {
+      return [...builtOn];
+    },
     // Heartbeats ask for them: a fault of one backend may not keep the others from being told.
     images() {
       try {

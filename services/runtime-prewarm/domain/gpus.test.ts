@@ -3,7 +3,7 @@ import { deviceFilesOf, type Gpu, GpuBook } from './gpus.ts';
 import { gpuIn, gpusAmong } from './nvidia.ts';
 
 const ALL: Gpu[] = ['a', 'b', 'c'].map((id) => ({ id, device: `/dev/${id}` }));
-const holder = (owner: string) => ({ owner, backend: 'docker' });
+const holder = (owner: string) => ({ owner, backends: ['docker'] });
 const ids = (gpus: readonly Gpu[] | undefined): string | undefined => gpus?.map(({ id }) => id).join('');
 
 describe('GPUs of a node', () => {

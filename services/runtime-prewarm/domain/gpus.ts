@@ -28,10 +28,11 @@ export const deviceFilesOf = ({
     `/dev/${path.slice(path.lastIndexOf('/') + 1)}`,
   ]);
 
-/** Who has a GPU: an attempt, or a sandbox of none; and through which backend. */
+/** Who has a GPU: an attempt, or a sandbox of none. */
 export interface GpuHolder {
   readonly owner: string;
-  readonly backend: string;
+  /** What its sandboxes are made by: their backend, and those that it is built on. */
+  readonly backends: readonly string[];
 }
 
 export class GpuBook {
@@ -68,6 +69,16 @@ export class GpuBook {
   /** Another has what `owner` had. */
   pass(owner: string, to: GpuHolder): void {
     for (const { id } of this.of(owner)) this.#holders.set(id, to);
+  }
+
+  /** One backend has nothing left of `owner`, who has no more sandboxes: free is what others have nothing of either. */
+  nothingLeft(owner: string, backend: string): void {
+    for (const [id, holder] of this.#holders) {
+      if (holder.owner !== owner || !holder.backends.includes(backend)) continue;
+      const backends = holder.backends.filter((one) => one !== backend);
+      if (backends.length > 0) this.#holders.set(id, { owner, backends });
+      else this.#holders.delete(id);
+    }
   }
 
   giveBack(isGone: (holder: GpuHolder) => boolean): void {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -15,14 +15,14 @@ describe('claims of GPUs', () => {
 
   const open = (shared = false): NodeGpus => {
     const all = { gpus: GPUS, common: [], asFiles: false };
-    return new NodeGpus({ file: join(folder, 'gpus.json'), all, shared, outliving: ['docker'] });
+    return new NodeGpus({ file: join(folder, 'gpus.json'), all, shared, outliving: ['docker', 'podman'] });
   };
   const claim = (
     gpus: NodeGpus,
     owner: string,
     count: number,
-    { backend = 'bubblewrap', signal = new AbortController().signal } = {},
-  ): Promise<GpuClaim> => gpus.claim({ owner, backend }, count, signal);
+    { backends = ['bubblewrap'], signal = new AbortController().signal } = {},
+  ): Promise<GpuClaim> => gpus.claim({ owner, backends }, count, signal);
   const ids = ({ gpus }: GpuClaim): string => gpus.map(({ id }) => id).join('');
 
   it('come in turn: what needs many is not passed by what needs few', async () => {
@@ -73,7 +73,7 @@ describe('claims of GPUs', () => {
 
   it('of a container that may live on are held, through a restart too, until nothing is left', async () => {
     const gpus = open();
-    const stuck = await claim(gpus, 'stuck', 1, { backend: 'docker' });
+    const stuck = await claim(gpus, 'stuck', 1, { backends: ['docker'] });
     const folderOnly = await claim(gpus, 'folder', 1);
     stuck.leave();
     folderOnly.leave();
@@ -90,11 +90,28 @@ describe('claims of GPUs', () => {
     expect(later.free).to.equal(1);
   });
 
+  it('of a backend that is built on others are held until none of those has anything left', async () => {
+    await claim(open(), 'run', 1, { backends: ['own.ts', 'docker', 'podman'] });
+    const later = open();
+    expect(later.free).to.equal(2);
+    later.nothingLeft('docker');
+    expect(later.free).to.equal(2);
+    expect(open().free, 'written down, too').to.equal(2);
+    later.nothingLeft('podman');
+    expect(later.free).to.equal(3);
+  });
+
+  it('are held by what an earlier version has written', () => {
+    const held = { a: { owner: 'run', backend: 'docker' }, b: { owner: 'run', backend: 'process' } };
+    writeFileSync(join(folder, 'gpus.json'), JSON.stringify(held));
+    expect(open().free).to.equal(2);
+  });
+
   it('are none where they are shared, and docker is asked for a number', async () => {
     const gpus = open(true);
     expect(ids(await claim(gpus, 'one', 2))).to.equal('ab');
     expect(ids(await claim(gpus, 'two', 2))).to.equal('ab');
-    expect(ids(await claim(gpus, 'two', 2, { backend: 'docker' }))).to.equal('');
+    expect(ids(await claim(gpus, 'two', 2, { backends: ['docker'] }))).to.equal('');
     expect(() => gpus.check(4, 'docker')).to.not.throw();
     expect(() => gpus.check(4, 'bubblewrap')).to.throw(/4 are asked for, this node has 3/);
   });

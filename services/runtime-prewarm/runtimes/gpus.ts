@@ -52,8 +52,8 @@ export class NodeGpus {
     this.shared = shared;
     this.#file = file;
     this.#outliving = outliving;
-    const left = Object.entries(read(file)).filter(([, { backend }]) => outliving.includes(backend));
-    const held = left.map(([id, { backend }]) => [id, { owner: LEFT, backend }]);
+    const left = Object.entries(read(file)).map(([id, holder]) => [id, this.#leftOf(holder)] as const);
+    const held = left.filter(([, { backends }]) => backends.length > 0);
     this.#book = new GpuBook(all.gpus, shared ? {} : Object.fromEntries(held));
   }
 
@@ -72,10 +72,10 @@ export class NodeGpus {
    * For one sandbox: those that others of its owner have, or as many of its own. Throws SANDBOX_FAILED where none become free, and
    * the signal's reason.
    */
-  async claim({ owner, backend }: GpuHolder, count: number, signal: AbortSignal): Promise<GpuClaim> {
-    if (this.shared) return { ...this.#sharedBy(backend, count), release() {}, leave() {} };
+  async claim({ owner, backends }: GpuHolder, count: number, signal: AbortSignal): Promise<GpuClaim> {
+    if (this.shared) return { ...this.#sharedBy(backends, count), release() {}, leave() {} };
     // What asks for another number has its own.
-    const holder = { owner: `${owner}/${count}`, backend };
+    const holder = { owner: `${owner}/${count}`, backends };
     // Before it has them: another sandbox of the owner, that has, may go meanwhile.
     this.#claims.set(holder.owner, (this.#claims.get(holder.owner) ?? 0) + 1);
     let isHeld = true;
@@ -95,15 +95,21 @@ export class NodeGpus {
 
   /** Nothing is left of what sandboxes of that backend had when they could not be removed, or their manager ended. */
   nothingLeft(backend: string): void {
-    this.#giveBack((holder) => holder.owner === LEFT && holder.backend === backend);
+    this.#book.nothingLeft(LEFT, backend);
+    this.#freed();
+  }
+
+  /** What is left of the others is folders: their processes were seen to end. */
+  #leftOf({ backends }: GpuHolder): GpuHolder {
+    return { owner: LEFT, backends: backends.filter((one) => this.#outliving.includes(one)) };
   }
 
   /** Docker chooses them itself, and may have some that nobody has named. */
-  #isEngines(backend: string): boolean {
+  #isEngines(backend: string | undefined): boolean {
     return this.shared && backend === 'docker' && !this.all.asFiles;
   }
 
-  #sharedBy(backend: string, count: number): GpuGrant {
+  #sharedBy([backend]: readonly string[], count: number): GpuGrant {
     return { ...this.all, gpus: this.#isEngines(backend) ? [] : this.all.gpus.slice(0, count) };
   }
 
@@ -140,18 +146,18 @@ export class NodeGpus {
   }
 
   #end(holder: GpuHolder, isGone: boolean): void {
-    const { owner, backend } = holder;
-    // What is left of the others is folders: their processes were seen to end.
-    if (!isGone && this.#outliving.includes(backend)) this.#stuck.add(owner);
+    const { owner } = holder;
+    const leaving = this.#leftOf(holder);
+    if (!isGone && leaving.backends.length > 0) this.#stuck.add(owner);
     const left = (this.#claims.get(owner) ?? 1) - 1;
     if (left > 0) return void this.#claims.set(owner, left);
     this.#claims.delete(owner);
-    if (this.#stuck.delete(owner)) this.#book.pass(owner, { owner: LEFT, backend });
-    else this.#giveBack((one) => one.owner === owner);
+    if (this.#stuck.delete(owner)) this.#book.pass(owner, leaving);
+    else this.#book.giveBack((one) => one.owner === owner);
+    this.#freed();
   }
 
-  #giveBack(isGone: (holder: GpuHolder) => boolean): void {
-    this.#book.giveBack(isGone);
+  #freed(): void {
     this.#serve();
     try {
       this.#write();
@@ -181,7 +187,12 @@ export class NodeGpus {
 
 function read(file: string): Record<string, GpuHolder> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    const held: Record<string, GpuHolder & { backend?: string }> = JSON.parse(readFileSync(file, 'utf8'));
+    // One backend alone was written before they could be several.
+    const holders = Object.entries(held).map(([id, { owner, backend = '', backends = [backend] }]) => {
+      return [id, { owner, backends }];
+    });
+    return Object.fromEntries(holders);
   } catch {
     return {};
   }

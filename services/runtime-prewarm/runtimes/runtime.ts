@@ -125,6 +125,7 @@ export class Runtime {
   async remove(why: PolarError): Promise<void> {
     this.#gone.abort(why);
     await Promise.allSettled([this.#running?.done, ...this.#moving]);
+    this.#gpus?.idle();
     try {
       await this.#box.remove();
       this.#gpus?.release();

@@ -189,11 +189,12 @@ export class RuntimeTable {
 
   /** Undefined: it asks for none, or they are its backend's own matter. Throws BACKEND_UNAVAILABLE. */
   #gpusOf({ gpus, backend }: SandboxPlan, { owner }: AcquireOptions): RuntimeGpus | undefined {
-    if (gpus === 0 || this.#backends.get(backend).gpus === undefined) return undefined;
+    const { gpus: when, builtOn = [] } = this.#backends.get(backend);
+    if (gpus === 0 || when === undefined) return undefined;
     this.#gpus.check(gpus, backend);
     // All sandboxes of an attempt have the same.
     const holder = owner.sessionId === '' ? newId('gpus') : keyOf(owner);
-    return new RuntimeGpus(this.#gpus, { owner: holder, backend }, gpus);
+    return new RuntimeGpus(this.#gpus, { owner: holder, backends: [backend, ...builtOn] }, gpus, when);
   }
 
   async #remove(runtime: Runtime, cause: events.RemovalCause): Promise<void> {

@@ -56,7 +56,10 @@ function thinkingFields({ type }: JsonObject, faults: Faults): JsonObject {
   return { chat_template_kwargs: { enable_thinking: THINKS[String(type)] ?? false } };
 }
 
-/** Engines know three efforts. */
+/**
+ * The three that every engine takes of every model that takes any. vLLM and SGLang know finer words (0.32.0, 0.5.23), but it is the
+ * model that counts: vLLM refuses them for gpt-oss, whose call would fail. Who speaks `openai-chat` says them itself.
+ */
 const EFFORTS: Readonly<Record<string, string>> = {
   low: 'low',
   medium: 'medium',

@@ -70,6 +70,7 @@ class PrefixedFaults extends Faults {
   }
 }
 
+/** `MINIMAL`, too, in a word that every engine takes: vLLM refuses `minimal` for gpt-oss. */
 const EFFORTS: Readonly<Record<string, string>> = {
   MINIMAL: 'low',
   LOW: 'low',

@@ -54,7 +54,7 @@ export const GENERATION_RULES: Rules = {
   responseSchema: mapped('to response_format, as JSON Schema', object),
   responseJsonSchema: mapped('to response_format', object),
   thinkingConfig: mapped(
-    'to enable_thinking and reasoning_effort; `includeThoughts` decides what is shown',
+    'to enable_thinking and reasoning_effort (`MINIMAL` to `low`); `includeThoughts` decides what is shown',
     object,
   ),
   responseLogprobs: ignored('the reply shows none'),
