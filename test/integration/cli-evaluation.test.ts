@@ -109,7 +109,9 @@ describe('polar status of a session that was graded', function () {
 
     it("gives the same reward by the task's own evaluator, which has its own files again", async () => {
       const { code, stdout, stderr } = await regrade('graded');
-      expect([code, stderr]).to.deep.equal([0, '']);
+      // How far it is, where it has taken a while.
+      expect(stderr).to.match(/^(1 of 1 sessions\n)?$/);
+      expect(code).to.equal(0);
       expect(stdout).to.match(
         new RegExp(`^${sessionId} +0\\.00 +0\\.00 +no +the results differ: 1 read, 1`, 'm'),
       );
