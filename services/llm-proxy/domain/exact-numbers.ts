@@ -38,7 +38,7 @@ const MARK = /[,[{]/g;
 /** JSON with ExactNumbers; where it has very many values, without. Throws SyntaxError. */
 export function parseExact(text: string): JsonValue {
   const isOtherwise = SEEMS_OTHERWISE.test(text) && WRITTEN_OTHERWISE.test(text);
-  return isOtherwise && !hasMoreMarks(text) ? parseEach(text) : (JSON.parse(text) as JsonValue);
+  return isOtherwise && !mayHaveTooMany(text) ? parseEach(text) : (JSON.parse(text) as JsonValue);
 }
 
 function parseEach(text: string): JsonValue {
@@ -56,7 +56,7 @@ const asWritten = (_: string, value: JsonValue, { source }: { readonly source?: 
 
 const exact = (source: string): JsonObject => new ExactNumber(source) as unknown as JsonObject;
 
-function hasMoreMarks(text: string): boolean {
+function mayHaveTooMany(text: string): boolean {
   if (text.length <= LOOKED_AT_MAX) return false;
   let count = 0;
   MARK.lastIndex = 0;
