@@ -54,17 +54,8 @@ async function leasesOf({ id, runtimesUrl }: ClusterNode): Promise<string[]> {
 
 async function containersOf({ engines, nodes }: Cluster): Promise<string[]> {
   const all = nodes.flatMap(({ instance }) => engines.map(({ engine }) => ({ engine, instance })));
-  const shown = all.map(({ engine, instance }) =>
-    engine.docker(
-      'ps',
-      '-a',
-      '--filter',
-      `label=polar.instance=${instance}`,
-      '--format',
-      '{{.ID}} {{.Status}}',
-    ),
-  );
-  return (await Promise.all(shown)).flatMap((text) => text.split('\n').filter((line) => line !== ''));
+  const left = all.map(({ engine, instance }) => engine.containers(`polar.instance=${instance}`));
+  return (await Promise.all(left)).flat();
 }
 
 /** Of an engine that was killed: it may not know them, so that it lists no container. */

@@ -176,7 +176,7 @@ for (const kind of KINDS) {
     });
 
     it('leaves no container behind', async () => {
-      await eventually('all are gone', async () => (await docker.docker('ps', '--all', '--quiet')) === '');
+      await eventually('all are gone', async () => (await docker.containers()).length === 0);
     });
   });
 }

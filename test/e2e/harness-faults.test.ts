@@ -93,7 +93,7 @@ for (const [backend, kind] of BACKENDS) {
     it('leave no process, folder, container, group, mount or device behind, and the mesh none when it ends', async () => {
       const { nodeFolder } = mesh;
       await leavesNothing(nodeFolder, [MARK]);
-      await eventually('no container', async () => ((await engine?.docker('ps', '-aq')) ?? '') === '');
+      await eventually('no container', async () => ((await engine?.containers()) ?? []).length === 0);
       await mesh[Symbol.asyncDispose]();
       await eventually('the node is gone', () => leftoversOfNode(nodeFolder, [MARK]).length === 0);
     });

@@ -1,7 +1,7 @@
 // What containers are alone in: isolation, images, the engine that comes and goes, and that nothing outlives the manager.
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { sleep } from '../../services/common/clock.ts';
@@ -288,6 +288,23 @@ for (const kind of LONG_ENGINES) {
     });
 
     if (kind.backend === 'docker') {
+      it('deletes what its engine could not when it came back, while the lease still runs', async () => {
+        await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
+        await node.acquire({ spec });
+        const [container = ''] = await containers(docker, node);
+        const held = join(docker.data, 'containers', container, 'held');
+        writeFileSync(held, '');
+        execFileSync('chattr', ['+i', held]);
+        try {
+          await docker.kill();
+          await docker.start();
+          expect(await containers(docker, node)).to.eql([container]);
+        } finally {
+          execFileSync('chattr', ['-i', held]);
+        }
+        await eventually('it is gone', async () => (await containers(docker, node)).length === 0);
+      });
+
       it('ends what an engine that dies while it starts containers forgets', async () => {
         await using node = await startNode({ natsUrl: nats.url, node: nodeWith(kind, docker) });
         for (const breakMs of BREAKS_MS) {
@@ -352,10 +369,8 @@ async function offered({ backend }: EngineKind, node: TestNode): Promise<string 
 const instanceOf = ({ folder }: TestNode): string =>
   `polar-${sha256(join(folder, 'data/nodes/node-1')).slice(0, 12)}`;
 
-async function containers(docker: TestEngine, node: TestNode): Promise<string[]> {
-  const filter = `label=${LABELS.instance}=${instanceOf(node)}`;
-  return (await docker.docker('ps', '--all', '--quiet', '--filter', filter)).split('\n').filter(Boolean);
-}
+const containers = (docker: TestEngine, node: TestNode): Promise<string[]> =>
+  docker.containers(`${LABELS.instance}=${instanceOf(node)}`);
 
 /** Where the host has the files of a container. */
 async function mergedFolder(docker: TestEngine, runtimeId: string): Promise<string> {

@@ -117,7 +117,4 @@ const processesOf = (id: string): string[] =>
   );
 
 /** Of any manager. */
-async function labelled(engine: TestEngine): Promise<string[]> {
-  const all = await engine.docker('ps', '--all', '--quiet', '--filter', `label=${LABELS.instance}`);
-  return all.split('\n').filter(Boolean);
-}
+const labelled = (engine: TestEngine): Promise<string[]> => engine.containers(LABELS.instance);

@@ -124,8 +124,8 @@ if (dockerIsThere) {
           expect(await freeOf(node)).to.equal(1);
           await docker.start();
           await eventually('nothing of it is left', async () => (await freeOf(node)) === 2, 60_000);
-          const label = `label=${LABELS.instance}=${instanceOf(join(node.folder, 'data/nodes/node-2'))}`;
-          expect(await docker.docker('ps', '--all', '--quiet', '--filter', label)).to.equal('');
+          const label = `${LABELS.instance}=${instanceOf(join(node.folder, 'data/nodes/node-2'))}`;
+          expect(await docker.containers(label)).to.eql([]);
         } finally {
           await stopManager(second);
         }

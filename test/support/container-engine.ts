@@ -96,6 +96,17 @@ export abstract class TestEngine implements AsyncDisposable {
     return stdout;
   }
 
+  /** Ids of all containers, running or not, with that label. */
+  async containers(label?: string): Promise<string[]> {
+    const filter = label === undefined ? [] : ['--filter', `label=${label}`];
+    const ids = (await this.docker('ps', '--all', '--quiet', '--no-trunc', ...filter))
+      .split('\n')
+      .filter(Boolean);
+    const known = await Promise.all(ids.map((id) => this.docker('inspect', id).catch(() => undefined)));
+    // Docker 20 may list one that it has deleted already, until it ends.
+    return ids.filter((_, i) => known[i] !== undefined);
+  }
+
   /** Processes that containerd keeps, one for each container that runs. */
   async shims(): Promise<string[]> {
     const found = await run('pgrep', ['-a', '-f', `containerd-shim.*${this.folder}/`]).catch(() => undefined);

@@ -150,8 +150,9 @@ class DockerWatch {
     );
     const all = listed.filter(isSandbox);
     const nobodys = all.filter(({ Labels }) => !this.#live.has(Labels[LABELS.runtime] ?? ''));
-    await Promise.all(nobodys.map(({ Id }) => this.#delete(Id)));
     const known = new Set(all.map(({ Id }) => Id));
+    // Docker 20 may list one that it has deleted already, until it ends.
+    for (const id of await Promise.all(nobodys.map(({ Id }) => this.#deleted(Id)))) known.delete(id ?? '');
     await this.#forgotten.end(begun, known);
     if (nobodys.every(isIdle) && this.#forgotten.begun.every((id) => known.has(id))) {
       this.#options.onNothingLeft();
@@ -159,14 +160,16 @@ class DockerWatch {
     for (const id of this.#stuck) if (!nobodys.some(({ Id }) => Id === id)) this.#stuck.delete(id);
   }
 
-  /** One that an engine cannot delete, as it is busy or broken, keeps nobody from the others. */
-  async #delete(id: string): Promise<void> {
+  /** The container where it is gone. One that an engine cannot delete, as it is busy or broken, keeps nobody from the others. */
+  async #deleted(id: string): Promise<string | undefined> {
     try {
-      await removeContainer(this.#engine, id);
+      const became = await removeContainer(this.#engine, id);
       this.#options.dialect.forget(id);
+      return became === 'gone' ? id : undefined;
     } catch (error) {
       if (!this.#stuck.has(id)) this.#options.onStuck('container', id, error);
       this.#stuck.add(id);
+      return undefined;
     }
   }
 
@@ -245,11 +248,20 @@ class DockerWatch {
     };
     try {
       signal.throwIfAborted();
-      return await DockerBox.create(parts, spec, imageId, released);
+      const box = await DockerBox.create(parts, spec, imageId, released);
+      this.#liveUntil(box.gone, spec.id);
+      return box;
     } catch (error) {
       released();
       throw error;
     }
+  }
+
+  /** What is left of one that has ended is the reaper's: an engine that comes back may have tried to delete it in vain. */
+  #liveUntil(gone: AbortSignal, id: string): void {
+    const end = (): unknown => this.#live.delete(id);
+    if (gone.aborted) end();
+    else gone.addEventListener('abort', end, { once: true });
   }
 
   /** The digest that what is made of the image is made of. Throws IMAGE_NOT_FOUND, SANDBOX_FAILED. */

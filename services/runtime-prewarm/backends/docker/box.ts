@@ -87,6 +87,11 @@ export class DockerBox implements Box {
     return box;
   }
 
+  /** Aborts when its container has ended, or its engine has. */
+  get gone(): AbortSignal {
+    return this.#container.gone;
+  }
+
   async exec(command: Command, sink: OutputSink, signal: AbortSignal): Promise<CommandResult> {
     const { engine, dialect, users } = this.#parts;
     const container = this.#container;
