@@ -2,6 +2,7 @@
 //   node tools/setup.mjs start    what `npm start` needs
 //   node tools/setup.mjs test     what `npm test` needs, too
 //   node tools/setup.mjs deploy   what `npm run test:deploy` needs
+//   node tools/setup.mjs harnesses what `npm run test:harnesses` needs
 //   node tools/setup.mjs slurm    what `npm run test:slurm` needs
 //   node tools/setup.mjs trainers what `npm run train:cpu` and `npm run test:trainers` need: torch, TRL and verl, 2.1 GB
 // Each step looks first and does nothing when it is done; all together then take well under a second.
@@ -195,6 +196,15 @@ const DEPLOY_SYSTEM = [
   { binary: 'docker-compose', name: 'docker-compose', effect: 'docker compose, its successor, is needed' },
 ];
 
+const HARNESSES_SYSTEM = [
+  ...TEST_SYSTEM,
+  {
+    binary: 'debootstrap',
+    name: 'debootstrap',
+    effect: 'there is no newer Python for harnesses that need one',
+  },
+];
+
 const TRAINERS_SYSTEM = [
   ...SYSTEM,
   { binary: 'gcc', name: 'gcc', effect: 'torch cannot be had without CUDA libraries' },
@@ -213,6 +223,7 @@ const PROFILES = {
   start: SYSTEM,
   test: TEST_SYSTEM,
   deploy: DEPLOY_SYSTEM,
+  harnesses: HARNESSES_SYSTEM,
   slurm: SLURM_SYSTEM,
   trainers: TRAINERS_SYSTEM,
 };
@@ -244,8 +255,10 @@ async function main(profile) {
   }
   checkVersions();
   const system = systemPackages(packages);
+  const test = () => Promise.all([conformance(), system.then(apptainer)]);
   const more = {
-    test: () => Promise.all([conformance(), system.then(apptainer)]),
+    test,
+    harnesses: test,
     trainers: () => system.then(trainers),
   };
   const steps = [

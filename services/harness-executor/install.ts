@@ -1,12 +1,13 @@
 // Installs a harness into the node's cache ahead of time:
-// `npx node services/harness-executor/install.ts NAME [--cache-dir DIR]`.
+// `npx node services/harness-executor/install.ts NAME [--cache-dir DIR] [--python VERSION]`.
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { asPolarError } from '../common/errors.ts';
+import { asPolarError, PolarError } from '../common/errors.ts';
 import { adapterOf } from './adapters/index.ts';
 import { readConfig } from './config.ts';
 import { ensureInstalled } from './installs/install.ts';
+import { nodePython } from './installs/node-python.ts';
 
 const say = (text: string): boolean => process.stderr.write(`${text}\n`);
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
@@ -15,14 +16,19 @@ const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
 try {
   const { values, positionals } = parseArgs({
-    options: { 'cache-dir': { type: 'string' } },
+    options: { 'cache-dir': { type: 'string' }, python: { type: 'string' } },
     allowPositionals: true,
   });
+  if (values.python !== undefined && !/^3\.\d+$/.test(values.python)) {
+    throw new PolarError('INVALID_REQUEST', '--python must be as 3.13');
+  }
   const cacheDir = resolve(values['cache-dir'] ?? readConfig(process.env).node.cache_dir);
   for (const name of positionals) {
+    const adapter = adapterOf(name);
+    const python = values.python ?? (await nodePython(adapter, stop.signal))?.version;
     await ensureInstalled(
       cacheDir,
-      adapterOf(name),
+      { ...adapter, python },
       {
         started: (harness, version) => say(`installing harness ${harness} ${version} …`),
         progress: (harness, elapsedMs) => say(`installing harness ${harness}: ${seconds(elapsedMs)}`),

@@ -1,5 +1,6 @@
 // What a CLI is run against: a real llm-proxy process on a real NATS, a scripted engine behind it, and sandboxes whose
 // only network is that proxy. One for each kind of engine.
+import { join } from 'node:path';
 import { sglang } from '../../examples/scripted-engine/dialects/sglang.ts';
 import { vllm } from '../../examples/scripted-engine/dialects/vllm.ts';
 import { parseScript } from '../../examples/scripted-engine/script/schema.ts';
@@ -32,7 +33,7 @@ export async function startSite(
   );
   const proxy = stack.use(await TestProxy.prepare({ engineUrl: engine.url, kind }));
   await proxy.spawn();
-  const node = { public_url: proxy.url, cache_dir: CACHE };
+  const node = { public_url: proxy.url, cache_dir: CACHE, images_dir: join(CACHE, 'images') };
   const sandboxes = stack.use(await startNode({ natsUrl: proxy.nats.url, node, proxy: proxy.socket }));
   const owned = stack.move();
   return { proxy, node: sandboxes, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -6,6 +6,7 @@ import type { Completion } from '../../gen/ts/polar/event/v1/completion_pb.js';
 import { AttemptRefSchema, RunWorkSchema } from '../../gen/ts/polar/event/v1/work_pb.js';
 import { execCollected } from '../../services/common/exec.ts';
 import { type Launch, launchOf } from '../../services/harness-executor/runs/launch.ts';
+import { sandboxPython } from '../../services/harness-executor/runs/sandbox-python.ts';
 import { build } from '../../services/reconstructor/domain/build.ts';
 import { expand } from '../../services/reconstructor/domain/expand.ts';
 import { callLine, traceLine } from '../../services/reconstructor/domain/export.ts';
@@ -51,6 +52,8 @@ interface Box {
   readonly cli: Cli;
   /** Its folder on this machine. */
   readonly program: string;
+  /** Of the sandbox; empty where the CLI needs none. */
+  readonly python: string;
 }
 
 export async function runTrial(cli: Cli, one: Case, program: string, site: Site): Promise<Seen> {
@@ -58,7 +61,9 @@ export async function runTrial(cli: Cli, one: Case, program: string, site: Site)
   const session = sessionOf(cli, one);
   const capability = await proxy.admit(session);
   const runtimeId = await node.acquire({ session, ttlMs: LEASE_MS });
-  const box: Box = { site, runtimeId, cli, program };
+  const python = (await sandboxPython(node.runtimes, runtimeId, cli.adapter, AbortSignal.timeout(COMMAND_MS)))
+    ?.path;
+  const box: Box = { site, runtimeId, cli, program, python: python ?? '' };
   const launches = one.commands.map((_, n) => launchIn(box, one, n, capability));
   try {
     await putFiles(box, launches[0] as Launch);
@@ -74,7 +79,12 @@ export async function runTrial(cli: Cli, one: Case, program: string, site: Site)
 }
 
 /** What the harness executor would put into the sandbox and start there. */
-function launchIn({ runtimeId, cli, program }: Box, one: Case, n: number, capability: string): Launch {
+function launchIn(
+  { runtimeId, cli, program, python }: Box,
+  one: Case,
+  n: number,
+  capability: string,
+): Launch {
   const instruction = promptOf(cli, one, n);
   const harness = { name: cli.adapter.name, modelName: MODEL, settings: cli.settings?.(one.name) ?? {} };
   return launchOf(cli.adapter, {
@@ -82,6 +92,7 @@ function launchIn({ runtimeId, cli, program }: Box, one: Case, n: number, capabi
     work: create(RunWorkSchema, { runtimeId, proxyUrl: PROXY_URL, instruction, harness }),
     capability,
     installed: program,
+    python,
     nodeDir: NODE_DIR,
   });
 }

@@ -9,7 +9,9 @@ import { RolloutService } from '../../gen/ts/polar/scheduler/v1/scheduler_servic
 import { createServiceClient } from '../../services/common/client.ts';
 import { HARNESS_INSTALL_MS } from '../../services/common/limits.ts';
 import { readTaskFile } from '../../services/common/specs/task-file.ts';
+import { adapterOf } from '../../services/harness-executor/adapters/index.ts';
 import type { Mesh } from '../support/mesh.ts';
+import { needsNewer } from '../support/newer-debian.ts';
 import { waitForEnd } from '../support/tasks.ts';
 import type { Place } from './places.ts';
 
@@ -43,7 +45,8 @@ export async function solve(mesh: Mesh, harness: string, place: Place): Promise<
   const spec = readTaskFile(join(EXAMPLE, `task${shell ? '-shell' : ''}.yaml`));
   spec.taskId = `calculator-${harness}`;
   spec.numSamples = 1;
-  Object.assign(spec.runtime ?? {}, place.runtime);
+  const isNewer = await needsNewer(adapterOf(harness));
+  Object.assign(spec.runtime ?? {}, isNewer ? place.newer : place.runtime);
   if (!shell) spec.harness = create(HarnessSpecSchema, { name: harness, modelName: 'scripted-qwen3' });
   await rollout.submitTask({ spec });
   const [session] = await waitForEnd(rollout, spec.taskId, HARNESS_INSTALL_MS);

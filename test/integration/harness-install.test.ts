@@ -1,5 +1,5 @@
 // Runs whose harness is not on their node yet: the install is no part of their budget.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
@@ -11,6 +11,7 @@ import { type AttemptRef, RunWorkSchema } from '../../gen/ts/polar/event/v1/work
 import { WaitReason } from '../../gen/ts/polar/scheduler/v1/scheduler_service_pb.js';
 import { sleep } from '../../services/common/clock.ts';
 import { CONSUMERS, STREAMS } from '../../services/common/nats/streams.ts';
+import { nodePython } from '../../services/harness-executor/installs/node-python.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { startNats, type TestNats } from '../support/nats.ts';
 import { newRef, startNode, type TestNode } from '../support/node.ts';
@@ -88,11 +89,14 @@ describe('harness executor without the harness of a run', () => {
     folder = mkdtempSync(join(tmpdir(), 'polar-test-installs-'));
     const plugins = join(folder, 'plugins');
     mkdirSync(plugins);
-    const adapter = JSON.stringify({ name: 'slow', version: '1.0.0', install: makeWheel(folder) });
-    writeFileSync(
-      join(plugins, 'slow.mjs'),
-      `export const adapter = { ...${adapter}, command: () => ({ argv: ['true'] }) };`,
-    );
+    const adapter = { name: 'slow', version: '1.0.0', install: makeWheel(folder) };
+    const plugin = (file: string, one: object): void =>
+      writeFileSync(
+        join(plugins, file),
+        `export const adapter = { ...${JSON.stringify(one)}, command: ({ python }) => ({ argv: [python, '-c', ''] }) };`,
+      );
+    plugin('slow.mjs', adapter);
+    plugin('newer.mjs', { ...adapter, install: { ...adapter.install, pythonMin: '3.99' } });
     const more = { plugins_dir: plugins, cache_dir: join(folder, 'cache') };
     node = await startNode(['runtime-prewarm', 'harness-executor'], more);
   });
@@ -101,13 +105,17 @@ describe('harness executor without the harness of a run', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function factsOfRun(given = async () => {}): Promise<(string | undefined)[]> {
-    await using _ = await startStandInProxy({ node });
+  async function runOf(importPath: string): Promise<AttemptRef> {
     const ref = newRef();
     const runtimeId = await node.acquire(ref);
-    const harness = { importPath: 'slow.mjs' };
-    const value = create(RunWorkSchema, { runtimeId, timeoutMs: 20_000n, harness });
+    const value = create(RunWorkSchema, { runtimeId, timeoutMs: 20_000n, harness: { importPath } });
     await node.work(ref, { case: 'run', value });
+    return ref;
+  }
+
+  async function factsOfRun(given = async () => {}): Promise<(string | undefined)[]> {
+    await using _ = await startStandInProxy({ node });
+    const ref = await runOf('slow.mjs');
     await given();
     await node.fact(ref);
     return node.facts.filter((fact) => fact.ref?.sessionId === ref.sessionId).map(({ kind }) => kind.case);
@@ -116,6 +124,20 @@ describe('harness executor without the harness of a run', () => {
   it('says when it installs it and when that has ended, and nothing once it is there', async () => {
     expect(await factsOfRun()).to.deep.equal(['installing', 'installed', 'ran']);
     expect(await factsOfRun()).to.deep.equal(['ran']);
+  });
+
+  it('installs it for the Python that the sandbox has, and tells a task whose image has none that will do', async () => {
+    await factsOfRun();
+    const python = await nodePython(
+      { name: 'slow', install: makeWheel(folder) },
+      AbortSignal.timeout(10_000),
+    );
+    const installed = readdirSync(join(folder, 'cache/harness/slow'));
+    expect(installed).to.deep.equal([`1.0.0-python${python?.version}`]);
+    const { kind } = await node.fact(await runOf('newer.mjs'));
+    const failure = kind.case === 'failed' ? kind.value.failure : undefined;
+    expect(failure).to.include({ reason: 'INVALID_TASK', infrastructure: false });
+    expect(failure?.message).to.match(/^runtime.image: slow needs Python 3.99 or newer .* has 3\.\d+/);
   });
 
   it('has it in its sandboxes also where the whole cache was deleted meanwhile', async () => {

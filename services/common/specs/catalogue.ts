@@ -14,13 +14,12 @@ export const HARNESSES = [
   'mini_swe_agent',
   'openclaw',
   'hermes',
+  'openhands_sdk',
 ] as const;
 /** The harness of sessions that are worked on elsewhere: no node starts one, and they have no sandbox. */
 export const EXTERNAL = 'external';
 /** Harnesses that are known, and why no node has them. */
 export const NOT_INSTALLABLE: Readonly<Record<string, string>> = {
-  openhands_sdk:
-    'openhands-sdk 1.58 needs Python 3.12 or newer in the sandbox, and is not adapted: give it as a plug-in (harness.import_path), or use mini_swe_agent',
   swe_agent:
     'its releases are not on PyPI (sweagent 0.0.1 there is of 2024 and has no command): give it as a plug-in (harness.import_path), or use mini_swe_agent',
 };
@@ -128,6 +127,7 @@ export const MCP_TRANSPORTS: Readonly<Record<HarnessName, readonly McpTransport[
   mini_swe_agent: [],
   openclaw: [],
   hermes: [],
+  openhands_sdk: ALL_TRANSPORTS,
 };
 
 /** Harnesses that find skills which a task gives them. */
@@ -137,6 +137,7 @@ export const TAKES_SKILLS: readonly HarnessName[] = [
   'gemini_cli',
   'qwen_code',
   'opencode',
+  'openhands_sdk',
 ];
 
 /** "shell, pi" */

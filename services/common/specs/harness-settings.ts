@@ -65,4 +65,12 @@ export const harnessSettings = {
     thinking: z.enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh']).optional(),
   }),
   hermes: z.strictObject({ max_turns: count.default(90), context_window: contextWindow }),
+  openhands_sdk: z.strictObject({
+    /** Model calls. */
+    max_iterations: count.optional(),
+    temperature: z.number().min(0).max(2).optional(),
+    max_output_tokens: count.optional(),
+    reasoning_effort: z.enum(['none', 'low', 'medium', 'high', 'xhigh']).optional(),
+    context_window: contextWindow,
+  }),
 } satisfies Record<HarnessName, z.ZodType>;

@@ -16,8 +16,10 @@ export interface HarnessPackage {
   readonly version: string;
   /** The file to run, below the folder of the installation; also what proves that it is whole. */
   readonly entry: string;
-  /** A file that lists all that is installed, with versions. */
+  /** A file that lists all that is installed, with versions: for each version of Python that a sandbox has. */
   readonly requirements?: string;
+  /** Oldest Python that a program from PyPI runs on, as `3.12`; default: any Python 3. */
+  readonly pythonMin?: string;
   /** The one install script, below the folder of the installation, without which the program refuses to work. */
   readonly script?: string;
 }
@@ -35,6 +37,8 @@ export interface HarnessContext {
   /** The same without `/v1`. */
   readonly sessionUrl: string;
   readonly capability: string;
+  /** The sandbox's Python that a program from PyPI runs on, as a path there; empty with others. */
+  readonly python: string;
   /** Empty where the adapter takes none. */
   readonly mcpServers: readonly McpServer[];
 }

@@ -17,6 +17,7 @@ const context: HarnessContext = {
   sessionUrl: 'http://127.0.0.1:4141/s/secret',
   mcpServers: [],
   capability: 'secret',
+  python: '/usr/bin/python3',
 };
 const step = (command: string, cwd = ''): HarnessContext => ({
   ...context,

@@ -4,7 +4,7 @@ import { PolarError } from '../../common/errors.ts';
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
-import { pythonEnv, SANDBOX_PYTHON } from './python.ts';
+import { pythonEnv } from './python.ts';
 import { flag, settingsOf } from './settings.ts';
 import { yamlOf } from './yaml.ts';
 
@@ -15,6 +15,7 @@ const PACKAGE: HarnessPackage = {
   version: VERSION,
   entry: 'hermes_cli/main.py',
   requirements: join(import.meta.dirname, 'hermes.txt'),
+  pythonMin: '3.11',
 };
 const FOLDER = `${SESSION_DIR}/.hermes`;
 /** Linux's limit for one argument. */
@@ -32,7 +33,7 @@ export const hermes: Adapter = {
     const { max_turns } = settingsOf(NAME, context);
     return {
       argv: [
-        ...[SANDBOX_PYTHON, '-m', 'hermes_cli.main', 'chat', '--yolo', '-Q', ...flag('max-turns', max_turns)],
+        ...[context.python, '-m', 'hermes_cli.main', 'chat', '--yolo', '-Q', ...flag('max-turns', max_turns)],
         queryOf(context),
       ],
       env: { ...pythonEnv(NAME), HERMES_HOME: FOLDER },

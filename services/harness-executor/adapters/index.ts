@@ -10,6 +10,7 @@ import { hermes } from './hermes.ts';
 import { miniSweAgent } from './mini-swe-agent.ts';
 import { openclaw } from './openclaw.ts';
 import { opencode } from './opencode.ts';
+import { openhandsSdk } from './openhands-sdk.ts';
 import { pi } from './pi.ts';
 import { loadPlugin } from './plugin.ts';
 import { qwenCode } from './qwen-code.ts';
@@ -26,6 +27,7 @@ export const ADAPTERS: Readonly<Record<HarnessName, Adapter>> = {
   mini_swe_agent: miniSweAgent,
   openclaw,
   hermes,
+  openhands_sdk: openhandsSdk,
 };
 
 /** Throws UNKNOWN_HARNESS, or HARNESS_INSTALL_FAILED for one that no node can install. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { SESSION_DIR } from '../domain/environment.ts';
 import { readExit } from '../domain/exit.ts';
 import { type Adapter, type HarnessContext, type HarnessPackage, modelOf } from './adapter.ts';
-import { pythonEnv, SANDBOX_PYTHON } from './python.ts';
+import { pythonEnv } from './python.ts';
 import { settingsOf } from './settings.ts';
 import { yamlOf } from './yaml.ts';
 
@@ -14,6 +14,7 @@ const PACKAGE: HarnessPackage = {
   version: VERSION,
   entry: 'minisweagent/run/mini.py',
   requirements: join(import.meta.dirname, 'mini-swe-agent.txt'),
+  pythonMin: '3.10',
 };
 const FOLDER = `${SESSION_DIR}/.mini-swe-agent`;
 const CONFIG_FILE = `${FOLDER}/polar.yaml`;
@@ -31,7 +32,7 @@ export const miniSweAgent: Adapter = {
     const { model_retry_attempts } = settingsOf(NAME, context);
     return {
       argv: [
-        ...[SANDBOX_PYTHON, '-m', 'minisweagent.run.mini', '--yolo', '--exit-immediately'],
+        ...[context.python, '-m', 'minisweagent.run.mini', '--yolo', '--exit-immediately'],
         ...['--output', TRAJECTORY_FILE, '-c', 'mini.yaml', '-c', CONFIG_FILE],
       ],
       env: {

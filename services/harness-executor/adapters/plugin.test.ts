@@ -8,7 +8,7 @@ import type { Adapter, HarnessContext } from './adapter.ts';
 import { loadPlugin } from './plugin.ts';
 
 const context: HarnessContext = {
-  ...{ instruction: 'i', modelName: '', settings: {}, step: undefined, mcpServers: [] },
+  ...{ instruction: 'i', modelName: '', settings: {}, step: undefined, mcpServers: [], python: '' },
   ...{ openaiUrl: 'http://127.0.0.1/v1', sessionUrl: 'http://127.0.0.1', capability: 'c' },
 };
 const facts = { exitCode: 3, timedOut: false, outOfMemory: false, proxyConnectFailures: 0, proxyAway: false };

@@ -40,6 +40,10 @@ const install = z.strictObject({
   version: z.string().regex(VERSION).min(1),
   entry: z.string().min(1),
   requirements: z.string().optional(),
+  pythonMin: z
+    .string()
+    .regex(/^3\.\d{1,2}$/, 'must be as 3.12')
+    .optional(),
   script: z.string().optional(),
 });
 const shape = z.object({

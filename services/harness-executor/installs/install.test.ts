@@ -75,9 +75,9 @@ describe('harness installation', () => {
   });
 
   describe('from PyPI', () => {
-    let python: Adapter;
+    let python: Adapter & { readonly python: string };
     beforeEach(() => {
-      python = { ...pi, name: 'test', version: '1.0.0', install: makeWheel(folder) };
+      python = { ...pi, name: 'test', version: '1.0.0', install: makeWheel(folder), python: '3.11' };
     });
 
     it('is what its list says, and happens again when that has changed', async () => {
@@ -107,19 +107,24 @@ describe('harness installation', () => {
       const agoS = (days: number): number => Date.now() / 1_000 - days * 86_400;
       const parent = parentOf(python);
       const { requirements, entry } = python.install!;
-      for (const version of ['1.1.0', '1.2.0', '1.3.0']) {
+      const [old, again, recent] = ['1.1.0', '1.2.0', '1.3.0'].map((version) => `${version}-python3.11`) as [
+        string,
+        string,
+        string,
+      ];
+      for (const version of [old, again, recent]) {
         mkdirSync(join(parent, version, dirname(entry)), { recursive: true });
         writeFileSync(join(parent, version, entry), '');
         writeFileSync(join(parent, version, LIST), readFileSync(requirements as string));
       }
       mkdirSync(join(parent, 'mine'));
-      for (const name of ['1.1.0', '1.2.0', 'mine']) utimesSync(join(parent, name), agoS(31), agoS(31));
-      utimesSync(join(parent, '1.3.0'), agoS(29), agoS(29));
+      for (const name of [old, again, 'mine']) utimesSync(join(parent, name), agoS(31), agoS(31));
+      utimesSync(join(parent, recent), agoS(29), agoS(29));
       // Asked for again.
-      const again = { ...python, install: { ...python.install!, version: '1.2.0' } };
-      await ensureInstalled(cache, again, events, signal);
+      const asked = { ...python, install: { ...python.install!, version: '1.2.0' } };
+      await ensureInstalled(cache, asked, events, signal);
       await ensureInstalled(cache, python, events, signal);
-      expect(readdirSync(parent).sort()).to.deep.equal(['1.0.0', '1.2.0', '1.3.0', 'mine']);
+      expect(readdirSync(parent).sort()).to.deep.equal(['1.0.0-python3.11', again, recent, 'mine']);
     });
 
     it('that fails says what pip said', async () => {

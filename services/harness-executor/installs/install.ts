@@ -14,7 +14,11 @@ import { LIST, pipInstall } from './pip.ts';
 import { noteUse, removeUnused } from './unused.ts';
 
 /** What is to be installed, under its name. */
-export type Installable = { readonly name: string } & Pick<Adapter, 'install'>;
+export interface Installable extends Pick<Adapter, 'install'> {
+  readonly name: string;
+  /** Version of the Python that it is to run on, as `3.12`, where it comes from PyPI. */
+  readonly python?: string | undefined;
+}
 
 export interface InstallEvents {
   started(harness: string, version: string): void;
@@ -25,6 +29,8 @@ export interface InstallEvents {
 
 const PROGRESS_MS = 3_000;
 const TEMP_PREFIX = '.tmp-';
+/** Between a version and that of the Python that it is for. */
+const FOR_PYTHON = '-python';
 /** What mkdtemp puts behind the name that it is given. */
 const TEMP_RANDOM_CHARS = 6;
 /** Commands of a sandbox run under another user, to whom nothing here may be closed, whatever this process's umask. */
@@ -32,13 +38,16 @@ const READABLE = 0o755;
 const MAKE_READABLE = ['chmod', '-R', 'a+rX', '.'];
 
 /** Where an installation lies, whether or not it is there. */
-export const installFolder = (cacheDir: string, name: string, version: string): string =>
-  join(cacheDir, 'harness', name, version);
+export const installFolder = (cacheDir: string, name: string, version: string, python?: string): string =>
+  join(cacheDir, 'harness', name, python === undefined ? version : `${version}${FOR_PYTHON}${python}`);
 
 /** True when nothing is to be installed, or all of it is there. Throws HARNESS_INSTALL_FAILED where that cannot be told. */
-export async function isInstalled(cacheDir: string, { name, install }: Installable): Promise<boolean> {
+export async function isInstalled(
+  cacheDir: string,
+  { name, install, python }: Installable,
+): Promise<boolean> {
   if (install === undefined) return true;
-  return await isWhole(installFolder(cacheDir, name, install.version), install).catch((error) => {
+  return await isWhole(installFolder(cacheDir, name, install.version, python), install).catch((error) => {
     throw failed(name, install, error.message, error);
   });
 }
@@ -57,6 +66,18 @@ async function isWhole(folder: string, { entry, requirements }: HarnessPackage):
   return wanted === there;
 }
 
+/** The same of a harness: for one version of Python at least, where it runs on one. */
+export async function isInstalledForSome(cacheDir: string, { name, install }: Adapter): Promise<boolean> {
+  if (install?.requirements === undefined) return await isInstalled(cacheDir, { name, install });
+  const begin = `${install.version}${FOR_PYTHON}`;
+  const names = (await readdir(join(cacheDir, 'harness', name)).catch(noneUnlessShort)) ?? [];
+  const pythons = names.filter((one) => one.startsWith(begin)).map((one) => one.slice(begin.length));
+  const there = pythons.map((python) => isInstalled(cacheDir, { name, install, python }));
+  return (await Promise.all(there)).includes(true);
+}
+
+type Wanted = Installable & { readonly install: HarnessPackage };
+
 /** Installations at work in this process, by folder. */
 const installing = new Map<string, Promise<void>>();
 
@@ -66,20 +87,24 @@ const installing = new Map<string, Promise<void>>();
  */
 export async function ensureInstalled(
   cacheDir: string,
-  adapter: Installable,
+  what: Installable,
   events: InstallEvents,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { name, install } = adapter;
+  const { name, install, python } = what;
   if (install === undefined) return undefined;
-  const folder = installFolder(cacheDir, name, install.version);
-  if (await isInstalled(cacheDir, adapter)) {
+  if (install.requirements !== undefined && python === undefined)
+    throw new Error(`${name} is for which Python?`);
+  const folder = installFolder(cacheDir, name, install.version, python);
+  if (await isInstalled(cacheDir, what)) {
     await noteUse(folder);
     return folder;
   }
   let work = installing.get(folder);
   if (work === undefined) {
-    work = installAt(cacheDir, name, install, events, signal).finally(() => installing.delete(folder));
+    work = installAt(cacheDir, { name, install, python }, events, signal).finally(() =>
+      installing.delete(folder),
+    );
     installing.set(folder, work);
   }
   await work;
@@ -89,13 +114,12 @@ export async function ensureInstalled(
 /** Behind the lock of all processes of the machine. */
 async function installAt(
   cacheDir: string,
-  name: string,
-  install: HarnessPackage,
+  { name, install, python }: Wanted,
   events: InstallEvents,
   signal: AbortSignal,
 ): Promise<void> {
   using deadline = new Deadline(HARNESS_INSTALL_MS, signal);
-  const folder = installFolder(cacheDir, name, install.version);
+  const folder = installFolder(cacheDir, name, install.version, python);
   try {
     for (const way of [cacheDir, join(folder, '../..'), join(folder, '..')]) makeFolders(way, READABLE);
     await withLock(`${folder}.lock`, deadline.signal, async () => {
@@ -105,7 +129,7 @@ async function installAt(
       events.started(name, install.version);
       const tick = setInterval(() => events.progress(name, elapsedMs()), PROGRESS_MS);
       try {
-        await installInto(folder, name, install, deadline.signal);
+        await installInto(folder, { name, install, python }, deadline.signal);
       } finally {
         clearInterval(tick);
       }
@@ -121,8 +145,7 @@ async function installAt(
 
 async function installInto(
   folder: string,
-  harness: string,
-  install: HarnessPackage,
+  { name, install, python }: Wanted,
   signal: AbortSignal,
 ): Promise<void> {
   const parent = join(folder, '..');
@@ -130,14 +153,13 @@ async function installInto(
   await removeAbandoned(parent, own);
   const temp = await mkdtemp(join(parent, own));
   try {
-    const { exitCode, outputTail } = await fetchInto(temp, install, signal);
+    const { exitCode, outputTail } = await fetchInto(temp, install, python, signal);
     // Another process may have come first, where a lock was taken over.
     if (await isWhole(folder, install)) return;
     if (exitCode !== 0) {
-      throw failed(harness, install, `${managerOf(install)} ended with exit code ${exitCode}: ${outputTail}`);
+      throw failed(name, install, `${managerOf(install)} ended with exit code ${exitCode}: ${outputTail}`);
     }
-    if (!(await exists(join(temp, install.entry))))
-      throw failed(harness, install, `it has no ${install.entry}`);
+    if (!(await exists(join(temp, install.entry)))) throw failed(name, install, `it has no ${install.entry}`);
     await rm(folder, { recursive: true, force: true });
     await rename(temp, folder);
   } finally {
@@ -145,13 +167,24 @@ async function installInto(
   }
 }
 
-async function fetchInto(folder: string, install: HarnessPackage, signal: AbortSignal): Promise<CommandEnd> {
-  const end = await fetchWith(folder, install, signal);
+async function fetchInto(
+  folder: string,
+  install: HarnessPackage,
+  python: string | undefined,
+  signal: AbortSignal,
+): Promise<CommandEnd> {
+  const end = await fetchWith(folder, install, python, signal);
   return end.exitCode === 0 ? await runCommand(folder, MAKE_READABLE, signal) : end;
 }
 
-async function fetchWith(folder: string, install: HarnessPackage, signal: AbortSignal): Promise<CommandEnd> {
-  if (install.requirements !== undefined) return await pipInstall(folder, install.requirements, signal);
+async function fetchWith(
+  folder: string,
+  install: HarnessPackage,
+  python: string | undefined,
+  signal: AbortSignal,
+): Promise<CommandEnd> {
+  const { requirements } = install;
+  if (requirements !== undefined) return await pipInstall(folder, python ?? '', requirements, signal);
   await writeFile(join(folder, 'package.json'), '{"private":true}\n');
   return await npmInstall(folder, install, signal);
 }

@@ -3,7 +3,7 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import type { HarnessService } from '../../../gen/ts/polar/harness_executor/v1/harness_executor_service_pb.js';
 import { ADAPTERS } from '../adapters/index.ts';
 import type { HarnessExecutorContext } from '../context.ts';
-import { isInstalled } from '../installs/install.ts';
+import { isInstalledForSome } from '../installs/install.ts';
 
 export function listHarnesses({
   config,
@@ -15,7 +15,7 @@ export function listHarnesses({
           name: adapter.name,
           version: adapter.version,
           dialect: adapter.dialect,
-          installed: await isInstalled(config.node.cache_dir, adapter),
+          installed: await isInstalledForSome(config.node.cache_dir, adapter),
         })),
       ),
     }),

@@ -1,10 +1,9 @@
 // The harness of a run, on its node. The scheduler, which counts the run's budget, too, is told when it has to wait for that.
 import type { AttemptRef } from '../../../gen/ts/polar/event/v1/work_pb.js';
 import { type FactOptions, publishFact } from '../../common/nats/facts.ts';
-import type { Adapter } from '../adapters/adapter.ts';
 import type { HarnessExecutorContext } from '../context.ts';
 import * as events from '../events.ts';
-import { ensureInstalled, installFolder, isInstalled } from '../installs/install.ts';
+import { ensureInstalled, type Installable, installFolder, isInstalled } from '../installs/install.ts';
 import type { Run } from './run.ts';
 import { untilStored } from './until-stored.ts';
 
@@ -12,19 +11,19 @@ import { untilStored } from './until-stored.ts';
 export async function installFirst(
   ctx: HarnessExecutorContext,
   { ref, again }: Run,
-  adapter: Adapter,
+  what: Installable,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { config, log } = ctx;
-  const { name, install } = adapter;
+  const { name, install, python } = what;
   const cacheDir = config.node.cache_dir;
   if (install === undefined) return undefined;
   const startedAt = performance.now();
-  const isThere = await isInstalled(cacheDir, adapter);
+  const isThere = await isInstalled(cacheDir, what);
   // An executor before may have said that it installs, and no more.
-  if (isThere && !again) return installFolder(cacheDir, name, install.version);
+  if (isThere && !again) return installFolder(cacheDir, name, install.version, python);
   if (!isThere) await tell(ctx, ref, { kind: { case: 'installing', value: {} }, durationMs: 0 }, signal);
-  const folder = await ensureInstalled(cacheDir, adapter, events.installEvents(log), signal);
+  const folder = await ensureInstalled(cacheDir, what, events.installEvents(log), signal);
   const durationMs = performance.now() - startedAt;
   await tell(ctx, ref, { kind: { case: 'installed', value: {} }, durationMs }, signal);
   return folder;

@@ -15,7 +15,7 @@ const harness = create(HarnessSpecSchema, {
 async function commandOf(proxyUrl: string, runtime?: Record<string, string>): Promise<Launch['command']> {
   const asked = runtime && { proxyUrl: 'http://asked:1', env: runtime };
   return launchOf(await adapterFor(harness, undefined), {
-    ...{ ref, capability: 'c', installed: undefined, nodeDir: '/node', runtime: asked },
+    ...{ ref, capability: 'c', installed: undefined, nodeDir: '/node', python: '', runtime: asked },
     work: create(RunWorkSchema, { proxyUrl, harness }),
   }).command;
 }

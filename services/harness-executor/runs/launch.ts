@@ -16,6 +16,8 @@ export interface LaunchInput {
   /** Folder of the installed harness, if it has one. */
   readonly installed: string | undefined;
   readonly nodeDir: string;
+  /** Of the sandbox; empty where the harness needs none. */
+  readonly python: string;
 }
 
 export interface Launch {
@@ -25,7 +27,7 @@ export interface Launch {
 
 /** Throws INVALID_TASK for settings or a command that the adapter cannot use. */
 export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
-  const { ref, work, runtime, capability } = input;
+  const { ref, work, runtime, capability, python } = input;
   const endpoint = { proxyUrl: runtime?.proxyUrl ?? work.proxyUrl, capability };
   const context: HarnessContext = {
     instruction: work.instruction,
@@ -35,6 +37,7 @@ export function launchOf(adapter: Adapter, input: LaunchInput): Launch {
     openaiUrl: openaiUrl(endpoint),
     sessionUrl: sessionUrl(endpoint),
     capability,
+    python,
     mcpServers: work.harness?.mcpServers ?? [],
   };
   const { argv, env, cwd, stdin } = adapter.command(context);

@@ -17,6 +17,7 @@ import { keepArtifacts } from './keep-artifacts.ts';
 import { launchOf } from './launch.ts';
 import type { Run } from './run.ts';
 import { execHarness, leaseRuntime } from './sandbox.ts';
+import { sandboxPython } from './sandbox-python.ts';
 
 export type RunEnd = ({ readonly ran: Ran } | { readonly failed: Failure }) & {
   /** What the harness was not let connect to. */
@@ -38,12 +39,16 @@ export async function runHarness(
   const { config, log } = ctx;
   const startedAt = performance.now();
   const adapter = await adapterFor(work.harness, config.node.plugins_dir);
-  const installed = await installFirst(ctx, run, adapter, signal);
+  const python = await sandboxPython(ctx.runtimes, work.runtimeId, adapter, signal);
+  const installed = await installFirst(ctx, run, { ...adapter, python: python?.version }, signal);
   const installMs = performance.now() - startedAt;
   const capability = await grantCapability(ctx.bus, ref, work, signal);
   // While a mesh is upgraded, a scheduler or runtime-prewarm of the version before may not tell where the proxy is.
   const runtime = work.proxyUrl === '' ? await leaseRuntime(ctx, work, signal) : undefined;
-  const launch = launchOf(adapter, { ref, work, runtime, capability, installed, nodeDir: config.nodeDir });
+  const launch = launchOf(adapter, {
+    ...{ ref, work, runtime, capability, installed, nodeDir: config.nodeDir },
+    python: python?.path ?? '',
+  });
   events.runStarted(log, ref, adapter.name);
   const result = await execHarness(ctx, run, launch, signal);
   const onRetry = (error: PolarError): void => events.closeRetried(log, ref, error);

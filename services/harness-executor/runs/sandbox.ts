@@ -58,7 +58,8 @@ export async function execHarness(
   }
 }
 
-const sandboxCall = <T>(call: Promise<T>): Promise<T> =>
+/** What a call for the sandbox of a run threw, as what it means to the run. */
+export const sandboxCall = <T>(call: Promise<T>): Promise<T> =>
   call.catch((thrown: unknown) => {
     const error = sandboxError(thrown);
     // The lease is ours alone: whoever is at work in there is not known here.
