@@ -18,7 +18,7 @@ describe('a harness on a node without descriptors', () => {
     const program = `
       import { statSync } from 'node:fs';
       import { ensureInstalled } from ${JSON.stringify(join(HERE, 'install.ts'))};
-      const adapter = { name: 'test', install: ${JSON.stringify(makeWheel(folder))} };
+      const adapter = { name: 'test', install: ${JSON.stringify(makeWheel(folder))}, python: '3.11' };
       const events = { started: () => said.push('installs'), progress() {}, done() {} };
       const said = [];
       const ensure = () => ensureInstalled(${JSON.stringify(join(folder, 'cache'))}, adapter, events, new AbortController().signal);
