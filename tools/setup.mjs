@@ -262,9 +262,7 @@ async function main(profile) {
     trainers: () => system.then(trainers),
   };
   const steps = [
-    npmPackages()
-      .then(() => Promise.all([programs(), harness('pi')]))
-      .then(() => more[profile]?.()),
+    npmPackages().then(() => Promise.all([programs(), harness('pi'), more[profile]?.()])),
     system,
     natsServer(),
     ...(['start', 'slurm', 'trainers'].includes(profile) ? [] : [pythonPackages()]),

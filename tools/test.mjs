@@ -23,8 +23,13 @@ const env = {
 /** More than cores: tests wait half of their time. */
 const slots = Number(process.env.POLAR_TEST_JOBS ?? 2 * availableParallelism() + 1);
 /** What takes longest comes first; the rest fills what they leave at the end. */
-const ALONE = ['test/chaos/', 'test/consumers/', 'test/e2e/', 'test/conformance/'];
+const ALONE = [
+  ...['test/chaos/', 'test/consumers/', 'test/e2e/', 'test/conformance/'],
+  ...['test/integration/runtime-prewarm-docker', 'test/integration/runtime-prewarm-engine-killed'],
+];
 const FEW = 'test/integration/';
+/** Those of them that take longest. */
+const FEW_LONG = 'test/integration/runtime-prewarm';
 const FEW_FILES = 5;
 
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -33,7 +38,11 @@ const job = (name, command, ...args) => ({ name, command, args });
 function mochas() {
   const files = globSync('{services,clients,examples,test}/**/*.test.ts', { cwd: root }).sort();
   const alone = ALONE.flatMap((place) => files.filter((file) => file.startsWith(place)));
-  const few = files.filter((file) => file.startsWith(FEW));
+  const others = files.filter((file) => file.startsWith(FEW) && !alone.includes(file));
+  const few = [
+    ...others.filter((file) => file.startsWith(FEW_LONG)),
+    ...others.filter((file) => !file.startsWith(FEW_LONG)),
+  ];
   const together = Object.groupBy(
     files.filter((file) => !alone.includes(file) && !few.includes(file)),
     (file) => file.split('/')[0],
