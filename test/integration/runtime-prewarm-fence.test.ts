@@ -20,6 +20,7 @@ import { startNats, type TestNats } from '../support/nats.ts';
 import {
   acquireFrom,
   eventually,
+  managerIsReady,
   spawnManager,
   startNode,
   type TestNode,
@@ -101,6 +102,8 @@ describe('runtime-prewarm: a node that comes back late', () => {
 
   it('counts as started anew in the first thing that it says, and has no sandbox of a session', async () => {
     const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    // Its first heartbeats may come before it listens.
+    await managerIsReady(node);
     await betweenHeartbeats();
     await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-late' });
     // It is nobody's attempt: the scheduler would revoke it.
@@ -129,6 +132,8 @@ describe('runtime-prewarm: a node that comes back late', () => {
   it('says at last, when it is stopped, that it has nothing any more', async () => {
     answering = true;
     const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    // Its first heartbeats may come before it listens.
+    await managerIsReady(node);
     await betweenHeartbeats();
     await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-stopped' });
     await betweenHeartbeats();
@@ -143,6 +148,8 @@ describe('runtime-prewarm: a node that comes back late', () => {
   it('says so before its port closes: until then who asks for a sandbox is told the same', async () => {
     answering = true;
     const runtimes = createPlainClient(RuntimeService, `http://127.0.0.1:${node.port}`);
+    // Its first heartbeats may come before it listens.
+    await managerIsReady(node);
     await betweenHeartbeats();
     const id = await acquireFrom(runtimes, { spec: { backend: 'process' }, session: 's-asking' });
     answering = false;

@@ -45,7 +45,7 @@ describe('layers of an engine that fails', () => {
     answer = ({ method }, response) => {
       if (method === 'GET') response.end('{"Image": "sha256:i", "SizeRw": 1, "Mounts": []}');
     };
-    expect(await layers.add('key', 'c', new AbortController().signal, 100)).to.equal(0);
+    expect(await layers.add('key', 'c', new AbortController().signal, 1_000)).to.equal(0);
     expect(asked).to.eql(['GET /containers/c/json', 'POST /commit']);
     expect(layers.has('key')).to.equal(false);
   });
