@@ -3,11 +3,11 @@
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { asPolarError, PolarError } from '../common/errors.ts';
+import { asPolarError } from '../common/errors.ts';
 import { adapterOf } from './adapters/index.ts';
 import { readConfig } from './config.ts';
 import { ensureInstalled } from './installs/install.ts';
-import { nodePython } from './installs/node-python.ts';
+import { pythonVersionFor } from './installs/node-python.ts';
 
 const say = (text: string): boolean => process.stderr.write(`${text}\n`);
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
@@ -19,13 +19,10 @@ try {
     options: { 'cache-dir': { type: 'string' }, python: { type: 'string' } },
     allowPositionals: true,
   });
-  if (values.python !== undefined && !/^3\.\d+$/.test(values.python)) {
-    throw new PolarError('INVALID_REQUEST', '--python must be as 3.13');
-  }
   const cacheDir = resolve(values['cache-dir'] ?? readConfig(process.env).node.cache_dir);
   for (const name of positionals) {
     const adapter = adapterOf(name);
-    const python = values.python ?? (await nodePython(adapter, stop.signal))?.version;
+    const python = await pythonVersionFor(adapter, values.python, stop.signal);
     await ensureInstalled(
       cacheDir,
       { ...adapter, python },

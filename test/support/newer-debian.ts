@@ -11,6 +11,7 @@ import { CACHE } from '../conformance/installs.ts';
 const RELEASE = 'trixie';
 const PROGRAMS = ['python3', 'git', 'curl', 'procps'];
 const OUTPUT_BYTES_MAX = 1 << 26;
+const LOOK_MS = 10_000;
 
 /** Folder of images; the name of the one in there. */
 export const IMAGES = join(CACHE, 'images');
@@ -46,7 +47,7 @@ async function madeAt(folder: string, commandFor: (folder: string) => string[]):
 
 /** This machine's own Python will not do. */
 export const needsNewer = async (adapter: Adapter): Promise<boolean> =>
-  await nodePython(adapter, AbortSignal.timeout(10_000)).then(
+  await nodePython(adapter, AbortSignal.timeout(LOOK_MS)).then(
     () => false,
     () => true,
   );

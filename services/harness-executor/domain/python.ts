@@ -22,8 +22,12 @@ const SCRIPT = `for name in ${NAMES.join(' ')}; do
 done
 exit 1`;
 
+const minorOf = (version: string): number => Number(version.replace(/^3\./, ''));
+
+export const isAtLeast = (version: string, min = '3.0'): boolean => minorOf(version) >= minorOf(min);
+
 /** A command that finds one that is at least `min`, as `3.12`. */
-export const findPython = (min = '3.0'): string[] => ['sh', '-c', SCRIPT, 'sh', min.replace(/^3\./, '')];
+export const findPython = (min = '3.0'): string[] => ['sh', '-c', SCRIPT, 'sh', String(minorOf(min))];
 
 /** What that command printed; undefined: there is none. */
 export function pythonFound(printed: string): Python | undefined {
